@@ -1,0 +1,43 @@
+# Every target makes .venv on its first run; a later run starts at once.
+#   make test PYTHON=python3.12     another Python for .venv
+#   make demo ARGS="--out /tmp/d"   options for the command
+
+PYTHON ?= python3
+ARGS ?=
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+
+.PHONY: help demo test test-all lint format clean
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+
+demo: $(INSTALLED) ## Train, translate, export and compare on a generated corpus, in minutes
+	$(BIN)/keras-bahdanau demo $(ARGS)
+
+test: lint ## Lint, format check and the fast tests
+	$(BIN)/python -m pytest -q --durations=10 $(ARGS)
+
+test-all: lint ## The same with the slow tests
+	$(BIN)/python -m pytest -q --durations=10 -m "" $(ARGS)
+
+lint: $(INSTALLED) ## Lint and format check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(INSTALLED) ## Mend what ruff can mend
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## Remove .venv, caches, build output and the demo's
+	rm -rf .venv .pytest_cache .ruff_cache build demo dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "Installing into .venv: TensorFlow is large, this takes a minute or more."
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[test]"
+	@touch $@
