@@ -1,0 +1,56 @@
+"""Attention RNNs for Keras 3: train them, see what they attend to, ship them.
+
+The names are loaded on first use, so that `keras-bahdanau --help` need not
+wait for TensorFlow.
+"""
+
+import importlib
+
+__version__ = "0.1.0"
+
+_MODULE_OF = {
+    "Decoder": "models",
+    "Encoder": "models",
+    "SearchOptions": "search",
+    "Seq2Seq": "models",
+    "Translation": "translator",
+    "Translator": "translator",
+    "export_litert": "exporters",
+    "export_saved_model": "exporters",
+    "plot_alignment": "plotting",
+    "plot_history": "plotting",
+}
+_MODULES = (
+    "alignments",
+    "callbacks",
+    "demo",
+    "evaluation",
+    "exporters",
+    "layers",
+    "losses",
+    "metrics",
+    "models",
+    "plotting",
+    "presets",
+    "search",
+    "text",
+    "training",
+    "translator",
+)
+
+__all__ = [*_MODULE_OF, *_MODULES]
+
+
+def __getattr__(name):
+    if name in _MODULE_OF:
+        value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"{__name__}.{name}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

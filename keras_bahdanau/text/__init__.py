@@ -1,0 +1,28 @@
+"""Strings to ids and back: reading pairs, vocabularies, batches.
+
+The names are loaded on first use, since only some of them need TensorFlow.
+"""
+
+import importlib
+
+_MODULE_OF = {
+    "read_lines": "pairs",
+    "read_pairs": "pairs",
+    "Tokenizer": "tokenizer",
+    "BatchedPairs": "batches",
+    "batches": "batches",
+}
+
+__all__ = ["BatchedPairs", "Tokenizer", "batches", "read_lines", "read_pairs"]
+
+
+def __getattr__(name):
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

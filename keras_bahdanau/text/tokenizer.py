@@ -1,0 +1,313 @@
+"""Tokenizer: SentencePiece, trained by `sentencepiece`, run in the graph by `tensorflow_text`."""
+
+import base64
+import hashlib
+import io
+import re
+
+import sentencepiece
+import tensorflow as tf
+import tensorflow_text
+
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+
+_MODEL_TYPES = ("bpe", "unigram", "char", "word")
+_NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+_LONGEST_SENTENCE = 2**30  # bytes; SentencePiece drops longer sentences, and allows no more
+
+
+class Tokenizer(tf.Module):
+    """Turns sentences into token ids and back, with graph operations only.
+
+    The ids 0, 1, 2 and 3 are padding, the unknown token, the start and the end of a sentence.
+    Every method works inside `tf.function` with unknown dimensions, accepts any bytes, and can
+    be saved in a SavedModel. Two tokenizers are equal if their models are.
+
+    Args:
+        source_model: Bytes of a serialized SentencePiece model.
+        target_model: The target language's, or `None` for one joint vocabulary.
+
+    Raises:
+        TypeError: If a model is not `bytes`.
+        ValueError: If the bytes are no SentencePiece model, or one whose padding, unknown,
+            start and end tokens are not 0, 1, 2 and 3.
+
+    Example:
+        >>> tokenizer = Tokenizer.train(pairs, vocabulary_size=6000)
+        >>> ids = tokenizer.tokenize_target(["Ein Mann."])
+        >>> tokenizer.detokenize_target(ids.to_tensor())
+        <tf.Tensor: shape=(1,), dtype=string, numpy=array([b'Ein Mann.'], dtype=object)>
+    """
+
+    def __init__(self, source_model: bytes, target_model: bytes | None = None):
+        super().__init__(name="tokenizer")
+        if target_model is None:
+            target_model = source_model
+        self.source_vocabulary_size = _check_model(source_model, "source_model")
+        self.target_vocabulary_size = _check_model(target_model, "target_model")
+        self.source_model = source_model
+        self.target_model = target_model
+        self.joint = source_model == target_model
+        self._source = _graph_tokenizer(source_model)
+        self._target = self._source if self.joint else _graph_tokenizer(target_model)
+
+    @classmethod
+    def train(
+        cls,
+        pairs,
+        vocabulary_size: int = 6000,
+        *,
+        model_type: str = "bpe",
+        joint: bool = True,
+        character_coverage: float = 1.0,
+        normalization: str = "nmt_nfkc",
+    ) -> "Tokenizer":
+        """Learns the vocabulary, or the two vocabularies, of sentence pairs.
+
+        The same pairs and settings always give the same tokenizer.
+
+        Args:
+            pairs: Iterable of `(source, target)` strings. Empty sentences are skipped.
+            vocabulary_size: Integer, number of ids of each vocabulary, the four special ones
+                included.
+            model_type: `"bpe"`, `"unigram"`, `"char"` or `"word"`.
+            joint: Whether both languages share one vocabulary.
+            character_coverage: Float from 0.98 to 1, share of the characters of the text that the
+                vocabulary must hold; the rarest beyond it become unknown.
+            normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
+                `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`.
+
+        Returns:
+            A `Tokenizer`.
+
+        Raises:
+            ValueError: If a setting is not one of the above, if there is no text, or if the text
+                supports no vocabulary of that size.
+        """
+        _check_choice("model_type", model_type, _MODEL_TYPES)
+        _check_choice("normalization", normalization, _NORMALIZATIONS)
+        if not isinstance(vocabulary_size, int) or vocabulary_size <= END + 1:
+            raise ValueError(
+                "`vocabulary_size` must be an integer above 4, the number of special tokens. "
+                f"Received: vocabulary_size={vocabulary_size!r}"
+            )
+        if not 0.98 <= character_coverage <= 1:  # SentencePiece's own limits
+            raise ValueError(
+                "`character_coverage` must be from 0.98 to 1. "
+                f"Received: character_coverage={character_coverage!r}"
+            )
+        settings = {
+            "vocab_size": vocabulary_size,
+            "model_type": model_type,
+            "character_coverage": character_coverage,
+            "normalization_rule_name": normalization,
+        }
+        pairs = list(pairs)
+        sources = [source for source, _ in pairs]
+        targets = [target for _, target in pairs]
+        if joint:
+            return cls(_train_model(sources + targets, "source and target", settings))
+        return cls(
+            _train_model(sources, "source", settings),
+            _train_model(targets, "target", settings),
+        )
+
+    def tokenize_source(self, text) -> tf.RaggedTensor:
+        """Source ids, the end token appended unless the sentence has no token.
+
+        Args:
+            text: String tensor `(batch,)`.
+
+        Returns:
+            int32 `RaggedTensor` `(batch, source_time)`.
+        """
+        ids = self._source.tokenize(text)
+        return _append_end(ids, tf.cast(ids.row_lengths() > 0, tf.int64))
+
+    def tokenize_target(self, text) -> tf.RaggedTensor:
+        """Target ids, the end token always appended, without a start token.
+
+        Args:
+            text: String tensor `(batch,)`.
+
+        Returns:
+            int32 `RaggedTensor` `(batch, target_time)`.
+        """
+        ids = self._target.tokenize(text)
+        return _append_end(ids, tf.ones_like(ids.row_lengths()))
+
+    def detokenize_target(self, ids) -> tf.Tensor:
+        """Text of target ids up to each row's first end token, without padding and start.
+
+        Args:
+            ids: Integer tensor `(batch, target_time)`. Ids outside the vocabulary count as
+                unknown.
+
+        Returns:
+            String tensor `(batch,)`.
+        """
+        ids = _known(ids, self.target_vocabulary_size)
+        ended = tf.cumsum(tf.cast(ids == END, tf.int32), axis=1) > 0
+        kept = ~ended & (ids != PAD) & (ids != START)
+        lengths = tf.reduce_sum(tf.cast(kept, tf.int64), axis=1)
+        values = tf.boolean_mask(ids, kept)
+        rows = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
+        return self._target.detokenize(rows)
+
+    def source_tokens(self, ids) -> tf.Tensor:
+        """The pieces that source ids stand for; padding gives `""`.
+
+        Args:
+            ids: Integer tensor of any shape. Ids outside the vocabulary count as unknown.
+
+        Returns:
+            String tensor of the same shape.
+        """
+        return _pieces(self._source, _known(ids, self.source_vocabulary_size))
+
+    def target_tokens(self, ids) -> tf.Tensor:
+        """The pieces that target ids stand for; padding gives `""`.
+
+        Args:
+            ids: Integer tensor of any shape. Ids outside the vocabulary count as unknown.
+
+        Returns:
+            String tensor of the same shape.
+        """
+        return _pieces(self._target, _known(ids, self.target_vocabulary_size))
+
+    def __eq__(self, other):
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return (self.source_model, self.target_model) == (other.source_model, other.target_model)
+
+    def __hash__(self):
+        return hash((self.source_model, self.target_model))
+
+    def get_config(self) -> dict:
+        """The models as base64 strings: JSON holds them."""
+        return {
+            "source_model": base64.b64encode(self.source_model).decode("ascii"),
+            "target_model": (
+                None if self.joint else base64.b64encode(self.target_model).decode("ascii")
+            ),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict) -> "Tokenizer":
+        """The tokenizer whose `get_config` this is."""
+        target = config["target_model"]
+        return cls(
+            base64.b64decode(config["source_model"]),
+            None if target is None else base64.b64decode(target),
+        )
+
+
+def _graph_tokenizer(model):
+    # A loaded SavedModel confuses two tokenizers whose resources bear the same name
+    # (tensorflow/text#1304): the name must tell the models apart.
+    name = "vocabulary_" + hashlib.sha256(model).hexdigest()[:16]
+    return tensorflow_text.SentencepieceTokenizer(model, name=name)
+
+
+def _append_end(ids, counts):
+    """Appends `counts[i]` (0 or 1) end tokens to row i."""
+    ends = tf.fill([tf.reduce_sum(counts)], END)
+    ends = tf.RaggedTensor.from_row_lengths(ends, counts, validate=False)
+    return tf.concat([ids, ends], axis=1)
+
+
+def _known(ids, vocabulary_size):
+    ids = tf.convert_to_tensor(ids)
+    inside = (ids >= 0) & (ids < tf.cast(vocabulary_size, ids.dtype))
+    return tf.cast(tf.where(inside, ids, tf.cast(UNKNOWN, ids.dtype)), tf.int32)
+
+
+def _pieces(tokenizer, ids):
+    pieces = tokenizer.id_to_string(tf.reshape(ids, [-1]))
+    return tf.where(ids == PAD, "", tf.reshape(pieces, tf.shape(ids)))
+
+
+def _check_choice(name, value, choices):
+    if value not in choices:
+        raise ValueError(
+            f"`{name}` must be one of {', '.join(choices)}. Received: {name}={value!r}"
+        )
+
+
+def _check_model(model, name):
+    """Returns the vocabulary size of a usable model."""
+    if not isinstance(model, bytes):
+        raise TypeError(
+            f"`{name}` must be the bytes of a SentencePiece model. "
+            f"Received: {name} of type {type(model).__name__}. Read the file with 'rb'."
+        )
+    processor = sentencepiece.SentencePieceProcessor()
+    try:
+        loaded = bool(model) and processor.LoadFromSerializedProto(model)
+    except RuntimeError:
+        loaded = False
+    if not loaded:
+        raise ValueError(
+            f"`{name}` must be a whole serialized SentencePiece model. "
+            f"Received: {len(model)} bytes that are none. Train one with Tokenizer.train."
+        )
+    ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+    if ids != (PAD, UNKNOWN, START, END):
+        raise ValueError(
+            f"The padding, unknown, start and end ids of `{name}` must be 0, 1, 2 and 3. "
+            f"Received: {', '.join(map(str, ids))} (-1 means absent). Train the model with "
+            "pad_id=0, unk_id=1, bos_id=2, eos_id=3, or with Tokenizer.train."
+        )
+    return processor.vocab_size()
+
+
+def _train_model(sentences, side, settings):
+    """Returns the bytes of a SentencePiece model of the sentences."""
+    sentences = [sentence for sentence in sentences if sentence.strip()]
+    if not sentences:
+        raise ValueError(
+            f"Training a vocabulary needs text. Received: no {side} sentence that is not empty. "
+            "Give pairs with words on both sides."
+        )
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences),
+            model_writer=model,
+            pad_id=PAD,
+            unk_id=UNKNOWN,
+            bos_id=START,
+            eos_id=END,
+            max_sentence_length=_LONGEST_SENTENCE,
+            minloglevel=3,
+            **settings,
+        )
+    except RuntimeError as error:
+        raise _training_error(str(error), side, settings) from None
+    largest = _check_model(model.getvalue(), "model")
+    if largest < settings["vocab_size"]:  # char does not say so
+        raise _size_error("at most", largest, side, settings)
+    return model.getvalue()
+
+
+def _training_error(message, side, settings):
+    too_large = re.search(r"Vocabulary size too high .*<= (\d+)", message)
+    if too_large:
+        return _size_error("at most", int(too_large[1]), side, settings)
+    too_small = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
+    if too_small:
+        return _size_error("at least", int(too_small[1]), side, settings)
+    return ValueError(
+        f"SentencePiece could not train a vocabulary of the {side} text. "
+        f"Received: settings={settings}. It says: {message}"
+    )
+
+
+def _size_error(relation, size, side, settings):
+    return ValueError(
+        f"`vocabulary_size` must be {relation} {size} for this {side} text with "
+        f"model_type={settings['model_type']!r}. "
+        f"Received: vocabulary_size={settings['vocab_size']}. "
+        f"Ask for {relation} {size}" + (", or give more text." if relation == "at most" else ".")
+    )
