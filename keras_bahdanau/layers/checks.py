@@ -1,0 +1,25 @@
+"""Argument checks that several layers share: what must hold, what came, what to do."""
+
+
+def positive_integer(name, meaning, value):
+    """Returns `value`, or raises ValueError if it is not an integer above 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(
+            f"`{name}`, {meaning}, must be a positive integer. Received: {name}={value!r}"
+        )
+    return value
+
+
+def share(name, meaning, value):
+    """Returns `value`, or raises ValueError if it is not a number in [0, 1)."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise ValueError(f"`{name}`, {meaning}, must be in [0, 1). Received: {name}={value!r}")
+    return value
+
+
+def choice(name, value, allowed):
+    """Returns `value`, or raises ValueError if it is not one of `allowed`."""
+    if value not in allowed:
+        names = ", ".join(repr(item) for item in allowed)
+        raise ValueError(f"`{name}` must be one of {names}. Received: {name}={value!r}")
+    return value
