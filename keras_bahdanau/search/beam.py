@@ -1,0 +1,162 @@
+"""Beam search: the best few hypotheses side by side, the finished ones frozen."""
+
+from typing import Any, NamedTuple
+
+from keras import ops, tree
+
+from keras_bahdanau.search.result import SearchResult, normalized, take_beams, write_row
+
+IMPOSSIBLE = -1e9
+
+
+class BeamState(NamedTuple):
+    """What the loop carries from step to step.
+
+    Attributes:
+        t: Int32 scalar, the step.
+        tokens: Int32 `(batch, beam)`, chosen last.
+        alive: Bool `(batch, beam)`, still going on.
+        finished: Bool `(batch, beam)`, ended by the end token.
+        lengths: Int32 `(batch, beam)`.
+        log_probs: Float32 `(batch, beam)`, of the whole hypothesis.
+        ids: Int32 `(time, batch, beam)`, the token of each step.
+        parents: Int32 `(time, batch, beam)`, the beam it came from.
+        alignment: Float32 `(time, batch, beam, source_time)`, its weights.
+        model: The step function's own state.
+    """
+
+    t: Any
+    tokens: Any
+    alive: Any
+    finished: Any
+    lengths: Any
+    log_probs: Any
+    ids: Any
+    parents: Any
+    alignment: Any
+    model: Any
+
+
+def beam_search(step, state, limits, options, *, start, end, time, source_time):
+    """Keeps the `options.beam_width` best hypotheses of each sentence.
+
+    A hypothesis that ends stands in the beam with its score until better ones
+    push it out; the search is over when nothing in any beam goes on.
+
+    Args:
+        step: Function `(tokens, state) -> (log_probs, weights, state)` with
+            tokens `(batch, beam)`, log_probs `(batch, beam, vocabulary)` and
+            weights `(batch, beam, source_time)`.
+        state: Its first state: a structure of tensors `(batch, ...)`.
+        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
+            there is nothing to translate.
+        options: `SearchOptions`.
+        start: Integer, the token that every target begins after.
+        end: Integer, the token that ends a hypothesis.
+        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
+        source_time: Integer or int32 scalar, last axis of the weights.
+
+    Returns:
+        `SearchResult` with a beam axis of `options.beam_width`. Where fewer
+        hypotheses exist than that, the rest have scores of about -1e9.
+    """
+    first = _first(state, limits, options.beam_width, start, time, source_time)
+    room_at = ops.expand_dims(limits, axis=1)
+
+    def go_on(*fields):
+        loop = BeamState(*fields)
+        return ops.logical_and(ops.less(loop.t, time), ops.any(loop.alive))
+
+    def body(*fields):
+        return _advance(step, BeamState(*fields), room_at, options, end)
+
+    loop = BeamState(*ops.while_loop(go_on, body, tuple(first)))
+    return _finish(loop, options, time)
+
+
+def _first(state, limits, beam, start, time, source_time):
+    """One real hypothesis a sentence; the others are impossible until it has children."""
+    batch = ops.shape(limits)[0]
+    alive = ops.repeat(ops.expand_dims(ops.greater(limits, 0), axis=1), beam, axis=1)
+    identity = ops.arange(beam, dtype="int32")
+    alone = ops.where(ops.equal(identity, 0), 0.0, IMPOSSIBLE)
+    rows = ops.zeros((batch, beam), "int32")
+    return BeamState(
+        t=ops.zeros((), "int32"),
+        tokens=rows + start,
+        alive=alive,
+        finished=ops.logical_not(alive),
+        lengths=rows,
+        log_probs=ops.cast(rows, "float32") + alone,
+        ids=ops.zeros((time, batch, beam), "int32"),
+        parents=ops.zeros((time, batch, beam), "int32") + identity,
+        alignment=ops.zeros((time, batch, beam, source_time), "float32"),
+        model=tree.map_structure(
+            lambda leaf: ops.repeat(ops.expand_dims(leaf, axis=1), beam, axis=1), state
+        ),
+    )
+
+
+def _advance(step, loop, room_at, options, end):
+    """Every hypothesis grows by every token; the best `beam` of them live on."""
+    log_probs, weights, model = step(loop.tokens, loop.model)
+    beam, vocabulary = loop.tokens.shape[1], log_probs.shape[-1]
+
+    # a frozen hypothesis has one child, itself: padding, at no cost
+    itself = ops.where(ops.equal(ops.arange(vocabulary), 0), 0.0, IMPOSSIBLE)
+    log_probs = ops.where(ops.expand_dims(loop.alive, axis=-1), log_probs, itself)
+    totals = ops.expand_dims(loop.log_probs, axis=-1) + log_probs
+    lengths = loop.lengths + ops.cast(loop.alive, "int32")
+    scores = normalized(
+        totals, ops.expand_dims(lengths, axis=-1), options.length_normalization
+    )  # -> (batch, beam, vocabulary)
+    _, best = ops.top_k(ops.reshape(scores, (-1, beam * vocabulary)), beam)
+    best = ops.cast(best, "int32")
+    parents, tokens = best // vocabulary, best % vocabulary  # -> (batch, beam)
+
+    was_alive = take_beams(loop.alive, parents)
+    ended = ops.logical_and(was_alive, ops.equal(tokens, end))
+    room = ops.less(loop.t + 1, room_at)
+    weights = take_beams(weights, parents)
+    weights = weights * ops.expand_dims(ops.cast(was_alive, "float32"), axis=-1)
+    chosen = take_beams(ops.reshape(totals, (-1, beam * vocabulary)), best)
+    return BeamState(
+        t=loop.t + 1,
+        tokens=tokens,
+        alive=ops.logical_and(ops.logical_and(was_alive, room), ops.logical_not(ended)),
+        finished=ops.logical_or(take_beams(loop.finished, parents), ended),
+        lengths=take_beams(lengths, parents),
+        log_probs=chosen,
+        ids=write_row(loop.ids, loop.t, tokens),
+        parents=write_row(loop.parents, loop.t, parents),
+        alignment=write_row(loop.alignment, loop.t, weights),
+        model=tree.map_structure(lambda leaf: take_beams(leaf, parents), model),
+    )
+
+
+def _finish(loop, options, time):
+    """Finished hypotheses first, best first, each read back along its parents."""
+    scores = normalized(loop.log_probs, loop.lengths, options.length_normalization)
+    cut = 1.0 - ops.cast(loop.finished, "float32")
+    _, order = ops.top_k(scores + cut * IMPOSSIBLE, loop.tokens.shape[1])
+    order = ops.cast(order, "int32")
+
+    def body(t, beams, ids, alignment):
+        t = t - 1
+        ids = write_row(ids, t, take_beams(ops.take(loop.ids, t, axis=0), beams))
+        weights = take_beams(ops.take(loop.alignment, t, axis=0), beams)
+        alignment = write_row(alignment, t, weights)
+        return t, take_beams(ops.take(loop.parents, t, axis=0), beams), ids, alignment
+
+    _, _, ids, alignment = ops.while_loop(
+        lambda t, *_: ops.greater(t, 0),
+        body,
+        (loop.t, order, ops.zeros_like(loop.ids), ops.zeros_like(loop.alignment)),
+    )
+    return SearchResult(
+        ids=ops.transpose(ids, (1, 2, 0)),
+        lengths=take_beams(loop.lengths, order),
+        scores=take_beams(scores, order),
+        alignment=ops.transpose(alignment, (1, 2, 0, 3)),
+        finished=take_beams(loop.finished, order),
+    )
