@@ -1,0 +1,302 @@
+"""The grammar of the demo corpus: phrases built in both languages at once, with their links.
+
+Every French word remembers the English words that it renders, so each language puts its words in
+its own order, and the alignment needs no bookkeeping:
+
+>>> from keras_bahdanau.demo.lexicon import TRANSITIVE
+>>> he, see = pronoun("he"), TRANSITIVE[0]
+>>> example = render(he + predicate(he, see, adverb="not", clitic=clitic("her")))
+>>> example.source, example.target
+('he does not see her', 'il ne la voit pas')
+>>> sorted(example.sure)
+[(0, 0), (2, 4), (3, 3), (4, 2)]
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from keras_bahdanau.demo.lexicon import (
+    BEFORE_VOWEL,
+    CLITICS,
+    DETERMINERS,
+    NAMES,
+    PLURAL_DETERMINERS,
+    PRONOUNS,
+    english_s,
+    french_feminine,
+    french_plural,
+    starts_with_vowel,
+)
+
+ADVERBS = {"not": "pas", "never": "jamais", "often": "souvent", "always": "toujours"}
+NEGATIONS = ("not", "never")
+AVOIR, ETRE = ("ai", "a", "avons", "ont"), ("suis", "est", "sommes", "sont")
+BE = {  # tense -> English and French forms, by person
+    "present": (("am", "is", "are", "are"), ETRE),
+    "past": (("was", "was", "were", "were"), ("étais", "était", "étions", "étaient")),
+}
+ELIDED = {"le": "l'", "la": "l'", "je": "j'", "ne": "n'", "de": "d'", "que": "qu'"}
+CONTRACTED = {
+    ("à", "le"): "au",
+    ("à", "les"): "aux",
+    ("de", "le"): "du",
+    ("de", "les"): "des",
+    ("de", "des"): "de",
+    ("de", "de"): "de",
+}
+
+
+class Example(NamedTuple):
+    """A sentence pair with its gold word alignment.
+
+    Attributes:
+        source: English words, separated by spaces.
+        target: French words, separated by spaces.
+        sure: Links (source word, target word), counted from 0, that every annotator would make.
+        possible: The links that an annotator might make; includes `sure`.
+    """
+
+    source: str
+    target: str
+    sure: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]]
+
+
+@dataclass(eq=False)
+class English:
+    """One English word. Its identity, not its text, is what French words link to."""
+
+    text: str
+
+
+class French(NamedTuple):
+    """One French word and the English words that it renders."""
+
+    text: str
+    sure: tuple[English, ...] = ()
+    possible: tuple[English, ...] = ()
+
+
+class Agreement(NamedTuple):
+    """What other words agree with: `person` is 0 je, 1 il, 2 nous, 3 ils; `gender` m, f or ""."""
+
+    person: int
+    gender: str
+
+    def inflect(self, masculine, feminine):
+        """Returns the form of an adjective or participle that agrees."""
+        word = feminine if self.gender == "f" else masculine
+        return french_plural(word) if self.person > 1 else word
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """The same phrase in both languages. `a + b` agrees as `a` does."""
+
+    english: tuple[English, ...] = ()
+    french: tuple[French, ...] = ()
+    agreement: Agreement | None = None
+
+    def __add__(self, other):
+        """Joins two phrases in the same order in both languages."""
+        return Phrase(self.english + other.english, self.french + other.french, self.agreement)
+
+
+def fixed(expression):
+    """Builds a phrase from "English words|French words|links" ("on Monday|lundi|0?0 1-0")."""
+    source, target, links = expression.split("|")
+    english = tuple(English(word) for word in source.split())
+
+    def linked(position, mark):
+        pairs = [link.split(mark) for link in links.split() if mark in link]
+        return tuple(english[int(i)] for i, j in pairs if int(j) == position)
+
+    words = enumerate(target.split())
+    return Phrase(english, tuple(French(w, linked(j, "-"), linked(j, "?")) for j, w in words))
+
+
+def pair(english, french, *agreement):
+    """Builds a phrase of one English word and the one French word that it surely means."""
+    word = English(english)
+    return Phrase((word,), (French(french, (word,)),), Agreement(*agreement) if agreement else None)
+
+
+def name(text, ending=""):
+    """Builds the name of a person; `ending` may be "'s"."""
+    return pair(text + ending, text, 1, NAMES[text])
+
+
+def pronoun(english):
+    """Builds a subject pronoun."""
+    return pair(english, *PRONOUNS[english])
+
+
+def clitic(english):
+    """Builds an object pronoun: French puts it before the verb, and past participles agree."""
+    return pair(english, *CLITICS[english])
+
+
+def describe(adjective, agreement, very=False):
+    """Builds an adjective that agrees, "very" before it if asked."""
+    form = agreement.inflect(adjective.masculine, adjective.feminine)
+    phrase = pair(adjective.english, form)
+    return pair("very", "très") + phrase if very else phrase
+
+
+def noun_phrase(
+    determiner, noun, adjectives=(), *, plural=False, very=False, negated=False, ending=""
+):
+    """Builds a determiner, adjectives and a noun.
+
+    Args:
+        determiner: Key of `DETERMINERS`, or of `PLURAL_DETERMINERS` if `plural`.
+        noun: `Noun`.
+        adjectives: `Adjective`s in the English order, at most one that French puts before.
+        plural: Whether the noun is plural.
+        very: Whether "very" stands before the first adjective.
+        negated: Whether it is the object of a negated verb: "pas de livre" for "not a book".
+        ending: What to add to the English noun: "'s".
+
+    Returns:
+        A `Phrase` with its agreement.
+    """
+    agreement = Agreement(3 if plural else 1, noun.gender)
+    french = french_plural(noun.french) if plural else noun.french
+    core = pair((noun.plural if plural else noun.singular) + ending, french)
+    words, french = (), core.french
+    for adjective in adjectives:
+        modifier = describe(adjective, agreement, very and not words)
+        words += modifier.english
+        if adjective.before:
+            *adverb, word = modifier.french
+            french = (*adverb, word if plural else _before(word, french[0]), *french)
+        else:
+            french += modifier.french
+    words += core.english
+    prenominal = any(adjective.before for adjective in adjectives)
+    article = _determiner(determiner, agreement, words[0], french[0], prenominal, negated)
+    return Phrase(article.english + words, article.french + french, agreement)
+
+
+def _determiner(english, agreement, next_english, next_french, prenominal, negated):
+    """Builds the determiner that suits the next word of each language."""
+    shown = "an" if english == "a" and next_english.text[0] in "aeiouAEIOU" else english
+    if english in ("a", "some") and negated:
+        return fixed(f"{'any' if english == 'some' else shown}|de|0?0")
+    if english == "some" and prenominal:  # "des pommes", but "de petites pommes"
+        return pair(english, "de")
+    if english == "many":
+        return fixed("many|beaucoup de|0-0 0?1")
+    if agreement.person > 1:
+        return pair(english, *PLURAL_DETERMINERS[english])
+    phrase = pair(shown, DETERMINERS[english][agreement.gender == "f"])
+    return Phrase(phrase.english, (_before(phrase.french[0], next_french),))
+
+
+def _before(word, following):
+    """Returns the form that a word in the singular takes before the following one."""
+    if not starts_with_vowel(following.text):
+        return word
+    return word._replace(text=BEFORE_VOWEL.get(word.text, word.text))
+
+
+def possession(owner, noun, adjectives=()):
+    """Builds "the king's old car", "la vieille voiture du roi", from an owner in "'s"."""
+    thing = noun_phrase("the", noun, adjectives)
+    mark = owner.english[-1:]
+    article, link = French(thing.french[0].text, (), mark), French("de", (), mark)
+    french = (article, *thing.french[1:], link, *owner.french)
+    return Phrase(owner.english + thing.english[1:], french, thing.agreement)
+
+
+def predicate(subject, verb, tense="present", adverb="", *, clitic=None, antecedent=None):
+    """Builds the verb and what surrounds it; the subject stands elsewhere.
+
+    Args:
+        subject: `Phrase` with which the verb agrees.
+        verb: `Verb`.
+        tense: "present" or "past" (French passé composé).
+        adverb: Key of `ADVERBS`, or "".
+        clitic: `Phrase` made by `clitic`, or None.
+        antecedent: `Phrase` that the relative "that" stands for, or None.
+
+    Returns:
+        A `Phrase`, to which an object or a place may be added.
+    """
+    person = subject.agreement.person
+    past, third = tense == "past", person == 1
+    if adverb == "not":
+        helper, text = _words("did" if past else "does" if third else "do"), verb.base
+    else:
+        helper, text = (), verb.past if past else english_s(verb.base) if third else verb.base
+    head, particle, adverbs = _words(text), _words(verb.particle), _words(adverb)
+    doubtful = helper if verb.preposition else helper + particle
+    if past:
+        auxiliary = (ETRE if verb.etre else AVOIR)[person]
+        controller = subject if verb.etre else clitic or antecedent
+        agreement = controller.agreement if controller else Agreement(1, "m")
+        participle = agreement.inflect(verb.participle, french_feminine(verb.participle))
+        forms = (French(auxiliary, (), helper + head), French(participle, head, doubtful))
+    else:
+        forms = (French(verb.present[person], head, doubtful),)
+    clitic = clitic or Phrase()
+    french = _surrounded(forms, clitic.french, adverbs, helper)
+    if verb.preposition:
+        french += (French(verb.preposition, particle, () if particle else head),)
+    return Phrase(helper + adverbs + head + particle + clitic.english, french)
+
+
+def being(subject, tense="present", adverb=""):
+    """Builds the form of "to be" that agrees with the subject, and the adverb after it."""
+    english, french = (forms[subject.agreement.person] for forms in BE[tense])
+    form, adverbs = pair(english, french), _words(adverb)
+    return Phrase(form.english + adverbs, _surrounded(form.french, (), adverbs))
+
+
+def _words(text):
+    return tuple(English(word) for word in text.split())
+
+
+def _surrounded(forms, clitic, adverbs, helper=()):
+    """Puts "ne", a clitic and "pas" around the finite verb, which is the first of `forms`."""
+    finite, *rest = forms
+    ne = (French("ne", (), (*helper, word)) for word in adverbs if word.text in NEGATIONS)
+    pas = (French(ADVERBS[word.text], (word,)) for word in adverbs)
+    return (*ne, *clitic, finite, *pas, *rest)
+
+
+def render(phrase):
+    """Elides and contracts the French words, and counts the links.
+
+    Args:
+        phrase: `Phrase`.
+
+    Returns:
+        An `Example`.
+    """
+    french = _liaised(phrase.french)
+    place = {word: i for i, word in enumerate(phrase.english)}
+    sure = {(place[e], j) for j, word in enumerate(french) for e in word.sure}
+    possible = {(place[e], j) for j, word in enumerate(french) for e in word.possible}
+    source = " ".join(word.text for word in phrase.english)
+    target = " ".join(word.text for word in french)
+    return Example(source, target, frozenset(sure), frozenset(sure | possible))
+
+
+def _liaised(words):
+    """Joins "à le" to "au" and "le homme" to "l'homme", from the last word to the first.
+
+    "au" is surely "to", only possibly "the"; "l'homme" is surely "man", only possibly "the".
+    """
+    joined = []
+    for word in reversed(words):
+        if joined and (word.text, joined[-1].text) in CONTRACTED:
+            following = joined.pop()
+            text = CONTRACTED[word.text, following.text]
+            word = French(text, word.sure, word.possible + following.sure + following.possible)
+        if joined and word.text in ELIDED and starts_with_vowel(joined[-1].text):
+            text, sure, possible = joined.pop()
+            text = ELIDED[word.text] + text
+            word = French(text, sure or word.sure, word.sure + word.possible + possible)
+        joined.append(word)
+    return tuple(reversed(joined))
