@@ -1,0 +1,206 @@
+"""Attention weights as word alignments: joining subwords, links, Pharaoh text, error rate.
+
+A link is a pair `(source, target)` of word positions, counted from 0. NumPy only.
+"""
+
+import re
+
+import numpy as np
+
+END = "</s>"
+WORD_START = "▁"
+
+
+def join_subwords(tokens):
+    """Joins SentencePiece pieces to words.
+
+    A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
+    that stands alone belongs to the word that follows. The end token is a word of its own.
+
+    Args:
+        tokens: Sequence of strings, the pieces of one sentence.
+
+    Returns:
+        `(words, groups)`: a list of strings without the mark, and a list that holds, for each
+        word, the list of its pieces' positions.
+
+    Example:
+        >>> join_subwords(["▁The", "▁gar", "den", "er", "</s>"])
+        (['The', 'gardener', '</s>'], [[0], [1, 2, 3], [4]])
+    """
+    words, groups = [], []
+    for position, token in enumerate(tokens):
+        if not words or END in (token, words[-1]) or (token.startswith(WORD_START) and words[-1]):
+            words.append("")
+            groups.append([])
+        words[-1] += token.replace(WORD_START, "")
+        groups[-1].append(position)
+    return words, groups
+
+
+def as_alignment(alignment, source_tokens, target_tokens):
+    """Returns `alignment` as an array of the shape that its tokens ask for.
+
+    Raises:
+        ValueError: If `alignment` has another shape.
+    """
+    alignment = np.asarray(alignment)
+    shape = (len(target_tokens), len(source_tokens))
+    if alignment.shape != shape:
+        raise ValueError(
+            "`alignment` must have one row for each target token and one column for each source "
+            f"token, {shape}. Received: alignment.shape={alignment.shape}. Pass the tokens and "
+            "the alignment of the same translation."
+        )
+    return alignment
+
+
+def join_alignment(alignment, source_tokens, target_tokens):
+    """Turns an alignment between pieces into one between words.
+
+    Weights are summed over the pieces of a source word, since attention is shared out among
+    them, and averaged over those of a target word, each of which attends once. So rows that
+    sum to 1 still do.
+
+    Args:
+        alignment: Float array `(len(target_tokens), len(source_tokens))`.
+        source_tokens: Sequence of strings, the source's pieces.
+        target_tokens: Sequence of strings, the target's pieces.
+
+    Returns:
+        `(alignment, source_words, target_words)`: a float array
+        `(len(target_words), len(source_words))` and two lists of strings.
+
+    Raises:
+        ValueError: If the shape of `alignment` is not that of the tokens.
+    """
+    alignment = as_alignment(alignment, source_tokens, target_tokens)
+    source_words, source_groups = join_subwords(source_tokens)
+    target_words, target_groups = join_subwords(target_tokens)
+    joined = alignment @ _membership(source_groups, len(source_tokens)).T
+    sizes = np.array([[len(group)] for group in target_groups]).reshape(-1, 1)
+    joined = _membership(target_groups, len(target_tokens)) @ joined / sizes
+    joined = joined.astype(np.result_type(alignment, np.float32))
+    return joined, source_words, target_words
+
+
+def _membership(groups, length):
+    """Returns a float array `(len(groups), length)`: 1 where a position is in the group."""
+    members = np.zeros((len(groups), length))
+    for row, group in zip(members, groups, strict=True):
+        row[group] = 1.0
+    return members
+
+
+def hard_links(alignment):
+    """Links each target position to the source position with the largest weight.
+
+    Args:
+        alignment: Float array `(target_time, source_time)`.
+
+    Returns:
+        Frozenset of links `(source, target)`. A row of zeros gives none.
+    """
+    return frozenset(
+        (int(row.argmax()), target) for target, row in enumerate(np.asarray(alignment)) if row.any()
+    )
+
+
+def word_links(source_tokens, target_tokens, alignment):
+    """Links the words of a translation, for Pharaoh output and the error rate.
+
+    The end token counts as "no word": it takes part in the choice, but a target word that
+    attends to it most, and the target's own end token, have no link. Nor has a mark `▁` that no
+    letter follows, so positions are those of `text.split()`.
+
+    Args:
+        source_tokens: Sequence of strings, the source's pieces.
+        target_tokens: Sequence of strings, the target's pieces.
+        alignment: Float array `(len(target_tokens), len(source_tokens))`.
+
+    Returns:
+        Frozenset of links `(source, target)` between words.
+
+    Raises:
+        ValueError: If the shape of `alignment` is not that of the tokens.
+    """
+    joined, source_words, target_words = join_alignment(alignment, source_tokens, target_tokens)
+    return frozenset(
+        (source, target)
+        for source, target in hard_links(joined)
+        if not {source_words[source], target_words[target]} & {END, ""}
+    )
+
+
+def format_pharaoh(links):
+    """Writes links in Pharaoh form, sorted.
+
+    Example:
+        >>> format_pharaoh({(1, 2), (0, 0)})
+        '0-0 1-2'
+    """
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def parse_pharaoh(line):
+    """Reads links in Pharaoh form: `1-2` is a sure link, `1?2` one that is only possible.
+
+    Args:
+        line: String, the links of one sentence pair, separated by spaces.
+
+    Returns:
+        `(sure, possible)`, two frozensets of links. Sure links are possible, too.
+
+    Raises:
+        ValueError: If an item of the line is not a link.
+
+    Example:
+        >>> sure, possible = parse_pharaoh("0-0 1?2")
+        >>> sorted(sure), sorted(possible)
+        ([(0, 0)], [(0, 0), (1, 2)])
+    """
+    sure, possible = set(), set()
+    for item in line.split():
+        match = re.fullmatch(r"([0-9]+)([-?])([0-9]+)", item)
+        if match is None:
+            raise ValueError(
+                "A link must be written SOURCE-TARGET (sure) or SOURCE?TARGET (possible), with "
+                f"positions counted from 0. Received: item={item!r}. Correct it in the line "
+                f"{line.strip()!r}."
+            )
+        link = int(match[1]), int(match[3])
+        possible.add(link)
+        if match[2] == "-":
+            sure.add(link)
+    return frozenset(sure), frozenset(possible)
+
+
+def alignment_error_rate(predicted, sure, possible):
+    """Computes the alignment error rate of a corpus (Och and Ney 2003).
+
+    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), counted over all sentences together, with
+    predicted links A, sure links S and possible links P, which include S.
+
+    Args:
+        predicted: Sequence of sets of links, one set for each sentence pair.
+        sure: Sequence of sets of links, as long as `predicted`.
+        possible: Sequence of sets of links, as long as `predicted`. Sure links count as
+            possible whether they are repeated here or not.
+
+    Returns:
+        Float in [0, 1], less is better; 0 if nothing is predicted and nothing is sure.
+
+    Raises:
+        ValueError: If the sequences differ in length.
+    """
+    if not len(predicted) == len(sure) == len(possible):
+        raise ValueError(
+            "`predicted`, `sure` and `possible` must hold one set of links for each sentence "
+            f"pair. Received: len(predicted)={len(predicted)}, len(sure)={len(sure)}, "
+            f"len(possible)={len(possible)}. Pass an empty set for a sentence without links."
+        )
+    hits = total = 0
+    for a, s, p in zip(predicted, sure, possible, strict=True):
+        hits += len(a & s) + len(a & (p | s))
+        total += len(a) + len(s)
+    return 1.0 - hits / total if total else 0.0

@@ -1,0 +1,105 @@
+"""The layout of the package: which part imports which, and what no part does."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "keras_bahdanau"
+ROOT = Path(__file__).parents[1] / PACKAGE
+FILES = sorted(ROOT.rglob("*.py"))
+
+FOUNDATION = {"alignments", "callbacks", "layers", "losses", "metrics", "search", "text"}
+BELOW_TRANSLATOR = FOUNDATION | {"models", "plotting"}
+BELOW_TOP = BELOW_TRANSLATOR | {"exporters", "presets", "translator"}
+
+# A part is a module or subpackage of the package: what each may import besides itself.
+MAY_IMPORT = {
+    "__init__": BELOW_TOP,
+    **{part: set() for part in FOUNDATION},
+    "plotting": {"alignments"},
+    "models": {"layers"},
+    "presets": {"layers", "models", "search"},
+    "translator": {"models", "search", "text"},
+    "exporters": BELOW_TRANSLATOR | {"translator"},
+    "training": BELOW_TOP,
+    "demo": BELOW_TOP | {"training"},
+    "cli": BELOW_TOP | {"training", "demo"},
+}
+WITHOUT_TENSORFLOW = {"callbacks", "layers", "losses", "metrics", "models"}
+TENSORFLOW_BRANCH = ROOT / "layers" / "recurrence.py"
+
+
+def name_of(path):
+    return str(path.relative_to(ROOT))
+
+
+def part_of(path):
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def syntax_of(path):
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def imports_of(path):
+    """Yields the full dotted name of everything that a file imports, wherever it does so."""
+    package = (PACKAGE, *path.relative_to(ROOT).parent.parts)
+    for node in syntax_of(path):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            module = ".".join((*base, *filter(None, [node.module])))
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def dotted_names_of(path):
+    """Yields what a file imports and each attribute that it takes, such as `tf.keras`."""
+    yield from imports_of(path)
+    yield from (ast.unparse(node) for node in syntax_of(path) if isinstance(node, ast.Attribute))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_imports_point_one_way(path):
+    own_part = part_of(path)
+    allowed = MAY_IMPORT[own_part] | {own_part, "__version__"}
+    names = [name.split(".") for name in imports_of(path)]
+    parts = {name[1] if name[1:] else PACKAGE for name in names if name[0] == PACKAGE}
+    assert parts <= allowed
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_layers_and_models_run_on_every_backend(path):
+    if part_of(path) in WITHOUT_TENSORFLOW and path != TENSORFLOW_BRANCH:
+        roots = {name.split(".")[0] for name in imports_of(path)}
+        assert not roots & {"tensorflow", "tensorflow_text"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_only_public_keras_is_used(path):
+    private = ("keras.src", "tf.keras", "tensorflow.keras")
+    assert not [name for name in dotted_names_of(path) if f"{name}.".startswith(private)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_the_library_raises_instead_of_asserting(path):
+    assert not [node.lineno for node in syntax_of(path) if isinstance(node, ast.Assert)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_files_are_named_by_what_they_hold(path):
+    empty_names = {"utils", "util", "helpers", "misc", "common"}
+    assert not empty_names & set(path.relative_to(ROOT).with_suffix("").parts)
+
+
+@pytest.mark.parametrize("module", ["", ".cli", ".alignments", ".plotting"])
+def test_tensorflow_loads_only_when_it_is_needed(module):
+    program = (
+        f"import sys, {PACKAGE}{module}; "
+        "print(*sorted({'keras', 'tensorflow', 'tensorflow_text'} & set(sys.modules)))"
+    )
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (answer.returncode, answer.stdout.strip()) == (0, ""), answer.stderr
