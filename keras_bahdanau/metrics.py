@@ -23,7 +23,10 @@ class Perplexity(keras.metrics.Mean):
     def update_state(self, y_true, y_pred, sample_weight=None):
         logits = ops.cast(y_pred, "float32")
         losses = ops.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
-        return super().update_state(losses, sample_weight=sample_weight)
+        if sample_weight is not None:
+            sample_weight = ops.reshape(sample_weight, (-1,))
+        # flat, since of rows Keras' mean counts each alike, however many tokens it has
+        return super().update_state(ops.reshape(losses, (-1,)), sample_weight=sample_weight)
 
     def result(self):
         return ops.exp(super().result())

@@ -10,12 +10,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.archive import CARD, read_card
 from keras_bahdanau.models import Seq2Seq
-from keras_bahdanau.search import SearchOptions, search
+from keras_bahdanau.search import SearchOptions, SearchResult, search
+from keras_bahdanau.search.result import normalized
 from keras_bahdanau.text import Tokenizer
 from keras_bahdanau.text.tokenizer import END, PAD, START
-
-_CARD = "translator.json"  # stands in the .keras archive beside Keras' own files
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +136,8 @@ class Translator:
 
         Args:
             sentences: List of strings.
-            nbest: How many; at most, and by default, the beam width.
+            nbest: How many; at most, and by default, the beam width. An empty
+                sentence has one, which is empty.
             batch_size: Positive integer. Sentences translated at once.
             search: `SearchOptions` in place of the translator's own.
 
@@ -161,6 +162,54 @@ class Translator:
             for row, hypotheses in zip(rows, self._read(source, found, nbest), strict=True):
                 results[row] = hypotheses
         return results
+
+    def align(self, pairs, batch_size=64):
+        """How the model reads given translations: forced decoding.
+
+        Args:
+            pairs: List of (source, target) strings.
+            batch_size: Positive integer. Pairs read at once.
+
+        Returns:
+            List of `Translation`, one a pair: its tokens, its alignment, and
+            the score that the model gives it.
+        """
+        pairs = list(pairs)
+        sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+        _check_sentences(sources)
+        _check_sentences(targets)
+        results = [None] * len(pairs)
+        for rows, source in self._batches(sources, batch_size):
+            found = self._forced(source, tf.constant([targets[row] for row in rows]))
+            for row, (forced,) in zip(rows, self._read(source, found, 1), strict=True):
+                results[row] = forced
+        return results
+
+    @tf.function(reduce_retracing=True)
+    def _forced(self, source, text):
+        return self.forced_ids(source, text)
+
+    def forced_ids(self, source, target):
+        """Given translations as the only hypotheses, in the graph.
+
+        Args:
+            source: Int32 tensor `(batch, source_time)`, right-padded with 0.
+            target: String tensor `(batch,)`.
+
+        Returns:
+            `SearchResult` with a beam axis of 1.
+        """
+        target_out = self.tokenizer.tokenize_target(target).to_tensor(default_value=PAD)
+        target_in = tf.pad(target_out[:, :-1], [[0, 0], [1, 0]], constant_values=START)
+        logits, weights = self.model((source, target_in), return_attention_scores=True)
+        real = tf.cast(target_out != PAD, tf.float32)
+        log_probs = tf.gather(tf.nn.log_softmax(logits), target_out, batch_dims=2) * real
+        lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
+        scores = normalized(
+            tf.reduce_sum(log_probs, axis=1), lengths, self.search.length_normalization
+        )
+        found = SearchResult(target_out, lengths, scores, weights, tf.ones_like(lengths, tf.bool))
+        return keras.tree.map_structure(lambda field: tf.expand_dims(field, axis=1), found)
 
     def _batches(self, sentences, batch_size):
         """(row numbers, padded ids) of sentences of similar length."""
@@ -193,7 +242,7 @@ class Translator:
         found = [np.asarray(field) for field in found]
         for row, source_length in enumerate(source_lengths):
             hypotheses = []
-            for rank in range(nbest):
+            for rank in range(nbest if source_length else 1):
                 _, length, score, alignment, finished = (field[row, rank] for field in found)
                 hypotheses.append(
                     Translation(
@@ -226,7 +275,7 @@ class Translator:
                 "search": dataclasses.asdict(self.search),
             }
             with zipfile.ZipFile(unfinished, "a") as archive:
-                archive.writestr(_CARD, json.dumps(card))
+                archive.writestr(CARD, json.dumps(card))
             os.replace(unfinished, path)
         finally:
             unfinished.unlink(missing_ok=True)
@@ -239,7 +288,7 @@ class Translator:
             FileNotFoundError: If there is no such file.
             ValueError: If it is not a translator's file, or a damaged one.
         """
-        card = _read_card(Path(path))
+        card = read_card(path)
         model = keras.saving.load_model(path, compile=False)
         if not isinstance(model, Seq2Seq):
             raise ValueError(
@@ -283,28 +332,3 @@ def _check_sentences(sentences):
             raise TypeError(
                 f"`sentences` must be a list of strings. Received: sentences[{number}]={sentence!r}"
             )
-
-
-def _read_card(path):
-    if not path.is_file():
-        kind = "a directory" if path.is_dir() else "no such file"
-        raise FileNotFoundError(
-            f"A translator is one .keras file. Received: path={str(path)!r}, {kind}."
-        )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-            if damaged is not None:
-                raise zipfile.BadZipFile(f"{damaged} is damaged")
-            return json.loads(archive.read(_CARD))
-    except zipfile.BadZipFile as error:
-        raise ValueError(
-            f"A translator's file must be a whole .keras archive. Received: path={str(path)!r} "
-            f"({error}). Save or copy it again."
-        ) from None
-    except KeyError:
-        raise ValueError(
-            "A translator's file must hold its tokenizer. "
-            f"Received: path={str(path)!r}, a Keras model without one. "
-            "Save it with Translator.save, not with model.save."
-        ) from None

@@ -11,7 +11,9 @@ PACKAGE = "keras_bahdanau"
 ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
-FOUNDATION = {"alignments", "callbacks", "layers", "losses", "metrics", "search", "text"}
+NUMBERS = {"alignments", "callbacks", "layers", "losses", "metrics", "search", "text"}
+FILES_AND_SETTINGS = {"archive", "console", "recipe", "run"}
+FOUNDATION = NUMBERS | FILES_AND_SETTINGS
 BELOW_TRANSLATOR = FOUNDATION | {"models", "plotting"}
 BELOW_TOP = BELOW_TRANSLATOR | {"exporters", "presets", "translator"}
 
@@ -22,11 +24,12 @@ MAY_IMPORT = {
     "plotting": {"alignments"},
     "models": {"layers"},
     "presets": {"layers", "models", "search"},
-    "translator": {"models", "search", "text"},
+    "translator": {"archive", "models", "search", "text"},
     "exporters": BELOW_TRANSLATOR | {"translator"},
+    "evaluation": BELOW_TRANSLATOR | {"translator"},
     "training": BELOW_TOP,
     "demo": BELOW_TOP | {"training"},
-    "cli": BELOW_TOP | {"training", "demo"},
+    "cli": BELOW_TOP | {"demo", "evaluation", "training"},
 }
 WITHOUT_TENSORFLOW = {"callbacks", "layers", "losses", "metrics", "models"}
 TENSORFLOW_BRANCH = ROOT / "layers" / "recurrence.py"

@@ -3,4 +3,11 @@
 from keras_bahdanau.demo.corpus import generate, split, write
 from keras_bahdanau.demo.grammar import Example
 
-__all__ = ["Example", "generate", "split", "write"]
+__all__ = ["Example", "generate", "run", "split", "write"]
+
+
+def run(*args, **kwargs):
+    """The whole demo: see `keras_bahdanau.demo.walkthrough.run`."""
+    from keras_bahdanau.demo import walkthrough  # TensorFlow, which the corpus does not need
+
+    return walkthrough.run(*args, **kwargs)

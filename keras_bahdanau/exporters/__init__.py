@@ -1,10 +1,13 @@
 """A `Translator` as an artefact that runs without Keras.
 
 The names are loaded on first use: `cpp_loader` and `on_device` must work in a
-process without TensorFlow.
+process without TensorFlow. `check` is not: its module has the same name, which
+the first import of that would put in its place.
 """
 
 import importlib
+
+from keras_bahdanau.exporters.check import Finding, check
 
 _MODULE_OF = {
     "OnDeviceTranslator": "on_device",
@@ -13,7 +16,14 @@ _MODULE_OF = {
     "run_in_clean_process": "cpp_loader",
 }
 
-__all__ = ["OnDeviceTranslator", "export_litert", "export_saved_model", "run_in_clean_process"]
+__all__ = [
+    "Finding",
+    "OnDeviceTranslator",
+    "check",
+    "export_litert",
+    "export_saved_model",
+    "run_in_clean_process",
+]
 
 
 def __getattr__(name):

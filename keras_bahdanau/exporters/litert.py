@@ -12,26 +12,24 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters import signatures
 
-SIGNATURE = "translate"
-QUANTIZATIONS = (None, "int8")
+QUANTIZATIONS = (None, "float16", "int8")
 
 
-def export_litert(
-    translator, path, quantization=None, max_source_length=64, max_target_length=64
-):
+def export_litert(translator, path, quantization=None, max_source_length=64, max_target_length=64):
     """Writes a file that phones run, with built-in operations only.
 
-    Its signature `translate` takes one sentence, `source` int32
-    `(1, max_source_length)`, right-padded with 0, and gives what
-    `signatures.translate_ids` says. The SentencePiece models and a card
+    Its signatures `translate` and `translate_greedy` take one sentence,
+    `source` int32 `(1, max_source_length)`, right-padded with 0, and give what
+    `signatures.translate_ids` says; `encode` and `decode_step` are for hosts
+    that drive the loop themselves. All shapes are fixed. The SentencePiece models and a card
     (`card.json`) are packed behind the model, as a zip archive that
     `zipfile` and the LiteRT metadata tools read.
 
     Args:
         translator: A `Translator`.
         path: Path of the file, which must not exist.
-        quantization: None for float32, or "int8" for weights of 8 bits and
-            activations in float32 (dynamic range).
+        quantization: None for float32, "float16" for weights of 16 bits, or
+            "int8" for weights of 8 bits and activations in float32 (dynamic range).
         max_source_length: Positive integer. Most source tokens, the end token included.
         max_target_length: Positive integer. Most target tokens, the end token included.
 
@@ -46,7 +44,6 @@ def export_litert(
     _check(path, quantization, max_source_length, max_target_length)
     model = _convert(translator, quantization, max_source_length, max_target_length)
     card = {
-        "signature": SIGNATURE,
         "max_source_length": max_source_length,
         "max_target_length": max_target_length,
         "quantization": quantization or "float32",
@@ -64,26 +61,43 @@ def export_litert(
 
 
 def _convert(translator, quantization, source_time, target_time):
-    """The bytes of the converted model."""
-    source = tf.TensorSpec((1, source_time), tf.int32, name="source")
-    module = tf.Module()
-    module.weights = [weight.value for weight in translator.model.weights]
-    with signatures.portable(translator.model), tempfile.TemporaryDirectory() as directory:
-        function = tf.function(
-            lambda source: signatures.translate_ids(translator, source, target_time),
-            input_signature=[source],
-        ).get_concrete_function()
-        # a SavedModel on the way: only from there the file gets its signature's name
-        tf.saved_model.save(module, directory, signatures={SIGNATURE: function})
-        return _converted(directory, quantization)
+    """The bytes of the converted model: four signatures over one set of weights."""
+    with tempfile.TemporaryDirectory() as directory:
+        # a SavedModel on the way: only from there the file gets its signatures' names
+        functions = _functions(translator, source_time, target_time)
+        tf.saved_model.save(signatures.weights_of(translator), directory, signatures=functions)
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            directory, signature_keys=list(functions)
+        )
+        converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        if quantization:
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if quantization == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        return converter.convert()
 
 
-def _converted(directory, quantization):
-    converter = tf.lite.TFLiteConverter.from_saved_model(directory, signature_keys=[SIGNATURE])
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    if quantization == "int8":
-        converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    return converter.convert()
+def _functions(translator, source_time, target_time):
+    """The traced signatures, by name."""
+    source = {"source": tf.TensorSpec((1, source_time), tf.int32)}
+    greedy = dataclasses.replace(translator.search, beam_width=1)
+
+    def searched(options):
+        return lambda translator, source: signatures.translate_ids(
+            translator, source, target_time, options
+        )
+
+    encode = signatures.traced(translator, signatures.encode, source)
+    step = {"tokens": tf.TensorSpec((1,), tf.int32)} | {
+        name: tf.TensorSpec(tensor.shape, tensor.dtype)
+        for name, tensor in encode.structured_outputs.items()
+    }
+    return {
+        "translate": signatures.traced(translator, searched(translator.search), source),
+        "translate_greedy": signatures.traced(translator, searched(greedy), source),
+        "encode": encode,
+        "decode_step": signatures.traced(translator, signatures.decode_step, step),
+    }
 
 
 def _archive(tokenizer, card):

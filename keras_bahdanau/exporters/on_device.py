@@ -68,9 +68,16 @@ class OnDeviceTranslator:
         """
         return [self._translate(sentence) for sentence in sentences]
 
-    def _translate(self, sentence):
+    def fits(self, sentence):
+        """Whether a sentence has no more tokens than the file was made for."""
+        return len(self._ids(sentence)) <= self.card["max_source_length"]
+
+    def _ids(self, sentence):
         ids = self._source.encode(sentence)
-        ids = [*ids, END] if ids else []
+        return [*ids, END] if ids else []
+
+    def _translate(self, sentence):
+        ids = self._ids(sentence)
         longest = self.card["max_source_length"]
         if len(ids) > longest:
             raise ValueError(

@@ -1,11 +1,149 @@
-"""What the exported artefacts answer: functions of a `Translator`, ready to be traced."""
+"""What the exported artefacts answer: functions of a `Translator`, ready to be traced.
+
+Every output's first axis is the batch, and every function is total: any bytes
+and any ids in, a well-formed answer out, since one failing row would fail all
+the requests that a server merged into its batch.
+"""
 
 import contextlib
 
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.text.tokenizer import UNKNOWN
+from keras_bahdanau.layers import Memory
+from keras_bahdanau.text.tokenizer import PAD, UNKNOWN
+
+TEXT = tf.TensorSpec((None,), tf.string)
+IDS = tf.TensorSpec((None, None), tf.int32)
+LENGTH = tf.TensorSpec((None,), tf.int32)
+
+
+def translate(translator, text):
+    """`text` string `(batch,)` -> `translation` string, `score` float32, both `(batch,)`."""
+    best = _best(translator.search_ids(translator.source_ids(text)))
+    return {
+        "translation": translator.tokenizer.detokenize_target(best.ids),
+        "score": best.scores,
+    }
+
+
+def translate_with_alignment(translator, text):
+    """The same, and what an alignment is drawn from.
+
+    `source_tokens` `(batch, source_time)` and `target_tokens`
+    `(batch, target_time)` strings, "" behind `source_length` and
+    `target_length`; `alignment` float32 `(batch, target_time, source_time)`;
+    `finished` bool `(batch,)`.
+    """
+    source = translator.source_ids(text)
+    best = _best(translator.search_ids(source))
+    return {
+        "translation": translator.tokenizer.detokenize_target(best.ids),
+        "score": best.scores,
+        "source_tokens": translator.tokenizer.source_tokens(source),
+        "source_length": tf.math.count_nonzero(source, axis=1, dtype=tf.int32),
+        "target_tokens": translator.tokenizer.target_tokens(best.ids),
+        "target_length": best.lengths,
+        "alignment": best.alignment,
+        "finished": best.finished,
+    }
+
+
+def translate_nbest(translator, text):
+    """`text` -> `translations`, `scores`, `finished`, all `(batch, beam)`, best first."""
+    found = translator.search_ids(translator.source_ids(text))
+    beam = translator.search.beam_width
+    rows = tf.reshape(found.ids, (-1, tf.shape(found.ids)[2]))
+    return {
+        "translations": tf.reshape(translator.tokenizer.detokenize_target(rows), (-1, beam)),
+        "scores": found.scores,
+        "finished": found.finished,
+    }
+
+
+def decode_ids(translator, source, source_length):
+    """For clients that tokenize themselves: ids in, ids out.
+
+    `source` int32 `(batch, source_time)`, of which `source_length` int32
+    `(batch,)` count, since a server pads with a row's first id. Gives `ids`
+    `(batch, target_time)`, `length`, `score` and `finished`, `(batch,)`.
+    Ids outside the vocabulary count as unknown.
+    """
+    source = tf.pad(source, [[0, 0], [0, tf.maximum(1 - tf.shape(source)[1], 0)]])
+    source = _known(translator, source)
+    source = tf.where(tf.sequence_mask(source_length, tf.shape(source)[1]), source, PAD)
+    best = _best(translator.search_ids(source))
+    return {
+        "ids": best.ids,
+        "length": best.lengths,
+        "score": best.scores,
+        "finished": best.finished,
+    }
+
+
+def score_pair(translator, source, target):
+    """How well the model likes a given `target`: `score` float32, `length` int32, `(batch,)`."""
+    found = _best(translator.forced_ids(translator.source_ids(source), target))
+    return {"score": found.scores, "length": found.lengths}
+
+
+def translate_ids(translator, source, time, options=None):
+    """For a phone: `source` int32 `(1, source_time)` -> the best hypothesis, all shapes fixed.
+
+    `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` float32 `(1,)`,
+    `alignment` float32 `(1, time, source_time)`, `finished` bool `(1,)`.
+    Ids outside the vocabulary count as unknown.
+    """
+    best = _best(translator.search_ids(_known(translator, source), options, time))
+    return {
+        "ids": best.ids,
+        "length": best.lengths,
+        "score": best.scores,
+        "alignment": best.alignment,
+        "finished": best.finished,
+    }
+
+
+def encode(translator, source):
+    """For a phone that drives the loop itself: what `decode_step` needs, before the first token.
+
+    `source` int32 `(1, source_time)` -> the fields of the `Memory` and the
+    leaves of the first `DecoderState`, called `state_0`, `state_1`, ...
+    """
+    memory = translator.model.encode(_known(translator, source))
+    return {**_memory_fields(memory), **_state_fields(translator.model.first_state(memory))}
+
+
+def decode_step(translator, tokens, **fields):
+    """One target step: `tokens` int32 `(1,)`, the token chosen last, and what `encode` gave.
+
+    Gives `log_probs` float32 `(1, vocabulary)`, `weights` float32
+    `(1, source_time)` and the next `state_0`, `state_1`, ...
+    """
+    model = translator.model
+    memory = Memory(**{name: fields.get(name) for name in Memory._fields})
+    like = model.first_state(memory)
+    leaves = [fields[f"state_{index}"] for index in range(len(keras.tree.flatten(like)))]
+    state = keras.tree.pack_sequence_as(like, leaves)
+    log_probs, state = model.decode_step(tokens, state, memory)
+    return {"log_probs": log_probs, "weights": state.weights, **_state_fields(state)}
+
+
+def _memory_fields(memory):
+    return {name: field for name, field in memory._asdict().items() if field is not None}
+
+
+def _state_fields(state):
+    return {f"state_{index}": leaf for index, leaf in enumerate(keras.tree.flatten(state))}
+
+
+SERVED = {  # name: (function, its arguments)
+    "serving_default": (translate, {"text": TEXT}),
+    "translate_with_alignment": (translate_with_alignment, {"text": TEXT}),
+    "translate_nbest": (translate_nbest, {"text": TEXT}),
+    "decode_ids": (decode_ids, {"source": IDS, "source_length": LENGTH}),
+    "score_pair": (score_pair, {"source": TEXT, "target": TEXT}),
+}
 
 
 @contextlib.contextmanager
@@ -22,60 +160,30 @@ def portable(model):
             layer.use_cudnn = value
 
 
-def translate(translator, text):
-    """`text` string `(batch,)` -> `translation` string, `score` float32, both `(batch,)`."""
-    _, best = _best(translator, text)
-    return {
-        "translation": translator.tokenizer.detokenize_target(best.ids),
-        "score": best.scores,
+def traced(translator, function, arguments):
+    """The concrete function of `function(translator, **arguments)`."""
+    specs = {
+        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
     }
+    with portable(translator.model):
+        return tf.function(lambda **tensors: function(translator, **tensors)).get_concrete_function(
+            **specs
+        )
 
 
-def translate_with_alignment(translator, text):
-    """The same, and what an alignment is drawn from.
-
-    `source_tokens` `(batch, source_time)` and `target_tokens`
-    `(batch, target_time)` strings, "" behind `source_length` and
-    `target_length`; `alignment` float32 `(batch, target_time, source_time)`;
-    `finished` bool `(batch,)`.
-    """
-    source, best = _best(translator, text)
-    return {
-        "translation": translator.tokenizer.detokenize_target(best.ids),
-        "score": best.scores,
-        "source_tokens": translator.tokenizer.source_tokens(source),
-        "source_length": tf.math.count_nonzero(source, axis=1, dtype=tf.int32),
-        "target_tokens": translator.tokenizer.target_tokens(best.ids),
-        "target_length": best.lengths,
-        "alignment": best.alignment,
-        "finished": best.finished,
-    }
+def weights_of(translator):
+    """A `tf.Module` with the variables and the tokenizer, and nothing of Keras."""
+    module = tf.Module()
+    module.weights = [weight.value for weight in translator.model.weights]
+    module.tokenizer = translator.tokenizer
+    return module
 
 
-def translate_ids(translator, source, time):
-    """For a phone: `source` int32 `(1, source_time)` -> the best hypothesis, all shapes fixed.
-
-    `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` float32 `(1,)`,
-    `alignment` float32 `(1, time, source_time)`, `finished` bool `(1,)`.
-    Ids outside the vocabulary count as unknown.
-    """
+def _known(translator, source):
     size = translator.tokenizer.source_vocabulary_size
-    known = (source >= 0) & (source < size)
-    found = translator.search_ids(tf.where(known, source, UNKNOWN), time=time)
-    best = _first_of_beam(found)
-    return {
-        "ids": best.ids,
-        "length": best.lengths,
-        "score": best.scores,
-        "alignment": best.alignment,
-        "finished": best.finished,
-    }
+    return tf.where((source >= 0) & (source < size), source, UNKNOWN)
 
 
-def _best(translator, text):
-    source = translator.source_ids(text)
-    return source, _first_of_beam(translator.search_ids(source))
-
-
-def _first_of_beam(found):
+def _best(found):
+    """The first hypothesis of each beam."""
     return keras.tree.map_structure(lambda field: field[:, 0], found)

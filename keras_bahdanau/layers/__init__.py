@@ -4,6 +4,7 @@ from keras_bahdanau.layers.attention import BahdanauAttention, Memory, masked_so
 from keras_bahdanau.layers.bridge import StateBridge
 from keras_bahdanau.layers.cells import GRUCell, LSTMCell
 from keras_bahdanau.layers.decoder_cell import DecoderCell, DecoderState
+from keras_bahdanau.layers.fixed_context import FixedContext
 from keras_bahdanau.layers.readout import Readout
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.scores import AdditiveScore
@@ -13,6 +14,7 @@ __all__ = [
     "BahdanauAttention",
     "DecoderCell",
     "DecoderState",
+    "FixedContext",
     "GRUCell",
     "LSTMCell",
     "Memory",

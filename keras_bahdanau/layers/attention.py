@@ -39,9 +39,14 @@ def masked_softmax(scores, mask=None):
     """
     scores = ops.cast(scores, "float32")
     if mask is None:
-        return ops.softmax(scores, axis=-1)
+        return _softmax(scores)
     real = ops.cast(mask, "float32")
-    return ops.softmax(scores + (1.0 - real) * -1e9, axis=-1) * real
+    return _softmax(scores + (1.0 - real) * -1e9) * real
+
+
+def _softmax(scores):
+    """`ops.softmax` without its warning, which a sentence of one token would raise."""
+    return ops.exp(ops.log_softmax(scores, axis=-1))
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -117,6 +122,18 @@ class BahdanauAttention(keras.layers.Layer):
 
     def compute_output_shape(self, query_shape, values_shape):
         return (*query_shape[:-1], values_shape[-1])
+
+    def compute_output_spec(
+        self, query, values, mask=None, return_attention_scores=False, training=None
+    ):
+        shape = self.compute_output_shape(query.shape, values.shape)
+        context = keras.KerasTensor(shape, dtype=self.compute_dtype)
+        if not return_attention_scores:
+            return context
+        return context, keras.KerasTensor((*shape[:-1], values.shape[1]), dtype="float32")
+
+    def compute_mask(self, query, mask=None):
+        return None  # `mask` is about the values: it must not go on with the context
 
     def get_config(self):
         return {**super().get_config(), "units": self.units, "dropout": self.dropout}

@@ -9,6 +9,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers import checks
+from keras_bahdanau.layers.attention import Memory
 from keras_bahdanau.layers.bridge import StateBridge
 from keras_bahdanau.layers.cells import new_cell
 from keras_bahdanau.layers.serialization import unbuilt
@@ -65,11 +66,11 @@ class DecoderCell(keras.layers.Layer):
         )
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
-        values_shape, summary_shape = memory_shape.values, memory_shape.summary
-        self.attention.build((None, self.units), values_shape)
+        memory_shape = Memory(*memory_shape)  # a saved model has it as a plain list
+        self.attention.build((None, self.units), memory_shape.values)
         self.cell.build(inputs_shape)
-        self.context_projection.build((None, values_shape[-1]))
-        self.bridge.build(summary_shape)
+        self.context_projection.build((None, memory_shape.values[-1]))
+        self.bridge.build(memory_shape.summary)
 
     def prepare(self, memory):
         """The `Memory` with what no step changes computed once."""

@@ -49,14 +49,20 @@ class AdditiveScore(keras.layers.Layer):
         projected = ops.expand_dims(self.query_projection(query), axis=-2)
         if len(projected.shape) == 4:  # (batch, target_time, 1, units) meets all keys
             keys = ops.expand_dims(keys, axis=1)
-        scores = self.v(ops.tanh(projected + keys))
-        return ops.squeeze(scores, axis=-1)
+        hidden = ops.tanh(projected + keys)
+        # flat, since a product of more axes has no gradient in a loop under XLA
+        scores = self.v(ops.reshape(hidden, (-1, self.units)))
+        return ops.reshape(scores, ops.shape(hidden)[:-1])
 
     def call(self, query, values):
         return self.compare(query, self.project(values))
 
     def compute_output_shape(self, query_shape, values_shape):
         return (*query_shape[:-1], values_shape[-2])
+
+    def compute_output_spec(self, query, values):
+        shape = self.compute_output_shape(query.shape, values.shape)
+        return keras.KerasTensor(shape, dtype="float32")
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}

@@ -3,7 +3,15 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers import BahdanauAttention, DecoderCell, Memory, Readout, checks, scan
+from keras_bahdanau.layers import (
+    BahdanauAttention,
+    DecoderCell,
+    FixedContext,
+    Memory,
+    Readout,
+    checks,
+    scan,
+)
 from keras_bahdanau.layers.serialization import unbuilt
 from keras_bahdanau.models.embedding import token_embedding
 
@@ -24,7 +32,8 @@ class Decoder(keras.Model):
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding, and of the readout.
         units: Positive integer. Width of the decoder state.
-        attention: A `BahdanauAttention`; of the decoder's width when left out.
+        attention: A `BahdanauAttention`, of the decoder's width when left out; or None
+            for the fixed context of an encoder-decoder without attention.
         cell: "gru" or "lstm".
         dropout: Float in [0, 1). Share of embeddings and readout dropped in training.
         tie_embeddings: Bool. Whether the output layer is the embedding, transposed.
@@ -50,7 +59,7 @@ class Decoder(keras.Model):
         vocabulary_size,
         embedding_units,
         units,
-        attention=None,
+        attention="bahdanau",
         cell="gru",
         dropout=0.0,
         tie_embeddings=False,
@@ -65,8 +74,10 @@ class Decoder(keras.Model):
         policy = {"dtype": self.dtype_policy}
         self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
         self.embedding_dropout = keras.layers.Dropout(dropout, **policy)
-        if attention is None:
+        if attention == "bahdanau":
             attention = BahdanauAttention(units, name="attention", **policy)
+        elif attention is None:
+            attention = FixedContext(name="no_attention", **policy)
         self.cell = DecoderCell(units, attention, cell, name="cell", **policy)
         self.readout = Readout(embedding_units, dropout, name="readout", **policy)
         self.output_layer = None
@@ -74,21 +85,14 @@ class Decoder(keras.Model):
             self.output_layer = keras.layers.Dense(vocabulary_size, name="output", **policy)
 
     def build(self, target_in_shape, memory_shape):
+        memory_shape = Memory(*memory_shape)  # a saved model has it as a plain list
         embedded = (None, None, self.embedding_units)
-        self._values_units = memory_shape.values[-1]
         self.embedding.build(target_in_shape)
         self.cell.build(embedded, memory_shape=memory_shape)
         self.readout.build((None, self.units), memory_shape.values, embedded)
         if self.output_layer is not None:
             self.output_layer.build((None, self.embedding_units))
         self.built = True
-
-    def get_build_config(self):
-        return {"values_units": self._values_units}
-
-    def build_from_config(self, config):
-        width = config["values_units"]
-        self.build((None, None), Memory((None, None, width), None, (None, width)))
 
     def use_embedding(self, embedding):
         """Takes another model's embedding layer in place of its own, before it is built."""

@@ -57,6 +57,8 @@ class Seq2Seq(keras.Model):
 
     def encode(self, source, training=None):
         """A prepared `Memory` of the source ids `(batch, source_time)`, for `decode_step`."""
+        if not self.built:
+            self.build()
         return self.decoder.prepare(self.encoder(source, training=training))
 
     def first_state(self, memory):

@@ -58,7 +58,7 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`. Where fewer
-        hypotheses exist than that, the rest have scores of about -1e9.
+        hypotheses exist than that, the rest are empty, with scores of -1e9.
     """
     first = _first(state, limits, options.beam_width, start, time, source_time)
     room_at = ops.expand_dims(limits, axis=1)
@@ -75,19 +75,19 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
 
 
 def _first(state, limits, beam, start, time, source_time):
-    """One real hypothesis a sentence; the others are impossible until it has children."""
+    """One real hypothesis a sentence; the other places wait, frozen, for its children."""
     batch = ops.shape(limits)[0]
-    alive = ops.repeat(ops.expand_dims(ops.greater(limits, 0), axis=1), beam, axis=1)
+    room = ops.expand_dims(ops.greater(limits, 0), axis=1)
     identity = ops.arange(beam, dtype="int32")
-    alone = ops.where(ops.equal(identity, 0), 0.0, IMPOSSIBLE)
+    real = ops.equal(identity, 0)
     rows = ops.zeros((batch, beam), "int32")
     return BeamState(
         t=ops.zeros((), "int32"),
         tokens=rows + start,
-        alive=alive,
-        finished=ops.logical_not(alive),
+        alive=ops.logical_and(room, real),
+        finished=ops.repeat(ops.logical_not(room), beam, axis=1),
         lengths=rows,
-        log_probs=ops.cast(rows, "float32") + alone,
+        log_probs=ops.cast(rows, "float32") + ops.where(real, 0.0, IMPOSSIBLE),
         ids=ops.zeros((time, batch, beam), "int32"),
         parents=ops.zeros((time, batch, beam), "int32") + identity,
         alignment=ops.zeros((time, batch, beam, source_time), "float32"),
@@ -103,13 +103,12 @@ def _advance(step, loop, room_at, options, end):
     beam, vocabulary = loop.tokens.shape[1], log_probs.shape[-1]
 
     # a frozen hypothesis has one child, itself: padding, at no cost
-    itself = ops.where(ops.equal(ops.arange(vocabulary), 0), 0.0, IMPOSSIBLE)
-    log_probs = ops.where(ops.expand_dims(loop.alive, axis=-1), log_probs, itself)
-    totals = ops.expand_dims(loop.log_probs, axis=-1) + log_probs
+    alive = ops.expand_dims(loop.alive, axis=-1)
+    born = ops.logical_or(alive, ops.equal(ops.arange(vocabulary), 0))
+    totals = ops.expand_dims(loop.log_probs, axis=-1) + ops.where(alive, log_probs, 0.0)
     lengths = loop.lengths + ops.cast(loop.alive, "int32")
-    scores = normalized(
-        totals, ops.expand_dims(lengths, axis=-1), options.length_normalization
-    )  # -> (batch, beam, vocabulary)
+    scores = normalized(totals, ops.expand_dims(lengths, axis=-1), options.length_normalization)
+    scores = ops.where(born, scores, 2 * IMPOSSIBLE)  # -> (batch, beam, vocabulary)
     _, best = ops.top_k(ops.reshape(scores, (-1, beam * vocabulary)), beam)
     best = ops.cast(best, "int32")
     parents, tokens = best // vocabulary, best % vocabulary  # -> (batch, beam)
@@ -137,8 +136,8 @@ def _advance(step, loop, room_at, options, end):
 def _finish(loop, options, time):
     """Finished hypotheses first, best first, each read back along its parents."""
     scores = normalized(loop.log_probs, loop.lengths, options.length_normalization)
-    cut = 1.0 - ops.cast(loop.finished, "float32")
-    _, order = ops.top_k(scores + cut * IMPOSSIBLE, loop.tokens.shape[1])
+    # the beam is sorted by score already, and `top_k` keeps the order of equals
+    _, order = ops.top_k(ops.cast(loop.finished, "float32"), loop.tokens.shape[1])
     order = ops.cast(order, "int32")
 
     def body(t, beams, ids, alignment):

@@ -88,8 +88,9 @@ def _advance(step, loop, limits, end):
     """One token further, in the rows that are still alive."""
     log_probs, weights, model = step(loop.tokens, loop.model)
     real = ops.cast(loop.alive, "int32")
-    tokens = ops.cast(ops.argmax(log_probs, axis=-1), "int32") * real
-    gained = ops.max(log_probs, axis=-1) * ops.cast(loop.alive, "float32")
+    best, tokens = ops.top_k(log_probs, 1)  # `ops.argmax` compares bits, which LiteRT can't
+    tokens = ops.cast(ops.squeeze(tokens, axis=-1), "int32") * real
+    gained = ops.squeeze(best, axis=-1) * ops.cast(loop.alive, "float32")
     ended = ops.logical_and(loop.alive, ops.equal(tokens, end))
     room = ops.less(loop.t + 1, limits)
     weights = weights * ops.expand_dims(ops.cast(loop.alive, "float32"), axis=-1)

@@ -9,8 +9,8 @@ _MODULE_OF = {
     "read_lines": "pairs",
     "read_pairs": "pairs",
     "Tokenizer": "tokenizer",
-    "BatchedPairs": "batches",
-    "batches": "batches",
+    "BatchedPairs": "batching",
+    "batches": "batching",
 }
 
 __all__ = ["BatchedPairs", "Tokenizer", "batches", "read_lines", "read_pairs"]

@@ -69,12 +69,13 @@ def read_lines(path: str | os.PathLike) -> list[str]:
     return lines
 
 
-def decode_lines(data: bytes, name: str) -> list[str]:
+def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
     r"""Decodes UTF-8 text and splits it at `\n` or `\r\n`.
 
     Args:
         data: The bytes of the text. A byte order mark at its beginning is dropped.
         name: What to call the text in an error, such as its path.
+        first_line: Integer. Number of the first of the lines, where they are part of a text.
 
     Returns:
         List of strings without their line ends; empty if there is no text.
@@ -86,7 +87,7 @@ def decode_lines(data: bytes, name: str) -> list[str]:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = data.count(b"\n", 0, error.start) + first_line
         raise ValueError(
             f"Text must be UTF-8. Received: path={name!r}, whose line {line} holds the byte "
             f"0x{data[error.start]:02x} where UTF-8 allows none. "

@@ -8,6 +8,7 @@ import re
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text
+from tensorflow_text.python.ops import sentencepiece_tokenizer
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 
@@ -203,18 +204,39 @@ class Tokenizer(tf.Module):
         )
 
 
+class _Vocabulary(tf.saved_model.experimental.TrackableResource):
+    """A SentencePiece model as a resource that its name keeps alive.
+
+    Without one, as tensorflow_text makes it, it belongs to the kernel that made it, and is gone
+    when TensorFlow forgets its kernels: `tf.random.set_seed` is enough. A loaded SavedModel
+    confuses resources that bear the same name (tensorflow/text#1304), so this one tells models
+    apart; tokenizers of the same model share it.
+    """
+
+    def __init__(self, model):
+        super().__init__()
+        self._model = model
+        _ = self.resource_handle  # which makes it
+
+    def _create_resource(self):
+        name = "vocabulary_" + hashlib.sha256(self._model).hexdigest()[:16]
+        operations = sentencepiece_tokenizer.gen_sentencepiece_tokenizer
+        return operations.sentencepiece_op(model=self._model, shared_name=name)
+
+
 def _graph_tokenizer(model):
-    # A loaded SavedModel confuses two tokenizers whose resources bear the same name
-    # (tensorflow/text#1304): the name must tell the models apart.
-    name = "vocabulary_" + hashlib.sha256(model).hexdigest()[:16]
-    return tensorflow_text.SentencepieceTokenizer(model, name=name)
+    tokenizer = tensorflow_text.SentencepieceTokenizer(model)
+    tokenizer._model_resource = _Vocabulary(model)
+    return tokenizer
 
 
 def _append_end(ids, counts):
     """Appends `counts[i]` (0 or 1) end tokens to row i."""
-    ends = tf.fill([tf.reduce_sum(counts)], END)
-    ends = tf.RaggedTensor.from_row_lengths(ends, counts, validate=False)
-    return tf.concat([ids, ends], axis=1)
+    # not `tf.concat`, which asserts in the graph that both have as many rows
+    lengths = ids.row_lengths() + counts
+    padded = tf.pad(ids.to_tensor(END), [[0, 0], [0, 1]], constant_values=END)
+    values = tf.boolean_mask(padded, tf.sequence_mask(lengths, tf.shape(padded)[1]))
+    return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
 def _known(ids, vocabulary_size):

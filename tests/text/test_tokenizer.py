@@ -127,6 +127,15 @@ def test_graph_with_unknown_dimensions_equals_eager(tokenizer):
             assert got.numpy().tolist() == expected.numpy().tolist()
 
 
+def test_a_new_random_seed_leaves_the_vocabulary_alive(two_vocabularies):
+    graph = tf.function(two_vocabularies.tokenize_source)
+    text = tf.constant(["Ein Mann."])
+    expected = graph(text).to_list()
+    tf.random.set_seed(1)  # after which TensorFlow makes its kernels anew
+    assert two_vocabularies.tokenize_source(text).to_list() == expected
+    assert graph(text).to_list() == expected
+
+
 def test_any_bytes_give_ids_and_text(tokenizer):
     ids = tokenizer.tokenize_source(ODD_BYTES)
     assert ids.row_lengths().numpy()[-1] == 1251

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.text.batches import BatchedPairs, Skipped, _bounds, batches
+from keras_bahdanau.text.batching import BatchedPairs, Skipped, _bounds, batches
 from keras_bahdanau.text.tokenizer import END, PAD, START, Tokenizer
 
 RANDOM = np.random.default_rng(3)
@@ -25,6 +25,13 @@ def tokenizer():
 @pytest.fixture(scope="module")
 def data(tokenizer):
     return BatchedPairs(PAIRS, tokenizer, 60, buckets=3)
+
+
+def test_no_module_takes_the_place_of_the_function():
+    import keras_bahdanau as kb
+
+    assert kb.text.BatchedPairs is BatchedPairs
+    assert kb.text.batches is batches
 
 
 def arrays(dataset):

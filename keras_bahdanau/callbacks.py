@@ -1,0 +1,113 @@
+"""Callbacks and the like around `model.fit`."""
+
+import contextlib
+import json
+import os
+import time
+from pathlib import Path
+
+import h5py
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class AveragingAdam(keras.optimizers.Adam):
+    """Adam that keeps a moving average of the weights beside them.
+
+    `keras.optimizers.Adam(use_ema=True)` puts the average in the weights' place
+    whenever a `fit` ends; here a run of several `fit`s goes on from the weights
+    as trained, and `averaged_weights` puts the average in for as long as asked.
+
+    Args:
+        learning_rate: Float or schedule.
+        ema_momentum: Float in [0, 1). Share of the old average at each step.
+        **kwargs: As in `keras.optimizers.Adam`.
+    """
+
+    def __init__(self, learning_rate=1e-3, ema_momentum=0.998, **kwargs):
+        kwargs["use_ema"] = True
+        super().__init__(learning_rate, ema_momentum=ema_momentum, **kwargs)
+
+    def finalize_variable_values(self, var_list):
+        """Leaves the weights as trained, at the end of `fit`."""
+
+    def put_average(self, variables):
+        """Gives the weights the values of their moving average."""
+        super().finalize_variable_values(variables)
+
+
+@contextlib.contextmanager
+def averaged_weights(model):
+    """The model with the moving average of its weights, for as long as the block lasts.
+
+    With another optimizer than `AveragingAdam` the block changes nothing.
+
+    Args:
+        model: A compiled Keras model.
+    """
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
+        yield
+        return
+    variables = model.trainable_variables
+    trained = [keras.ops.copy(variable.value) for variable in variables]
+    optimizer.put_average(variables)
+    try:
+        yield
+    finally:
+        for variable, value in zip(variables, trained, strict=True):
+            variable.assign(value)
+
+
+class Checkpoint(keras.callbacks.Callback):
+    """Saves all that training needs to go on: weights, optimizer, random state, progress.
+
+    One file, replaced as a whole: killed at any moment, the last one stands.
+
+    Args:
+        path: Path that ends in ".weights.h5".
+        progress: JSON-able dict that is saved with the weights; the callback
+            keeps its entries "step" (batches done in this epoch) and "seconds"
+            (of all the sittings together).
+        every: Positive integer. Batches from one checkpoint to the next.
+    """
+
+    def __init__(self, path, progress, every=100):
+        super().__init__()
+        self.path = Path(path)
+        self.progress = progress
+        self.every = every
+        self._counted_until = time.monotonic()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.progress["step"] += 1
+        epoch_goes_on = batch + 1 < self.params["steps"]
+        if epoch_goes_on and self.progress["step"] % self.every == 0:
+            self.save()
+
+    def save(self):
+        """Writes the file now."""
+        now = time.monotonic()
+        self.progress["seconds"] += now - self._counted_until
+        self._counted_until = now
+        unfinished = self.path.with_name(f".unfinished-{self.path.name}")
+        self.model.save_weights(unfinished, overwrite=True)
+        with h5py.File(unfinished, "a") as file:
+            file["progress"] = json.dumps(self.progress)
+            file["random"] = [variable.numpy() for variable in _random_states(self.model)]
+        os.replace(unfinished, self.path)
+
+    @staticmethod
+    def restore(path, model):
+        """Loads weights, optimizer and random state into a compiled model."""
+        if not model.optimizer.built:
+            model.optimizer.build(model.trainable_variables)
+        model.load_weights(path)
+        with h5py.File(path) as file:
+            for variable, value in zip(_random_states(model), file["random"][()], strict=True):
+                variable.assign(value)
+
+
+def _random_states(model):
+    """What dropout counts on, which Keras leaves out of a weights file."""
+    return [variable for variable in model.variables if variable.name == "seed_generator_state"]

@@ -1,0 +1,111 @@
+"""How the program behaves on a terminal: how it starts, fails, and ends."""
+
+import contextlib
+import faulthandler
+import functools
+import os
+import sys
+
+import typer
+
+PROGRAM = "keras-bahdanau"
+BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes, as typer and shells have them
+
+
+def ends_well(on_interrupt=""):
+    """Gives a command one line and an exit code for each way to fail.
+
+    Bad input is what this package says so of, "Received: ...", and what the
+    operating system refuses. Any other exception is a bug, and keeps its traceback.
+
+    Args:
+        on_interrupt: String, what to say to somebody who has stopped the command.
+    """
+
+    def decorate(function):
+        @functools.wraps(function)
+        def command(*args, **kwargs):
+            try:
+                function(*args, **kwargs)
+                sys.stdout.flush()
+            except BrokenPipeError:
+                _abandon_output()
+                raise typer.Exit(BROKEN_PIPE) from None
+            except OSError as error:
+                _abandon_output()
+                raise _stopped(_told(error), BAD_INPUT) from None
+            except (TypeError, ValueError) as error:
+                if "Received: " not in str(error):
+                    raise
+                raise _stopped(str(error), BAD_INPUT) from None
+            except KeyboardInterrupt:
+                raise _stopped(f"interrupted. {on_interrupt}", INTERRUPTED) from None
+
+        return command
+
+    return decorate
+
+
+def _stopped(message, code):
+    """The exception that ends the program, after its message on standard error."""
+    show_progress("")
+    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+    return typer.Exit(code)
+
+
+def _abandon_output():
+    """Leaves nothing that Python would try to write, and fail again, when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _told(error):
+    """An `OSError` in words: Python's own begin with a number."""
+    if error.strerror is None:
+        return str(error)
+    return error.strerror + (f": {str(error.filename)!r}" if error.filename else "")
+
+
+def load_tensorflow():
+    """Imports TensorFlow without the greetings of its libraries, which no setting silences.
+
+    They are held back while it loads, and only they: what else it said is
+    shown, and so is where it crashed. TF_CPP_MIN_LOG_LEVEL=1 shows everything.
+    """
+    if "tensorflow" in sys.modules or os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3") < "2":
+        return
+    sys.stderr.flush()
+    screen, (held, end) = os.dup(2), os.pipe()
+    os.set_blocking(held, False)
+    os.set_blocking(end, False)
+    faulthandler.enable(screen)
+    os.dup2(end, 2)
+    try:
+        import tensorflow_text  # noqa: F401
+    finally:
+        os.dup2(screen, 2)
+        faulthandler.enable(2)
+        for line in _read_held(held).splitlines(keepends=True):
+            if not line.startswith((b"I0000 ", b"WARNING: All log messages before absl")):
+                os.write(2, line)
+        for descriptor in (screen, held, end):
+            os.close(descriptor)
+
+
+def _read_held(descriptor):
+    with contextlib.suppress(BlockingIOError):
+        return os.read(descriptor, 2**20)
+    return b""
+
+
+def show_progress(text):
+    """Shows how far a command is, where that spoils no output."""
+    if sys.stderr.isatty() and not sys.stdout.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def keras_verbosity():
+    """Keras' progress bar on a terminal, a line an epoch elsewhere."""
+    return 1 if sys.stdout.isatty() else 2

@@ -1,0 +1,141 @@
+"""A SavedModel in TensorFlow's C++ loader, one signature after the other."""
+
+import contextlib
+import ctypes
+import os
+
+from keras_bahdanau.exporters.cpp_library import Buffer, Output, call, load_library
+from keras_bahdanau.exporters.cpp_signatures import read_signatures
+from keras_bahdanau.exporters.cpp_tensors import NUMBERS, as_array, new_tensor, read_tensor
+
+
+class SavedModelSession:
+    """A SavedModel in TensorFlow's C++ loader, with XLA disabled as in the model server.
+
+    Only for a process that has not imported `tensorflow`, since XLA is disabled for the whole
+    process: elsewhere call `run_in_clean_process`.
+
+    Args:
+        directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
+        tags: Tags of the graph to load.
+
+    Attributes:
+        signatures: Dictionary from a signature's name to its `Signature`.
+
+    Raises:
+        RuntimeError: If Python TensorFlow is imported already, if TensorFlow's C++ library is
+            missing, or if the SavedModel can't be loaded.
+
+    Example:
+        with SavedModelSession("models/en-de/1") as session:
+            session.run("serving_default", text=np.array([b"A man."], dtype=object))
+    """
+
+    def __init__(self, directory, tags=("serve",)):
+        self._library = load_library()
+        self._owned = contextlib.ExitStack()
+        try:
+            self.signatures = self._load(os.fsencode(directory), [tag.encode() for tag in tags])
+        except BaseException:
+            self.close()
+            raise
+
+    def _load(self, directory, tags):
+        library = self._library
+        options = library.TF_NewSessionOptions()
+        self._owned.callback(library.TF_DeleteSessionOptions, options)
+        self._graph = library.TF_NewGraph()
+        self._owned.callback(library.TF_DeleteGraph, self._graph)
+        buffer = library.TF_NewBuffer()
+        try:
+            labels = (ctypes.c_char_p * len(tags))(*tags)
+            arguments = (options, None, directory, labels, len(tags), self._graph, buffer)
+            self._session = call(library, "TF_LoadSessionFromSavedModel", *arguments)
+            self._owned.callback(call, library, "TF_DeleteSession", self._session)
+            self._owned.callback(call, library, "TF_CloseSession", self._session)
+            meta_graph = Buffer.from_address(buffer)
+            return read_signatures(ctypes.string_at(meta_graph.data, meta_graph.length))
+        finally:
+            library.TF_DeleteBuffer(buffer)
+
+    def run(self, signature, /, **inputs):
+        """Runs one signature.
+
+        Args:
+            signature: Name of the signature.
+            **inputs: One array for each argument of the signature, with exactly its dtype;
+                for a string argument an array or list of `str` or `bytes`. Any rank.
+
+        Returns:
+            Dictionary from a result's name to its array; strings are `bytes` in an object array.
+
+        Raises:
+            ValueError: If the signature or the names of the arguments are not the model's.
+            TypeError: If an argument has another dtype than the signature's.
+            RuntimeError: If the graph fails, with TensorFlow's own message.
+        """
+        arrays = self._check(signature, inputs)
+        arguments, results = self.signatures[signature]
+        with contextlib.ExitStack() as owned:
+            fed = [new_tensor(self._library, array, owned) for array in arrays]
+            feeds = (self._find(arguments), (ctypes.c_void_p * len(fed))(*fed), len(fed))
+            fetched = (ctypes.c_void_p * len(results))()
+            fetches = (self._find(results), fetched, len(results))
+            call(
+                self._library, "TF_SessionRun", self._session, None, *feeds, *fetches, None, 0, None
+            )
+            for tensor in fetched:
+                owned.callback(self._library.TF_DeleteTensor, tensor)
+            tensors = zip(results, fetched, strict=True)
+            return {name: read_tensor(self._library, tensor) for name, tensor in tensors}
+
+    def _check(self, signature, inputs):
+        """Returns the inputs as arrays, in the signature's order."""
+        if self._session is None:
+            raise RuntimeError("The session must be open. Received: a closed one. Load it again.")
+        if signature not in self.signatures:
+            raise ValueError(
+                f"`signature` must be one of {sorted(self.signatures)}. "
+                f"Received: signature={signature!r}"
+            )
+        arguments = self.signatures[signature].inputs
+        if inputs.keys() != arguments.keys():
+            raise ValueError(
+                f"The arguments of signature {signature!r} must be {sorted(arguments)}. "
+                f"Received: {sorted(inputs)}"
+            )
+        arrays = {name: as_array(inputs[name]) for name in arguments}
+        for name, array in arrays.items():
+            if array.dtype != arguments[name].dtype:
+                raise TypeError(
+                    f"`{name}` of signature {signature!r} must have dtype "
+                    f"{arguments[name].dtype}. Received: {name}.dtype={array.dtype}"
+                )
+        return arrays.values()
+
+    def _find(self, specs):
+        """Returns the graph's outputs that stand for arguments or results."""
+        outputs = (Output * len(specs))()
+        for output, (name, spec) in zip(outputs, specs.items(), strict=True):
+            operation, _, index = spec.tensor.rpartition(":")
+            output.operation = self._library.TF_GraphOperationByName(
+                self._graph, operation.encode()
+            )
+            if spec.dtype is None or not output.operation:
+                raise RuntimeError(
+                    "Each argument and result must be a dense tensor of one of the dtypes "
+                    f"{sorted(map(str, NUMBERS))}. Received: {name}={spec}"
+                )
+            output.index = int(index)
+        return outputs
+
+    def close(self):
+        """Frees the session; calling it again does nothing."""
+        self._session = None
+        self._owned.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

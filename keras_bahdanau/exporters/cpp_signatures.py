@@ -1,0 +1,90 @@
+"""Reads the signatures of a SavedModel from the bytes of its `MetaGraphDef`.
+
+The message's Python class can't be had without importing `tensorflow`, so the few fields needed
+are read by their numbers: once published, these never change (meta_graph.proto,
+tensor_shape.proto).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bahdanau.exporters.cpp_tensors import DTYPES
+
+
+class TensorSpec(NamedTuple):
+    """One argument or result of a signature.
+
+    Attributes:
+        tensor: Name of the tensor in the graph, such as `"serving_default_text:0"`.
+        dtype: NumPy dtype, `object` for strings; None if this module can't carry the type.
+        shape: Tuple with None for each unknown dimension; None if the rank is unknown.
+    """
+
+    tensor: str
+    dtype: np.dtype | None
+    shape: tuple[int | None, ...] | None
+
+
+class Signature(NamedTuple):
+    """The arguments and the results of one signature, by name."""
+
+    inputs: dict[str, TensorSpec]
+    outputs: dict[str, TensorSpec]
+
+
+def read_signatures(meta_graph):
+    """Returns each `Signature` of a serialized `MetaGraphDef`, by name."""
+    return {
+        name: Signature(_read_specs(signature, 1), _read_specs(signature, 2))
+        for name, signature in _read_map(memoryview(meta_graph), 5).items()
+        if name != "__saved_model_init_op"
+    }
+
+
+def _read_specs(signature, number):
+    return {name: _read_spec(info) for name, info in _read_map(signature, number).items()}
+
+
+def _read_spec(info):
+    fields = dict(_read_fields(info))
+    dimensions, unknown_rank = [], False
+    for number, value in _read_fields(fields.get(3, b"")):
+        if number == 2:
+            size = dict(_read_fields(value)).get(1, 0)
+            dimensions.append(size if size < 2**63 else None)  # -1 in two's complement
+        else:
+            unknown_rank = True
+    return TensorSpec(
+        tensor=bytes(fields.get(1, b"")).decode(),
+        dtype=DTYPES.get(fields.get(2)),
+        shape=None if unknown_rank else tuple(dimensions),
+    )
+
+
+def _read_map(message, number):
+    entries = [
+        dict(_read_fields(value)) for field, value in _read_fields(message) if field == number
+    ]
+    return {bytes(entry[1]).decode(): entry.get(2, b"") for entry in entries}
+
+
+def _read_fields(message):
+    """Yields each field of a protocol-buffer message: its number, and an integer or its bytes."""
+    at = 0
+    while at < len(message):
+        key, at = _read_varint(message, at)
+        value, at = _read_varint(message, at)
+        if key & 7 == 2:  # the integer was the length of what follows
+            value, at = message[at : at + value], at + value
+        yield key >> 3, value
+
+
+def _read_varint(message, at):
+    value = shift = 0
+    while True:
+        byte = message[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at

@@ -1,0 +1,214 @@
+"""Decoder: against the equations, step by step against all at once, and through a file."""
+
+import json
+
+import extract
+import keras
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+
+from keras_bahdanau.layers import BahdanauAttention, DecoderState, Memory
+from keras_bahdanau.models import Decoder
+
+RANDOM = np.random.default_rng(9)
+LENGTHS = (4, 2, 3)
+VALUES = RANDOM.normal(size=(3, 4, 6)).astype("float32")
+SUMMARY = RANDOM.normal(size=(3, 6)).astype("float32")
+MASK = np.arange(4) < np.array(LENGTHS)[:, None]
+MEMORY = (VALUES, MASK, SUMMARY)
+TARGET_IN = np.array([[2, 5, 1, 6, 4], [2, 3, 3, 0, 0], [2, 0, 0, 0, 0]], "int32")
+KINDS = pytest.mark.parametrize(
+    "options",
+    [{}, {"cell": "lstm"}, {"tie_embeddings": True}],
+    ids=["gru", "lstm", "tied"],
+)
+
+
+def new(**options):
+    return Decoder(7, 5, 8, **{"attention": BahdanauAttention(3), **options})
+
+
+def built(**options):
+    decoder = new(**options)
+    decoder.build((None, None), Memory((None, None, 6), None, (None, 6)))
+    return extract.randomize(decoder)
+
+
+def forced(decoder, **kwargs):
+    """A function of (target_in, memory fields) that gives logits and weights."""
+    return lambda target_in, memory: decoder(
+        target_in, Memory(*memory), return_attention_scores=True, **kwargs
+    )
+
+
+def one_by_one(decoder):
+    """The same function, as a search would come to it."""
+
+    def function(target_in, memory):
+        memory = decoder.prepare(Memory(*memory))
+        state, logits, weights = decoder.first_state(memory), [], []
+        for t in range(TARGET_IN.shape[1]):
+            scores, state = decoder.step(target_in[:, t], state, memory)
+            logits.append(scores)
+            weights.append(state.weights)
+        return tf.stack(logits, axis=1), tf.stack(weights, axis=1)
+
+    return function
+
+
+@KINDS
+def test_logits_and_alignment_are_those_of_the_equations(run, options):
+    decoder = built(**options)
+    logits, weights = run(forced(decoder), TARGET_IN, MEMORY)
+    assert logits.dtype == weights.dtype == np.float32
+    for row, length in enumerate(LENGTHS):
+        expected = reference.decoder(
+            TARGET_IN[row], VALUES[row, :length], SUMMARY[row], extract.decoder(decoder)
+        )
+        np.testing.assert_allclose(logits[row], expected[0], atol=1e-4)
+        np.testing.assert_allclose(weights[row, :, :length], expected[1], atol=1e-5)
+        assert not weights[row, :, length:].any()
+
+
+@KINDS
+def test_one_step_after_the_other_equals_all_at_once(run, options):
+    decoder = built(**options)
+    expected = run(forced(decoder), TARGET_IN, MEMORY)
+    for found, one in zip(run(one_by_one(decoder), TARGET_IN, MEMORY), expected, strict=True):
+        np.testing.assert_allclose(found, one, atol=1e-5)
+
+
+@KINDS
+def test_a_beam_is_as_good_as_separate_rows(run, options):
+    decoder = built(**options)
+    states = RANDOM.normal(size=(decoder.cell.cell.state_count, 3, 2, 8)).astype("float32")
+    state = DecoderState(tuple(states), np.zeros((3, 2, 6), "f"), np.zeros((3, 2, 4), "f"))
+    tokens = TARGET_IN[:, :2]
+
+    def step(tokens, state, memory):
+        return decoder.step(tokens, state, decoder.prepare(Memory(*memory)))
+
+    found = tf.nest.flatten(run(step, tokens, state, MEMORY))
+    for beam in range(2):
+        alone = tf.nest.map_structure(lambda leaf, beam=beam: leaf[:, beam], state)
+        expected = tf.nest.flatten(run(step, tokens[:, beam], alone, MEMORY))
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_allclose(one[:, beam], other, atol=1e-5)
+
+
+def test_no_token_is_told_what_comes_after_it(run):
+    decoder = built()
+    changed = TARGET_IN.copy()
+    changed[:, 3:] = 1
+    found, expected = (run(forced(decoder), target, MEMORY)[0] for target in (changed, TARGET_IN))
+    np.testing.assert_allclose(found[:, :3], expected[:, :3], atol=1e-6)
+    assert not np.allclose(found[:, 3:], expected[:, 3:])
+
+
+def test_padding_of_source_and_target_means_nothing(run):
+    decoder = built()
+    target_in = np.pad(TARGET_IN, ((0, 0), (0, 2)))
+    values = np.where(MASK[..., None], VALUES, 100.0).astype("float32")
+    values = np.pad(values, ((0, 0), (0, 3), (0, 0)), constant_values=-50.0)
+    wide = (values, np.pad(MASK, ((0, 0), (0, 3))), SUMMARY)
+    logits, weights = run(forced(decoder), target_in, wide)
+    expected = run(forced(decoder), TARGET_IN, MEMORY)
+    np.testing.assert_allclose(logits[:, :5], expected[0], atol=1e-5)
+    np.testing.assert_allclose(weights[:, :5, :4], expected[1], atol=1e-6)
+    assert not weights[:, :, 4:].any()
+
+
+def test_a_row_is_decoded_alone_as_in_a_batch(run):
+    decoder = built()
+    logits, _ = run(forced(decoder), TARGET_IN, MEMORY)
+    for row, length in enumerate(LENGTHS):
+        alone = slice(row, row + 1)
+        memory = (VALUES[alone, :length], MASK[alone, :length], SUMMARY[alone])
+        found, _ = run(forced(decoder), TARGET_IN[alone], memory)
+        np.testing.assert_allclose(found, logits[alone], atol=1e-5)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16", "mixed_bfloat16"])
+def test_without_a_real_source_token_it_decodes_with_finite_gradients(policy):
+    decoder = built(dtype=policy, attention=BahdanauAttention(3, dtype=policy))
+    mask = tf.constant(MASK & [[True], [False], [True]])
+    with tf.GradientTape() as tape:
+        logits, weights = forced(decoder)(TARGET_IN, (VALUES, mask, SUMMARY))
+        loss = tf.reduce_sum(tf.nn.log_softmax(logits)[..., 1])
+    assert logits.dtype == weights.dtype == "float32"
+    assert not np.any(weights[1])
+    assert np.all(np.isfinite(logits))
+    gradients = tape.gradient(loss, decoder.trainable_variables)
+    assert all(np.all(np.isfinite(tf.convert_to_tensor(gradient))) for gradient in gradients)
+
+
+def test_dropout_is_for_training_only(run):
+    decoder = built(dropout=0.3, attention=BahdanauAttention(3, dropout=0.3))
+    plain = run(forced(built()), TARGET_IN, MEMORY)
+    for found, expected in zip(run(forced(decoder), TARGET_IN, MEMORY), plain, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    logits, weights = run(forced(decoder, training=True), TARGET_IN, MEMORY)
+    assert not np.allclose(logits, plain[0])
+    real = np.broadcast_to(MASK[:, None], weights.shape)
+    dropped = weights[real] == 0
+    assert 0.1 < np.mean(dropped) < 0.6
+    first, *others = np.moveaxis(weights == 0, 1, 0)
+    assert any((first != other).any() for other in others), "each step draws its own"
+
+
+def test_without_a_mask_all_values_are_real(run):
+    decoder = built()
+    unmasked = run(
+        lambda target_in, values, summary: decoder(target_in, Memory(values, None, summary)),
+        TARGET_IN,
+        VALUES,
+        SUMMARY,
+    )
+    all_real = (VALUES, np.ones((3, 4), bool), SUMMARY)
+    expected, _ = run(forced(decoder), TARGET_IN, all_real)
+    np.testing.assert_allclose(unmasked, expected, atol=1e-6)
+
+
+def test_a_tied_decoder_has_one_matrix_for_embedding_and_output():
+    sizes = [decoder.count_params() for decoder in (built(), built(tie_embeddings=True))]
+    assert sizes[0] - sizes[1] == 7 * 5 + 7
+
+
+def test_attention_is_as_wide_as_the_decoder_when_left_out():
+    assert Decoder(7, 5, 8).cell.attention.units == 8
+
+
+@KINDS
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, options, policy):
+    attention = BahdanauAttention(3, dropout=0.2, dtype=policy)
+    decoder = built(dtype=policy, attention=attention, dropout=0.1, **options)
+    decoder.save(tmp_path / "decoder.keras")
+    loaded = keras.saving.load_model(tmp_path / "decoder.keras")
+    assert json.dumps(loaded.get_config()) == json.dumps(decoder.get_config())
+    assert loaded.cell.attention.dtype_policy.name == policy
+    expected = forced(decoder)(TARGET_IN, MEMORY)
+    for found, one in zip(forced(loaded)(TARGET_IN, MEMORY), expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
+def test_embeddings_can_only_be_shared_before_it_is_built():
+    with pytest.raises(ValueError, match="before the decoder is built. Received: a built decoder"):
+        built().use_embedding(keras.layers.Embedding(7, 5))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"vocabulary_size": 0}, "`vocabulary_size`.* positive integer. Received: .*=0"),
+        ({"embedding_units": None}, "`embedding_units`.* positive integer. Received: .*=None"),
+        ({"units": -3}, "`units`.* positive integer. Received: .*=-3"),
+        ({"cell": "rnn"}, "`cell` must be one of 'gru', 'lstm'. Received: cell='rnn'"),
+        ({"dropout": 1}, r"`dropout`.* must be in \[0, 1\). Received: dropout=1"),
+    ],
+)
+def test_arguments_must_be_in_range(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Decoder(**{"vocabulary_size": 7, "embedding_units": 4, "units": 3, **arguments})

@@ -1,0 +1,34 @@
+"""The ways in which a function of tensors runs; each gives arrays back."""
+
+import numpy as np
+import tensorflow as tf
+
+
+def eager(function, *args):
+    return _arrays(function(*_tensors(args)))
+
+
+def graph(function, *args):
+    """In a `tf.function` that knows neither the batch nor any length."""
+    args = _tensors(args)
+    traced = tf.function(function, input_signature=tf.nest.map_structure(_spec, args))
+    return _arrays(traced(*args))
+
+
+def xla(function, *args):
+    return _arrays(tf.function(function, jit_compile=True)(*_tensors(args)))
+
+
+def _spec(tensor):
+    shape = [None] * len(tensor.shape)
+    if tensor.dtype.is_floating and len(shape) > 1:
+        shape[-1] = tensor.shape[-1]  # the width of a vector
+    return tf.TensorSpec(shape, tensor.dtype)
+
+
+def _tensors(args):
+    return tf.nest.map_structure(tf.convert_to_tensor, args)
+
+
+def _arrays(outputs):
+    return tf.nest.map_structure(np.asarray, outputs)

@@ -1,0 +1,344 @@
+import gzip
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import typing
+import zipfile
+
+import pytest
+
+from keras_bahdanau import cli
+from keras_bahdanau.recipe import TrainingOptions
+
+PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
+COMMANDS = ["train", "translate", "evaluate", "align", "export", "demo"]
+TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
+SENTENCES = ["one two three", "", "four", "five one"]
+
+
+class Answer(typing.NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    """`command(*arguments, stdin=b"")`: what `keras-bahdanau` answers, in this process."""
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        return Answer(ended.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(toy_translator, tmp_path_factory):
+    """A directory as a training leaves it."""
+    directory = tmp_path_factory.mktemp("run")
+    toy_translator.save(directory / "translator.keras")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def expected(toy_translator):
+    return [result.text for result in toy_translator.translate(SENTENCES)]
+
+
+@pytest.fixture
+def files(tmp_path, model, monkeypatch):
+    """A directory of good and bad files, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile("model.keras", "w") as archive:
+        archive.writestr("config.json", "{}")
+    whole = (model / "translator.keras").read_bytes()
+    content = {
+        "good.en": b"one\n\ntwo three\n",
+        "good.de": b"eins\n\nzwei drei\n",
+        "short.de": b"eins\nzwei\n",
+        "latin1.de": "eins\n\nfünf\n".encode("latin-1"),
+        "empty.de": b"",
+        "cut.de.gz": gzip.compress(b"eins\n\nzwei drei\n")[:-6],
+        "bad.tsv": b"one\teins\ntwo zwei\nthree\tdrei\n",
+        "cut.keras": whole[: len(whole) // 2],
+        "damaged.keras": whole.replace(b"source_model", b"source_m0del", 1),
+        "translator.zip": whole,
+    }
+    for name, data in content.items():
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+def names_in(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+BAD_INPUT = {
+    "train absent.en good.de --out new": "path='absent.en'",
+    "train good.en . --out new": "path='.', which is a directory",
+    "train good.en short.de --out new": "source='good.en' with 3 lines, target='short.de' with 2",
+    "train good.en latin1.de --out new": "path='latin1.de', whose line 3 holds the byte 0xfc",
+    "train good.en empty.de --out new": "path='empty.de', which is empty",
+    "train good.en cut.de.gz --out new": "path='cut.de.gz'",
+    "train bad.tsv --out new": "path='bad.tsv', whose line 2 has 1",
+    "train good.en good.de --out new --valid-target good.de": "--valid-target needs --valid-source",
+    "train good.en good.de --out new --valid-source bad.tsv": "path='bad.tsv'",
+    "train good.en good.de --out new --units 0": "units=0",
+    "train good.en good.de --out new --cell rnn": "cell='rnn'",
+    "train good.en good.de --out .": "out='.', which holds other things",
+    "train good.en good.de --out good.en": "out='good.en', which holds other things",
+    "translate --model absent good.en": "path='absent', no such file",
+    "translate --model . good.en": "model='.', a directory without translator.keras",
+    "translate --model cut.keras good.en": "path='cut.keras'",
+    "translate --model damaged.keras good.en": "path='damaged.keras'",
+    "translate --model model.keras good.en": "path='model.keras', a Keras model without one",
+    "translate --model translator.zip good.en": "path='translator.zip'",
+    "translate --model good.en good.en": "path='good.en'",
+    "translate --model RUN absent.en": "path='absent.en'",
+    "translate --model RUN latin1.de": "path='latin1.de', whose line 3",
+    "evaluate --model RUN good.en short.de": "target='short.de' with 2 lines",
+    "evaluate --model RUN good.en good.de --hypotheses good.en": "hypotheses='good.en'",
+    "evaluate --model RUN good.en good.de --hypotheses absent/new": "hypotheses='absent/new'",
+    "align --model RUN one --plot good.en": "plot='good.en'",
+    "align --model RUN one --plot picture.doc": "plot='picture.doc'",
+    "align --model RUN one --plot absent/picture.png": "plot='absent/picture.png'",
+    "align --model RUN \udcff": "line 1 holds the byte 0xff",
+    "export --model RUN --format litert --out good.en": "out='good.en'",
+    "export --model RUN --format saved-model --out good.en": "out='good.en'",
+    "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
+}
+LATE = {  # found by what needs TensorFlow
+    "train good.en good.de --out new": "`vocabulary_size` must be at most",
+    "translate --model RUN good.en --nbest 9": "nbest=9",
+    "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
+}
+
+
+@pytest.mark.parametrize("arguments", [*BAD_INPUT, *LATE])
+def test_bad_input_gets_one_clear_line_and_leaves_nothing(command, files, model, arguments):
+    before = names_in(files)
+    answer = command(*arguments.replace("RUN", str(model)).split())
+    assert answer.code == 2
+    assert answer.err.startswith("keras-bahdanau: ")
+    assert answer.err.endswith("\n") and answer.err.count("\n") == 1
+    assert {**BAD_INPUT, **LATE}[arguments] in answer.err
+    assert answer.out.count("\n") == ("`vocabulary_size`" in answer.err) * 2  # told until then
+    assert names_in(files) == before
+
+
+def test_bad_input_is_found_before_tensorflow_is_loaded(files, model):
+    program = (
+        "import json, sys; from keras_bahdanau.cli import main\n"
+        "for arguments in json.load(sys.stdin):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit as ended: assert ended.code == 2, arguments\n"
+        "    assert not {'tensorflow', 'keras'} & set(sys.modules), arguments\n"
+    )
+    inputs = json.dumps([line.replace("RUN", str(model)).split() for line in BAD_INPUT])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        input=inputs,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr.count("\n") == len(BAD_INPUT)
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch, model):
+    monkeypatch.setattr(cli, "find_translator", lambda path: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["translate", "--model", str(model)])
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_answers_in_half_a_second(name):
+    seconds = []
+    for _ in range(5):
+        began = time.perf_counter()
+        answer = subprocess.run([*PROGRAM, *name.split(), "--help"], capture_output=True)
+        seconds.append(time.perf_counter() - began)
+        assert answer.returncode == 0 and b"Usage: keras-bahdanau" in answer.stdout
+        if seconds[-1] < 0.5:
+            break
+    assert min(seconds) < 0.5
+
+
+def test_every_training_option_is_an_option_with_its_default_and_help(command):
+    text = " ".join(command("train", "--help").out.split())
+    for name in TrainingOptions.__dataclass_fields__:
+        assert f"--{name.replace('_', '-')} " in text
+    assert "Tokens of each vocabulary. [default: 6000]" in text
+    assert "after the warm-up and before the cosine decay" in text
+
+
+def test_version_is_shown(command):
+    assert command("--version") == (0, "keras-bahdanau 0.1.0\n", "")
+
+
+def test_translation_is_a_filter_with_a_clean_terminal(model, expected):
+    answer = subprocess.run(
+        [*PROGRAM, "translate", "--model", model],
+        input="".join(f"{line}\n" for line in SENTENCES),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"},
+    )
+    assert answer.stdout.splitlines() == expected
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_each_line_in_gives_a_line_out(command, model, expected, end):
+    stdin = ("\n".join(SENTENCES) + end).encode()
+    answer = command("translate", "--model", model / "translator.keras", stdin=stdin)
+    assert answer == (0, "".join(f"{line}\n" for line in expected), "")
+
+
+def test_many_lines_come_in_pieces_and_stay_in_order(command, model, expected, monkeypatch):
+    monkeypatch.setattr(cli, "ARRIVING", 7)  # bytes
+    stdin = ("\n".join(SENTENCES) + "\n").encode()
+    assert command("translate", "--model", model, stdin=stdin).out.splitlines() == expected
+    stdin += b"one\n\xff\n"
+    answer = command("translate", "--model", model, stdin=stdin)
+    assert answer.code == 2 and "'standard input', whose line 6 holds" in answer.err
+
+
+def test_no_lines_give_no_lines(command, model):
+    assert command("translate", "--model", model) == (0, "", "")
+
+
+def test_a_compressed_file_is_translated(command, files, model, expected):
+    (files / "text.gz").write_bytes(gzip.compress("\r\n".join(SENTENCES).encode()))
+    assert command("translate", "--model", model, "text.gz").out.splitlines() == expected
+
+
+def test_the_best_few_come_in_the_form_of_moses(command, model, toy_translator):
+    stdin = b"one two\n\nfour\n"
+    answer = command("translate", "--model", model, "--nbest", 2, stdin=stdin)
+    fields = [line.split(" ||| ") for line in answer.out.splitlines()]
+    assert [number for number, *_ in fields] == ["0", "0", "1", "2", "2"]
+    best, second = toy_translator.translate_nbest(["one two"], 2)[0]
+    assert fields[0][1:] == [best.text, f"{best.score:.4f}"]
+    assert fields[1][1:] == [second.text, f"{second.score:.4f}"]
+
+
+def test_links_between_words_are_appended_in_pharaoh_form(command, model):
+    answer = command("translate", "--model", model, "--alignment", stdin=b"one two\n\n")
+    text, links = answer.out.splitlines()[0].split(" ||| ")
+    assert text == "eins zwei"
+    assert {link.split("-")[1] for link in links.split()} <= {"0", "1"}
+    assert answer.out.splitlines()[1] == " ||| "
+
+
+def test_the_search_can_be_changed(command, model, toy_translator):
+    options = ["--beam-width", 2, "--length-normalization", 0, "--nbest", 2]
+    answer = command("translate", "--model", model, *options, stdin=b"one two\n")
+    first, second = (float(line.split(" ||| ")[2]) for line in answer.out.splitlines())
+    (forced,) = toy_translator.align([("one two", "eins zwei")])
+    assert second < first == pytest.approx(forced.score * len(forced.target_tokens), abs=2e-4)
+
+
+def test_evaluation_as_json_and_as_text(command, files, model):
+    pairs = ["good.en", "good.de"]
+    answer = command("evaluate", "--model", model, *pairs, "--json", "--hypotheses", "new.de")
+    scores = json.loads(answer.out)
+    assert (scores["sentences"], scores["skipped"], scores["cut"]) == (3, 1, 0)
+    assert scores["chrf"] > 90 and scores["perplexity"] < 1.5
+    assert (files / "new.de").read_text() == "eins\n\nzwei drei\n"
+    answer = command("evaluate", "--model", model, *pairs)
+    assert f"BLEU        {scores['bleu']:.2f}   {scores['bleu_signature']}\n" in answer.out
+
+
+@pytest.mark.parametrize("ending, start", [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_an_alignment_is_printed_and_drawn(command, tmp_path, model, ending, start):
+    picture = tmp_path / f"alignment.{ending}"
+    answer = command("align", "--model", model, "one two", "--plot", picture, "--subwords")
+    text, links = answer.out.splitlines()
+    assert (answer.code, text) == (0, "eins zwei")
+    assert "-0" in links and "-1" in links
+    assert picture.read_bytes().startswith(start)
+
+
+def test_an_empty_sentence_has_an_empty_alignment(command, tmp_path, model):
+    answer = command("align", "--model", model, "", "--plot", tmp_path / "empty.png")
+    assert answer == (0, "\n\n", "")
+
+
+def test_a_saved_model_gets_the_next_version(command, tmp_path, model):
+    out = tmp_path / "served"
+    (out / "1").mkdir(parents=True)
+    answer = command("export", "--model", model, "--format", "saved-model", "--out", out)
+    assert (answer.code, answer.out) == (0, f"{out / '2'}\n")
+    assert (out / "2" / "saved_model.pb").is_file()
+
+
+def test_a_litert_file_is_written_in_8_bits(command, tmp_path, model):
+    out = tmp_path / "translator.tflite"
+    options = ["--format", "litert", "--quantization", "int8", "--out", out]
+    answer = command("export", "--model", model, *options)
+    assert (answer.code, answer.out) == (0, f"{out}\n")
+    assert json.loads(zipfile.ZipFile(out).read("card.json"))["quantization"] == "int8"
+
+
+def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, tmp_path):
+    from conftest import toy_pairs
+
+    data, out = tmp_path / "pairs.tsv", tmp_path / "run"
+    data.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
+    answer = command("train", data, "--out", out, "--batch-tokens", 512, *TINY)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("4 pairs are held out for validation\n")
+    assert answer.out.endswith(f"\nThe translator: {out / 'translator.keras'}\n")
+    assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
+    again = command("train", data, "--out", out, "--batch-tokens", 512, *TINY)
+    assert again.code == 2 and "has ended after 1 epochs" in again.err
+
+
+def test_held_out_pairs_are_spread_evenly_and_not_empty():
+    pairs = [("", ""), *((str(number), "x") for number in range(200_000))]
+    training, valid = cli._held_out(pairs)
+    assert valid == [(str(number), "x") for number in range(0, 200_000, 200)]
+    assert sorted(training + valid) == sorted(pairs)
+    assert len(cli._held_out(pairs[:102])[1]) == 3
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(model, files, monkeypatch, capsys):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as output, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdout", output)
+        cli.main(["translate", "--model", str(model), "good.en"])
+    assert (ended.value.code, capsys.readouterr().err) == (141, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk always full")
+def test_a_full_disk_gets_one_line(model, files, monkeypatch, capsys):
+    with open("/dev/full", "w") as output, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdout", output)
+        cli.main(["translate", "--model", str(model), "good.en"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "keras-bahdanau: No space left on device\n"
+
+
+def test_control_c_gets_one_line(model, monkeypatch, capsys):
+    reader, writer = os.pipe()  # from which nothing comes
+    timer = threading.Timer(2.0, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    with open(reader) as standard_input, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdin", standard_input)
+        cli.main(["translate", "--model", str(model)])
+    timer.join()
+    os.close(writer)
+    assert (ended.value.code, capsys.readouterr().err) == (130, "keras-bahdanau: interrupted.\n")

@@ -1,0 +1,85 @@
+"""TokenCrossentropy against the definition."""
+
+import keras
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+
+from keras_bahdanau.losses import TokenCrossentropy
+
+RANDOM = np.random.default_rng(10)
+LOGITS = RANDOM.normal(size=(2, 3, 5)).astype("float32")
+TARGET = np.array([[4, 1, 3], [2, 0, 0]], "int32")
+WEIGHTS = np.array([[1, 1, 1], [1, 0, 0]], "float32")
+
+
+def expected(smoothing):
+    """The loss of each token."""
+    return np.array(
+        [
+            [reference.token_loss(TARGET[row, t], LOGITS[row, t], smoothing) for t in range(3)]
+            for row in range(2)
+        ]
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0, 0.1, 0.9])
+def test_each_token_has_the_loss_of_the_definition(run, smoothing):
+    loss = TokenCrossentropy(smoothing, reduction=None)
+    np.testing.assert_allclose(run(loss, TARGET, LOGITS), expected(smoothing), atol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0, 0.1])
+def test_the_mean_is_over_real_tokens(run, smoothing):
+    found = run(TokenCrossentropy(smoothing), TARGET, LOGITS, WEIGHTS)
+    mean = (expected(smoothing) * WEIGHTS).sum() / WEIGHTS.sum()
+    np.testing.assert_allclose(found, mean, atol=1e-5)
+
+
+def test_what_stands_at_padding_means_nothing(run):
+    changed = np.where(WEIGHTS[..., None] > 0, LOGITS, 1e4).astype("float32")
+    loss = TokenCrossentropy(0.1)
+    found = run(loss, TARGET, changed, WEIGHTS)
+    np.testing.assert_allclose(found, run(loss, TARGET, LOGITS, WEIGHTS), atol=1e-6)
+
+
+def test_smoothing_by_hand(run):
+    """Two tokens at even odds: log 2 each, however the target is spread."""
+    loss = TokenCrossentropy(0.3)
+    assert run(loss, np.array([[1]]), np.zeros((1, 1, 2), "f")) == pytest.approx(np.log(2))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_logits_of_lower_precision_are_summed_in_float32(run, dtype):
+    logits = tf.cast(LOGITS, dtype)
+    found = run(TokenCrossentropy(0.1), TARGET, logits)
+    exact = run(TokenCrossentropy(0.1), TARGET, tf.cast(logits, "float32"))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, exact)
+
+
+def test_its_gradient_is_probability_less_target(run):
+    loss = TokenCrossentropy(0.1, reduction="sum")
+
+    def gradient(logits):
+        with tf.GradientTape() as tape:
+            tape.watch(logits)
+            total = loss(TARGET, logits)
+        return tape.gradient(total, logits)
+
+    target = 0.9 * np.eye(5)[TARGET] + 0.1 / 5
+    np.testing.assert_allclose(run(gradient, LOGITS), reference.softmax(LOGITS) - target, atol=1e-5)
+
+
+def test_its_config_round_trips():
+    loss = TokenCrossentropy(0.2, reduction="sum", name="smooth")
+    written = keras.saving.serialize_keras_object(loss)
+    read = keras.saving.deserialize_keras_object(written)
+    assert isinstance(read, TokenCrossentropy) and read.get_config() == loss.get_config()
+
+
+@pytest.mark.parametrize("smoothing", [1, -0.1, float("nan")])
+def test_smoothing_must_be_a_share(smoothing):
+    with pytest.raises(ValueError, match=r"`label_smoothing`.* in \[0, 1\). Received: .*="):
+        TokenCrossentropy(smoothing)

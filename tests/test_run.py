@@ -1,0 +1,81 @@
+import json
+
+import h5py
+import pytest
+
+from keras_bahdanau.recipe import TrainingOptions
+from keras_bahdanau.run import Run
+
+PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
+
+
+class Vocabulary:
+    def get_config(self):
+        return {"source_model": "", "target_model": None}
+
+
+@pytest.fixture
+def run(tmp_path):
+    run = Run(tmp_path / "run")
+    run.begin(TrainingOptions(epochs=3), PAIRS, OTHERS, Vocabulary())
+    return run
+
+
+def test_a_run_may_begin_in_a_new_or_empty_directory(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / ".unfinished-run.json").touch()  # killed while it began
+    for name in ("new", "empty"):
+        Run(tmp_path / name).check(TrainingOptions(), PAIRS, OTHERS)
+
+
+@pytest.mark.parametrize("name", ["file", "directory"])
+def test_a_run_does_not_begin_where_other_things_are(tmp_path, name):
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory" / "thesis.tex").touch()
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError, match=f"Received: out='.*{name}', which holds other"):
+        Run(tmp_path / name).check(TrainingOptions(), PAIRS, OTHERS)
+
+
+def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
+    run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+    with pytest.raises(ValueError, match=r"epochs=3. Received: epochs=4. Use that"):
+        run.check(TrainingOptions(epochs=4), PAIRS, OTHERS)
+    with pytest.raises(ValueError, match="with the pairs it began with. Received: other"):
+        run.check(TrainingOptions(epochs=3), PAIRS, PAIRS)
+
+
+@pytest.mark.parametrize("progress", [{"epoch": 3, "waited": 0}, {"epoch": 2, "waited": 5}])
+def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress):
+    with h5py.File(run.checkpoint, "w") as file:
+        file["progress"] = json.dumps(progress)
+    with pytest.raises(FileExistsError, match=f"has ended after {progress['epoch']} epochs"):
+        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+
+
+@pytest.mark.parametrize("name", ["run.json", "checkpoint.weights.h5"])
+def test_a_damaged_file_of_a_run_is_named(run, name):
+    (run.directory / name).write_text("{")
+    with pytest.raises(ValueError, match=f"must be whole. Received: path='.*{name}'"):
+        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("vocabulary_size", 0),
+        ("units", 2.5),
+        ("depth", True),
+        ("seed", -1),
+        ("dropout", 1.0),
+        ("ema_momentum", -0.1),
+        ("learning_rate", float("nan")),
+        ("clip_norm", 0),
+        ("cell", "rnn"),
+        ("model_type", None),
+        ("joint", "yes"),
+    ],
+)
+def test_options_out_of_range_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be .* Received: {name}="):
+        TrainingOptions(**{name: value})

@@ -1,0 +1,86 @@
+"""A language model of a toy alphabet: each next token depends on all tokens before."""
+
+import numpy as np
+import reference
+from keras import ops
+
+VOCABULARY, END, START = 3, 2, -1  # no token is the start token
+LONGEST = 4
+HISTORIES = (VOCABULARY + 1) ** (LONGEST + 1)
+
+
+class Language:
+    """Random log-probabilities for each (row, tokens so far); a state carries both.
+
+    As attention weights, a step says of itself: which row it is in, after which tokens,
+    and how many these are. So an alignment tells which hypothesis it has come with.
+    """
+
+    source_time = 3
+
+    def __init__(self, rows, seed=0, contrast=1.0):
+        random = np.random.default_rng(seed)
+        logits = contrast * random.normal(size=(rows, HISTORIES, VOCABULARY))
+        self.log_probs = reference.log_softmax(logits)
+        self.rows = rows
+
+    def state(self, rows=None):
+        """The first state of these rows: (row, code of the tokens so far, their number)."""
+        rows = np.arange(self.rows, dtype="int32") if rows is None else np.array(rows, "int32")
+        return {"row": rows, "history": (0 * rows, 0 * rows)}
+
+    def step(self, tokens, state):
+        code, count = state["history"]
+        code = code * (VOCABULARY + 1) + tokens + 1
+        index = state["row"] * HISTORIES + ops.minimum(code, HISTORIES - 1)
+        table = ops.reshape(ops.cast(self.log_probs, "float32"), (-1, VOCABULARY))
+        weights = ops.stack([state["row"], code, count], axis=-1)
+        state = {"row": state["row"], "history": (code, count + 1)}
+        return ops.take(table, index, axis=0), ops.cast(weights, "float32"), state
+
+    def after(self, row):
+        """The same for one row, as `reference` takes it."""
+        return lambda tokens: self.log_probs[row, code_of(tokens)]
+
+    def alignment(self, row, tokens):
+        """What `step` says of itself while a hypothesis comes about."""
+        return [[row, code_of(tokens[:t]), t] for t in range(len(tokens))]
+
+
+def code_of(tokens):
+    code = 0
+    for token in tokens:
+        code = code * (VOCABULARY + 1) + token + 1
+    return code
+
+
+def run_search(run, search, language, limits, options, rows=None, time=None):
+    """The result of `search` over a `Language`, as arrays."""
+
+    def function(state, limits):
+        return search(
+            language.step,
+            state,
+            limits,
+            options,
+            start=START,
+            end=END,
+            time=ops.max(limits) if time is None else time,
+            source_time=language.source_time,
+        )
+
+    return run(function, language.state(rows), np.array(limits, "int32"))
+
+
+def assert_found(result, row, rank, language, hypothesis, exponent, number=None):
+    """That place `[row, rank]` of a result holds a reference hypothesis, whole and alone."""
+    length = len(hypothesis.tokens)
+    assert result.lengths[row, rank] == length
+    assert tuple(result.ids[row, rank, :length]) == hypothesis.tokens
+    assert not result.ids[row, rank, length:].any()
+    np.testing.assert_allclose(result.scores[row, rank], hypothesis.score(exponent), rtol=1e-5)
+    assert result.finished[row, rank] == hypothesis.finished
+    number = row if number is None else number
+    expected = np.array(language.alignment(number, hypothesis.tokens)).reshape(-1, 3)
+    np.testing.assert_array_equal(result.alignment[row, rank, :length], expected)
+    assert not result.alignment[row, rank, length:].any()
