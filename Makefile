@@ -19,7 +19,7 @@ demo: $(INSTALLED) ## Train, translate, export and compare on a generated corpus
 	$(BIN)/keras-bahdanau demo $(ARGS)
 
 test: lint ## Lint, format check and the fast tests
-	$(BIN)/python -m pytest -q --durations=10 $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=10 $(ARGS)
 
 test-all: lint ## The same with the slow tests
 	$(BIN)/python -m pytest -q --durations=10 -m "" $(ARGS)

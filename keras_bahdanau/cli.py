@@ -295,6 +295,7 @@ class Format(str, enum.Enum):
 class Quantization(str, enum.Enum):
     """How `export` makes a LiteRT file smaller."""
 
+    FLOAT16 = "float16"
     INT8 = "int8"
 
 
@@ -312,11 +313,22 @@ def export(
         typer.Option(help="File; or directory, in which saved-model makes the next version."),
     ],
     quantization: Annotated[
-        Quantization | None, typer.Option(help="Weights of a LiteRT file in 8 bits.")
+        Quantization | None, typer.Option(help="Weights of a LiteRT file in 16 or 8 bits.")
     ] = None,
+    sentences: Annotated[
+        Path | None,
+        typer.Option(help="File of sentences to compare on, beside the built-in edge cases."),
+    ] = None,
+    allow_differences: Annotated[
+        bool, typer.Option(help="Write it even if it does not answer as Keras does.")
+    ] = False,
 ):
-    """Write a translator as a SavedModel or as a LiteRT file."""
+    """Write a translator as a SavedModel or as a LiteRT file, once it answers as Keras does.
+
+    How it compares is told on standard error; standard output gets the path.
+    """
     path = find_translator(model)
+    lines = [] if sentences is None else read_lines(sentences)
     if format is Format.LITERT or out.is_file():
         _check_absent(out, "out")
     if format is Format.SAVED_MODEL and quantization is not None:
@@ -330,11 +342,32 @@ def export(
     from keras_bahdanau.translator import Translator
 
     translator = Translator.load(path)
+    compared = {
+        "sentences": lines,
+        "allow_differences": allow_differences,
+        "say": functools.partial(print, file=sys.stderr),
+    }
     if format is Format.SAVED_MODEL:
-        print(exporters.export_saved_model(translator, out))
+        print(exporters.export_saved_model(translator, out, **compared))
     else:
-        bits = quantization and quantization.value
-        print(exporters.export_litert(translator, out, quantization=bits))
+        precision = quantization and quantization.value
+        print(exporters.export_litert(translator, out, precision, **compared))
+
+
+@app.command()
+@ends_well()
+def check(
+    path: Annotated[Path, typer.Argument(help="SavedModel directory, or .tflite file.")],
+):
+    """Say what a server or a phone would refuse; exit code 1 if there is anything."""
+    load_tensorflow()
+    from keras_bahdanau.exporters.check import check as findings_of
+
+    findings = findings_of(path)
+    for finding in findings:
+        print(finding)
+    if findings:
+        raise typer.Exit(1)
 
 
 @app.command()

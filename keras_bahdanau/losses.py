@@ -33,7 +33,7 @@ class TokenCrossentropy(keras.losses.Loss):
         **kwargs,
     ):
         super().__init__(name=name, reduction=reduction, **kwargs)
-        if not 0 <= label_smoothing < 1:
+        if not isinstance(label_smoothing, int | float) or not 0 <= label_smoothing < 1:
             raise ValueError(
                 "`label_smoothing`, a share of probability, must be in [0, 1). "
                 f"Received: label_smoothing={label_smoothing!r}"

@@ -40,6 +40,23 @@ def toy_translator():
     return kb.Translator(model, tokenizer)
 
 
+@pytest.fixture(scope="session")
+def toy_saved_model(toy_translator, tmp_path_factory):
+    """Its SavedModel: the path of version 1."""
+    from keras_bahdanau import export_saved_model
+
+    return export_saved_model(toy_translator, tmp_path_factory.mktemp("served") / "translator")
+
+
+@pytest.fixture(scope="session")
+def toy_litert(toy_translator, tmp_path_factory):
+    """Its LiteRT file, for sentences of up to 24 tokens."""
+    from keras_bahdanau import export_litert
+
+    path = tmp_path_factory.mktemp("litert") / "toy.tflite"
+    return export_litert(toy_translator, path, max_source_length=24)
+
+
 @pytest.fixture(params=["eager", "graph"])
 def run(request):
     """`run(function, *args)`: what the function gives, as it stands and traced to a graph."""

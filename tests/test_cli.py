@@ -276,6 +276,7 @@ def test_an_empty_sentence_has_an_empty_alignment(command, tmp_path, model):
     assert answer == (0, "\n\n", "")
 
 
+@pytest.mark.slow
 def test_a_saved_model_gets_the_next_version(command, tmp_path, model):
     out = tmp_path / "served"
     (out / "1").mkdir(parents=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.findings import Finding
 
-__all__ = ["Finding", "check"]
+__all__ = ["Finding", "check", "require_clean"]
 
 
 def check(path):
@@ -41,3 +41,17 @@ def check(path):
     from keras_bahdanau.exporters.litert_check import check_litert
 
     return check_litert(path)
+
+
+def require_clean(path):
+    """Raises ValueError if `check` finds anything.
+
+    Args:
+        path: Path of a SavedModel's version, or of a LiteRT file.
+    """
+    findings = check(path)
+    if findings:
+        raise ValueError(
+            "An artefact must hold nothing that its runtime refuses. Received: "
+            + "; ".join(str(finding) for finding in findings)
+        )

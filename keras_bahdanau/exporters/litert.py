@@ -11,11 +11,22 @@ from pathlib import Path
 import tensorflow as tf
 
 from keras_bahdanau.exporters import signatures
+from keras_bahdanau.exporters.check import require_clean
+from keras_bahdanau.exporters.parity import EDGE_CASES, litert_parity, require
 
 QUANTIZATIONS = (None, "float16", "int8")
 
 
-def export_litert(translator, path, quantization=None, max_source_length=64, max_target_length=64):
+def export_litert(
+    translator,
+    path,
+    quantization=None,
+    max_source_length=64,
+    max_target_length=64,
+    sentences=None,
+    allow_differences=False,
+    say=lambda line: None,
+):
     """Writes a file that phones run, with built-in operations only.
 
     Its signatures `translate` and `translate_greedy` take one sentence,
@@ -32,13 +43,19 @@ def export_litert(translator, path, quantization=None, max_source_length=64, max
             "int8" for weights of 8 bits and activations in float32 (dynamic range).
         max_source_length: Positive integer. Most source tokens, the end token included.
         max_target_length: Positive integer. Most target tokens, the end token included.
+        sentences: List of strings to compare on, beside the built-in edge cases.
+        allow_differences: Whether a float32 file may be written that does not
+            answer as Keras does; a quantized one is compared, and may differ.
+        say: Function of one string: where the comparison is told.
 
     Returns:
         Path of the file.
 
     Raises:
         FileExistsError: If the file exists.
-        ValueError: If `quantization` is unknown or a length is not positive.
+        ValueError: If `quantization` is unknown or a length is not positive; if
+            the file would be refused by a phone, or answers differently and
+            `allow_differences` is False.
     """
     path = Path(path)
     _check(path, quantization, max_source_length, max_target_length)
@@ -53,6 +70,12 @@ def export_litert(translator, path, quantization=None, max_source_length=64, max
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
     try:
+        unfinished.write_bytes(model + _archive(translator.tokenizer, card))
+        require_clean(unfinished)
+        parity = litert_parity(translator, unfinished, [*EDGE_CASES, *(sentences or [])])
+        say(str(parity))
+        require(parity, allow_differences)
+        card["parity"] = dataclasses.asdict(parity)
         unfinished.write_bytes(model + _archive(translator.tokenizer, card))
         os.replace(unfinished, path)
     finally:

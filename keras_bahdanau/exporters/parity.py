@@ -81,6 +81,21 @@ def compare(artefact, sentences, expected, received, exact=True):
     )
 
 
+def require(parity, allow_differences):
+    """Raises ValueError if a comparison failed that must not.
+
+    Args:
+        parity: `Parity`.
+        allow_differences: Whether it may fail all the same.
+    """
+    if not parity.holds and not allow_differences:
+        raise ValueError(
+            f"An export must answer as Keras does. Received: {parity}; the first that differ "
+            f"(source, Keras, {parity.artefact}): {list(parity.examples)}. Allow differences to "
+            "write it all the same."
+        )
+
+
 def saved_model_parity(translator, version, sentences):
     """The `Parity` of a SavedModel in the C++ loader, each sentence asked in one batch."""
     request = ("translate_with_alignment", {"text": sentences})
@@ -94,10 +109,12 @@ def litert_parity(translator, path, sentences):
     on_device = OnDeviceTranslator(path)
     precision = on_device.card["quantization"]
     sentences = [sentence for sentence in sentences if on_device.fits(sentence)]
+    longest = min(translator.search.max_length, on_device.card["max_target_length"])
+    options = dataclasses.replace(translator.search, max_length=longest)
     return compare(
         f"LiteRT {precision}",
         sentences,
-        translator.translate(sentences),
+        translator.translate(sentences, search=options),
         on_device.translate(sentences),
         exact=precision == "float32",
     )

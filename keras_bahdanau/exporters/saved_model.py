@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters import signatures
-from keras_bahdanau.exporters.check import check
+from keras_bahdanau.exporters.check import require_clean
 from keras_bahdanau.exporters.cpp_loader import run_in_clean_process
-from keras_bahdanau.exporters.parity import EDGE_CASES, saved_model_parity
+from keras_bahdanau.exporters.parity import EDGE_CASES, require, saved_model_parity
 from keras_bahdanau.exporters.warmup import FILE as WARMUP
 from keras_bahdanau.exporters.warmup import write_warmup
 
@@ -25,7 +25,7 @@ BATCHING = """\
 max_batch_size { value: 64 }
 batch_timeout_micros { value: 5000 }
 max_enqueued_batches { value: 100 }
-num_batch_threads { value: 2 }
+pad_variable_length_inputs: true
 """
 
 
@@ -64,12 +64,7 @@ def export_saved_model(
         _write(translator, unfinished, directory.name)
         parity = _verified(translator, unfinished, [*EDGE_CASES, *(sentences or [])])
         say(str(parity))
-        if not parity.holds and not allow_differences:
-            raise ValueError(
-                f"An export must answer as Keras does. Received: {parity}; the first that differ "
-                f"(source, Keras, SavedModel): {list(parity.examples)}. Allow differences to "
-                "publish it all the same."
-            )
+        require(parity, allow_differences)
         (unfinished / CARD).write_text(json.dumps(_card(translator, parity), indent=1))
         return _published(unfinished, directory, number)
     finally:
@@ -109,12 +104,7 @@ def _warmup_requests():
 
 def _verified(translator, path, sentences):
     """The `Parity` of a version that passed the check and answered its warm-up."""
-    findings = check(path)
-    if findings:
-        raise ValueError(
-            "A SavedModel must hold nothing that a server refuses. Received: "
-            + "; ".join(str(finding) for finding in findings)
-        )
+    require_clean(path)
     run_in_clean_process(path, _warmup_requests())
     return saved_model_parity(translator, path, sentences)
 

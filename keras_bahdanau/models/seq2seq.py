@@ -14,7 +14,7 @@ class Seq2Seq(keras.Model):
     ```python
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
     model.compile(optimizer="adam", loss=keras_bahdanau.losses.TokenCrossentropy())
-    model.fit(keras_bahdanau.text.batches(pairs, tokenizer), epochs=20)
+    model.fit(keras_bahdanau.text.batches(pairs, tokenizer), epochs=20, shuffle=False)
     ```
 
     Args:

@@ -1,6 +1,7 @@
 """What a search is to do: frozen, checked once, recorded with every export."""
 
 import dataclasses
+import math
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,5 +35,8 @@ class SearchOptions:
                 raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
         for name in ("length_normalization", "max_length_ratio", "max_length_offset"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-                raise ValueError(f"`{name}` must be a number >= 0. Received: {name}={value!r}")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 <= value < math.inf:
+                raise ValueError(
+                    f"`{name}` must be a number >= 0. Received: {name}={value!r}"
+                )

@@ -343,25 +343,17 @@ def test_finding_is_one_sentence_and_its_mend():
     assert str(finding) == "LiteRT: FlexCumprod is not built in. Convert again."
 
 
-def test_exported_saved_model_is_clean(toy_translator, tmp_path):
-    version = kb.export_saved_model(toy_translator, tmp_path / "model")
-    assert check(version) == check(tmp_path / "model") == []
+def test_exported_saved_model_is_clean(toy_saved_model):
+    assert check(toy_saved_model) == check(toy_saved_model.parent) == []
 
 
-@pytest.mark.parametrize(
-    "quantization",
-    [
-        None,
-        pytest.param("float16", marks=pytest.mark.slow),
-        pytest.param("int8", marks=pytest.mark.slow),
-    ],
-)
-def test_exported_litert_file_is_clean(toy_translator, tmp_path, quantization):
-    path = kb.export_litert(
-        toy_translator,
-        tmp_path / "model.tflite",
-        quantization,
-        max_source_length=8,
-        max_target_length=8,
-    )
+def test_exported_litert_file_is_clean(toy_litert):
+    assert check(toy_litert) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("quantization", ["float16", "int8"])
+def test_quantized_litert_file_is_clean(toy_translator, tmp_path, quantization):
+    path = tmp_path / "model.tflite"
+    kb.export_litert(toy_translator, path, quantization, max_source_length=8, max_target_length=8)
     assert check(path) == []

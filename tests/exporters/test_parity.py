@@ -1,5 +1,7 @@
 """Keras, the SavedModel in C++ and the LiteRT file give the same answer."""
 
+import shutil
+
 import keras
 import numpy as np
 import pytest
@@ -7,26 +9,15 @@ from conftest import toy_pairs
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
+from keras_bahdanau.text.tokenizer import END, START
 
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
 
 
-@pytest.fixture(scope="module")
-def saved_model(toy_translator, tmp_path_factory):
-    return kb.export_saved_model(toy_translator, tmp_path_factory.mktemp("saved") / "toy")
-
-
-@pytest.fixture(scope="module")
-def litert(toy_translator, tmp_path_factory):
-    return kb.export_litert(
-        toy_translator, tmp_path_factory.mktemp("litert") / "toy.tflite", max_source_length=24
-    )
-
-
-def test_the_saved_model_answers_as_keras_does(toy_translator, saved_model):
+def test_the_saved_model_answers_as_keras_does(toy_translator, toy_saved_model):
     strange = np.array([b"\xff\xfe one", b"one\x00two"], dtype=object)
     plain, aligned, only_empty, bytes_, none = run_in_clean_process(
-        saved_model,
+        toy_saved_model,
         [
             ("serving_default", {"text": SENTENCES}),
             ("translate_with_alignment", {"text": SENTENCES}),
@@ -53,8 +44,8 @@ def test_the_saved_model_answers_as_keras_does(toy_translator, saved_model):
     assert none["translation"].shape == (0,)
 
 
-def test_the_litert_file_answers_as_keras_does(toy_translator, litert):
-    on_device = OnDeviceTranslator(litert).translate(SENTENCES)
+def test_the_litert_file_answers_as_keras_does(toy_translator, toy_litert):
+    on_device = OnDeviceTranslator(toy_litert).translate(SENTENCES)
     for result, other in zip(toy_translator.translate(SENTENCES), on_device, strict=True):
         assert result.text == other.text
         assert result.source_tokens == other.source_tokens
@@ -64,47 +55,35 @@ def test_the_litert_file_answers_as_keras_does(toy_translator, litert):
         np.testing.assert_allclose(result.alignment, other.alignment, atol=1e-5)
 
 
-def test_the_litert_file_holds_built_in_ops_only(litert):
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    interpreter = Interpreter(
-        model_path=str(litert),
-        experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-    )
-    names = {op["op_name"] for op in interpreter._get_ops_details()}
-    assert "WHILE" in names
-    assert not [name for name in names if name.startswith(("Flex", "CUSTOM"))]
-
-
-def test_ids_outside_the_vocabulary_count_as_unknown(litert):
+def test_ids_outside_the_vocabulary_count_as_unknown(toy_litert):
     from ai_edge_litert.interpreter import Interpreter
 
-    run = Interpreter(model_path=str(litert)).get_signature_runner("translate")
+    run = Interpreter(model_path=str(toy_litert)).get_signature_runner("translate")
     wild, tame = np.zeros((2, 1, 24), np.int32)
     wild[0, :4], tame[0, :4] = [10**6, -5, 2**31 - 1, 3], [1, 1, 1, 3]
     one, other = run(source=wild), run(source=tame)
     np.testing.assert_array_equal(one["ids"], other["ids"])
 
 
-def test_int8_is_smaller_and_close(toy_translator, litert, tmp_path):
+def test_int8_is_smaller_and_close(toy_translator, toy_litert, tmp_path):
     small = kb.export_litert(toy_translator, tmp_path / "int8.tflite", "int8", max_source_length=24)
-    assert small.stat().st_size < litert.stat().st_size
+    assert small.stat().st_size < toy_litert.stat().st_size
     sentences = [source for source, _ in toy_pairs()]
     texts = [result.text for result in OnDeviceTranslator(small).translate(sentences)]
     expected = [result.text for result in toy_translator.translate(sentences)]
     assert np.mean([a == b for a, b in zip(texts, expected, strict=True)]) > 0.95
 
 
-def test_a_sentence_too_long_for_the_file_is_refused(litert):
+def test_a_sentence_too_long_for_the_file_is_refused(toy_litert):
     with pytest.raises(ValueError, match="24 tokens"):
-        OnDeviceTranslator(litert).translate(["one " * 30])
+        OnDeviceTranslator(toy_litert).translate(["one " * 30])
 
 
-def test_an_existing_file_is_not_overwritten(toy_translator, litert):
-    before = litert.read_bytes()
+def test_an_existing_file_is_not_overwritten(toy_translator, toy_litert):
+    before = toy_litert.read_bytes()
     with pytest.raises(FileExistsError, match="toy.tflite"):
-        kb.export_litert(toy_translator, litert)
-    assert litert.read_bytes() == before
+        kb.export_litert(toy_translator, toy_litert)
+    assert toy_litert.read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -117,24 +96,43 @@ def test_bad_litert_arguments_are_refused(toy_translator, tmp_path, argument):
     assert not list(tmp_path.iterdir())
 
 
-def test_versions_count_up_and_strangers_are_refused(toy_translator, saved_model, tmp_path):
-    assert saved_model.name == "1"
-    assert kb.export_saved_model(toy_translator, saved_model.parent).name == "2"
-    assert sorted(path.name for path in saved_model.parent.iterdir()) == ["1", "2"]
+@pytest.mark.slow
+def test_versions_count_up(toy_translator, toy_saved_model, tmp_path):
+    shutil.copytree(toy_saved_model, tmp_path / "toy" / "9")
+    assert kb.export_saved_model(toy_translator, tmp_path / "toy").name == "10"
+    assert sorted(path.name for path in (tmp_path / "toy").iterdir()) == ["10", "9"]
+
+
+def test_a_directory_with_other_things_is_refused(toy_translator, toy_saved_model, tmp_path):
+    assert [path.name for path in toy_saved_model.parent.iterdir()] == ["1"]
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match="other things"):
         kb.export_saved_model(toy_translator, tmp_path)
 
 
-@pytest.mark.parametrize("cell, joint", [("lstm", True), ("gru", False)])
-def test_other_models_export_too(tmp_path, cell, joint):
+OTHERS = {
+    "separate vocabularies": {"joint": False},
+    "LSTM, two layers": {"cell": "lstm", "depth": 2},
+    "no attention": {"attention": None},
+    "greedy": {"beam_width": 1},
+}
+
+
+def other_translator(joint=True, cell="gru", depth=1, attention="bahdanau", beam_width=2):
     keras.utils.set_random_seed(1)
-    pairs = toy_pairs()
-    tokenizer = kb.text.Tokenizer.train(pairs, vocabulary_size=32, joint=joint)
-    model = kb.presets.small(
-        tokenizer, embedding_units=16, units=16, attention_units=8, cell=cell, depth=2
+    tokenizer = kb.text.Tokenizer.train(toy_pairs(), vocabulary_size=32, joint=joint)
+    sizes = {"embedding_units": 16, "cell": cell}
+    model = kb.Seq2Seq(
+        kb.Encoder(tokenizer.source_vocabulary_size, units=8, depth=depth, **sizes),
+        kb.Decoder(tokenizer.target_vocabulary_size, units=16, attention=attention, **sizes),
     )
-    translator = kb.Translator(model, tokenizer, kb.SearchOptions(beam_width=2, max_length=8))
+    return kb.Translator(model, tokenizer, kb.SearchOptions(beam_width=beam_width, max_length=8))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)
+def test_other_models_export_too(tmp_path, settings):
+    translator = other_translator(**settings)
     version = kb.export_saved_model(translator, tmp_path / "saved")
     file = kb.export_litert(
         translator, tmp_path / "m.tflite", max_source_length=20, max_target_length=8
@@ -143,3 +141,45 @@ def test_other_models_export_too(tmp_path, cell, joint):
     (served,) = run_in_clean_process(version, [("serving_default", {"text": SENTENCES})])
     assert [text.decode() for text in served["translation"]] == expected
     assert [result.text for result in OnDeviceTranslator(file).translate(SENTENCES)] == expected
+
+
+def test_the_signatures_for_clients_agree_with_keras(toy_translator, toy_saved_model):
+    ids = toy_translator.source_ids(SENTENCES).numpy()
+    lengths = np.count_nonzero(ids, axis=1).astype(np.int32)
+    filled = np.where(ids == 0, ids[:, :1], ids)  # a server pads with the first id of a row
+    targets = [result.text for result in toy_translator.translate(SENTENCES)]
+    nbest, decoded, scored = run_in_clean_process(
+        toy_saved_model,
+        [
+            ("translate_nbest", {"text": SENTENCES}),
+            ("decode_ids", {"source": filled, "source_length": lengths}),
+            ("score_pair", {"source": SENTENCES, "target": targets}),
+        ],
+    )
+    for row, hypotheses in enumerate(toy_translator.translate_nbest(SENTENCES)):
+        texts = [text.decode() for text in nbest["translations"][row][: len(hypotheses)]]
+        assert texts == [hypothesis.text for hypothesis in hypotheses]
+        assert decoded["length"][row] == len(hypotheses[0].target_tokens)
+        assert decoded["score"][row] == pytest.approx(hypotheses[0].score, abs=1e-5)
+    forced = toy_translator.align(list(zip(SENTENCES, targets, strict=True)))
+    np.testing.assert_allclose(scored["score"], [pair.score for pair in forced], atol=1e-5)
+    assert scored["length"].tolist() == [len(pair.target_tokens) for pair in forced]
+
+
+def test_a_host_can_drive_the_steps_itself(toy_translator, toy_litert):
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_path=str(toy_litert))
+    encode, step, greedy = map(
+        interpreter.get_signature_runner, ("encode", "decode_step", "translate_greedy")
+    )
+    source = np.zeros((1, 24), np.int32)
+    ids = toy_translator.source_ids(["three one two"]).numpy()
+    source[:, : ids.shape[1]] = ids
+    fields, tokens = encode(source=source), [START]
+    while tokens[-1] != END and len(tokens) < 20:
+        found = step(tokens=np.array(tokens[-1:], np.int32), **fields)
+        tokens.append(int(found["log_probs"].argmax()))
+        fields |= {name: found[name] for name in found if name.startswith("state_")}
+    expected = greedy(source=source)
+    assert tokens[1:] == expected["ids"][0, : expected["length"][0]].tolist()

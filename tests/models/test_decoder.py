@@ -158,6 +158,15 @@ def test_dropout_is_for_training_only(run):
     assert any((first != other).any() for other in others), "each step draws its own"
 
 
+def test_embeddings_are_dropped_in_training(run):
+    """They move the state, and so where it looks; the readout's dropout does not."""
+    decoder = built(dropout=0.5)
+    weights, plain = (
+        run(forced(decoder, training=training), TARGET_IN, MEMORY)[1] for training in (True, False)
+    )
+    assert not np.allclose(weights, plain, atol=1e-3)
+
+
 def test_without_a_mask_all_values_are_real(run):
     decoder = built()
     unmasked = run(

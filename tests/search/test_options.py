@@ -36,7 +36,7 @@ def test_counts_must_be_positive_integers(name, value):
 
 
 @pytest.mark.parametrize("name", ["length_normalization", "max_length_ratio", "max_length_offset"])
-@pytest.mark.parametrize("value", [-0.1, "1", None, True, float("nan")])
+@pytest.mark.parametrize("value", [-0.1, "1", None, True, float("nan"), float("inf")])
 def test_shares_must_not_be_negative(name, value):
     with pytest.raises(ValueError, match=f"`{name}` must be a number >= 0. Received: {name}="):
         SearchOptions(**{name: value})

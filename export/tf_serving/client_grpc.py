@@ -1,0 +1,102 @@
+"""Asks a translation model on TensorFlow Serving, over gRPC: a line in, a line out.
+
+    python client_grpc.py "A man in an orange hat."
+    python client_grpc.py --file sentences.txt --alignment
+    python client_grpc.py --nbest --label canary < sentences.txt
+
+Needs Python 3.10, `pip install tensorflow-serving-api`, and `client_rest.py` beside it, with
+which it shares the command line, the output and the exit codes. Keras is not needed.
+"""
+
+import os
+import sys
+
+import client_rest
+from client_rest import ServerError
+
+RECEIVE_LIMIT = 256 * 2**20  # bytes of one answer; gRPC's own limit is 4 MB, some alignments more
+
+
+class GrpcServer:
+    """One model of a server's gRPC API.
+
+    Args:
+        address: Where the server is, such as `"localhost:8500"`; `"dns:///name:8500"` spreads
+            the requests over all addresses of a name.
+        model: The model's name.
+        version: Integer, or None for the highest that is loaded.
+        label: A version's label, such as `"stable"`, instead of its number.
+        timeout: Seconds that a request may take.
+    """
+
+    def __init__(self, address, model, version=None, label=None, timeout=30.0):
+        # TensorFlow, of which the API package takes its messages, needs seconds to load.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        import grpc
+        from tensorflow_serving.apis import model_pb2, prediction_service_pb2_grpc
+
+        settings = [
+            ("grpc.max_receive_message_length", RECEIVE_LIMIT),
+            ("grpc.lb_policy_name", "round_robin"),
+        ]
+        self._channel = grpc.insecure_channel(address, options=settings)
+        self._stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
+        self._spec = model_pb2.ModelSpec(name=model, version_label=label)
+        if version is not None:
+            self._spec.version.value = version
+        self._address, self._timeout = address, timeout
+
+    def predict(self, signature, rows):
+        """Runs one signature of the model, as `RestServer.predict` does."""
+        import grpc
+        import tensorflow as tf
+        from tensorflow_serving.apis import predict_pb2
+
+        request = predict_pb2.PredictRequest(model_spec=self._spec)
+        request.model_spec.signature_name = signature
+        for name in rows[0]:
+            column = [_encoded(row[name]) for row in rows]
+            request.inputs[name].CopyFrom(tf.make_tensor_proto(column))
+        try:
+            response = self._stub.Predict(request, timeout=self._timeout)
+        except grpc.RpcError as error:
+            raise ServerError(
+                f"The server must answer. Received: {error.code().name} from {self._address}: "
+                f"{' '.join(error.details().split())}"
+            ) from error
+        columns = {
+            name: _decoded(tf.make_ndarray(tensor).tolist())
+            for name, tensor in response.outputs.items()
+        }
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def close(self):
+        """Closes the connection."""
+        self._channel.close()
+
+
+def _encoded(value):
+    return value.encode("utf-8", "replace") if isinstance(value, str) else value
+
+
+def _decoded(value):
+    if isinstance(value, list):
+        return [_decoded(item) for item in value]
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def from_options(options):
+    """The `GrpcServer` that a command line names."""
+    return GrpcServer(
+        options.server, options.model, options.version, options.label, options.timeout
+    )
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    sys.stdout.reconfigure(encoding="utf-8")
+    return client_rest.run(from_options, client_rest.parse(__doc__, "localhost:8500", arguments))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

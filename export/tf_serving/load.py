@@ -1,0 +1,160 @@
+"""How many translations a second a model on TensorFlow Serving gives, and how soon.
+
+    python load.py --clients 32 --seconds 10
+    python load.py --file sentences.txt --label canary
+
+So many clients ask over REST, each one sentence after the other, and never rest: this is a load
+that can make a server unusable for others. So it asks this machine only; for another server,
+which must be yours, give --i-own-this-server. Needs Python 3.10 and `client_rest.py` beside it.
+
+Exit codes: 0 all is translated; 1 a request has failed; 2 the command line is wrong.
+"""
+
+import argparse
+import ipaddress
+import itertools
+import json
+import random
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+
+from client_rest import InputError, RestServer, ServerError, positive, to_rows
+
+SENTENCES = [
+    "A man in an orange hat starring at something.",
+    "Two dogs run.",
+    "A woman is reading a book on a bench in the park while her children play.",
+    "People wait for the train.",
+]
+
+
+def load(server, rows, clients, seconds, signature="serving_default"):
+    """Asks a server from many threads at once.
+
+    Args:
+        server: A `RestServer`.
+        rows: List of inputs, of which each request takes one.
+        clients: Integer, the number of threads.
+        seconds: Float, how long no thread stops asking.
+        signature: The signature's name.
+
+    Returns:
+        `(latencies, failures)`: seconds of each answered request, and a list of strings, the
+        message of each one that was not.
+    """
+    latencies, failures = [], []
+    end = time.monotonic() + seconds
+
+    def ask(seed):
+        pick = random.Random(seed)
+        connection = server.connect()
+        while time.monotonic() < end:
+            row, start = pick.choice(rows), time.monotonic()
+            try:
+                server.predict(signature, [row], connection)
+                latencies.append(time.monotonic() - start)
+            except ServerError as error:
+                failures.append(str(error))
+                connection.close()  # opens again by itself
+                time.sleep(0.1)
+        connection.close()
+
+    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(clients)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return latencies, failures
+
+
+def percentile(values, percent):
+    """The smallest of `values` that so many percent of them do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
+
+
+def report(latencies, failures, seconds):
+    """What was measured, as a dictionary."""
+    return {
+        "requests": len(latencies) + len(failures),
+        "failures": len(failures),
+        "requests_per_second": round(len(latencies) / seconds, 1),
+        **{
+            f"p{percent}_ms": round(1000 * percentile(latencies, percent), 1)
+            for percent in (50, 95, 99)
+            if latencies
+        },
+    }
+
+
+def is_loopback(host):
+    """Whether a host's every address is this machine's own."""
+    try:
+        found = socket.getaddrinfo(host, None)
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(address[0]).is_loopback for *_, address in found)
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    options = _parse(arguments)
+    try:
+        server = RestServer(
+            options.server, options.model, label=options.label, timeout=options.timeout
+        )
+        rows = to_rows(options.signature, options.sentences)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    start = time.monotonic()
+    measured = load(server, rows, options.clients, options.seconds, options.signature)
+    print(json.dumps(report(*measured, time.monotonic() - start), indent=1))
+    for failure in itertools.islice(dict.fromkeys(measured[1]), 3):
+        print(f"error: {failure}", file=sys.stderr)
+    return 1 if measured[1] else 0
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--server", default="http://localhost:8501", help="[default: %(default)s]")
+    parser.add_argument("--model", default="translator", help="[default: %(default)s]")
+    parser.add_argument("--label", help="of a version [default: the highest that is loaded]")
+    parser.add_argument("--signature", default="serving_default", help="[default: %(default)s]")
+    parser.add_argument("--file", help="a sentence in each line [default: a few of English]")
+    parser.add_argument("--clients", type=positive(int), default=32, help="[default: %(default)s]")
+    parser.add_argument(
+        "--seconds", type=positive(float), default=10, help="[default: %(default)s]"
+    )
+    parser.add_argument(
+        "--timeout", type=positive(float), default=30, help="seconds [default: %(default)s]"
+    )
+    parser.add_argument(
+        "--i-own-this-server", action="store_true", help="ask another machine than this one"
+    )
+    options = parser.parse_args(arguments)
+    host = urllib.parse.urlsplit(options.server).hostname
+    if not options.i_own_this_server and not is_loopback(host):
+        parser.error(
+            "the server must be on this machine. "
+            f"Received: --server {options.server}. If it is yours, give --i-own-this-server."
+        )
+    options.sentences = SENTENCES
+    if options.file:
+        try:
+            with open(options.file, encoding="utf-8") as lines:
+                options.sentences = [line.rstrip("\r\n") for line in lines]
+        except (OSError, UnicodeDecodeError) as error:
+            parser.error(f"--file must be readable text. Received: {options.file}: {error}")
+    if not options.sentences:
+        parser.error(f"--file must hold a sentence. Received: {options.file}, which is empty.")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())

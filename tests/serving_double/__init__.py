@@ -1,0 +1,13 @@
+"""A test double of TensorFlow's model server. It is not a server for users.
+
+It speaks the server's gRPC `PredictionService` and its REST interface, merges requests into
+batches as the server does, takes the server's configuration files and flags, and runs SavedModels
+in the server's C++ loader: enough to hold clients and artefacts against, where no server can be
+installed. What the server does and this double does not: loading new versions while it runs,
+warm-up, monitoring, TLS, Classify, Regress, and limits on time.
+
+    python -m serving_double --port=0 --rest_api_port=0 --model_config_file=FILE
+
+It prints one line of JSON, `{"grpc": PORT, "rest": PORT}`, when it is ready, and ends when its
+standard input does.
+"""

@@ -1,0 +1,22 @@
+"""What the server answers when it refuses."""
+
+_HTTP = {
+    "INVALID_ARGUMENT": 400,
+    "FAILED_PRECONDITION": 400,
+    "NOT_FOUND": 404,
+    "INTERNAL": 500,
+    "UNAVAILABLE": 503,
+}
+
+
+class Refused(Exception):
+    """A request that can't be answered.
+
+    Args:
+        code: Name of the gRPC status.
+        message: The server's own words, as far as clients may look for them.
+    """
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code, self.http_status = code, _HTTP[code]
