@@ -37,6 +37,4 @@ class SearchOptions:
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not 0 <= value < math.inf:
-                raise ValueError(
-                    f"`{name}` must be a number >= 0. Received: {name}={value!r}"
-                )
+                raise ValueError(f"`{name}` must be a number >= 0. Received: {name}={value!r}")
