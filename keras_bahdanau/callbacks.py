@@ -81,7 +81,8 @@ class Checkpoint(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         self.progress["step"] += 1
-        epoch_goes_on = batch + 1 < self.params["steps"]
+        steps = self.params["steps"]  # None where Keras does not know it
+        epoch_goes_on = steps is None or batch + 1 < steps
         if epoch_goes_on and self.progress["step"] % self.every == 0:
             self.save()
 
@@ -111,3 +112,10 @@ class Checkpoint(keras.callbacks.Callback):
 def _random_states(model):
     """What dropout counts on, which Keras leaves out of a weights file."""
     return [variable for variable in model.variables if variable.name == "seed_generator_state"]
+
+
+class OneEpoch(keras.callbacks.Callback):
+    """Ends a `fit` after its first epoch, which is still counted as one of many."""
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.model.stop_training = True

@@ -3,7 +3,7 @@
 import keras
 
 from keras_bahdanau import presets
-from keras_bahdanau.callbacks import AveragingAdam, Checkpoint, averaged_weights
+from keras_bahdanau.callbacks import AveragingAdam, Checkpoint, OneEpoch, averaged_weights
 from keras_bahdanau.losses import TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.recipe import TrainingOptions
@@ -61,19 +61,19 @@ def train(pairs, valid_pairs, directory, options=None, verbose="auto", say=print
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     translator = Translator(model, tokenizer)
     while not is_over(progress, options):
-        _epoch(translator, training, validation, checkpoint, run, verbose, say)
+        _epoch(translator, training, validation, checkpoint, run, options.epochs, verbose, say)
     return run.translator
 
 
-def _epoch(translator, training, validation, checkpoint, run, verbose, say):
+def _epoch(translator, training, validation, checkpoint, run, epochs, verbose, say):
     """One epoch, or what is left of it, its validation, and what follows from that."""
     model, progress = translator.model, checkpoint.progress
     epoch = progress["epoch"]
     fitted = model.fit(
         training.epoch(epoch, first_step=progress["step"]),
         initial_epoch=epoch,
-        epochs=epoch + 1,
-        callbacks=[checkpoint],
+        epochs=epochs,
+        callbacks=[checkpoint, OneEpoch()],
         shuffle=False,
         verbose=verbose,
     )

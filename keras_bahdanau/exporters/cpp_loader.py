@@ -27,7 +27,7 @@ _MODULE = "keras_bahdanau.exporters.cpp_loader"
 _ROOT = os.fspath(pathlib.Path(__file__).parents[2])  # where the process finds that module
 
 
-def run_in_clean_process(directory, requests):
+def run_in_clean_process(directory, requests, python=sys.executable):
     """Runs requests against a SavedModel in a new process without Python TensorFlow or Keras.
 
     The process sees no GPU, as in the stock image of the model server: a graph that can only run
@@ -36,6 +36,7 @@ def run_in_clean_process(directory, requests):
     Args:
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
         requests: List of `(signature, {argument: array})`, as `SavedModelSession.run` takes them.
+        python: Path of the Python whose TensorFlow is asked: another one's for another release.
 
     Returns:
         List with one dictionary from a result's name to its array for each request.
@@ -53,7 +54,7 @@ def run_in_clean_process(directory, requests):
         _write(asked, requests)
         paths = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
         child = subprocess.run(
-            [sys.executable, "-m", _MODULE, os.fspath(directory), asked, answered],
+            [python, "-m", _MODULE, os.fspath(directory), asked, answered],
             env={
                 **os.environ,
                 "CUDA_VISIBLE_DEVICES": "-1",

@@ -95,6 +95,8 @@ def _convert(translator, quantization, source_time, target_time):
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
         if quantization:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        # one scale a matrix: then the lookup and the product of a tied embedding share its bytes
+        converter._experimental_disable_per_channel_quantization_for_dense_layers = True
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
         return converter.convert()

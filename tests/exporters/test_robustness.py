@@ -1,0 +1,107 @@
+"""Any bytes in, a well-formed answer out; and no half version, whenever an export is killed."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from keras_bahdanau.exporters import check, run_in_clean_process
+
+EXPORT = """
+import sys
+import keras_bahdanau as kb
+translator = kb.Translator.load(sys.argv[1])
+print("begun", flush=True)
+kb.export_saved_model(translator, sys.argv[2])
+print("done", flush=True)
+"""
+
+
+def random_bytes(count):
+    """Strings of any bytes, of characters of all planes, and of the words of the toy."""
+    source = random.Random(0)
+    words = [b"one", b"two", b" ", b"\x00", "▁☃".encode(), b"</s>", b"<pad>"]
+    kinds = (
+        lambda: source.randbytes(source.randrange(40)),
+        lambda: bytes(source.choices(range(32, 127), k=source.randrange(60))),
+        lambda: b"".join(source.choices(words, k=source.randrange(12))),
+        lambda: "".join(chr(source.randrange(1, 0xD800)) for _ in range(8)).encode(),
+    )
+    return [source.choice(kinds)() for _ in range(count)]
+
+
+def translations(version, batches):
+    """The translations of each batch of byte strings, from one process."""
+    requests = [("serving_default", {"text": np.array(rows, dtype=object)}) for rows in batches]
+    return [answer["translation"].tolist() for answer in run_in_clean_process(version, requests)]
+
+
+def assert_total(version, count, alone):
+    texts = random_bytes(count)
+    batches = [texts[first : first + 50] for first in range(0, count, 50)]
+    together = [text for answer in translations(version, batches) for text in answer]
+    for text in together:
+        text.decode("utf-8")
+    by_itself = translations(version, [[text] for text in texts[:alone]])
+    assert [text for (text,) in by_itself] == together[:alone]
+
+
+def test_any_bytes_get_an_answer(toy_saved_model):
+    assert_total(toy_saved_model, 500, alone=100)
+
+
+@pytest.mark.slow
+def test_ten_thousand_byte_strings_get_an_answer(toy_saved_model):
+    assert_total(toy_saved_model, 10_000, alone=10_000)
+
+
+@pytest.mark.slow
+def test_the_release_of_the_server_gives_the_same_bits(toy_saved_model, tmp_path):
+    """The newest tagged server is TensorFlow 2.20; this needs the package index."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "old"], check=True)
+    old = tmp_path / "old" / "bin" / "python"
+    packages = ["tensorflow==2.20.0", "tensorflow-text==2.20.0"]
+    subprocess.run([old, "-m", "pip", "install", "-q", *packages], check=True)
+    texts = np.array(random_bytes(200), dtype=object)
+    requests = [(name, {"text": texts}) for name in ("translate_with_alignment", "translate_nbest")]
+    new_answers = run_in_clean_process(toy_saved_model, requests)
+    old_answers = run_in_clean_process(toy_saved_model, requests, python=old)
+    for one, other in zip(new_answers, old_answers, strict=True):
+        assert one.keys() == other.keys()
+        for name in one:
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+@pytest.mark.slow
+def test_a_killed_export_leaves_no_half_version(toy_translator, tmp_path):
+    toy_translator.save(tmp_path / "toy.keras")
+    began = _begin(tmp_path, "whole")
+    start = time.monotonic()
+    assert began.stdout.readline() == "done\n"
+    takes = time.monotonic() - start
+    delays = np.random.default_rng(0).uniform(0, 1.1 * takes, size=20)
+    for delay in delays:
+        child = _begin(tmp_path, "killed")
+        time.sleep(delay)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        versions = [path for path in (tmp_path / "killed").glob("*") if path.name.isdecimal()]
+        assert all(check(path) == [] for path in versions)
+
+
+def _begin(directory, name):
+    """An export that has loaded its translator, as the leader of its own process group."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", EXPORT, directory / "toy.keras", directory / name],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    assert child.stdout.readline() == "begun\n"
+    return child
