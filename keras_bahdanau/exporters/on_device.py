@@ -36,13 +36,14 @@ class OnDeviceTranslator:
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
+        greedy: Whether to take the best token at each step, instead of searching as the file says.
 
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
         ValueError: If the file holds no vocabulary.
     """
 
-    def __init__(self, path, threads=1):
+    def __init__(self, path, threads=1, greedy=False):
         try:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
@@ -52,7 +53,8 @@ class OnDeviceTranslator:
             ) from None
         self.card, self._source, self._target = _unpack(path)
         self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
-        self._run = self._interpreter.get_signature_runner("translate")
+        signature = "translate_greedy" if greedy else "translate"
+        self._run = self._interpreter.get_signature_runner(signature)
 
     def translate(self, sentences):
         """The best translation of each sentence.
