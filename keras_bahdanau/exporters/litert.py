@@ -70,13 +70,13 @@ def export_litert(
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
     try:
-        unfinished.write_bytes(model + _archive(translator.tokenizer, card))
+        unfinished.write_bytes(_packed(model, translator.tokenizer, card))
         require_clean(unfinished)
         parity = litert_parity(translator, unfinished, [*EDGE_CASES, *(sentences or [])])
         say(str(parity))
         require(parity, allow_differences)
         card["parity"] = dataclasses.asdict(parity)
-        unfinished.write_bytes(model + _archive(translator.tokenizer, card))
+        unfinished.write_bytes(_packed(model, translator.tokenizer, card))
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -125,10 +125,11 @@ def _functions(translator, source_time, target_time):
     }
 
 
-def _archive(tokenizer, card):
-    """A zip archive with the vocabularies and the card, to stand behind the model."""
+def _packed(model, tokenizer, card):
+    """The bytes of the model with a zip archive of vocabularies and card behind it."""
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    buffer.write(model)
+    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("card.json", json.dumps(card, indent=1))
         archive.writestr("source.spm", tokenizer.source_model)
         if not tokenizer.joint:

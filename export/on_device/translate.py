@@ -1,0 +1,208 @@
+"""Translates with one .tflite file, without TensorFlow: a line in, a line out.
+
+    python translate.py en-de.tflite "A man in an orange hat."
+    python translate.py en-de.tflite --file sentences.txt --alignment
+    python translate.py en-de.tflite < sentences.txt
+    python translate.py en-de.tflite
+
+The last one asks for sentences, until Ctrl-D.
+
+Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and two files of keras_bahdanau:
+exporters/on_device.py and alignments.py. They are taken from the directory of this program, or
+else from the checkout that it lies in.
+
+Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
+"""
+
+import argparse
+import codecs
+import contextlib
+import importlib.util
+import itertools
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parent.parent / "keras_bahdanau"
+PACKAGES = {"ai_edge_litert": "ai-edge-litert", "numpy": "numpy", "sentencepiece": "sentencepiece"}
+
+
+class InputError(Exception):
+    """The command line, the model or a line of the input is wrong."""
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    sys.stdout.reconfigure(encoding="utf-8")
+    options = _parse(arguments)
+    try:
+        _run(_load_translator(options), options)
+        return 0
+    except InputError as error:
+        _complain(error)
+        return 2
+    except BrokenPipeError:  # the reader has gone, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", help="the .tflite file")
+    parser.add_argument("text", nargs="*", help="sentences [default: standard input]")
+    parser.add_argument("--file", help="UTF-8, a sentence in each line")
+    parser.add_argument(
+        "--alignment", action="store_true", help="append ' ||| 0-0 1-2', the linked words"
+    )
+    parser.add_argument(
+        "--matrix",
+        action="store_true",
+        help="print the attention weights under each translation, and an empty line",
+    )
+    parser.add_argument(
+        "--greedy", action="store_true", help="no beam search: faster, a little worse"
+    )
+    parser.add_argument(
+        "--threads", type=_positive, default=1, help="processor threads [default: %(default)s]"
+    )
+    options = parser.parse_intermixed_args(arguments)
+    if options.text and options.file:
+        parser.error("sentences come from the command line or from --file, not from both")
+    return options
+
+
+def _positive(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be positive, received {text}")
+    return value
+
+
+def _load_translator(options):
+    missing = [name for module, name in PACKAGES.items() if not importlib.util.find_spec(module)]
+    if missing:
+        raise InputError(
+            f"The packages {', '.join(PACKAGES.values())} must be installed. "
+            f"Received: no {', no '.join(missing)}. Run pip install {' '.join(missing)}"
+        )
+    on_device = _load_module("on_device", CHECKOUT / "exporters")
+    try:
+        return on_device.OnDeviceTranslator(options.model, options.threads, options.greedy)
+    except OSError as error:
+        raise InputError(_unreadable(options.model, error)) from None
+    except (ValueError, RuntimeError) as error:
+        if "Received: " in str(error):
+            raise InputError(error) from None
+        raise InputError(
+            "The model must be a file that LiteRT can load. "
+            f"Received: {options.model!r}: {error}. Export it again."
+        ) from None
+
+
+def _load_module(name, directory):
+    """A module that needs nothing else of its package, from beside this program or `directory`."""
+    path = next((d / f"{name}.py" for d in (HERE, directory) if (d / f"{name}.py").is_file()), None)
+    if path is None:
+        raise InputError(
+            f"{name}.py, of keras_bahdanau, must lie beside translate.py. "
+            f"Received: no {name}.py. Copy it there."
+        )
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _run(translator, options):
+    """Translates all input. A bad sentence ends the program, unless somebody types them."""
+    alignments = _load_module("alignments", CHECKOUT) if options.alignment else None
+    asking = not options.text and not options.file and sys.stdin.isatty()
+    for name, line in _lines(options, asking):
+        try:
+            print(_shown(_translated(translator, line, name), alignments, options), flush=True)
+        except InputError as error:
+            if not asking:
+                raise
+            _complain(error)
+
+
+def _lines(options, asking):
+    """Pairs of what to call a sentence in an error, and its bytes."""
+    for number, text in enumerate(options.text, start=1):
+        yield f"sentence {number}", os.fsencode(text)
+    if options.text:
+        return
+    with _opened(options.file) as stream:
+        for number in itertools.count(1):
+            if asking:
+                print("> ", end="", file=sys.stderr, flush=True)
+            line = stream.readline()
+            if not line:
+                break
+            yield f"line {number}", line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+    if asking:
+        print(file=sys.stderr)
+
+
+def _opened(path):
+    if path is None:
+        return contextlib.nullcontext(sys.stdin.buffer)
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise InputError(_unreadable(path, error)) from None
+
+
+def _translated(translator, line, name):
+    try:
+        sentence = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        return translator.translate([sentence])[0]
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The input must be UTF-8. Received: {name}, with the byte 0x{line[error.start]:02x} "
+            "where UTF-8 allows none. Convert it, with iconv for example."
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _shown(result, alignments, options):
+    """What is printed for one translation."""
+    shown = result.text
+    if options.alignment:
+        links = alignments.word_links(result.source_tokens, result.target_tokens, result.alignment)
+        shown += f" ||| {alignments.format_pharaoh(links)}"
+    if options.matrix:
+        shown += "\n" + _table(result)
+    return shown
+
+
+def _table(result):
+    """The weights: a column for each source token, a row for each target token."""
+    if not result.source_tokens:
+        return ""
+    rows = [["", *result.source_tokens]]
+    for token, weights in zip(result.target_tokens, result.alignment, strict=True):
+        rows.append([token, *(f"{weight:.2f}" for weight in weights)])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join(
+        " ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) + "\n"
+        for row in rows
+    )
+
+
+def _unreadable(path, error):
+    return f"A file must be readable. Received: {path!r}: {error.strerror}. Correct the name."
+
+
+def _complain(error):
+    print("error:", " ".join(str(error).split()), file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,222 @@
+"""The kit for devices: one .tflite file, three packages, no TensorFlow."""
+
+import dataclasses
+import importlib.util
+import io
+import os
+import shutil
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from keras_bahdanau.alignments import format_pharaoh, word_links
+from keras_bahdanau.exporters import OnDeviceTranslator
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "export" / "on_device" / "translate.py"
+BESIDE = ["keras_bahdanau/exporters/on_device.py", "keras_bahdanau/alignments.py"]
+LACKING = """
+import importlib.abc, runpy, sys
+
+class Lacking(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"keras", "keras_bahdanau", "tensorflow", "tensorflow_text"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Lacking())
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
+INPUT = "".join(sentence + "\n" for sentence in SENTENCES).encode()
+TOO_LONG = "one " * 30
+
+
+@pytest.fixture(scope="module")
+def results(toy_translator):
+    """What Keras says of `SENTENCES`."""
+    return toy_translator.translate(SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def aligned(results):
+    """What `--alignment` is to print."""
+    links = [word_links(r.source_tokens, r.target_tokens, r.alignment) for r in results]
+    lines = zip(results, links, strict=True)
+    return "".join(f"{r.text} ||| {format_pharaoh(found)}\n" for r, found in lines)
+
+
+@pytest.fixture
+def translate(toy_litert, monkeypatch, capsys):
+    """`translate(*arguments, model=..., data=...)`: exit code, standard output and error."""
+    spec = importlib.util.spec_from_file_location("translate", PROGRAM)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+
+    def run(*arguments, model=toy_litert, data=INPUT):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+        code = program.main([str(model), *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def run(*command, **options):
+    environment = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [*map(str, command)], input=INPUT, capture_output=True, env=environment, **options
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def copied_alone(directory):
+    """The three files that one copies to a device."""
+    for path in (PROGRAM, *BESIDE):
+        shutil.copy(ROOT / path, directory)
+    return directory / PROGRAM.name
+
+
+def test_it_answers_as_keras_does_without_tensorflow(toy_litert, aligned):
+    command = (sys.executable, "-c", LACKING, PROGRAM, toy_litert, "--alignment")
+    assert run(*command) == aligned
+
+
+def test_three_files_are_enough_on_a_device(toy_litert, aligned, tmp_path):
+    program = copied_alone(tmp_path)
+    command = (sys.executable, "-c", LACKING, program, toy_litert, "--alignment")
+    assert run(*command, cwd=tmp_path) == aligned
+
+
+@pytest.mark.slow
+def test_three_packages_are_enough_on_a_device(toy_litert, aligned, tmp_path):
+    program = copied_alone(tmp_path)
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    install = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    packages = ("ai-edge-litert", "numpy", "sentencepiece")
+    run(*install, "-c", ROOT / "constraints.txt", *packages)
+    assert "tensorflow" not in run(python, "-m", "pip", "list")
+    assert run(python, program, toy_litert, "--alignment", cwd=tmp_path) == aligned
+
+
+def test_each_line_gives_a_line_and_an_empty_one_stays_empty(translate, results, tmp_path):
+    expected = "".join(result.text + "\n" for result in results)
+    code, out, _ = translate()
+    assert (code, out) == (0, expected) and out.split("\n")[1] == ""
+    file = tmp_path / "windows.txt"
+    file.write_bytes(b"\xef\xbb\xbf" + INPUT.replace(b"\n", b"\r\n"))
+    assert translate("--file", file, "--threads", 2)[:2] == (0, expected)
+    assert translate(*SENTENCES)[:2] == (0, expected)
+    assert translate(data=b"two")[1] == results[-1].text + "\n"
+    assert translate(data=b"")[:2] == (0, "")
+
+
+def test_the_matrix_shows_the_weights_under_their_tokens(translate, results):
+    blocks = translate("--matrix", data=b"three one two\n\nfive\n")[1].split("\n\n")
+    assert len(blocks) == 4 and blocks[1] == blocks[-1] == ""
+    for block, result in [(blocks[0], results[0]), (blocks[2], results[2])]:
+        text, header, *rows = block.split("\n")
+        assert text == result.text and header.split() == result.source_tokens
+        assert [row.split()[0] for row in rows] == result.target_tokens
+        weights = [[float(weight) for weight in row.split()[1:]] for row in rows]
+        np.testing.assert_allclose(weights, result.alignment, atol=0.00501)
+    assert translate("--matrix", "--alignment", "five")[1].startswith("fünf ||| 0-0\n")
+
+
+def test_greedy_takes_the_best_token_at_each_step(translate, toy_translator, toy_litert):
+    sentences = ["three one two", "six seven", "eno owt", "on e tw o", "x y z"]
+    search = dataclasses.replace(toy_translator.search, beam_width=1)
+    expected = toy_translator.translate(sentences, search=search)
+    found = OnDeviceTranslator(toy_litert, greedy=True).translate(sentences)
+    searched = OnDeviceTranslator(toy_litert).translate(sentences)
+    scores = [result.score for result in found]
+    np.testing.assert_allclose(scores, [result.score for result in expected], atol=1e-4)
+    assert not np.allclose(scores, [result.score for result in searched], atol=1e-4)
+    out = translate("--greedy", *sentences)[1]
+    assert out == "".join(result.text + "\n" for result in expected)
+
+
+def test_on_a_terminal_it_asks_until_the_end(toy_litert):
+    pty = pytest.importorskip("pty")
+    typed, terminal = pty.openpty()
+    command = [sys.executable, PROGRAM, toy_litert]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, stdin=terminal, **pipes) as process:
+        os.write(typed, f"two\n{TOO_LONG}\nfive\n\x04".encode())
+        out, error = process.communicate(timeout=60)
+    os.close(typed)
+    os.close(terminal)
+    assert (process.returncode, out.decode()) == (0, "zwei\nfünf\n")
+    assert error.count(b"> ") == 4 and error.count(b"error: line 2: A sentence may have 24") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "data", "named"),
+    [
+        ((), f"two\n{TOO_LONG}\n".encode(), "line 2: A sentence may have 24 tokens"),
+        ((TOO_LONG,), b"", "sentence 1: A sentence may have 24 tokens"),
+        ((), b"two\n\nt\xffwo\n", "line 3, with the byte 0xff"),
+        (("--file", "no/such.txt"), b"", "'no/such.txt': No such file"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_line(translate, arguments, data, named):
+    code, _, error = translate(*arguments, data=data)
+    assert code == 2
+    assert named in error and error.startswith("error: ") and error.count("\n") == 1
+
+
+def test_what_came_before_a_wrong_line_is_printed(translate):
+    assert translate(data=b"two\n\xff\n")[1] == "zwei\n"
+
+
+def model_files(directory, good):
+    """Things that are no model, by what is said of them."""
+    archive = directory / "archive.tflite"
+    with zipfile.ZipFile(good) as packed, zipfile.ZipFile(archive, "w") as other:
+        for name in packed.namelist():
+            other.writestr(name, packed.read(name))
+    plain = directory / "plain.tflite"
+    plain.write_bytes(b"no zip archive")
+    return {
+        "No such file": directory / "missing.tflite",
+        "Is a directory": directory,
+        "its vocabulary packed inside": plain,
+        "that LiteRT can load": archive,
+    }
+
+
+def test_a_wrong_model_is_refused_in_one_line(translate, toy_litert, tmp_path):
+    for named, path in model_files(tmp_path, toy_litert).items():
+        code, out, error = translate(model=path)
+        assert (code, out) == (2, ""), named
+        assert named in error and path.name in error and error.count("\n") == 1
+
+
+def test_a_missing_package_is_named_with_what_installs_it(translate, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    code, _, error = translate()
+    assert code == 2 and error.endswith("pip install ai-edge-litert\n") and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--threads", "0"), ("--threads", "two"), ("one", "--file", "sentences.txt")]
+)
+def test_a_wrong_command_line_is_refused(translate, capsys, arguments):
+    with pytest.raises(SystemExit, match="2"):
+        translate(*arguments)
+    assert "error: " in capsys.readouterr().err
+
+
+def test_other_languages_get_the_vocabulary_by_unpacking(toy_litert, tmp_path):
+    run(sys.executable, "-m", "zipfile", "-e", toy_litert, tmp_path)
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "source.spm"))
+    assert [processor.pad_id(), processor.eos_id()] == [0, 3]
+    assert (tmp_path / "card.json").is_file()
