@@ -80,16 +80,16 @@ def test_the_release_of_the_server_gives_the_same_bits(toy_saved_model, tmp_path
 @pytest.mark.slow
 def test_a_killed_export_leaves_no_half_version(toy_translator, tmp_path):
     toy_translator.save(tmp_path / "toy.keras")
-    began = _begin(tmp_path, "whole")
-    start = time.monotonic()
-    assert began.stdout.readline() == "done\n"
-    takes = time.monotonic() - start
+    with _begin(tmp_path, "whole") as child:
+        start = time.monotonic()
+        assert child.stdout.readline() == "done\n"
+        takes = time.monotonic() - start
     delays = np.random.default_rng(0).uniform(0, 1.1 * takes, size=20)
     for delay in delays:
-        child = _begin(tmp_path, "killed")
-        time.sleep(delay)
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+        with _begin(tmp_path, "killed") as child:
+            time.sleep(delay)
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
         versions = [path for path in (tmp_path / "killed").glob("*") if path.name.isdecimal()]
         assert all(check(path) == [] for path in versions)
 
