@@ -150,3 +150,15 @@ def weighted_sum(weights, values):
     if len(weights.shape) == 3:
         return ops.matmul(weights, values)
     return ops.squeeze(ops.matmul(ops.expand_dims(weights, axis=1), values), axis=1)
+
+
+def masked_mean(values, mask):
+    """The mean of the real values, zero for a sentence that has none.
+
+    Args:
+        values: `(batch, source_time, values_units)`.
+        mask: Bool `(batch, source_time)`, True where a value is real.
+    """
+    real = ops.expand_dims(ops.cast(mask, values.dtype), axis=-1)
+    count = ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True), 1)
+    return ops.sum(values * real, axis=1) / ops.cast(count, values.dtype)

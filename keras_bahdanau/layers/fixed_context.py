@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.attention import Memory
+from keras_bahdanau.layers.attention import Memory, masked_mean
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -44,9 +44,7 @@ class FixedContext(keras.layers.Layer):
     def call(self, query, values, mask=None):
         if mask is None:
             mask = ops.ones_like(values[:, :, 0], dtype="bool")
-        real = ops.expand_dims(ops.cast(mask, values.dtype), axis=-1)
-        count = ops.maximum(ops.sum(real, axis=1), 1)
-        summary = ops.sum(values * real, axis=1) / count
+        summary = masked_mean(values, mask)
         return self.attend(query, Memory(values, mask, summary))[0]
 
     def compute_output_shape(self, query_shape, values_shape):

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers import Memory, checks
+from keras_bahdanau.layers.attention import masked_mean
 from keras_bahdanau.layers.bidirectional import BidirectionalRNN
 from keras_bahdanau.models.embedding import token_embedding
 
@@ -80,8 +81,7 @@ class Encoder(keras.Model):
         for rnn, dropout in zip(self.rnns, self.dropouts[1:], strict=True):
             values = dropout(rnn(values, lengths), training=training)
         values = values * ops.expand_dims(ops.cast(mask, values.dtype), axis=-1)
-        count = ops.expand_dims(ops.cast(ops.maximum(lengths, 1), values.dtype), axis=-1)
-        return Memory(values, mask, summary=ops.sum(values, axis=1) / count)
+        return Memory(values, mask, summary=masked_mean(values, mask))
 
     def get_config(self):
         return {
