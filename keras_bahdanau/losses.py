@@ -1,4 +1,4 @@
-"""The loss of a token, and that of an alignment."""
+"""The losses of a token, of a sentence, and of an alignment."""
 
 import keras
 from keras import ops
@@ -50,8 +50,62 @@ class TokenCrossentropy(keras.losses.Loss):
         uniform = ops.logsumexp(logits, axis=-1) - ops.mean(logits, axis=-1)
         return (1 - self.label_smoothing) * loss + self.label_smoothing * uniform
 
+    def of_total(self, total, sample_weight):
+        """The loss of a batch, from the weighted sum of its token losses.
+
+        Args:
+            total: Float32 scalar: see `models.output_loss`.
+            sample_weight: Float tensor `(batch, target_time)`.
+
+        Returns:
+            Float32 scalar, what a call with logits would give.
+        """
+        return _mean(ops.divide_no_nan(total, ops.sum(ops.cast(sample_weight, "float32"))))
+
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
+
+
+def _mean(value):
+    """The mean of a batch, divided by the number of replicas that train, as Keras does it."""
+    return _Given(name="given", dtype="float32")(ops.zeros((1,)), ops.reshape(value, (1,)))
+
+
+class _Given(keras.losses.Loss):
+    """The mean of what is given."""
+
+    def call(self, y_true, y_pred):
+        return y_pred
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class SentenceCrossentropy(TokenCrossentropy):
+    """The sum of the token losses of a sentence, and its mean over sentences.
+
+    loss = 1/N sum_n sum_i -log p(y_ni)          (Cho et al. 2014, eq. 4)
+
+    So its gradient is as many times as long as a sentence has tokens, and a threshold
+    for gradients, or a rate of plain SGD, means something else than with the mean over
+    tokens.
+
+    Args:
+        label_smoothing: As in `TokenCrossentropy`.
+
+    Call arguments: as in `TokenCrossentropy`. A sentence of padding alone does not count.
+    """
+
+    def __init__(self, label_smoothing=0.0, name="sentence_crossentropy", **kwargs):
+        super().__init__(label_smoothing, **{**kwargs, "reduction": "sum", "name": name})
+
+    def __call__(self, y_true, y_pred, sample_weight):
+        return self.of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
+
+    def of_total(self, total, sample_weight):
+        real = ops.any(ops.greater(sample_weight, 0), axis=1)
+        return total / ops.maximum(ops.sum(ops.cast(real, total.dtype)), 1.0)
+
+
+OF_TOKENS = (TokenCrossentropy, SentenceCrossentropy)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -105,3 +159,26 @@ def guided_alignment(given, weights):
         Float32 scalar; 0 if no row of `given` has a link.
     """
     return GuidedAlignment(dtype="float32")(given, weights)
+
+
+def divergence(logits, others, sample_weight=None):
+    """How far two predictions of the same tokens are from each other, in nats.
+
+    D = 1/2 (KL(p || q) + KL(q || p)) = 1/2 sum_k (p_k - q_k) (log p_k - log q_k)
+
+    and the mean over tokens (R-Drop: Wu et al. 2021, eq. 2).
+
+    Args:
+        logits: Float tensor `(batch, target_time, vocabulary)`.
+        others: Float tensor of the same shape.
+        sample_weight: Float tensor `(batch, target_time)`, 0 at padding, or None.
+
+    Returns:
+        Float32 scalar.
+    """
+    one, other = (ops.log_softmax(ops.cast(each, "float32"), axis=-1) for each in (logits, others))
+    tokens = 0.5 * ops.sum((ops.exp(one) - ops.exp(other)) * (one - other), axis=-1)
+    if sample_weight is None:
+        return _mean(ops.mean(tokens))
+    weight = ops.cast(sample_weight, "float32")
+    return _mean(ops.divide_no_nan(ops.sum(weight * tokens), ops.sum(weight)))

@@ -10,8 +10,8 @@ def arrays(layer):
 
 def attention(layer):
     score = layer.score
-    (W,), (U,), (v,) = map(arrays, (score.query_projection, score.key_projection, score.v))
-    return reference.Attention(W, U, v[:, 0])
+    (W,), (U,) = map(arrays, (score.query_projection, score.key_projection))
+    return reference.Attention(W, U, np.asarray(score.v, "float64")[:, 0])
 
 
 def keras_cell(layer):

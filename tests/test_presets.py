@@ -118,7 +118,7 @@ class Appendix:
         score = "decoder/cell/attention/score"
         W_a = self.weights[f"{score}/query_projection/kernel"].T
         U_a = self.weights[f"{score}/key_projection/kernel"].T
-        v_a = self.weights[f"{score}/v/kernel"][:, 0]
+        v_a = self.weights[f"{score}/v"][:, 0]
         alpha = softmax(np.array([v_a @ np.tanh(W_a @ s + U_a @ h) for h in annotations]))
         return sum(a * h for a, h in zip(alpha, annotations, strict=True)), alpha
 
@@ -217,7 +217,7 @@ def test_first_weights_are_those_of_appendix_b_1():
             for block in np.split(weight, weight.shape[1] // 64, axis=1):
                 np.testing.assert_allclose(block @ block.T, np.eye(64), atol=1e-5)
             deviations["orthogonal"] += 1
-        elif path.endswith(("bias", "/v/kernel")):
+        elif path.endswith(("bias", "/v")):
             assert not weight.any()
             deviations["zero"] += 1
         else:
@@ -288,6 +288,9 @@ def test_the_mechanisms_are_those_of_the_papers():
     assert type(model.decoder.cell) is layers.ConditionalCell
     assert model.decoder.embedding is not model.encoder.embedding
     assert model.encoder.cell == "layer-norm-gru"
+    shares = [model.encoder.dropouts[0].rate, model.encoder.dropouts[1].rate]
+    assert shares == [0.3, 0.5], "of embeddings, of values"
+    assert (model.decoder.embedding_dropout.rate, model.decoder.readout.dropout) == (0.3, 0.5)
 
 
 def test_the_small_shares_one_matrix_three_times_where_there_is_one_vocabulary():

@@ -7,7 +7,6 @@ import reference
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
-from keras_bahdanau.layers.decoder_cells import Step
 from keras_bahdanau.text.tokenizer import START
 
 SENTENCE = "three one two"
@@ -180,8 +179,8 @@ def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(tokenizer, nam
     assert len(trace.query) == len(trace.scores) == len(trace.state) == len(chosen)
     assert np.isfinite(trace.scores).all() and np.isfinite(trace.query).all()
 
-    steps = Step(trace.output, trace.context, weights=(), scores=(), query=())
-    read = model.decoder.logits(steps, keras.ops.convert_to_tensor(trace.embedded))
+    shown = map(keras.ops.convert_to_tensor, (trace.output, trace.context, trace.embedded))
+    read = model.decoder.logits(model.decoder.readout(*shown))
     assert_close(
         trace.top_probabilities, np.exp(-np.sort(-reference.log_softmax(np.asarray(read))))
     )

@@ -19,6 +19,11 @@ def share(name, meaning, value):
     return value
 
 
+def share_or(default, name, meaning, value):
+    """Returns `default` if `value` is None, and `share` of it otherwise."""
+    return default if value is None else share(name, meaning, value)
+
+
 def not_negative(name, meaning, value):
     """Returns `value`, or raises ValueError if it is not a finite number of at least 0."""
     number = isinstance(value, int | float) and not isinstance(value, bool)

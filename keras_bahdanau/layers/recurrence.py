@@ -18,11 +18,7 @@ def scan(step, state, inputs, like):
     Returns:
         The outputs: the structure of `like`, of tensors `(batch, time, ...)`.
     """
-    inputs = tree.map_structure(_swap, inputs)
-    if keras.backend.backend() == "tensorflow":
-        outputs = _scan_tensorflow(step, state, inputs, like)
-    else:
-        _, outputs = ops.scan(lambda carry, x: step(carry, x)[::-1], state, inputs)
+    outputs, _ = loop(step, state, tree.map_structure(_swap, inputs), like)
     return tree.map_structure(_swap, outputs)
 
 
@@ -31,7 +27,15 @@ def _swap(tensor):
     return ops.transpose(tensor, (1, 0, *range(2, len(tensor.shape))))
 
 
-def _scan_tensorflow(step, state, inputs, like):
+def loop(step, state, inputs, like):
+    """`scan` along the first axis; the last state comes too: (outputs, state)."""
+    if keras.backend.backend() == "tensorflow":
+        return _loop_tensorflow(step, state, inputs, like)
+    state, outputs = ops.scan(lambda carry, x: step(carry, x)[::-1], state, inputs)
+    return outputs, state
+
+
+def _loop_tensorflow(step, state, inputs, like):
     """`tf.while_loop` over arrays: unlike `keras.ops.scan` it has a gradient under XLA."""
     import tensorflow as tf
 
@@ -47,10 +51,10 @@ def _scan_tensorflow(step, state, inputs, like):
         output, state = step(state, tree.map_structure(lambda x: x.read(t), xs))
         return t + 1, state, tree.map_structure(lambda y, leaf: y.write(t, leaf), ys, output)
 
-    _, _, ys = tf.while_loop(
+    _, state, ys = tf.while_loop(
         lambda t, *_: t < time,
         body,
         (tf.constant(0), state, ys),
         maximum_iterations=time,  # XLA needs a bound to keep what the gradient reads
     )
-    return tree.map_structure(lambda y: y.stack(), ys)
+    return tree.map_structure(lambda y: y.stack(), ys), state

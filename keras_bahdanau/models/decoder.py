@@ -48,6 +48,8 @@ class Decoder(keras.Model):
         readout_state: With `when="before"`: whether the readout reads the "current" state
             or the "previous" one, as the paper's appendix has it.
         dropout: Float in [0, 1). Share of embeddings and readout dropped in training.
+        embedding_dropout: Float in [0, 1), of embeddings alone; that of `dropout` if None.
+        readout_dropout: Float in [0, 1), of the readout alone; that of `dropout` if None.
         recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same
             places at all steps.
         context_dropout: Float in [0, 1). Share of the context dropped, likewise.
@@ -63,12 +65,13 @@ class Decoder(keras.Model):
         alignment: Float tensor `(batch, target_time, source_time)`, for
             `ForcedAlignment`, or ().
         return_attention_scores: Python bool. Whether the weights come too.
+        return_readout: Python bool. Whether what the output layer reads comes too.
         training: Python bool.
 
     Output:
-        Float32 logits `(batch, target_time, vocabulary)`; with
-        `return_attention_scores=True` the pair (logits, weights
-        `(batch, target_time, source_time)`).
+        Float32 logits `(batch, target_time, vocabulary)`; with what is asked for beside
+        them a tuple (logits, weights `(batch, target_time, source_time)`, readout
+        `(batch, target_time, readout_units)`).
 
     Raises:
         ValueError: If a size is not a positive integer, a share not in [0, 1), or a
@@ -91,6 +94,8 @@ class Decoder(keras.Model):
         readout_units=None,
         readout_state="current",
         dropout=0.0,
+        embedding_dropout=None,
+        readout_dropout=None,
         recurrent_dropout=0.0,
         context_dropout=0.0,
         word_dropout=0.0,
@@ -105,6 +110,12 @@ class Decoder(keras.Model):
         self.when = checks.choice("when", when, DECODER_CELLS)
         self.readout_name = checks.choice("readout", readout, READOUTS)
         self.dropout = checks.share("dropout", "the share dropped", dropout)
+        embedding_dropout = checks.share_or(
+            dropout, "embedding_dropout", "the share of embeddings dropped", embedding_dropout
+        )
+        readout_dropout = checks.share_or(
+            dropout, "readout_dropout", "the share of the readout dropped", readout_dropout
+        )
         self.tie_embeddings = tie_embeddings
         self.scheduled_sampling = scheduled_sampling
         if scheduled_sampling:
@@ -119,7 +130,7 @@ class Decoder(keras.Model):
             )
         policy = {"dtype": self.dtype_policy}
         self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
-        self.embedding_dropout = keras.layers.Dropout(dropout, **policy)
+        self.embedding_dropout = keras.layers.Dropout(embedding_dropout, **policy)
         self.word_dropout = WordDropout(word_dropout, **policy)
         attention = part(attention, new_attention, units=units, name="attention", **policy)
         if when != "before" and readout_state != "current":
@@ -143,7 +154,7 @@ class Decoder(keras.Model):
             **own,
             **policy,
         )
-        self.readout = READOUTS[readout](readout_units, dropout, name="readout", **policy)
+        self.readout = READOUTS[readout](readout_units, readout_dropout, name="readout", **policy)
         self.output_layer = None
         if not tie_embeddings:
             self.output_layer = keras.layers.Dense(vocabulary_size, name="output", **policy)
@@ -187,12 +198,18 @@ class Decoder(keras.Model):
         embedded = self.word_dropout(self.embedding(tokens), training=training)
         return self.embedding_dropout(embedded, training=training)
 
-    def logits(self, steps, embedded, training=None):
-        """Float32 logits from what one step, or all steps at once, showed."""
-        read = self.readout(steps.output, steps.context, embedded, training=training)
+    @property
+    def output_weights(self):
+        """(kernel, bias or None, whether the kernel is an embedding, to be transposed)."""
         if self.output_layer is None:
-            return ops.cast(self.embedding(read, reverse=True), "float32")
-        return ops.cast(self.output_layer(read), "float32")
+            return self.embedding.embeddings, None, True
+        return self.output_layer.kernel, self.output_layer.bias, False
+
+    def logits(self, readout):
+        """Float32 logits `(..., vocabulary)` from a readout."""
+        if self.output_layer is None:
+            return ops.cast(self.embedding(readout, reverse=True), "float32")
+        return ops.cast(self.output_layer(readout), "float32")
 
     def step(self, tokens, state, prepared):
         """One step of a search.
@@ -207,17 +224,30 @@ class Decoder(keras.Model):
         """
         embedded = self.embed(tokens)
         shown, state = self.cell(embedded, state, prepared)
-        return self.logits(shown, embedded), shown, state
+        return self.logits(self.readout(shown.output, shown.context, embedded)), shown, state
 
-    def call(self, target_in, memory, alignment=(), return_attention_scores=False, training=None):
+    def call(
+        self,
+        target_in,
+        memory,
+        alignment=(),
+        return_attention_scores=False,
+        return_readout=False,
+        training=None,
+    ):
         prepared = self.prepare(memory, alignment, training=training)
         if self.scheduled_sampling and training:
             steps, embedded = sampled_steps(self, target_in, prepared)
         else:
             embedded = self.embed(target_in, training=training)
             steps = self._teacher_forced(embedded, prepared, return_attention_scores, training)
-        logits = self.logits(steps, embedded, training=training)
-        return (logits, steps.weights) if return_attention_scores else logits
+        readout = self.readout(steps.output, steps.context, embedded, training=training)
+        found = [self.logits(readout)]
+        if return_attention_scores:
+            found.append(steps.weights)
+        if return_readout:
+            found.append(readout)
+        return found[0] if len(found) == 1 else tuple(found)
 
     def _teacher_forced(self, embedded, prepared, with_weights, training):
         """A `Step` of all steps: what the readout reads, and the weights if they are asked for."""
@@ -251,6 +281,8 @@ class Decoder(keras.Model):
             "readout_units": self.readout.units,
             "readout_state": cell.get("readout_state", "current"),
             "dropout": self.dropout,
+            "embedding_dropout": self.embedding_dropout.rate,
+            "readout_dropout": self.readout.dropout,
             "word_dropout": self.word_dropout.rate,
             "tie_embeddings": self.tie_embeddings,
             "scheduled_sampling": self.scheduled_sampling,

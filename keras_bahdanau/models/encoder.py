@@ -35,6 +35,7 @@ class Encoder(keras.Model):
         depth: Positive integer. How many layers stand on each other.
         dropout: Float in [0, 1). Share dropped, in training, of the
             embeddings, between layers and of the values.
+        embedding_dropout: Float in [0, 1), of embeddings alone; that of `dropout` if None.
         kind: "bidirectional", "unidirectional", "convolutional" (gated linear
             units) or "convolutional-tanh".
         summary: What the first decoder state is made of: "mean", of the real values;
@@ -75,6 +76,7 @@ class Encoder(keras.Model):
         residual=False,
         recurrent_dropout=0.0,
         word_dropout=0.0,
+        embedding_dropout=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -89,12 +91,16 @@ class Encoder(keras.Model):
         self.summary_name = checks.choice("summary", summary, SUMMARIES)
         self.residual = residual
         self.recurrent_dropout = recurrent_dropout
+        embedding_dropout = checks.share_or(
+            dropout, "embedding_dropout", "the share of embeddings dropped", embedding_dropout
+        )
         checks.share("word_dropout", "the share of tokens hidden", word_dropout)
         policy = {"dtype": self.dtype_policy}
         self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
         self.word_dropout = WordDropout(word_dropout, name="word_dropout", **policy)
         self.rnns = new_readers(kind, depth, units, cell, recurrent_dropout, dropout, **policy)
-        self.dropouts = [keras.layers.Dropout(dropout, **policy) for _ in range(len(self.rnns) + 1)]
+        rates = [embedding_dropout, *[dropout] * len(self.rnns)]
+        self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
         self.summary_units = SUMMARIES[summary].units(self.rnns[-1])
 
     @property
@@ -158,6 +164,7 @@ class Encoder(keras.Model):
             "residual": self.residual,
             "recurrent_dropout": self.recurrent_dropout,
             "word_dropout": self.word_dropout.rate,
+            "embedding_dropout": self.dropouts[0].rate,
         }
 
     @classmethod

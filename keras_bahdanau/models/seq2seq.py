@@ -5,7 +5,8 @@ from keras import ops
 
 from keras_bahdanau.layers import checks
 from keras_bahdanau.layers.serialization import unbuilt
-from keras_bahdanau.losses import guided_alignment
+from keras_bahdanau.losses import OF_TOKENS, divergence, guided_alignment
+from keras_bahdanau.models.output_loss import output_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -26,6 +27,9 @@ class Seq2Seq(keras.Model):
             `tie_embeddings` the output layer is the third to share it.
         guided_alignment: Float. Weight of a loss that pulls the attention towards the
             alignments given as the third input: see `losses.guided_alignment`.
+        r_drop: Float. Weight of a loss that makes two passes with different dropout agree
+            (R-Drop, Wu et al. 2021); a step then takes twice the time. The paper's alpha,
+            1 to 5.
 
     Call arguments:
         inputs: (source, target_in), int tensors `(batch, source_time)` and
@@ -44,14 +48,24 @@ class Seq2Seq(keras.Model):
             `guided_alignment` is below 0.
     """
 
-    def __init__(self, encoder, decoder, share_embeddings=False, guided_alignment=0.0, **kwargs):
+    def __init__(
+        self,
+        encoder,
+        decoder,
+        share_embeddings=False,
+        guided_alignment=0.0,
+        r_drop=0.0,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
+        self._read = self._token_losses = None, None  # of the step that is being traced
         self.encoder = encoder
         self.decoder = decoder
         self.share_embeddings = share_embeddings
         self.guided_alignment = checks.not_negative(
             "guided_alignment", "the weight of a loss", guided_alignment
         )
+        self.r_drop = checks.not_negative("r_drop", "the weight of a loss", r_drop)
         if share_embeddings:
             _check_shareable(encoder, decoder)
             decoder.use_embedding(encoder.embedding)
@@ -108,18 +122,72 @@ class Seq2Seq(keras.Model):
         alignment = alignment[0] if alignment else ()
         guided = self.guided_alignment > 0 and not isinstance(alignment, tuple)
         memory = self.encoder(source, training=training)
-        found = self.decoder(
+        logits, *weights, readout = self.decoder(
             target_in,
             memory,
             alignment,
             return_attention_scores=bool(return_attention_scores or guided),
+            return_readout=True,
             training=training,
         )
-        if not guided:
-            return found
-        logits, weights = found
-        self.add_loss(self.guided_alignment * guided_alignment(alignment, weights))
-        return (logits, weights) if return_attention_scores else logits
+        if training and type(self.loss) in OF_TOKENS and not self.r_drop:
+            self._read = logits, readout
+        if guided:
+            self.add_loss(self.guided_alignment * guided_alignment(alignment, *weights))
+        return (logits, *weights) if return_attention_scores else logits
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The loss, in training from the readout instead of the logits.
+
+        Nobody then asks for the logits `(batch, target_time, vocabulary)`, and a compiled
+        step leaves them out: see `models.output_loss`.
+        """
+        logits, readout = self._read
+        self._read = self._token_losses = None, None
+        if training and self.r_drop:
+            return self._loss_of_two_passes(x, y, y_pred, sample_weight)
+        if not training or readout is None or y_pred is not logits:
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        if sample_weight is None:
+            sample_weight = ops.ones(ops.shape(y))
+        found = output_loss(
+            readout,
+            *self.decoder.output_weights,
+            y,
+            sample_weight,
+            label_smoothing=self.loss.label_smoothing,
+        )
+        self._token_losses = logits, found.negative_log_probs
+        losses = [self.loss.of_total(found.total, sample_weight), *map(ops.sum, self.losses)]
+        return ops.sum(ops.stack(losses))
+
+    def _loss_of_two_passes(self, x, y, logits, sample_weight):
+        """The mean loss of two passes, and how far they are apart.
+
+        Half of eq. 3 of Wu et al. 2021, so that it is as large as the loss of one pass.
+        """
+        others = self(x, training=True)
+        losses = [
+            super(Seq2Seq, self).compute_loss(x, y, each, sample_weight)
+            for each in (logits, others)
+        ]
+        apart = divergence(logits, others, sample_weight)
+        return (losses[0] + losses[1] + self.r_drop * apart) / 2
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """The metrics, from the losses of the tokens where these are all that they need."""
+        logits, losses = self._token_losses
+        self._token_losses = None, None
+        group = self._compile_metrics
+        if losses is None or y_pred is not logits or group is None:
+            return super().compute_metrics(x, y, y_pred, sample_weight)
+        if not group.built:
+            group.build(y, y_pred)
+        if not all(hasattr(metric, "update_from_losses") for metric in group.metrics):
+            return super().compute_metrics(x, y, y_pred, sample_weight)
+        for metric in group.metrics:
+            metric.update_from_losses(losses, sample_weight)
+        return self.get_metrics_result()
 
     def get_config(self):
         return {
@@ -128,6 +196,7 @@ class Seq2Seq(keras.Model):
             "decoder": keras.saving.serialize_keras_object(self.decoder),
             "share_embeddings": self.share_embeddings,
             "guided_alignment": self.guided_alignment,
+            "r_drop": self.r_drop,
         }
 
     @classmethod

@@ -40,6 +40,7 @@ def new_model(tokenizer, preset, overrides):
         _decoder(tokenizer, options),
         share_embeddings=options.share_embeddings and tokenizer.joint,
         guided_alignment=options.guided_alignment,
+        r_drop=options.r_drop,
         name="seq2seq",
     )
 
@@ -55,6 +56,7 @@ def _encoder(tokenizer, options):
         summary="mean" if options.first_state == "zeros" else options.first_state,
         residual=options.residual,
         dropout=options.dropout,
+        embedding_dropout=options.embedding_dropout,
         recurrent_dropout=options.recurrent_dropout,
         word_dropout=options.word_dropout,
         name="encoder",
@@ -77,6 +79,8 @@ def _decoder(tokenizer, options):
         readout_units=options.readout_units,
         readout_state=options.readout_state,
         dropout=options.dropout,
+        embedding_dropout=options.embedding_dropout,
+        readout_dropout=options.readout_dropout,
         recurrent_dropout=options.recurrent_dropout,
         context_dropout=options.context_dropout,
         word_dropout=options.word_dropout,

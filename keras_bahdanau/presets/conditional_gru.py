@@ -20,10 +20,11 @@ def conditional_gru(tokenizer, **overrides):
     vocabulary of 10,000, until ten validations bring nothing better. A loss is the sum over a
     sentence's tokens, and the mean over sentences.
 
-    What differs: dropout of 0.3 is on embeddings, values and readout, and of 0.5 on the
-    context, the same at all steps; theirs is 0.3 on the source's embeddings, 0.5 on
-    values and readout. Validation is once an epoch, by perplexity, and not by METEOR
-    every 1000 steps; their text is tokenized and lower-case.
+    Dropout is 0.3 on embeddings and 0.5 on values and readout.
+
+    What differs: theirs is on the source's embeddings alone, not on the target's. Validation
+    is once an epoch, by perplexity, and not by METEOR every 1000 steps; their text is
+    tokenized and lower-case.
 
     Args:
         tokenizer: A `Tokenizer`; it says how large the vocabularies are.

@@ -48,7 +48,7 @@ def _drawn(model, initializer_of, seed):
 
 def _bahdanau(variable, seed):
     path = variable.path
-    if path.endswith(("bias", "score/v/kernel")):
+    if path.endswith(("bias", "score/v")):
         return keras.initializers.Zeros()
     if path.endswith(_RECURRENT):
         return BlockOrthogonal(seed)

@@ -30,12 +30,13 @@ CHOICES = {  # the names are those of the registries in `layers`, which need Ker
     "schedule": ("cosine", "constant", "inverse-sqrt", "halving"),
 }
 _SHARES = {
-    *("dropout", "recurrent_dropout", "context_dropout", "word_dropout"),
-    *("label_smoothing", "scheduled_sampling", "warmup", "ema_momentum"),
+    *("dropout", "embedding_dropout", "readout_dropout"),
+    *("recurrent_dropout", "context_dropout", "word_dropout"),
+    *("subword_sampling", "label_smoothing", "scheduled_sampling", "warmup", "ema_momentum"),
 }
 _MAY_BE_ZERO = {
-    *("past", "guided_alignment", "l2", "weight_decay", "batch_tokens", "batch_sentences"),
-    *("average_last", "seed"),
+    *("past", "guided_alignment", "r_drop", "l2", "weight_decay"),
+    *("batch_tokens", "batch_sentences", "average_last", "minutes", "seed"),
 }
 _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "location": "none", "heads": 1}
 
@@ -90,6 +91,24 @@ def check_together(options):
         ("batch_tokens", "batch_sentences"),
         "Leave one of them out, or give 0 for it.",
     )
+    _demand(
+        "Only the tokens of BPE and of unigram can be sampled",
+        not options.subword_sampling or options.model_type in ("bpe", "unigram"),
+        options,
+        ("subword_sampling", "model_type"),
+        "Give 0 for it, or another model_type.",
+    )
+    for name, aligned in {
+        "guided_alignment": options.guided_alignment > 0,
+        "attention": options.attention == "forced",
+    }.items():
+        _demand(
+            "Alignments go with words that are split in one way",
+            not (options.subword_sampling and aligned),
+            options,
+            ("subword_sampling", name),
+            "Leave one of them out.",
+        )
     _demand(
         "Sharing embeddings takes one vocabulary",
         options.joint or not options.share_embeddings,

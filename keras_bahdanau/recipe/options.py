@@ -19,6 +19,8 @@ class TrainingOptions:
             "rnnencdec", "luong", "luong-local" or "conditional-gru".
         vocabulary_size: Tokens of each vocabulary.
         model_type: SentencePiece's "bpe", "unigram", "char" or "word".
+        subword_sampling: Each epoch splits words anew: of BPE the share of merges left out
+            (BPE-dropout), of unigram the smoothing of the probabilities; 0 for none.
         joint: Whether both languages have one vocabulary.
         share_embeddings: Whether both languages have one embedding, which takes one
             vocabulary.
@@ -54,6 +56,8 @@ class TrainingOptions:
             which takes when=before.
         tie_embeddings: Whether the output layer is the target's embedding.
         dropout: Share dropped of embeddings, values and readout.
+        embedding_dropout: Share dropped of embeddings; that of `dropout` if nothing is said.
+        readout_dropout: Share dropped of the readout; that of `dropout` if nothing is said.
         recurrent_dropout: Share dropped of the states, the same at all steps.
         context_dropout: Share dropped of the context, the same at all steps.
         word_dropout: Share of the tokens whose embeddings are dropped whole.
@@ -62,6 +66,8 @@ class TrainingOptions:
             training; it rises evenly from 0.
         guided_alignment: Weight of the loss that pulls the attention towards the
             alignments given.
+        r_drop: Weight of the loss that makes two passes with different dropout agree (1 to
+            5); each step then takes twice the time.
         l2: Factor of the sum of all squared weights, which is added to the loss.
         weight_decay: Share of each weight, times the learning rate, taken off at each
             step, beside the loss: not of embeddings, biases and norms.
@@ -85,6 +91,9 @@ class TrainingOptions:
             validation and the saved translator use; 0 for none.
         average_last: Epochs whose weights are averaged, for validation and the saved
             translator; 0 for none.
+        minutes: Most time of training, validation included; it ends before an epoch that would
+            last longer than that. The learning rate does not know of it: choose epochs that
+            take about as long. 0 for any.
         patience: Epochs without a better validation perplexity before training ends.
         checkpoint_steps: Batches between checkpoints.
         jit_compile: Whether the training step is compiled with XLA, once for each shape
@@ -98,6 +107,7 @@ class TrainingOptions:
     preset: str = "small"
     vocabulary_size: int | None = None
     model_type: str | None = None
+    subword_sampling: float | None = None
     joint: bool | None = None
     share_embeddings: bool | None = None
     embedding_units: int | None = None
@@ -124,12 +134,15 @@ class TrainingOptions:
     readout_state: str | None = None
     tie_embeddings: bool | None = None
     dropout: float | None = None
+    embedding_dropout: float | None = None
+    readout_dropout: float | None = None
     recurrent_dropout: float | None = None
     context_dropout: float | None = None
     word_dropout: float | None = None
     label_smoothing: float | None = None
     scheduled_sampling: float | None = None
     guided_alignment: float | None = None
+    r_drop: float | None = None
     l2: float | None = None
     weight_decay: float | None = None
     loss_mean: str | None = None
@@ -145,6 +158,7 @@ class TrainingOptions:
     clip_norm: float | None = None
     ema_momentum: float | None = None
     average_last: int | None = None
+    minutes: float | None = None
     patience: int | None = None
     checkpoint_steps: int | None = None
     jit_compile: bool | None = None

@@ -5,6 +5,10 @@ def _units(options):
     return options.units
 
 
+def _dropout(options):
+    return options.dropout
+
+
 def _half_of_units(options):
     return max(1, options.units // 2)
 
@@ -20,6 +24,7 @@ def _unless_measured_in_tokens(sentences):
 
 _PLAIN = {  # the mechanism of 2015 and no trick of training: what all others differ from
     "model_type": "bpe",
+    "subword_sampling": 0.0,
     "joint": True,
     "share_embeddings": lambda options: options.joint,
     "encoder": "bidirectional",
@@ -44,12 +49,15 @@ _PLAIN = {  # the mechanism of 2015 and no trick of training: what all others di
     "readout_state": "current",
     "tie_embeddings": False,
     "dropout": 0.0,
+    "embedding_dropout": _dropout,
+    "readout_dropout": _dropout,
     "recurrent_dropout": 0.0,
     "context_dropout": 0.0,
     "word_dropout": 0.0,
     "label_smoothing": 0.0,
     "scheduled_sampling": 0.0,
     "guided_alignment": 0.0,
+    "r_drop": 0.0,
     "l2": 0.0,
     "weight_decay": 0.0,
     "loss_mean": "sentences",
@@ -63,6 +71,7 @@ _PLAIN = {  # the mechanism of 2015 and no trick of training: what all others di
     "clip_norm": 5.0,
     "ema_momentum": 0.0,
     "average_last": 0,
+    "minutes": 0.0,
     "patience": 5,
     "checkpoint_steps": 100,
     "jit_compile": False,
@@ -151,8 +160,8 @@ RECIPES = {
         "units": 256,
         "encoder_cell": "layer-norm-gru",
         "when": "between",
-        "dropout": 0.3,
-        "context_dropout": 0.5,
+        "dropout": 0.5,
+        "embedding_dropout": 0.3,
         "l2": 1e-5,
         "batch_sentences": _unless_measured_in_tokens(32),
         "epochs": 100,

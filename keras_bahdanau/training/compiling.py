@@ -3,12 +3,11 @@
 import keras
 
 from keras_bahdanau.callbacks import AveragingAdam
-from keras_bahdanau.losses import TokenCrossentropy
+from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.presets import PRESETS
 from keras_bahdanau.recipe import MODEL_OPTIONS
 from keras_bahdanau.training.schedules import learning_rate
-from keras_bahdanau.training.sentence_loss import SentenceCrossentropy
 
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 

@@ -106,7 +106,12 @@ def _batches(run, options, training, validation):
     batches = {measure: getattr(options, measure), "seed": options.seed}
     return (
         BatchedPairs(
-            pairs, tokenizer, max_length=options.max_length, alignments=alignments, **batches
+            pairs,
+            tokenizer,
+            max_length=options.max_length,
+            alignments=alignments,
+            subword_sampling=options.subword_sampling,
+            **batches,
         ),
         BatchedPairs(
             valid_pairs,

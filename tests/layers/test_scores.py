@@ -53,11 +53,11 @@ class Row(NamedTuple):
         return np.random.default_rng(2).normal(size=shape).astype("float32")
 
 
-def additive(s, h, j, added, W, U, v):
+def additive(s, h, j, added, v, W, U):
     return v[:, 0] @ np.tanh(W.T @ s + U.T @ h + added)
 
 
-def concat(s, h, j, added, W_s, W_h, v):
+def concat(s, h, j, added, v, W_s, W_h):
     W = np.concatenate([W_s, W_h]).T
     return v[:, 0] @ np.tanh(W @ np.concatenate([s, h]) + added)
 

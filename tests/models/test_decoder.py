@@ -133,34 +133,34 @@ def test_a_beam_is_as_good_as_separate_rows(run, options):
 
 
 def test_no_token_is_told_what_comes_after_it(run):
-    decoder = built()
+    decode = forced(built())
     changed = TARGET_IN.copy()
     changed[:, 3:] = 1
-    found, expected = (run(forced(decoder), target, MEMORY)[0] for target in (changed, TARGET_IN))
+    found, expected = (run(decode, target, MEMORY)[0] for target in (changed, TARGET_IN))
     np.testing.assert_allclose(found[:, :3], expected[:, :3], atol=1e-6)
     assert not np.allclose(found[:, 3:], expected[:, 3:])
 
 
 def test_padding_of_source_and_target_means_nothing(run):
-    decoder = built()
+    decode = forced(built())
     target_in = np.pad(TARGET_IN, ((0, 0), (0, 2)))
     values = np.where(MASK[..., None], VALUES, 100.0).astype("float32")
     values = np.pad(values, ((0, 0), (0, 3), (0, 0)), constant_values=-50.0)
     wide = (values, np.pad(MASK, ((0, 0), (0, 3))), SUMMARY)
-    logits, weights = run(forced(decoder), target_in, wide)
-    expected = run(forced(decoder), TARGET_IN, MEMORY)
+    logits, weights = run(decode, target_in, wide)
+    expected = run(decode, TARGET_IN, MEMORY)
     np.testing.assert_allclose(logits[:, :5], expected[0], atol=1e-5)
     np.testing.assert_allclose(weights[:, :5, :4], expected[1], atol=1e-6)
     assert not weights[:, :, 4:].any()
 
 
 def test_a_row_is_decoded_alone_as_in_a_batch(run):
-    decoder = built()
-    logits, _ = run(forced(decoder), TARGET_IN, MEMORY)
+    decode = forced(built())
+    logits, _ = run(decode, TARGET_IN, MEMORY)
     for row, length in enumerate(LENGTHS):
         alone = slice(row, row + 1)
         memory = (VALUES[alone, :length], MASK[alone, :length], SUMMARY[alone])
-        found, _ = run(forced(decoder), TARGET_IN[alone], memory)
+        found, _ = run(decode, TARGET_IN[alone], memory)
         np.testing.assert_allclose(found, logits[alone], atol=1e-5)
 
 
@@ -199,6 +199,24 @@ def test_embeddings_are_dropped_in_training(run):
         run(forced(decoder, training=training), TARGET_IN, MEMORY)[1] for training in (True, False)
     )
     assert not np.allclose(weights, plain, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "embeddings", "readout"),
+    [
+        ({"embedding_dropout": 0.5}, True, False),
+        ({"readout_dropout": 0.5}, False, True),
+        ({"dropout": 0.5, "embedding_dropout": 0.0}, False, True),
+        ({"dropout": 0.5, "readout_dropout": 0.0}, True, False),
+        ({"dropout": 0.5}, True, True),
+    ],
+)
+def test_embeddings_and_readout_have_a_share_of_their_own(options, embeddings, readout):
+    decoder = Decoder.from_config(new(**options).get_config())
+    ones = np.ones((4, 100), "float32")
+    dropped = decoder.embedding_dropout(ones, training=True)
+    assert np.any(np.equal(dropped, 0)) == embeddings
+    assert np.any(np.equal(decoder.readout.output_dropout(ones, training=True), 0)) == readout
 
 
 def test_a_tied_decoder_has_one_matrix_for_embedding_and_output():
@@ -241,6 +259,8 @@ def test_embeddings_can_only_be_shared_before_it_is_built():
         ({"attention": "luong"}, "`attention` must be one of .*Received: attention='luong'"),
         ({"readout_units": 9, "tie_embeddings": True}, "as wide as an embedding. Received: .*=9"),
         ({"dropout": 1}, r"`dropout`.* must be in \[0, 1\). Received: dropout=1"),
+        ({"embedding_dropout": -0.1}, r"`embedding_dropout`.* must be in \[0, 1\). Received: "),
+        ({"readout_dropout": 1.0}, r"`readout_dropout`.* must be in \[0, 1\). Received: "),
     ],
 )
 def test_arguments_must_be_in_range(arguments, message):
@@ -250,16 +270,16 @@ def test_arguments_must_be_in_range(arguments, message):
 
 def test_scheduled_sampling_at_rate_0_is_teacher_forcing_and_at_rate_1_reads_its_own_tokens(run):
     decoder = built(scheduled_sampling=True)
-    training = forced(decoder, training=True)
+    taught, training = forced(decoder), forced(decoder, training=True)
     decoder.sampling_rate.assign(0.0)
     for found, one in zip(
-        run(training, TARGET_IN, MEMORY), run(forced(decoder), TARGET_IN, MEMORY), strict=True
+        run(training, TARGET_IN, MEMORY), run(taught, TARGET_IN, MEMORY), strict=True
     ):
         np.testing.assert_allclose(found, one, atol=1e-5)
     decoder.sampling_rate.assign(1.0)
     logits, _ = run(training, TARGET_IN, MEMORY)
     own = np.concatenate([TARGET_IN[:, :1], logits.argmax(axis=-1)[:, :-1]], axis=1)
-    expected, _ = run(forced(decoder), own.astype("int32"), MEMORY)
+    expected, _ = run(taught, own.astype("int32"), MEMORY)
     np.testing.assert_allclose(logits, expected, atol=1e-5)
 
 

@@ -4,7 +4,8 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers import checks
-from keras_bahdanau.layers.scores.score import Score, keys_for
+from keras_bahdanau.layers.scores.comparison import compare_by_tanh
+from keras_bahdanau.layers.scores.score import Score
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -29,23 +30,19 @@ class AdditiveScore(Score):
         dense = {"use_bias": False, "dtype": self.dtype_policy}
         self.query_projection = keras.layers.Dense(units, name="query_projection", **dense)  # W
         self.key_projection = keras.layers.Dense(units, name="key_projection", **dense)  # U
-        self.v = keras.layers.Dense(1, use_bias=False, dtype="float32", name="v")
 
     def build(self, query_shape, values_shape):
         self.query_projection.build(query_shape)
         self.key_projection.build(values_shape)
-        self.v.build((None, self.units))
+        self.v = self.add_weight(shape=(self.units, 1), name="v", dtype="float32", autocast=False)
         self.key_units = self.units
 
     def project(self, values):
         return self.key_projection(values)
 
     def compare(self, query, keys):
-        projected = ops.expand_dims(self.query_projection(query), axis=-2)
-        hidden = ops.tanh(projected + keys_for(query, keys))
-        # flat, since a product of more axes has no gradient in a loop under XLA
-        scores = self.v(ops.reshape(hidden, (-1, self.units)))
-        return ops.reshape(scores, ops.shape(hidden)[:-1])
+        v = ops.copy(self.v)  # a tensor: a gradient of one's own takes no variables
+        return compare_by_tanh(self.query_projection(query), keys, v)
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}

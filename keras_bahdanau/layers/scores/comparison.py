@@ -1,0 +1,116 @@
+"""v^T tanh(q + k) for every pair of query and key, in memory that does not hold the pairs."""
+
+from keras import ops
+
+from keras_bahdanau.layers.recurrence import loop
+
+AT_ONCE = 16  # queries whose pairs are held together: a beam, not a sentence
+
+
+def compare_by_tanh(query, keys, v):
+    """e_ij = v^T tanh(q_i + k_j), of which no tanh is kept for the gradient.
+
+    With h = tanh(q + k) and g the gradient of the scores,
+
+    d(q + k) = g v (1 - h^2),   dq_i = sum_j d_ij,   dk_j = sum_i d_ij,   dv = sum_ij g_ij h_ij
+
+    so queries and keys are all that the gradient needs: h, `units` times as large as
+    the scores, is taken again. Many queries go one after the other.
+
+    Args:
+        query: Float tensor `(batch, units)` or `(batch, n, units)`, projected.
+        keys: Float tensor `(batch, source_time, units)`, projected; or
+            `(batch, n, source_time, units)` where they differ from query to query.
+        v: Float32 tensor `(units, 1)`.
+
+    Returns:
+        Float32 tensor `(batch, source_time)` or `(batch, n, source_time)`.
+    """
+    many = len(query.shape) == 3
+    if many and len(keys.shape) == 3 and not _few(query.shape[1]):
+        return _one_by_one(query, keys, v)
+    if many and len(keys.shape) == 3:
+        keys = ops.expand_dims(keys, axis=1)
+    return _together(ops.expand_dims(query, axis=-2), keys, v)
+
+
+def _few(count):
+    return isinstance(count, int) and count <= AT_ONCE
+
+
+def _together(query, keys, v):
+    """All pairs at once; the queries have an axis of length 1 for the source."""
+
+    @ops.custom_gradient
+    def compared(query, keys, v):
+        def gradient(upstream, *_):
+            slopes, of_v = _slopes(ops.tanh(query + keys), v, upstream)
+            return _summed_like(slopes, query), _summed_like(slopes, keys), of_v
+
+        return _scores(ops.tanh(query + keys), v), gradient
+
+    return compared(query, keys, v)
+
+
+def _one_by_one(query, keys, v):
+    """`(batch, target_time, units)` queries, in a loop that holds the pairs of one."""
+
+    @ops.custom_gradient
+    def compared(query, keys, v):
+        def score(_, query):
+            return _scores(ops.tanh(ops.expand_dims(query, axis=1) + keys), v), ()
+
+        def gradient(upstream, *_):
+            def slope(sums, inputs):
+                query, upstream = inputs
+                hidden = ops.tanh(ops.expand_dims(query, axis=1) + keys)
+                slopes, of_v = _slopes(hidden, v, upstream)
+                of_keys, so_far = sums
+                return ops.sum(slopes, axis=1), (
+                    of_keys + ops.cast(slopes, "float32"),
+                    so_far + of_v,
+                )
+
+            of_query, (of_keys, of_v) = loop(
+                slope,
+                (ops.zeros_like(keys, dtype="float32"), ops.zeros_like(v)),
+                (_swap(query), _swap(upstream)),
+                like=ops.zeros_like(query[:, 0]),
+            )
+            return _swap(of_query), ops.cast(of_keys, keys.dtype), of_v
+
+        like = ops.zeros(ops.shape(keys)[:2], "float32")
+        scores, _ = loop(score, (), _swap(query), like)
+        return _swap(scores), gradient
+
+    return compared(query, keys, v)
+
+
+def _swap(tensor):
+    return ops.transpose(tensor, (1, 0, 2))
+
+
+def _scores(hidden, v):
+    # flat, since a product of more axes has no gradient in a loop under XLA
+    scores = ops.matmul(ops.reshape(ops.cast(hidden, "float32"), (-1, hidden.shape[-1])), v)
+    return ops.reshape(scores, ops.shape(hidden)[:-1])
+
+
+def _slopes(hidden, v, upstream):
+    """(gradient of q + k for each pair, in its dtype; gradient of v)."""
+    units = hidden.shape[-1]
+    flat = ops.reshape(ops.cast(hidden, "float32"), (-1, units))
+    upstream = ops.reshape(ops.cast(upstream, "float32"), (-1, 1))
+    slopes = ops.matmul(upstream, ops.transpose(v)) * (1 - ops.square(flat))
+    of_v = ops.matmul(ops.transpose(flat), upstream)
+    return ops.cast(ops.reshape(slopes, ops.shape(hidden)), hidden.dtype), of_v
+
+
+def _summed_like(slopes, given):
+    """The slopes summed over the axes along which `given` was repeated."""
+    axes = [
+        axis
+        for axis, (many, own) in enumerate(zip(slopes.shape, given.shape, strict=True))
+        if own == 1 and many != 1
+    ]
+    return ops.sum(slopes, axis=axes, keepdims=True) if axes else slopes

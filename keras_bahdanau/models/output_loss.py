@@ -1,0 +1,144 @@
+"""The output layer and its loss in one, a few rows at a time: no logits are kept."""
+
+from typing import Any, NamedTuple
+
+from keras import ops, tree
+
+from keras_bahdanau.layers.recurrence import loop
+
+LOGITS_AT_A_TIME = 2**21  # 8 MB of float32: they stay in a processor's cache
+
+
+class OutputLoss(NamedTuple):
+    """What came of a batch.
+
+    Attributes:
+        total: Float32 scalar, the weighted sum of the token losses; it has a gradient.
+        negative_log_probs: Float32 tensor like the targets, -log p(y); it has none.
+    """
+
+    total: Any
+    negative_log_probs: Any
+
+
+def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0):
+    """Cross-entropy of `softmax(read kernel + bias)`, whose logits are never kept.
+
+    total = sum_i w_i ((1 - smoothing) (log Z_i - l_iy) + smoothing (log Z_i - mean_k l_ik))
+
+    with l_i the logits of row i and log Z_i = log sum_k exp(l_ik): what `TokenCrossentropy`
+    sums up. The gradient of the logits, w (softmax - (1 - smoothing) onehot - smoothing / V),
+    is taken as soon as they are there, together with its two products, so neither logits
+    nor gradient outlive their few rows. (Grave et al. 2017 and others do so to save
+    memory; here the rows stay in the cache, which saves time too.)
+
+    Args:
+        read: Float tensor `(batch, time, units)`, what the output layer reads.
+        kernel: Float tensor `(units, vocabulary)`, or, tied, `(vocabulary, units)`.
+        bias: Float tensor `(vocabulary,)`, or None.
+        tied: Python bool. Whether the kernel is an embedding, to be transposed.
+        targets: Int tensor `(batch, time)`.
+        weights: Float tensor `(batch, time)`.
+        label_smoothing: Float in [0, 1).
+
+    Returns:
+        `OutputLoss`.
+    """
+    dtype, shape = read.dtype, ops.shape(targets)
+    # copies are tensors: a gradient of one's own takes no variables
+    variables = [ops.copy(one) for one in (kernel, bias) if one is not None]
+    targets = ops.cast(ops.reshape(targets, (-1,)), "int32")
+    weights = ops.cast(ops.reshape(weights, (-1,)), "float32")
+
+    @ops.custom_gradient
+    def summed(read, kernel, bias=None):
+        step = _Rows(ops.cast(kernel, dtype), bias, label_smoothing, tied)
+        total, log_probs, gradients = _in_chunks(step, read, targets, weights)
+
+        def gradient(*upstream):
+            upstream = tree.flatten(upstream)[0]  # JAX gives one tuple
+            return tuple(
+                ops.cast(ops.cast(upstream, one.dtype) * one, like.dtype)
+                for one, like in zip(gradients, (read, kernel, bias), strict=True)
+                if like is not None
+            )
+
+        return (total, log_probs), gradient
+
+    total, log_probs = summed(ops.reshape(read, (-1, read.shape[-1])), *variables)
+    return OutputLoss(total, ops.reshape(log_probs, shape))
+
+
+class _Rows:
+    """Loss and gradients of a few rows."""
+
+    def __init__(self, kernel, bias, label_smoothing, tied):
+        self.kernel, self.bias = kernel, bias
+        self.smoothing, self.tied = label_smoothing, tied
+        self.vocabulary = kernel.shape[0 if tied else 1]
+
+    def __call__(self, read, targets, weights):
+        """(total, negative log-probabilities, gradients of read, kernel, bias)."""
+        logits = ops.matmul(read, ops.transpose(self.kernel) if self.tied else self.kernel)
+        logits = ops.cast(logits, "float32")
+        if self.bias is not None:
+            logits = logits + ops.cast(self.bias, "float32")
+        logits = logits - ops.max(logits, axis=-1, keepdims=True)
+        places = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
+        own = ops.squeeze(
+            ops.take_along_axis(logits, ops.expand_dims(targets, axis=-1), axis=-1), axis=-1
+        )
+        exponents = ops.exp(logits)
+        normalizer = ops.sum(exponents, axis=-1)
+        log_normalizer = ops.log(normalizer)
+        negative = log_normalizer - own
+        losses = negative
+        if self.smoothing:
+            uniform = log_normalizer - ops.mean(logits, axis=-1)
+            losses = (1 - self.smoothing) * negative + self.smoothing * uniform
+
+        slopes = exponents * ops.expand_dims(weights / normalizer, axis=-1)
+        at_targets = weights * (ops.exp(-negative) - (1 - self.smoothing))
+        slopes = ops.scatter_update(slopes, places, at_targets)
+        if self.smoothing:
+            slopes = slopes - ops.expand_dims(weights * (self.smoothing / self.vocabulary), axis=-1)
+        return ops.sum(weights * losses), negative, self._gradients(read, slopes)
+
+    def _gradients(self, read, slopes):
+        low = ops.cast(slopes, read.dtype)
+        back = self.kernel if self.tied else ops.transpose(self.kernel)
+        pair = (ops.transpose(low), read) if self.tied else (ops.transpose(read), low)
+        of_bias = () if self.bias is None else ops.sum(slopes, axis=0)
+        return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), of_bias
+
+
+def _in_chunks(step, read, targets, weights):
+    """(total, negative log-probabilities, gradients), from so many rows at a time."""
+    rows = ops.shape(read)[0]
+    count = rows // max(1, LOGITS_AT_A_TIME // step.vocabulary) + 1
+    size = -(-rows // count)
+    order = ops.arange(count * size, dtype="int32")
+    real = ops.cast(order < rows, "float32")
+    order = ops.minimum(order, rows - 1)  # the last rows again, without weight
+
+    def chunked(rows):
+        picked = ops.take(rows, order, axis=0)
+        return ops.reshape(picked, (count, size, *rows.shape[1:]))
+
+    def body(sums, chunk):
+        total, negative, (of_read, *others) = step(*chunk)
+        return (of_read, negative), tree.map_structure(ops.add, sums, (total, *others))
+
+    zeros = ops.zeros((size,), "float32")
+    (of_read, negative), (total, of_kernel, of_bias) = loop(
+        body,
+        (ops.zeros(()), ops.zeros(step.kernel.shape), _like(step.bias)),
+        (chunked(read), chunked(targets), chunked(weights) * ops.reshape(real, (count, size))),
+        like=(ops.zeros((size, read.shape[-1]), read.dtype), zeros),
+    )
+    of_read = ops.reshape(of_read, (-1, read.shape[-1]))[:rows]
+    return total, ops.reshape(negative, (-1,))[:rows], (of_read, of_kernel, of_bias)
+
+
+def _like(bias):
+    return () if bias is None else ops.zeros(bias.shape)

@@ -1,0 +1,190 @@
+"""The output layer and its loss in one: held against NumPy, and against the logits."""
+
+import keras
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+from numpy.testing import assert_allclose
+
+from keras_bahdanau.layers import BahdanauAttention
+from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
+from keras_bahdanau.metrics import Perplexity
+from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models.output_loss import output_loss
+
+BATCH, TIME, UNITS, VOCABULARY = 3, 5, 4, 11
+
+
+def given(tied, bias):
+    rng = np.random.default_rng(0)
+    kernel = rng.normal(size=(VOCABULARY, UNITS) if tied else (UNITS, VOCABULARY))
+    return (
+        rng.normal(size=(BATCH, TIME, UNITS)),
+        kernel,
+        rng.normal(size=VOCABULARY) if bias else None,
+        rng.integers(0, VOCABULARY, (BATCH, TIME)),
+        rng.choice([0.0, 0.5, 1.0], (BATCH, TIME)),
+    )
+
+
+def expected(read, kernel, bias, targets, weights, smoothing, tied):
+    """(total, negative log-probabilities, gradients of read, kernel and bias) in float64."""
+    kernel = kernel.T if tied else kernel
+    log_probs = reference.log_softmax(read @ kernel + (0 if bias is None else bias))
+    wanted = (1 - smoothing) * np.eye(VOCABULARY)[targets] + smoothing / VOCABULARY
+    slopes = weights[..., None] * (np.exp(log_probs) - wanted)
+    of_kernel = np.einsum("btu,btv->uv", read, slopes)
+    return (
+        -np.sum(weights[..., None] * wanted * log_probs),
+        -np.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0],
+        slopes @ kernel.T,
+        of_kernel.T if tied else of_kernel,
+        None if bias is None else slopes.sum((0, 1)),
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize(("tied", "bias"), [(False, True), (False, False), (True, False)])
+@pytest.mark.parametrize("at_a_time", [VOCABULARY, 4 * VOCABULARY, 10**6])
+def test_loss_and_gradients_are_those_of_the_equation(
+    run, monkeypatch, smoothing, tied, bias, at_a_time
+):
+    monkeypatch.setattr("keras_bahdanau.models.output_loss.LOGITS_AT_A_TIME", at_a_time)
+    arguments = given(tied, bias)
+    watched = [one.astype("float32") for one in arguments[: 2 + bias]]
+
+    def forward_and_back(*watched):
+        watched = [
+            tf.ensure_shape(one, like.shape) for one, like in zip(watched, arguments, strict=False)
+        ]
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            read, kernel, *rest = watched
+            one = output_loss(
+                read, kernel, rest[0] if rest else None, tied, *arguments[3:], smoothing
+            )
+            trebled = 3 * one.total
+        return *one, *tape.gradient(trebled, watched)
+
+    results = run(forward_and_back, *map(tf.constant, watched))
+    total, negative, *gradients = expected(*arguments, smoothing, tied)
+    assert_allclose(results[0], total, rtol=1e-5)
+    assert_allclose(results[1], negative, rtol=1e-4, atol=1e-5)
+    for one, other in zip(results[2:], gradients, strict=False):
+        assert_allclose(one, 3 * other, rtol=1e-4, atol=1e-5)
+
+
+class FromLogits(TokenCrossentropy):
+    """The loss of the logits: `Seq2Seq` knows the package's own losses only."""
+
+
+class SentencesFromLogits(SentenceCrossentropy):
+    """Likewise."""
+
+
+def new_model(loss, tie=False, dropout=0.0, **options):
+    keras.utils.set_random_seed(1)
+    model = Seq2Seq(
+        Encoder(VOCABULARY, 4, 3, dropout=dropout),
+        Decoder(VOCABULARY, 4, 6, BahdanauAttention(5), tie_embeddings=tie, dropout=dropout),
+        guided_alignment=options.pop("guided_alignment", 0.0),
+        r_drop=options.pop("r_drop", 0.0),
+    )
+    model.build()
+    model.compile("sgd", loss, weighted_metrics=[Perplexity()], **options)
+    return model
+
+
+def batch():
+    rng = np.random.default_rng(2)
+    source, target_in, target_out = rng.integers(1, VOCABULARY, (3, 4, TIME))
+    weights = (np.arange(TIME) < np.array([[5], [3], [1], [0]])).astype("float32")
+    return (source, target_in), target_out, weights
+
+
+@pytest.mark.parametrize("tie", [False, True])
+@pytest.mark.parametrize(
+    ("fused", "plain"),
+    [
+        (TokenCrossentropy(0.1), FromLogits(0.1)),
+        (SentenceCrossentropy(), SentencesFromLogits()),
+    ],
+)
+def test_training_is_the_same_as_from_logits(fused, plain, tie):
+    models = [new_model(loss, tie) for loss in (fused, plain)]
+    logs = [
+        [model.train_on_batch(*batch(), return_dict=True) for _ in range(3)] for model in models
+    ]
+    for one, other in zip(*logs, strict=True):
+        assert one.keys() == other.keys()
+        assert_allclose([*one.values()], [*other.values()], rtol=1e-5)
+    for one, other in zip(*(model.get_weights() for model in models), strict=True):
+        assert_allclose(one, other, atol=1e-6)
+
+
+def test_added_losses_count_as_ever():
+    x, y, weights = batch()
+    links = np.eye(TIME, dtype="float32")[None].repeat(4, axis=0)
+    logs = [
+        new_model(loss, guided_alignment=0.5).train_on_batch((*x, links), y, weights)
+        for loss in (TokenCrossentropy(0.1), FromLogits(0.1))
+    ]
+    assert_allclose(*logs, rtol=1e-5)
+
+
+def test_two_passes_without_dropout_are_one():
+    logs = [
+        new_model(TokenCrossentropy(0.1), r_drop=r_drop).train_on_batch(*batch())
+        for r_drop in (0.0, 5.0)
+    ]
+    assert_allclose(*logs, rtol=1e-5)
+
+
+def test_two_passes_count_by_how_far_they_are_apart():
+    losses = [
+        new_model(TokenCrossentropy(), dropout=0.5, r_drop=r_drop).train_on_batch(*batch())[0]
+        for r_drop in (1.0, 2.0, 3.0)
+    ]
+    first, second = np.diff(losses)
+    assert first > 0.01
+    assert_allclose(first, second, rtol=1e-3)
+
+
+def needed(graph):
+    """The operations of a function's graph without which it would give something else."""
+    todo = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
+    todo += [op for op in graph.get_operations() if "Assign" in op.type]
+    seen = set()
+    while todo:
+        op = todo.pop()
+        if op not in seen:
+            seen.add(op)
+            todo += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
+    return seen
+
+
+@pytest.mark.parametrize(("loss", "kept"), [(TokenCrossentropy(), 0), (FromLogits(), 1)])
+def test_a_training_step_needs_no_logits_of_the_whole_batch(loss, kept):
+    model = new_model(loss)
+    x, y, weights = batch()
+    specs = tf.nest.map_structure(lambda one: tf.TensorSpec(one.shape, one.dtype), (x, y, weights))
+    step = tf.function(model.train_step, autograph=False).get_concrete_function(specs)
+    whole = [
+        op.name
+        for op in needed(step.graph)
+        for tensor in op.outputs
+        if tensor.shape.rank == 3 and tuple(tensor.shape) == (4, TIME, VOCABULARY)
+    ]
+    assert bool(whole) == bool(kept), whole
+
+
+def test_a_metric_that_asks_for_the_logits_gets_them():
+    models = [new_model(loss) for loss in (TokenCrossentropy(), FromLogits())]
+    logs = []
+    for model in models:
+        accuracy = keras.metrics.SparseCategoricalAccuracy(name="accuracy")
+        model.compile("sgd", model.loss, weighted_metrics=[Perplexity(), accuracy])
+        logs.append(model.train_on_batch(*batch(), return_dict=True))
+    assert logs[0].keys() == {"loss", "perplexity", "accuracy"}
+    assert_allclose([*logs[0].values()], [*logs[1].values()], rtol=1e-5)
