@@ -23,6 +23,7 @@ _MODULE_OF = {
     "export_saved_model": "exporters",
     "plot_alignment": "plotting",
     "plot_history": "plotting",
+    "plot_lengths": "plotting",
     "plot_trace": "plotting",
 }
 _MODULES = (

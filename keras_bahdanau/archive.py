@@ -1,6 +1,8 @@
 """A translator's file from outside: found, checked and read without TensorFlow."""
 
 import json
+import os
+import shutil
 import zipfile
 import zlib
 from pathlib import Path
@@ -75,3 +77,31 @@ def read_card(path):
             f"Received: path={str(path)!r}, a Keras model without one. "
             "Save it with Translator.save, not with model.save."
         ) from None
+
+
+def write_search(path, search):
+    """Gives the translator in a file other search options; all else in it stays as it is.
+
+    The file is replaced as a whole, or, if anything fails, not at all.
+
+    Args:
+        path: Path of a `.keras` file that `Translator.save` wrote.
+        search: Dictionary, the options as `dataclasses.asdict` gives them.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a translator's file, or a damaged one.
+    """
+    path = Path(path)
+    card = {**read_card(path), "search": search}
+    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.keras")
+    try:
+        with zipfile.ZipFile(path) as old, zipfile.ZipFile(unfinished, "w") as new:
+            for entry in old.infolist():
+                if entry.filename != CARD:
+                    new.writestr(entry, old.read(entry))
+            new.writestr(CARD, json.dumps(card))
+        shutil.copymode(path, unfinished)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

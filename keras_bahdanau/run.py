@@ -152,7 +152,12 @@ class Run:
 
 def is_over(progress, options):
     """Whether a training with this progress has come to its end."""
-    return progress["epoch"] >= options.epochs or progress["waited"] >= options.patience
+    epochs = progress["epoch"]
+    if options.minutes and epochs and progress["step"] == 0:
+        # the next one, as long as those before, would not be done in time
+        if progress["seconds"] * (epochs + 1) / epochs > 60 * options.minutes:
+            return True
+    return epochs >= options.epochs or progress["waited"] >= options.patience
 
 
 def write_json(path, content):

@@ -322,6 +322,7 @@ class Translator:
             self._graphs[key] = tf.function(
                 lambda source, extras: self.search_ids(source, options, **extras),
                 input_signature=[_SOURCE, {name: _EXTRAS[name] for name in extras}],
+                autograph=False,
             )
         return self._graphs[key]
 
@@ -331,6 +332,7 @@ class Translator:
             self._graphs[key] = tf.function(
                 lambda source, text: self.forced_ids(source, text, options),
                 input_signature=[_SOURCE, tf.TensorSpec((None,), tf.string)],
+                autograph=False,
             )
         return self._graphs[key]
 

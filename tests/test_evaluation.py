@@ -53,6 +53,55 @@ def test_scores_are_those_of_sacrebleu(translator):
     assert measured.perplexity == pytest.approx(perplexity_by_hand(translator, PAIRS), rel=1e-5)
 
 
+def test_perplexity_of_words_accuracy_and_attention_by_hand(translator):
+    """A word model: its tokens are words, and the end of a sentence counts with both."""
+    measured = evaluate(translator, PAIRS)
+    assert measured.word_perplexity == pytest.approx(measured.perplexity)
+    right = total = 0
+    for source, target in PAIRS:
+        source = translator.tokenizer.tokenize_source([source]).to_tensor().numpy()
+        (target,) = translator.tokenizer.tokenize_target([target]).to_tensor().numpy()
+        logits = np.asarray(translator.model((source, np.array([[2, *target[:-1]]])))[0])
+        right += np.sum(logits.argmax(axis=-1) == target)
+        total += len(target)
+    assert measured.token_accuracy == pytest.approx(right / total)
+    weights = [each.alignment for each in measured.translations]
+    entropies = [-(each * np.log(each)).sum(axis=-1) for each in weights]
+    assert measured.attention_entropy == pytest.approx(np.concatenate(entropies).mean(), rel=1e-5)
+    assert 0.9 < measured.attention_entropy_share <= 1, "untrained, it looks everywhere"
+
+
+def test_words_are_split_into_tokens():
+    tokenizer = Tokenizer.train(PAIRS, 11, model_type="char")
+    model = presets.small(tokenizer, embedding_units=8, units=8, attention_units=8)
+    measured = evaluate(Translator(model, tokenizer, SearchOptions(beam_width=1)), PAIRS)
+    tokens, words = 2 * (3 + 1 + 6 + 3) + 4, (3 + 1 + 6 + 3) + 4  # each word a mark and a letter
+    expected = measured.perplexity ** (tokens / words)
+    assert measured.word_perplexity == pytest.approx(expected, rel=1e-5)
+
+
+def test_alignment_errors_are_measured_where_alignments_are_given(translator):
+    links = [frozenset({(0, 0)})] * len(PAIRS)
+    measured = evaluate(translator, PAIRS, alignments=(links, links))
+    assert 0 <= measured.alignment_error_rate <= 1
+    assert f"{measured.alignment_error_rate:.2%} error rate" in str(measured)
+    assert evaluate(translator, PAIRS).alignment_error_rate is None
+
+
+def test_the_table_of_lengths_holds_all_sentences(translator):
+    measured = evaluate(translator, [*PAIRS, (" ".join("abc" * 3), "x")])
+    assert [(band.label, band.sentences) for band in measured.by_length] == [
+        ("1-5", 4),
+        ("6-10", 1),
+    ]
+    assert "        6-10          1" in str(measured)
+
+
+def test_case_and_tokenization_are_the_users(translator):
+    measured = evaluate(translator, PAIRS, tokenize="none", lowercase=True)
+    assert "case:lc|eff:no|tok:none" in measured.bleu_signature
+
+
 def test_pairs_with_an_empty_side_are_translated_but_have_no_perplexity(translator):
     measured = evaluate(translator, [*PAIRS, ("", "x"), ("a", "")])
     assert (measured.sentences, measured.skipped) == (6, 2)

@@ -4,7 +4,7 @@ import h5py
 import pytest
 
 from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.run import Run
+from keras_bahdanau.run import Run, is_over
 
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
 
@@ -51,6 +51,16 @@ def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress)
         file["progress"] = json.dumps(progress)
     with pytest.raises(FileExistsError, match=f"has ended after {progress['epoch']} epochs"):
         run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+
+
+def test_a_run_is_over_before_an_epoch_that_would_last_too_long():
+    options = TrainingOptions(epochs=9, minutes=10)
+    progress = {"epoch": 3, "step": 0, "waited": 0, "seconds": 450.0}  # 150 s each
+    assert not is_over(progress, options)
+    assert is_over({**progress, "seconds": 451.0}, options)
+    assert not is_over({**progress, "seconds": 451.0, "step": 7}, options), "one is begun"
+    assert not is_over({**progress, "seconds": 451.0}, TrainingOptions(epochs=9))
+    assert not is_over({**progress, "epoch": 0, "seconds": 900.0}, options), "one there must be"
 
 
 @pytest.mark.parametrize("name", ["run.json", "checkpoint.weights.h5"])

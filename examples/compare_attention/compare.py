@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import corpora
-from configurations import CONFIGURATIONS, PRESETS, SCORES, SIZE, TRAINING
+from configurations import CONFIGURATIONS, PRESETS, SCORES, SIZE, TRAINING, WITHOUT_AND_WITH
 
 QUICK = ("none", "small")
 BAD_INPUT = 2
@@ -73,13 +73,14 @@ def _only(arguments):
 def chosen(arguments):
     """List of (corpus, names of configurations)."""
     only = _only(arguments)
-    by_length = [*PRESETS, *SCORES]
     if arguments.quick:
         plan = [(corpora.long, only or QUICK)]
     else:
-        plan = [(corpora.demo, only or CONFIGURATIONS), (corpora.long, only or by_length)]
+        pairs = [name for pair in WITHOUT_AND_WITH.items() for name in pair]
+        plan = [(corpora.demo, only or CONFIGURATIONS), (corpora.long, only or pairs)]
     if arguments.multi30k:
-        plan.append((lambda: corpora.multi30k(arguments.multi30k), only or by_length))
+        names = only or [*PRESETS, *SCORES]
+        plan.append((lambda: corpora.multi30k(arguments.multi30k), names))
     return [(corpus(), [*names]) for corpus, names in plan]
 
 

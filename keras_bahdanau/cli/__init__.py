@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import __version__
-from keras_bahdanau.cli import demo, exporting, training, translation
+from keras_bahdanau.cli import demo, evaluation, exporting, training, translation, tuning
 from keras_bahdanau.console import PROGRAM
 
 app = typer.Typer(
@@ -55,7 +55,8 @@ def _program(
 for command in (
     training.train,
     translation.translate,
-    translation.evaluate,
+    evaluation.evaluate,
+    tuning.tune,
     translation.align,
     exporting.export,
     exporting.check,

@@ -26,6 +26,13 @@ PrefixOption = Annotated[
     str | None, typer.Option(help="Text that each translation begins with.", show_default=False)
 ]
 BatchOption = Annotated[int, typer.Option(min=1, help="Sentences translated at once.")]
+TokenizeOption = Annotated[
+    str | None,
+    typer.Option(help="How sacreBLEU splits words for BLEU.  [default: 13a]", show_default=False),
+]
+LowercaseOption = Annotated[
+    bool, typer.Option("--lowercase", help="Whether case counts for nothing in BLEU and chrF.")
+]
 
 
 def options_of(settings, default_is=None):
@@ -69,6 +76,9 @@ def options_of(settings, default_is=None):
         return function
 
     return decorate
+
+
+with_search_options = options_of(SearchOptions, default_is="the model's own")
 
 
 def _switch(name):
@@ -117,4 +127,31 @@ def check_writable(path, name):
         raise FileNotFoundError(
             "An output must lie in a directory that exists and may be written to. "
             f"Received: {name}={str(path)!r}."
+        )
+
+
+def check_picture(path, name):
+    """Checks that a picture, if any is asked for, has a name that says its kind."""
+    if path is None:
+        return
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix.removeprefix(".").lower() not in known:
+        raise ValueError(
+            f"A picture's name must end in one of .{', .'.join(known)}. "
+            f"Received: {name}={str(path)!r}"
+        )
+
+
+def check_tokenization(name):
+    """Checks that sacreBLEU, which complains in its own way, knows a tokenization."""
+    if name is None:
+        return
+    from sacrebleu.metrics import BLEU
+
+    if name not in BLEU.TOKENIZERS:
+        raise ValueError(
+            f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
+            f"Received: tokenize={name!r}"
         )

@@ -1,6 +1,5 @@
-"""`keras-bahdanau translate`, `evaluate` and `align`."""
+"""`keras-bahdanau translate` and `align`."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -14,18 +13,16 @@ from keras_bahdanau.cli.options import (
     ModelOption,
     ModelsOption,
     PrefixOption,
+    check_picture,
     check_writable,
     load_translator,
-    options_of,
     search_of,
+    with_search_options,
 )
 from keras_bahdanau.console import ends_well, load_tensorflow, show_progress
-from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.text.pairs import decode_lines, read_lines, read_pairs
+from keras_bahdanau.text.pairs import decode_lines, read_lines
 
 ARRIVING = 2**16  # bytes of standard input that are translated at once
-
-with_search_options = options_of(SearchOptions, default_is="the model's own")
 
 
 @ends_well()
@@ -76,38 +73,6 @@ def translate(
 
 @ends_well()
 @with_search_options
-def evaluate(
-    source: Annotated[
-        Path, typer.Argument(help="Source sentences, one a line; or a TSV with both languages.")
-    ],
-    target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
-    *,
-    model: ModelsOption,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    hypotheses: Annotated[
-        Path | None, typer.Option(help="File that receives the translations.")
-    ] = None,
-    batch_size: BatchOption = 64,
-    **search,
-):
-    """Translate sentences and compare: BLEU, chrF, perplexity, speed."""
-    paths = [find_translator(path) for path in model]
-    search = search_of(paths[0], search)
-    check_writable(hypotheses, "hypotheses")
-    pairs = read_pairs(source, target)
-    load_tensorflow()
-    from keras_bahdanau import evaluation
-
-    translator = load_translator(paths)
-    measured = evaluation.evaluate(translator, pairs, batch_size, search)
-    if hypotheses is not None:
-        lines = [translation.text + "\n" for translation in measured.translations]
-        hypotheses.write_text("".join(lines), encoding="utf-8", newline="\n")
-    print(json.dumps(measured.scores(), indent=1) if as_json else measured)
-
-
-@ends_well()
-@with_search_options
 def align(
     sentence: Annotated[str, typer.Argument(help="One sentence.")],
     *,
@@ -135,7 +100,7 @@ def align(
     prefixes = None if prefix is None else [_decoded(prefix, "PREFIX")]
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
-        _check_picture(picture, name)
+        check_picture(picture, name)
     load_tensorflow()
     from keras_bahdanau.plotting import plot_alignment, plot_trace
     from keras_bahdanau.translator import Translator
@@ -189,16 +154,3 @@ def _links(translation):
     return format_pharaoh(
         word_links(translation.source_tokens, translation.target_tokens, translation.alignment)
     )
-
-
-def _check_picture(path, name):
-    if path is None:
-        return
-    from matplotlib.backend_bases import FigureCanvasBase
-
-    known = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix.removeprefix(".").lower() not in known:
-        raise ValueError(
-            f"A picture's name must end in one of .{', .'.join(known)}. "
-            f"Received: {name}={str(path)!r}"
-        )

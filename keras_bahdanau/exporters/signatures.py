@@ -169,9 +169,8 @@ def traced(translator, function, arguments):
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
     }
     with portable(translator.model):
-        return tf.function(lambda **tensors: function(translator, **tensors)).get_concrete_function(
-            **specs
-        )
+        graph = tf.function(lambda **tensors: function(translator, **tensors), autograph=False)
+        return graph.get_concrete_function(**specs)
 
 
 def weights_of(translator):

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau.alignments import check_links, token_alignment
 from keras_bahdanau.text.grouping import BySentences, ByTokens
+from keras_bahdanau.text.sampling import SubwordSampler
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
@@ -43,6 +44,11 @@ class BatchedPairs:
     - `batch_sentences`: as in Bahdanau et al. 2015, appendix B.2, who fetch 20 batches of 80
       pairs, sort them by length, and split them again. Each batch has a shape of its own.
 
+    With `subword_sampling` each epoch splits the words anew, so that one sentence is many. The
+    number of steps stays. Now and then a bucket is a little longer than `shapes` says, where an
+    epoch has longer sentences than the first one; a sentence longer than the longest of the
+    first epoch, or than `max_length`, is split as a translator does it.
+
     Args:
         pairs: List of `(source, target)` strings.
         tokenizer: A `Tokenizer`.
@@ -57,15 +63,20 @@ class BatchedPairs:
             token included, are left out and counted.
         alignments: List of sets of links `(source word, target word)`, one set for each pair,
             such as `read_alignments` gives; words are those of `sentence.split()`.
+        subword_sampling: Float from 0 to 1, less than 1: the share of BPE's merges left out, or
+            the smoothing of a unigram model's probabilities (see `SubwordSampler`); 0 for none.
+            For training only, and without `alignments`.
         shuffle: Whether each epoch has its own random order.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
 
     Attributes:
+        kept: Int array, which pairs take part.
         skipped: `Skipped`, how many pairs were left out and why.
         shapes: Sequence of `(rows, length)`, one for each bucket, shortest first; empty with
             `batch_sentences`.
         steps: Integer, batches in an epoch; the same for each.
-        tokens: Integer, real target tokens in an epoch, end tokens included.
+        tokens: Integer, real target tokens in an epoch, end tokens included; with
+            `subword_sampling` those of the first epoch.
 
     Raises:
         ValueError: If a setting is not as above, no pair is left to train on, or `alignments`
@@ -89,6 +100,7 @@ class BatchedPairs:
         sort_batches: int = 20,
         max_length: int = 128,
         alignments=None,
+        subword_sampling: float = 0.0,
         shuffle: bool = True,
         seed: int = 0,
     ):
@@ -97,16 +109,17 @@ class BatchedPairs:
             1, **batch_size, buckets=buckets, sort_batches=sort_batches, max_length=max_length
         )
         _check_integers(0, seed=seed)
+        _check_sampling(subword_sampling, alignments)
         self.shuffle = shuffle
         self.seed = seed
         pairs = list(pairs)
-        self._source = _Rows(tokenizer.tokenize_source, [source for source, _ in pairs])
-        self._target = _Rows(tokenizer.tokenize_target, [target for _, target in pairs])
+        self._source = _Rows.tokenized(tokenizer.tokenize_source, [pair[0] for pair in pairs])
+        self._target = _Rows.tokenized(tokenizer.tokenize_target, [pair[1] for pair in pairs])
         lengths = np.maximum(self._source.lengths, self._target.lengths)
         empty = (self._source.lengths == 0) | (self._target.lengths <= 1)  # <= 1: only the end
         too_long = ~empty & (lengths > max_length)
         self.skipped = Skipped(int(empty.sum()), int(too_long.sum()))
-        kept = np.flatnonzero(~empty & ~too_long)
+        self.kept = kept = np.flatnonzero(~empty & ~too_long)
         if not kept.size:
             raise ValueError(
                 "At least one pair must have tokens on both sides and at most "
@@ -114,15 +127,22 @@ class BatchedPairs:
                 f"{self.skipped.empty} have an empty side and {self.skipped.too_long} are too "
                 "long. Give other pairs or a larger max_length."
             )
+        self._sampled = None
+        rows = (self._source, self._target)
+        if subword_sampling:
+            self._sampled = _Sampled(pairs, tokenizer, subword_sampling, rows, max_length, seed)
+            rows = self._sampled.epoch(0)
+            self._sampled.longest = max(int(side.lengths[kept].max()) for side in rows)
+            lengths = np.maximum(*(side.lengths for side in rows))
         if batch_sentences is None:
             self._groups = ByTokens(kept, lengths, batch_size["batch_tokens"], buckets)
         else:
             self._groups = BySentences(
-                kept, self._source.lengths, self._target.lengths, batch_sentences, sort_batches
+                kept, *(side.lengths for side in rows), batch_sentences, sort_batches
             )
         self.shapes = self._groups.shapes
         self.steps = self._groups.steps
-        self.tokens = int(self._target.lengths[kept].sum())
+        self.tokens = int(rows[1].lengths[kept].sum())
         self._alignments = None
         if alignments is not None:
             self._alignments = _Alignments(tokenizer, pairs, alignments, kept)
@@ -172,12 +192,16 @@ class BatchedPairs:
 
     def _batches(self, number, first_step):
         random = np.random.default_rng((self.seed, number)) if self.shuffle else None
-        for members, shape in self._groups.order(random)[first_step:]:
-            yield self._batch(members, *shape)
+        sides, lengths = (self._source, self._target), None
+        if self._sampled is not None:
+            sides = self._sampled.epoch(number)
+            lengths = np.stack([side.lengths for side in sides])
+        for members, shape in self._groups.order(random, lengths)[first_step:]:
+            yield self._batch(sides, members, *shape)
 
-    def _batch(self, members, rows, source_time, target_time):
-        source = self._source.padded(members, (rows, source_time))
-        target_out = self._target.padded(members, (rows, target_time))
+    def _batch(self, sides, members, rows, source_time, target_time):
+        source = sides[0].padded(members, (rows, source_time))
+        target_out = sides[1].padded(members, (rows, target_time))
         target_in = np.full_like(target_out, PAD)
         target_in[: len(members), 0] = START
         target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
@@ -212,14 +236,38 @@ def batches(pairs, tokenizer, batch_tokens: int | None = None, **settings) -> tf
 class _Rows:
     """Rows of ids of different lengths, in one flat array."""
 
-    def __init__(self, tokenize, sentences):
+    def __init__(self, values, lengths, starts=None):
+        self.lengths = lengths
+        self._starts = np.cumsum(lengths) - lengths if starts is None else starts
+        self._values = values
+
+    @classmethod
+    def tokenized(cls, tokenize, sentences):
+        """Those of sentences as a translator splits them."""
         chunks = [
             tokenize(tf.constant(sentences[first : first + _CHUNK]))
             for first in range(0, len(sentences), _CHUNK)
         ]
-        self.lengths = _joined([chunk.row_lengths() for chunk in chunks], np.int64)
-        self._starts = np.cumsum(self.lengths) - self.lengths
-        self._values = _joined([chunk.values for chunk in chunks], np.int32)
+        return cls(
+            _joined([chunk.values for chunk in chunks], np.int32),
+            _joined([chunk.row_lengths() for chunk in chunks], np.int64),
+        )
+
+    @classmethod
+    def sampled(cls, sampler, sentences, seed):
+        """Those of sentences as chance splits them, each with an end token."""
+        rows = sampler.sample(sentences, seed)
+        lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
+        values = itertools.chain.from_iterable((*row, END) for row in rows)
+        return cls(np.fromiter(values, np.int32, int(lengths.sum())), lengths)
+
+    def replaced(self, where, others):
+        """These rows, but the others where it says so."""
+        return _Rows(
+            np.concatenate([self._values, others._values]),
+            np.where(where, others.lengths, self.lengths),
+            np.where(where, others._starts + len(self._values), self._starts),
+        )
 
     def padded(self, members, shape):
         """The member rows as an int32 array of the shape, padded."""
@@ -229,6 +277,31 @@ class _Rows:
         positions = self._starts[members][:, None] + time
         rows[: len(members)][real] = self._values[positions[real]]
         return rows
+
+
+class _Sampled:
+    """The rows of both sides, split anew for each epoch."""
+
+    def __init__(self, pairs, tokenizer, alpha, plain, longest, seed):
+        self._sentences = [[pair[side] for pair in pairs] for side in (0, 1)]
+        models = (tokenizer.source_model, tokenizer.target_model)
+        self._samplers = [SubwordSampler(model, alpha) for model in models]
+        self._plain = plain
+        self._seed = seed
+        self._last = None
+        self.longest = longest
+
+    def epoch(self, number):
+        """(source rows, target rows) of one epoch, always the same for the same number."""
+        if self._last is None or self._last[0] != number:
+            self._last = (number, tuple(self._drawn(side, number) for side in (0, 1)))
+        return self._last[1]
+
+    def _drawn(self, side, number):
+        seed = (self._seed, number, side)
+        rows = _Rows.sampled(self._samplers[side], self._sentences[side], seed)
+        plain = self._plain[side]
+        return rows.replaced((rows.lengths > self.longest) | (plain.lengths == 0), plain)
 
 
 class _Alignments:
@@ -273,6 +346,20 @@ def _batch_size(batch_tokens, batch_sentences):
         f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
         "Leave one of them out, or give None for it."
     )
+
+
+def _check_sampling(subword_sampling, alignments):
+    number = isinstance(subword_sampling, int | float) and not isinstance(subword_sampling, bool)
+    if not number or not 0 <= subword_sampling < 1:
+        raise ValueError(
+            "`subword_sampling` must be a number from 0 to 1, less than 1. "
+            f"Received: subword_sampling={subword_sampling!r}"
+        )
+    if subword_sampling and alignments is not None:
+        raise ValueError(
+            "Alignments go with words that are split in one way. Received: alignments, with "
+            f"subword_sampling={subword_sampling!r}. Leave one of them out."
+        )
 
 
 def _check_integers(smallest, **settings):

@@ -20,16 +20,36 @@ class ByTokens:
         self.shapes = [(bucket.rows, bucket.length) for bucket in self._buckets]
         self.steps = sum(bucket.steps for bucket in self._buckets)
 
-    def order(self, random):
-        """List of (pairs, (rows, source_time, target_time)); without `random` as they stand."""
+    def order(self, random, lengths=None):
+        """List of (pairs, (rows, source_time, target_time)); without `random` as they stand.
+
+        Args:
+            random: NumPy `Generator`, or None.
+            lengths: Int array `(2, pairs)`, of sources and targets, where this epoch's differ
+                from those that the buckets were made for: see `refilled`.
+        """
         order = []
-        for bucket in self._buckets:
+        buckets = self._buckets if lengths is None else self._refilled(lengths.max(axis=0))
+        for bucket in buckets:
             members = random.permutation(bucket.members) if random else bucket.members
             shape = (bucket.rows, bucket.length, bucket.length)
             order += [(part, shape) for part in np.array_split(members, bucket.steps)]
         if random:
             random.shuffle(order)
         return order
+
+    def _refilled(self, lengths):
+        """The same buckets, filled with as many pairs as before, from the shortest to the longest.
+
+        Where a pair is longer than its bucket, the bucket grows: no pair is cut.
+        """
+        kept = np.concatenate([bucket.members for bucket in self._buckets])
+        kept = np.sort(kept)  # so that the order is that of the pairs, not of the buckets
+        kept = kept[np.argsort(lengths[kept], kind="stable")]
+        ends = np.cumsum([len(bucket.members) for bucket in self._buckets])
+        for bucket, members in zip(self._buckets, np.split(kept, ends[:-1]), strict=True):
+            longest = max(bucket.length, int(lengths[members[-1]]))
+            yield dataclasses.replace(bucket, members=members, length=longest)
 
 
 class BySentences:
@@ -56,13 +76,19 @@ class BySentences:
         self._fetched = batch_sentences * sort_batches
         self.steps = sum(self._batches_of(part) for part in self._parts(kept))
 
-    def order(self, random):
-        """List of (pairs, (rows, source_time, target_time)); without `random` as they stand."""
+    def order(self, random, lengths=None):
+        """List of (pairs, (rows, source_time, target_time)); without `random` as they stand.
+
+        Args:
+            random: NumPy `Generator`, or None.
+            lengths: Int array `(2, pairs)`, this epoch's, where they differ.
+        """
         order = []
+        lengths = self._lengths if lengths is None else lengths
         for part in self._parts(random.permutation(self._kept) if random else self._kept):
-            part = part[np.argsort(self._lengths[:, part].max(axis=0), kind="stable")]
+            part = part[np.argsort(lengths[:, part].max(axis=0), kind="stable")]
             for members in np.array_split(part, self._batches_of(part)):
-                longest = self._lengths[:, members].max(axis=1)
+                longest = lengths[:, members].max(axis=1)
                 order.append((members, (len(members), *map(int, longest))))
         if random:
             random.shuffle(order)

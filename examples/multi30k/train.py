@@ -1,0 +1,227 @@
+r"""English to German or French on Multi30K: from the files to a score and its pictures.
+
+    python examples/multi30k/train.py --data multi30k --language de --tier cpu --minutes 60 \
+        --seed 1 --out runs/de-1
+
+DIR of --data holds `tok/` or `raw/`, each with train, val and test_2016_flickr in en and the other
+language, such as `tok/train.en.gz` (Multi30K task 1, repository multi30k/dataset). The same
+command goes on where it was stopped. Everything is chosen on `val`; `test_2016_flickr` is decoded
+once, at the end, and not at all with --no-test.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import keras
+import scoring
+import tensorflow as tf
+
+import keras_bahdanau as kb
+from keras_bahdanau.recipe import TrainingOptions
+from keras_bahdanau.run import Run, is_over, write_json
+from keras_bahdanau.training import train
+from keras_bahdanau.training.compiling import compiled_model
+
+TIERS = {  # what differs from `presets.small`
+    "cpu": {},
+    "gpu": {"batch_tokens": 4096, "jit_compile": True, "epochs": 60},
+}
+BEAM_WIDTHS = (5, 10)  # that are tried on `val`
+SENTENCES = 10  # whose alignments are drawn
+FIRST_STEPS, TIMED_STEPS = 40, 60  # from which the time of an epoch is told
+
+
+def main(arguments=None):
+    arguments = parsed(arguments)
+    if (arguments.out / "scores.json").exists():
+        raise SystemExit(f"{arguments.out} has been scored: the test is decoded once a system.")
+    pairs, valid = (read(arguments, part) for part in ("train", "val"))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    run = Run(arguments.out / "run")
+    options = options_of(arguments, run, pairs)
+    print(f"{len(pairs):,} pairs, {options.epochs} epochs at most", flush=True)
+    if not (run.begun() and ended(run)):
+        train(pairs, valid, run.directory, options, verbose=2)
+    draw_curves(run, arguments.out)
+    translator = kb.Translator.load(run.translator)
+    best = tuned(translator, valid, arguments)
+    translator.search = best.search
+    translator.save(arguments.out / "translator.keras")
+    report = {**about(arguments, options, run), "val_bleu": best.bleu}
+    report["search"] = dataclasses.asdict(best.search)
+    if arguments.test:
+        report["test"] = scored(translator, arguments)
+    write_json(arguments.out / ("scores.json" if arguments.test else "val.json"), report)
+    print(json.dumps({name: report[name] for name in report if name != "options"}, indent=1))
+
+
+def read(arguments, part):
+    """(English, other language) pairs of a part of the corpus."""
+    place = arguments.data / arguments.text
+    return kb.text.read_pairs(
+        *(place / f"{part}.{language}.gz" for language in ("en", arguments.language))
+    )
+
+
+def options_of(arguments, run, pairs):
+    """The options a run began with, or new ones with as many epochs as there is time for."""
+    if run.begun():
+        return TrainingOptions(**run.read_card()["options"])
+    chosen = {**TIERS[arguments.tier], **dict(arguments.set)}
+    options = TrainingOptions(**chosen, seed=arguments.seed, minutes=arguments.minutes)
+    if not arguments.minutes or "epochs" in dict(arguments.set):
+        return options
+    seconds = seconds_an_epoch(pairs, options)
+    epochs = max(1, int(0.95 * 60 * arguments.minutes / seconds))
+    print(f"{seconds:.0f} s an epoch: {epochs} in {arguments.minutes:g} minutes", flush=True)
+    return dataclasses.replace(options, epochs=epochs)
+
+
+def seconds_an_epoch(pairs, options):
+    """The time of an epoch, told from some of its steps."""
+    tokenizer = kb.text.Tokenizer.train(
+        pairs, options.vocabulary_size, model_type=options.model_type, joint=options.joint
+    )
+    measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
+    data = kb.text.BatchedPairs(
+        pairs,
+        tokenizer,
+        max_length=options.max_length,
+        subword_sampling=options.subword_sampling,
+        **{measure: getattr(options, measure)},
+    )
+    keras.utils.set_random_seed(options.seed)
+    model = compiled_model(tokenizer, options, data.steps)
+    model.fit(data.epoch(0).take(FIRST_STEPS), verbose=0, shuffle=False)
+    timed = min(TIMED_STEPS, data.steps)
+    began = time.perf_counter()
+    model.fit(data.epoch(0).take(timed), verbose=0, shuffle=False)
+    return (time.perf_counter() - began) * data.steps / timed
+
+
+def ended(run):
+    """Whether a run has nothing left to do: there is a checkpoint, and it says so."""
+    options = TrainingOptions(**run.read_card()["options"])
+    return run.checkpoint.is_file() and is_over(run.progress(), options)
+
+
+def draw_curves(run, out):
+    epochs = json.loads(run.history.read_text())
+    history = {name: [epoch.get(name) for epoch in epochs] for name in epochs[0]}
+    kb.plot_history(history).savefig(out / "curves.png")
+
+
+def tuned(translator, valid, arguments):
+    """The `Trial` with the highest BLEU on `val`; all of them go to tuning.json."""
+    searches = kb.evaluation.candidates(translator.search, arguments.beam_widths)
+    settings = scoring.SETTINGS[arguments.text]
+    trials = kb.evaluation.tune(translator, valid, searches, tell=tell, **settings)
+    write_json(arguments.out / "tuning.json", [dataclasses.asdict(trial) for trial in trials])
+    return trials[0]
+
+
+def tell(trial):
+    search = trial.search
+    print(
+        f"beam {search.beam_width}, {search.length_penalty} {search.length_normalization:g}: "
+        f"val BLEU {trial.bleu:.2f}, {trial.seconds:.0f} s",
+        flush=True,
+    )
+
+
+def scored(translator, arguments):
+    """Decodes the test, once, and writes hypotheses and pictures."""
+    test = read(arguments, "test_2016_flickr")
+    references = [target for _, target in test]
+    if arguments.text == "tok" and not arguments.any_test:
+        scoring.check_references(references, arguments.language)
+    measured = kb.evaluation.evaluate(translator, test, **scoring.SETTINGS[arguments.text])
+    hypotheses = [translation.text for translation in measured.translations]
+    text = "".join(f"{line}\n" for line in hypotheses)
+    (arguments.out / "hypotheses.txt").write_text(text, encoding="utf-8", newline="\n")
+    kb.plot_lengths(measured.by_length).savefig(arguments.out / "lengths.png")
+    draw_alignments(measured.translations, arguments.out / "alignments")
+    print(measured, flush=True)
+    return {**measured.scores(), **scoring.score(hypotheses, references, arguments.text)}
+
+
+def draw_alignments(translations, directory):
+    """Pictures of some sentences, evenly spread over the test."""
+    directory.mkdir(exist_ok=True)
+    step = max(1, len(translations) // SENTENCES)
+    for number in range(0, len(translations), step)[:SENTENCES]:
+        figure = kb.plot_alignment(translations[number], words=True)
+        figure.savefig(directory / f"{number + 1:04}.png")
+
+
+def about(arguments, options, run):
+    """What has to be known of a run to make it again."""
+    history = json.loads(run.history.read_text())
+    perplexities = [epoch["val_perplexity"] for epoch in history]
+    devices = tf.config.list_physical_devices("GPU")
+    return {
+        "language": arguments.language,
+        "text": arguments.text,
+        "tier": arguments.tier,
+        "seed": arguments.seed,
+        "chosen": dict(arguments.set),
+        "options": dataclasses.asdict(options),
+        "epochs": len(history),
+        "val_perplexity": min(perplexities),
+        "training_minutes": run.progress()["seconds"] / 60,
+        "hardware": [tf.config.experimental.get_device_details(each) for each in devices]
+        or f"{platform.machine()}, {os.cpu_count()} cores",
+        "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
+    }
+
+
+def choice(text):
+    """(option, value) of NAME=VALUE, the value in Python's spelling or a plain word."""
+    name, equals, value = text.partition("=")
+    if not equals or name not in TrainingOptions.__dataclass_fields__:
+        raise argparse.ArgumentTypeError(f"must be OPTION=VALUE. Received: {text!r}")
+    plain = {"true": True, "false": False}.get(value.lower(), value)
+    try:
+        return name, json.loads(value) if plain is value else plain
+    except ValueError:
+        return name, value
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help="directory with tok/ or raw/")
+    add("--out", type=Path, required=True, help="directory that receives everything")
+    add("--language", choices=("de", "fr"), default="de", help="what to translate into (de)")
+    add("--tier", choices=TIERS, default="cpu", help="settings for this hardware (cpu)")
+    add("--text", choices=scoring.SETTINGS, default="tok", help="tok: by the rule; raw: 13a (tok)")
+    add("--seed", type=int, default=0, help="of the weights, dropout and batches (0)")
+    add("--minutes", type=float, default=0.0, help="most time of training; 0 for any (0)")
+    add(
+        "--set",
+        type=choice,
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="another training option, such as units=256; may be given several times",
+    )
+    add("--no-test", dest="test", action="store_false", help="leave the test alone")
+    add("--any-test", action="store_true", help="score another test than the official one")
+    add(
+        "--beam-widths",
+        type=lambda text: [int(width) for width in text.split(",")],
+        default=BEAM_WIDTHS,
+        help="that are tried on val (5,10)",
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""`keras-bahdanau evaluate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.archive import find_translator
+from keras_bahdanau.cli.options import (
+    BatchOption,
+    LowercaseOption,
+    ModelsOption,
+    TokenizeOption,
+    check_picture,
+    check_tokenization,
+    check_writable,
+    load_translator,
+    search_of,
+    with_search_options,
+)
+from keras_bahdanau.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.run import write_json
+from keras_bahdanau.text.pairs import read_lines, read_pairs
+
+
+@ends_well()
+@with_search_options
+def evaluate(
+    source: Annotated[
+        Path, typer.Argument(help="Source sentences, one a line; or a TSV with both languages.")
+    ],
+    target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
+    *,
+    model: ModelsOption,
+    json: Annotated[Path | None, typer.Option(help="JSON file that receives it all.")] = None,
+    hypotheses: Annotated[
+        Path | None, typer.Option(help="File that receives the translations.")
+    ] = None,
+    alignments: Annotated[
+        Path | None,
+        typer.Option(
+            help="Known links between the words of each pair, such as 0-0 1?2 (1?2: possible, not "
+            "sure), one line a pair: adds the alignment error rate."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture to write of BLEU by length: .png, .pdf, .svg, ...")
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of another system's translations, or another model: which one is better, "
+            "by paired bootstrap."
+        ),
+    ] = None,
+    tokenize: TokenizeOption = None,
+    lowercase: LowercaseOption = False,
+    batch_size: BatchOption = 64,
+    **search,
+):
+    """Translate sentences and compare: BLEU, chrF, perplexity, attention, speed."""
+    paths = [find_translator(path) for path in model]
+    asked, search = search, search_of(paths[0], search)
+    for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
+        check_writable(path, name)
+    check_picture(plot, "plot")
+    check_tokenization(tokenize)
+    pairs = read_pairs(source, target)
+    links = None if alignments is None else _read_links(alignments, pairs)
+    other = None if compare is None else _Other(compare, pairs, asked)
+    load_tensorflow()
+    from keras_bahdanau import evaluation
+
+    settings = {"tokenize": tokenize, "lowercase": lowercase}
+    show_progress(f"translating {len(pairs):,} sentences")
+    measured = evaluation.evaluate(
+        load_translator(paths), pairs, batch_size, search, links, **settings
+    )
+    lines = [translation.text for translation in measured.translations]
+    scores, compared = measured.scores(), []
+    if other is not None:
+        others = other.lines(pairs, batch_size)
+        compared = evaluation.compare(lines, others, [pair[1] for pair in pairs], **settings)
+        scores["compared"] = [vars(comparison) for comparison in compared]
+    show_progress("")
+    if hypotheses is not None:
+        text = "".join(f"{line}\n" for line in lines)
+        hypotheses.write_text(text, encoding="utf-8", newline="\n")
+    if json is not None:
+        write_json(json, scores)
+    if plot is not None:
+        from keras_bahdanau.plotting import plot_lengths
+
+        plot_lengths(measured.by_length).savefig(plot)
+    print(measured)
+    if compared:
+        print("", f"against {compare}", *compared, sep="\n")
+
+
+class _Other:
+    """Another system: lines of a file, or a model that is yet to translate them."""
+
+    def __init__(self, path, pairs, asked):
+        self._lines = self._model = None
+        if path.is_dir() or path.suffix == ".keras":
+            self._model = find_translator(path)
+            self._search = search_of(self._model, asked)
+        else:
+            self._lines = read_lines(path)
+            _check_lines(len(self._lines), "compare", path, pairs)
+
+    def lines(self, pairs, batch_size):
+        """Its translations."""
+        if self._lines is None:
+            translator = load_translator([self._model])
+            found = translator.translate([pair[0] for pair in pairs], batch_size, self._search)
+            self._lines = [translation.text for translation in found]
+        return self._lines
+
+
+def _read_links(path, pairs):
+    """(sure, possible) links of a file."""
+    from keras_bahdanau.text.links import read_alignments  # which loads NumPy
+
+    sure, possible = read_alignments(path)
+    _check_lines(len(sure), "alignments", path, pairs)
+    return sure, possible
+
+
+def _check_lines(count, name, path, pairs):
+    if count != len(pairs):
+        raise ValueError(
+            f"`{name}` must have one line for each pair. "
+            f"Received: {name}={str(path)!r} with {count} lines for {len(pairs)} pairs."
+        )

@@ -1,0 +1,127 @@
+"""`keras-bahdanau tune`."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.archive import find_translator, write_search
+from keras_bahdanau.cli.options import (
+    BatchOption,
+    LowercaseOption,
+    ModelOption,
+    TokenizeOption,
+    check_tokenization,
+    search_of,
+)
+from keras_bahdanau.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.text.pairs import read_pairs
+
+ROW = "{:>4}  {:>8}  {:>8}  {:>6}  {:>7}"
+
+
+@ends_well("The model is as it was.")
+def tune(
+    source: Annotated[
+        Path,
+        typer.Argument(help="Source sentences, or a TSV, that the model was not trained on."),
+    ],
+    target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
+    *,
+    model: ModelOption,
+    beam_widths: Annotated[str, typer.Option(help="Beam widths to try.")] = "5,10",
+    length_normalizations: Annotated[
+        str, typer.Option(help="Exponents of the length penalty to try.")
+    ] = "0.6,0.8,1.0,1.2,1.4",
+    length_penalties: Annotated[
+        str, typer.Option(help="Kinds of length penalty to try: power, gnmt.")
+    ] = "power,gnmt",
+    tokenize: TokenizeOption = None,
+    lowercase: LowercaseOption = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
+    batch_size: BatchOption = 64,
+):
+    """Find the search options with the highest BLEU and write them into the model's file.
+
+    Give validation pairs, never those of the test. The model's own options are tried first, and
+    stay if nothing is better.
+    """
+    path = find_translator(model)
+    own = search_of(path, {})
+    lists = {
+        "beam_widths": _numbers("beam_widths", beam_widths, int),
+        "length_normalizations": _numbers("length_normalizations", length_normalizations, float),
+        "length_penalties": length_penalties.split(","),
+    }
+    _check_values(**lists)
+    check_tokenization(tokenize)
+    pairs = read_pairs(source, target)
+    load_tensorflow()
+    from keras_bahdanau import evaluation
+    from keras_bahdanau.translator import Translator
+
+    searches = evaluation.candidates(own, **lists)
+    print(ROW.format("beam", "penalty", "exponent", "BLEU", "seconds"), flush=True)
+    count = iter(range(1, len(searches) + 1))
+
+    def tell(trial):
+        print(_row(trial), *["(now)"] * (trial.search == own), flush=True)
+        show_progress(f"{next(count)} of {len(searches)}")
+
+    trials = evaluation.tune(
+        Translator.load(path), pairs, searches, batch_size, tokenize, lowercase, tell
+    )
+    show_progress("")
+    _conclude(path, own, trials, dry_run)
+
+
+def _conclude(path, own, trials, dry_run):
+    """Writes the best options into the file, and says so."""
+    best = trials[0]
+    now = next(trial for trial in trials if trial.search == own)
+    if best.bleu <= now.bleu:
+        print(f"nothing is better than the model's own options: BLEU {now.bleu:.2f}")
+        return
+    chosen = (
+        f"beam_width={best.search.beam_width}, length_penalty={best.search.length_penalty}, "
+        f"length_normalization={best.search.length_normalization:g}"
+    )
+    print(f"best: {chosen}: BLEU {best.bleu:.2f}, now {now.bleu:.2f}")
+    if dry_run:
+        print("the model is as it was")
+    else:
+        write_search(path, dataclasses.asdict(best.search))
+        print(f"written into {path}")
+
+
+def _row(trial):
+    search = trial.search
+    return ROW.format(
+        search.beam_width,
+        search.length_penalty,
+        f"{search.length_normalization:g}",
+        f"{trial.bleu:.2f}",
+        f"{trial.seconds:.1f}",
+    )
+
+
+def _numbers(name, text, kind):
+    """The numbers that stand in a text, with commas between."""
+    try:
+        return [kind(number) for number in text.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"`{name}` must be numbers with commas between. Received: {name}={text!r}"
+        ) from None
+
+
+def _check_values(beam_widths, length_normalizations, length_penalties):
+    """Raises ValueError if a search does not allow one of them."""
+    for width in beam_widths:
+        SearchOptions(beam_width=width)
+    for exponent in length_normalizations:
+        SearchOptions(length_normalization=exponent)
+    for penalty in length_penalties:
+        SearchOptions(length_penalty=penalty)

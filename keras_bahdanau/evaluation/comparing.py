@@ -1,0 +1,98 @@
+"""Whether one system is better than another, or only luckier with these sentences."""
+
+import dataclasses
+
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Two systems on the same sentences, by one metric: paired bootstrap (Koehn 2004).
+
+    Attributes:
+        metric: "BLEU" or "chrF2".
+        score: Float, the system's, of all sentences.
+        other: Float, the other system's.
+        score_range: (mean, half width) of the system's scores in 95 % of the samples.
+        other_range: The same of the other system.
+        p_value: Float, how often chance alone makes so large a difference.
+        signature: What sacreBLEU says of how it was computed.
+    """
+
+    metric: str
+    score: float
+    other: float
+    score_range: tuple
+    other_range: tuple
+    p_value: float
+    signature: str
+
+    def __str__(self):
+        return (
+            f"{self.metric:10}  {self.score:.2f} ({self.score_range[0]:.2f} ± "
+            f"{self.score_range[1]:.2f}) against {self.other:.2f} ({self.other_range[0]:.2f} ± "
+            f"{self.other_range[1]:.2f}), p = {self.p_value:.4f}   {self.signature}"
+        )
+
+
+def compare(hypotheses, others, references, samples=1000, tokenize=None, lowercase=False):
+    """Compares two systems by sacreBLEU's paired bootstrap.
+
+    Args:
+        hypotheses: List of strings, what the system translated.
+        others: List of strings, what the other system did.
+        references: List of strings.
+        samples: Positive integer, corpora that are drawn from the sentences.
+        tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
+        lowercase: Bool. Whether case counts for nothing.
+
+    Returns:
+        List of `Comparison`, of BLEU and of chrF. The draws are the same each time
+        (SACREBLEU_SEED in the environment chooses others).
+
+    Raises:
+        ValueError: If the lists differ in length, or are empty.
+
+    Example:
+        >>> bleu, chrf = compare(new, old, references)
+        >>> bleu.p_value
+        0.012
+    """
+    if not len(hypotheses) == len(others) == len(references) or not hypotheses:
+        raise ValueError(
+            "Systems are compared on the same sentences. "
+            f"Received: len(hypotheses)={len(hypotheses)}, len(others)={len(others)}, "
+            f"len(references)={len(references)}. Translate the same file with both."
+        )
+    metrics = dict(zip(("BLEU", "chrF"), scorers(tokenize, lowercase), strict=True))
+    test = PairedTest(
+        [("other", list(others)), ("system", list(hypotheses))],
+        metrics,
+        [list(references)],
+        test_type="bs",
+        n_samples=samples,
+    )
+    signatures, scores = test()
+    return [
+        Comparison(
+            metric=name,
+            score=scores[name][1].score,
+            other=scores[name][0].score,
+            score_range=(scores[name][1].mean, scores[name][1].ci),
+            other_range=(scores[name][0].mean, scores[name][0].ci),
+            p_value=float(scores[name][1].p_value),
+            signature=str(signatures[name]),
+        )
+        for name in signatures
+    ]
+
+
+def scorers(tokenize=None, lowercase=False):
+    """BLEU and chrF of sacreBLEU.
+
+    Args:
+        tokenize: Name of BLEU's tokenization; 13a when left out.
+        lowercase: Bool. Whether case counts for nothing.
+    """
+    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True), CHRF(lowercase=lowercase)

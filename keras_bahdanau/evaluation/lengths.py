@@ -1,0 +1,54 @@
+"""BLEU against the length of the source sentence."""
+
+from typing import NamedTuple
+
+STARTS = (1, 6, 11, 16, 21, 31, 41, 51)  # words of the shortest sentences of each band
+
+
+class Band(NamedTuple):
+    """The sentences of similar length.
+
+    Attributes:
+        label: String, such as "6-10": words of the source.
+        sentences: Integer, how many there are.
+        bleu: Float, the BLEU of these sentences as a corpus.
+    """
+
+    label: str
+    sentences: int
+    bleu: float
+
+
+def bleu_by_length(sources, hypotheses, references, metric, starts=STARTS):
+    """BLEU of the sentences of each length, shortest first; no band is empty.
+
+    Args:
+        sources: List of strings. Their length is that of `sentence.split()`.
+        hypotheses: List of strings, as many.
+        references: List of strings, as many.
+        metric: A `sacrebleu.metrics.BLEU`.
+        starts: Increasing integers, the shortest length of each band; sentences that are
+            shorter than the first, such as empty ones, belong to none.
+
+    Returns:
+        List of `Band`.
+
+    Example:
+        >>> bleu_by_length(sources, hypotheses, references, BLEU(), starts=(1, 11))
+        [Band(label='1-10', sentences=412, bleu=38.2), Band(label='11-', sentences=588, bleu=35.9)]
+    """
+    bands = []
+    for start, next_start in zip(starts, [*starts[1:], None], strict=True):
+        rows = [
+            row
+            for row, source in enumerate(sources)
+            if start <= len(source.split())
+            and (next_start is None or len(source.split()) < next_start)
+        ]
+        if rows:
+            score = metric.corpus_score(
+                [hypotheses[row] for row in rows], [[references[row] for row in rows]]
+            ).score
+            end = "" if next_start is None else next_start - 1
+            bands.append(Band(f"{start}-{end}", len(rows), score))
+    return bands
