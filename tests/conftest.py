@@ -1,5 +1,6 @@
 """A small translator, trained once, for every test that needs a real one."""
 
+import fcntl
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -22,39 +23,65 @@ def toy_pairs():
 
 
 @pytest.fixture(scope="session")
-def toy_translator():
+def once(tmp_path_factory):
+    """`once(name, make)`: a path that `make(path)` writes in the first worker that asks for it."""
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent  # which the workers of one run share
+
+    def path_of(name, make):
+        path = place / "once" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(place / f"{path.name}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                make(path)
+        return path
+
+    return path_of
+
+
+@pytest.fixture(scope="session")
+def toy_translator(once):
     """A `Translator` that has learnt to count in German, with word-like subwords."""
     import keras
 
     import keras_bahdanau as kb
 
-    keras.utils.set_random_seed(0)
-    pairs = toy_pairs()
-    tokenizer = kb.text.Tokenizer.train(pairs, vocabulary_size=48)
-    model = kb.presets.small(
-        tokenizer, embedding_units=24, units=48, attention_units=24, dropout=0.0
-    )
-    model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=kb.losses.TokenCrossentropy())
-    data = kb.text.batches(pairs, tokenizer, batch_tokens=512, buckets=1)
-    model.fit(data, epochs=25, verbose=0, shuffle=False)
-    return kb.Translator(model, tokenizer)
+    def train(path):
+        keras.utils.set_random_seed(0)
+        pairs = toy_pairs()
+        tokenizer = kb.text.Tokenizer.train(pairs, vocabulary_size=48)
+        model = kb.presets.small(
+            tokenizer, embedding_units=24, units=48, attention_units=24, dropout=0.0
+        )
+        model.build()
+        model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=kb.losses.TokenCrossentropy())
+        model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+        data = kb.text.batches(pairs, tokenizer, batch_tokens=512, buckets=1)
+        model.fit(data, epochs=25, verbose=0, shuffle=False)
+        kb.Translator(model, tokenizer).save(path)
+
+    return kb.Translator.load(once("toy.keras", train))
 
 
 @pytest.fixture(scope="session")
-def toy_saved_model(toy_translator, tmp_path_factory):
+def toy_saved_model(toy_translator, once):
     """Its SavedModel: the path of version 1."""
     from keras_bahdanau import export_saved_model
 
-    return export_saved_model(toy_translator, tmp_path_factory.mktemp("served") / "translator")
+    return once("translator/1", lambda path: export_saved_model(toy_translator, path.parent))
 
 
 @pytest.fixture(scope="session")
-def toy_litert(toy_translator, tmp_path_factory):
+def toy_litert(toy_translator, once):
     """Its LiteRT file, for sentences of up to 24 tokens."""
     from keras_bahdanau import export_litert
 
-    path = tmp_path_factory.mktemp("litert") / "toy.tflite"
-    return export_litert(toy_translator, path, max_source_length=24)
+    def export(path):
+        export_litert(toy_translator, path, max_source_length=24)
+
+    return once("toy.tflite", export)
 
 
 @pytest.fixture(params=[pytest.param("eager", marks=pytest.mark.slow), "graph"])
@@ -62,4 +89,4 @@ def run(request):
     """`run(function, *args)`: what the function gives, as a graph and, slow, as it stands."""
     import modes
 
-    return getattr(modes, request.param)
+    return {"eager": modes.eager, "graph": modes.graphs()}[request.param]

@@ -10,9 +10,22 @@ def eager(function, *args):
 
 def graph(function, *args):
     """In a `tf.function` that knows neither the batch nor any length."""
-    args = _tensors(args)
-    traced = tf.function(function, input_signature=tf.nest.map_structure(_spec, args))
-    return _arrays(traced(*args))
+    return graphs()(function, *args)
+
+
+def graphs():
+    """`graph` that traces each function once for each kind of arguments."""
+    traced = {}
+
+    def run(function, *args):
+        args = _tensors(args)
+        signature = tf.nest.map_structure(_spec, args)
+        key = function, str(signature)
+        if key not in traced:
+            traced[key] = tf.function(function, input_signature=signature)
+        return _arrays(traced[key](*args))
+
+    return run
 
 
 def xla(function, *args):

@@ -80,11 +80,11 @@ def encoding(**arguments):
     return Option(arguments)
 
 
-def queries(sizes):
+def queries():
     """What a query can be made of."""
     return {
         f"query {'+'.join(parts)}": decoding(query=parts)
-        for size in sizes
+        for size in range(1, len(PARTS) + 1)
         for parts in itertools.combinations(PARTS, size)
     }
 
@@ -126,36 +126,46 @@ TOGETHER = {  # mechanisms that have to get on with each other
     ),
 }
 
-ALONE = {  # the others
-    "plain": Option(),
-    "no attention": attending(kind=None),
-    **{f"score {kind}": attending(kind=kind) for kind in ("dot", "location", "pair", "scaled-dot")},
-    "heads, dot": attending(kind="dot", heads=2),
-    **queries(sizes=[1]),
-    "forced alignment": attending(kind="forced")._replace(aligned=True),
-    "guided alignment": Option(model={"guided_alignment": 0.5}, aligned=True, same_inference=True),
-    "encoder convolutional-tanh": encoding(kind="convolutional-tanh"),
-    "readout attentional": decoding(readout="attentional"),
-    "tied two-way": decoding(tie_embeddings=True),
-    "label smoothing": Option(loss={"label_smoothing": 0.1}, same_inference=True),
-    "word dropout": both(word_dropout=0.2)._replace(same_inference=True),
-    "variational dropout": Option(
-        {"recurrent_dropout": 0.2},
-        {"recurrent_dropout": 0.2, "context_dropout": 0.2},
+_DROPOUTS = {"word_dropout": 0.2, "recurrent_dropout": 0.2, "dropout": 0.2}
+ALONE = {  # the others, each alone or with what cannot disturb it
+    "all that makes training noisy": Option(
+        encoder=_DROPOUTS,
+        attention={"dropout": 0.2},
+        decoder={**_DROPOUTS, "context_dropout": 0.2, "scheduled_sampling": True},
+        loss={"label_smoothing": 0.1},
         same_inference=True,
     ),
-    "dropout": both(dropout=0.2)._replace(attention={"dropout": 0.2}, same_inference=True),
-    "scheduled sampling": decoding(scheduled_sampling=True)._replace(same_inference=True),
+    "r-drop": Option(model={"r_drop": 1.0}, same_inference=True),
+    "guided alignment": Option(model={"guided_alignment": 0.5}, aligned=True, same_inference=True),
+    "no attention, tied two-way": Option(
+        attention={"kind": None}, decoder={"tie_embeddings": True}
+    ),
+    "location score, convolutions and Luong's readout": Option(
+        encoder={"kind": "convolutional-tanh"},
+        attention={"kind": "location"},
+        decoder={"readout": "attentional"},
+    ),
+    **{f"score {kind}": attending(kind=kind) for kind in ("pair", "scaled-dot")},
+    "heads, dot": attending(kind="dot", heads=2),
+    "forced alignment": attending(kind="forced")._replace(aligned=True),
     **{f"preset {name}": Option(preset=name) for name in presets.PRESETS},
 }
 for _name in ("preset luong", "preset luong-local"):  # of four layers each
     ALONE[_name] = ALONE[_name]._replace(decoder={"depth": 2, "decoder_depth": 2})
+ALONE["preset conditional-gru"] = Option(  # with half of all dropped, two steps tell nothing
+    preset="conditional-gru", decoder={"dropout": 0.1}
+)
 
-ONE_BY_ONE = {  # what stands in TOGETHER
-    **{f"score {kind}": attending(kind=kind) for kind in ("concat", "cosine", "general")},
+ONE_BY_ONE = {  # what stands in one of those above
+    "plain": Option(),
+    "no attention": attending(kind=None),
+    **{
+        f"score {kind}": attending(kind=kind)
+        for kind in ("concat", "cosine", "dot", "general", "location")
+    },
     "score pair-tanh": attending(kind="pair-tanh"),
     "heads, additive": attending(kind="additive", heads=2),
-    **queries(sizes=range(2, len(PARTS) + 1)),
+    **queries(),
     **{f"when {when}": decoding(when=when) for when in ("after", "between")},
     **{f"window {kind}": attending(window=kind) for kind in ("local-m", "local-p")},
     **{
@@ -172,10 +182,23 @@ ONE_BY_ONE = {  # what stands in TOGETHER
     ),
     "depth": both(depth=2),
     "residual": both(depth=2, residual=True),
-    **{f"encoder {kind}": encoding(kind=kind) for kind in ("bidirectional", "convolutional")},
-    **{f"readout {kind}": decoding(readout=kind) for kind in ("maxout", "plain")},
+    **{
+        f"encoder {kind}": encoding(kind=kind)
+        for kind in ("bidirectional", "convolutional", "convolutional-tanh")
+    },
+    **{f"readout {kind}": decoding(readout=kind) for kind in ("attentional", "maxout", "plain")},
     "readout previous": decoding(readout_state="previous"),
+    "tied two-way": decoding(tie_embeddings=True),
     "tied three-way": decoding(tie_embeddings=True)._replace(model={"share_embeddings": True}),
+    "label smoothing": Option(loss={"label_smoothing": 0.1}, same_inference=True),
+    "word dropout": both(word_dropout=0.2)._replace(same_inference=True),
+    "variational dropout": Option(
+        {"recurrent_dropout": 0.2},
+        {"recurrent_dropout": 0.2, "context_dropout": 0.2},
+        same_inference=True,
+    ),
+    "dropout": both(dropout=0.2)._replace(attention={"dropout": 0.2}, same_inference=True),
+    "scheduled sampling": decoding(scheduled_sampling=True)._replace(same_inference=True),
 }
 
 OPTIONS = {**TOGETHER, **ALONE, **ONE_BY_ONE}

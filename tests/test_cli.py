@@ -1,8 +1,10 @@
+import functools
 import gzip
 import hashlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +20,7 @@ from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.search import SearchOptions
 
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
-COMMANDS = ["train", "translate", "evaluate", "align", "export", "check", "demo"]
+COMMANDS = ["train", "translate", "evaluate", "tune", "align", "export", "check", "demo"]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
 SENTENCES = ["one two three", "", "four", "five one"]
 
@@ -29,8 +31,18 @@ class Answer(typing.NamedTuple):
     err: str
 
 
+@pytest.fixture(scope="module")
+def loaded_once():
+    """Inside, a translator's file is loaded and its search traced for the first command alone."""
+    from keras_bahdanau.translator import Translator
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "load", functools.cache(Translator.load))
+        yield
+
+
 @pytest.fixture
-def command(capsys, monkeypatch):
+def command(capsys, monkeypatch, loaded_once):
     """`command(*arguments, stdin=b"")`: what `keras-bahdanau` answers, in this process."""
 
     def run(*arguments, stdin=b""):
@@ -122,6 +134,16 @@ BAD_INPUT = {
     "evaluate --model RUN good.en short.de": "target='short.de' with 2 lines",
     "evaluate --model RUN good.en good.de --hypotheses good.en": "hypotheses='good.en'",
     "evaluate --model RUN good.en good.de --hypotheses absent/new": "hypotheses='absent/new'",
+    "evaluate --model RUN good.en good.de --json good.en": "json='good.en'",
+    "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
+    "evaluate --model RUN good.en good.de --compare empty.de": "path='empty.de', which is empty",
+    "evaluate --model RUN good.en good.de --compare short.de": "'short.de' with 2 lines for 3",
+    "evaluate --model RUN good.en good.de --compare absent.keras": "path='absent.keras'",
+    "evaluate --model RUN good.en good.de --alignments links": "'links' with 2 lines for 3 pairs",
+    "evaluate --model RUN good.en good.de --tokenize words": "tokenize='words'",
+    "tune --model RUN good.en good.de --beam-widths 5,": "beam_widths='5,'",
+    "tune --model RUN good.en good.de --length-normalizations -1": "length_normalization=-1.0",
+    "tune --model RUN good.en good.de --length-penalties wu": "length_penalty='wu'",
     "align --model RUN one --plot good.en": "plot='good.en'",
     "align --model RUN one --plot picture.doc": "plot='picture.doc'",
     "align --model RUN one --trace picture.doc": "trace='picture.doc'",
@@ -251,7 +273,8 @@ def test_many_lines_come_in_pieces_and_stay_in_order(command, model, expected, m
 
 @pytest.mark.slow
 def test_models_given_one_after_the_other_are_an_ensemble(command, files, model, expected):
-    both = ("--model", model, "--model", model / "translator.keras")
+    shutil.copy(model / "translator.keras", "copy.keras")
+    both = ("--model", model, "--model", "copy.keras")
     stdin = ("\n".join(SENTENCES) + "\n").encode()
     assert command("translate", *both, stdin=stdin).out.splitlines() == expected
     assert "BLEU" in command("evaluate", "good.en", "good.de", *both).out
@@ -322,13 +345,63 @@ def test_translations_are_drawn_and_begin_as_they_are_told_to(command, model, to
 
 def test_evaluation_as_json_and_as_text(command, files, model):
     pairs = ["good.en", "good.de"]
-    answer = command("evaluate", "--model", model, *pairs, "--json", "--hypotheses", "new.de")
-    scores = json.loads(answer.out)
+    asked = ["--json", "new.json", "--hypotheses", "new.de", "--plot", "new.png"]
+    answer = command("evaluate", "--model", model, *pairs, *asked, "--compare", "good.en")
+    scores = json.loads((files / "new.json").read_text())
+    assert "against good.en\nBLEU" in answer.out and len(scores["compared"]) == 2
+    assert (files / "new.png").read_bytes().startswith(b"\x89PNG")
     assert (scores["sentences"], scores["skipped"], scores["cut"]) == (3, 1, 0)
     assert scores["chrf"] > 90 and scores["perplexity"] < 1.5
     assert (files / "new.de").read_text() == "eins\n\nzwei drei\n"
-    answer = command("evaluate", "--model", model, *pairs)
+    (files / "gold").write_text("0-0\n\n0-0 1-1\n")
+    both = ["--compare", model, "--alignments", "gold"]
+    answer = command("evaluate", "--model", model, *pairs, *both)
+    assert "alignment   " in answer.out and "p = " in answer.out
     assert f"BLEU        {scores['bleu']:.2f}   {scores['bleu_signature']}\n" in answer.out
+
+
+@pytest.fixture
+def short(toy_translator, tmp_path):
+    """A translator that stops after two tokens unless its options are better."""
+    from keras_bahdanau.translator import Translator
+
+    path = tmp_path / "short.keras"
+    search = SearchOptions(beam_width=1, length_normalization=0.0)
+    Translator(toy_translator.model, toy_translator.tokenizer, search).save(path)
+    return path
+
+
+def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
+    before = short.read_bytes()
+    grid = ["--beam-widths", "1,2", "--length-normalizations", "1", "--length-penalties", "power"]
+    answer = command("tune", "--model", short, "good.en", "good.de", *grid)
+    assert answer.code == 0
+    header, *rows, conclusion = answer.out.splitlines()
+    assert header.split() == ["beam", "penalty", "exponent", "BLEU", "seconds"]
+    assert [row.split()[0] for row in rows] == ["1", "2"] and rows[0].endswith("(now)")
+    assert "nothing is better" in conclusion and short.read_bytes() == before
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short, dry, monkeypatch):
+    from keras_bahdanau import evaluation
+    from keras_bahdanau.archive import read_card
+
+    def tune(translator, pairs, searches, batch_size, tokenize, lowercase, tell):
+        trials = [evaluation.Trial(each, each.beam_width, 1.0) for each in searches]
+        [*map(tell, trials)]
+        return trials[::-1]
+
+    monkeypatch.setattr(evaluation, "tune", tune)
+    before = short.read_bytes()
+    grid = ["--beam-widths", "3", "--length-normalizations", "1.2", "--length-penalties", "gnmt"]
+    answer = command("tune", "--model", short, "good.en", "good.de", *grid, *["--dry-run"] * dry)
+    assert "best: beam_width=3, length_penalty=gnmt, length_normalization=1.2" in answer.out
+    if dry:
+        assert short.read_bytes() == before
+    else:
+        search = SearchOptions(beam_width=3, length_penalty="gnmt", length_normalization=1.2)
+        assert SearchOptions(**read_card(short)["search"]) == search
 
 
 @pytest.mark.parametrize("ending, start", [("png", b"\x89PNG"), ("pdf", b"%PDF")])

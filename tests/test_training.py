@@ -13,13 +13,13 @@ import reference
 from conftest import toy_pairs
 
 from keras_bahdanau.demo import generate
+from keras_bahdanau.losses import SentenceCrossentropy
 from keras_bahdanau.presets import PRESETS
 from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.run import Run
 from keras_bahdanau.training import loop, train
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.schedules import learning_rate
-from keras_bahdanau.training.sentence_loss import SentenceCrossentropy
 from keras_bahdanau.translator import Translator
 
 OPTIONS = TrainingOptions(

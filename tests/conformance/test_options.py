@@ -31,6 +31,7 @@ EXPORTED = {  # a forced alignment can't be: see tests/exporters/test_requiremen
     for name, option in OPTIONS.items()
     if not option.same_inference and name != "forced alignment"
 }
+FAST_EXPORTS = ["monotonic with coverage", "past and heads between deep LSTMs"]
 
 
 def those(options, slow=()):
@@ -181,7 +182,7 @@ def test_together_they_train_and_decode_in_half_precision(option, tokenizer, hal
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["monotonic with coverage", "past and heads between deep LSTMs"])
+@pytest.mark.parametrize("name", FAST_EXPORTS)
 def test_together_they_answer_alike_in_a_saved_model(name, tokenizer, tmp_path):
     translator = translator_of(TOGETHER[name], tokenizer)
     function = signatures.traced(
@@ -199,7 +200,7 @@ def test_together_they_answer_alike_in_a_saved_model(name, tokenizer, tmp_path):
         np.testing.assert_allclose(shown, expected.alignment, atol=1e-5)
 
 
-@those(TOGETHER)
+@those(TOGETHER, slow=TOGETHER.keys() - {*FAST_EXPORTS})
 def test_together_they_answer_alike_in_litert(option, tokenizer):
     translator = translator_of(option, tokenizer)
     source = translator.source_ids(tf.constant(SENTENCES[:1]))

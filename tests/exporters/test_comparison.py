@@ -1,6 +1,7 @@
 """What an export says of its artefact: agreement with Keras, size, speed, quality."""
 
 import dataclasses
+import functools
 import json
 import zipfile
 
@@ -9,7 +10,7 @@ import pytest
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
-from keras_bahdanau.exporters import check
+from keras_bahdanau.exporters import check, litert
 from keras_bahdanau.exporters.parity import EDGE_CASES, Answer, Parity, differences, require, table
 
 ALIGNMENT = np.array([[0.25, 0.75]], np.float32)
@@ -146,7 +147,8 @@ def mistaken(toy_translator):
     return Mistaken(toy_translator.model, toy_translator.tokenizer, toy_translator.search)
 
 
-def test_a_file_that_answers_differently_is_not_written(mistaken, tmp_path):
+def test_a_file_that_answers_differently_is_not_written(mistaken, tmp_path, monkeypatch):
+    monkeypatch.setattr(litert, "draft_of", functools.cache(litert.draft_of))  # converted once
     lengths = {"max_source_length": 8, "max_target_length": 8}
     with pytest.raises(ValueError, match="LiteRT float32: 0.00% of .* texts equal"):
         kb.export_litert(mistaken, tmp_path / "new" / "m.tflite", **lengths)

@@ -44,11 +44,11 @@ def translations(version, batches):
 def assert_total(version, count, alone):
     texts = random_bytes(count)
     batches = [texts[first : first + 50] for first in range(0, count, 50)]
-    together = [text for answer in translations(version, batches) for text in answer]
+    answers = translations(version, [*batches, *([text] for text in texts[:alone])])
+    together = [text for answer in answers[: len(batches)] for text in answer]
     for text in together:
         text.decode("utf-8")
-    by_itself = translations(version, [[text] for text in texts[:alone]])
-    assert [text for (text,) in by_itself] == together[:alone]
+    assert [text for (text,) in answers[len(batches) :]] == together[:alone]
 
 
 def test_any_bytes_get_an_answer(toy_saved_model):

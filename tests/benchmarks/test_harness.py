@@ -1,0 +1,212 @@
+"""The benchmarks' own arithmetic and protocol; nothing is timed, no library is needed."""
+
+import importlib
+import json
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+
+BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
+ECHO = """
+import protocol
+
+def count(number):
+    if number < 0:
+        raise ValueError("the number\\nis negative")
+    print("a library's noise")
+    return protocol.Job(lambda: number, parameters=number, note="counts")
+
+protocol.serve({"count": count}, [])
+"""
+
+
+@pytest.fixture
+def imported(monkeypatch):
+    """Imports one of the benchmarks' modules."""
+    monkeypatch.syspath_prepend(BENCHMARKS / "workers")
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module
+
+
+@pytest.fixture
+def harness(imported):
+    return imported("harness")
+
+
+def lane(harness, name, ours=False):
+    return harness.Lane(name, name.split()[0], "case", ours=ours)
+
+
+def measured(harness, name, *samples, parameters=1000):
+    found = harness.Measured(lane(harness, name, name.startswith("ours")), list(samples))
+    found.about = {"parameters": parameters}
+    return found
+
+
+def test_ratio_is_median_of_ours_over_the_best_peers_median(harness):
+    lanes = [
+        measured(harness, "ours", 10, 300, 30),
+        measured(harness, "slow", 1, 2, 3),
+        measured(harness, "fast", 9, 10, 11),
+    ]
+    found = harness.compared(">= 1.5", lanes, unit="tokens/s")
+    assert found["ratios"] == {"slow": 15, "fast": 3}
+    assert found["ratio"] == 3
+    assert found["met"]
+
+
+def test_for_costs_the_lowest_peer_is_the_best(harness):
+    lanes = [measured(harness, name, cost) for name, cost in (("ours", 4), ("a", 8), ("b", 16))]
+    found = harness.compared("<= 0.4", lanes, unit="bytes")
+    assert found["ratio"] == 0.5
+    assert not found["met"]
+
+
+def test_the_best_of_several_lanes_counts_for_ours_and_for_each_peer(harness):
+    names = {"ours a": 6, "ours b": 12, "peer plain": 2, "peer compiled": 4}
+    lanes = [measured(harness, name, rate) for name, rate in names.items()]
+    found = harness.compared({"peer": ">= 3"}, lanes, unit="tokens/s")
+    assert found["ratios"] == {"peer": 3}
+    assert found["met"]
+    assert found["ours"]["lane"] == "ours b"
+    assert [one["lane"] for one in found["ours_otherwise"]] == ["ours a"]
+
+
+def test_each_peer_can_have_a_goal_of_its_own(harness):
+    lanes = [measured(harness, name, rate) for name, rate in (("ours", 6), ("a", 3), ("b", 2))]
+    assert not harness.compared({"a": ">= 3", "b": ">= 2"}, lanes, "tokens/s")["met"]
+    assert harness.compared({"a": ">= 2", "b": ">= 3"}, lanes, "tokens/s")["met"]
+    assert not harness.compared({"a": ">= 2", "absent": ">= 2"}, lanes, "tokens/s")["met"]
+
+
+def test_a_model_of_another_size_is_no_peer(harness):
+    lanes = [
+        measured(harness, "ours", 2),
+        measured(harness, "alike", 1, parameters=1019),
+        measured(harness, "larger", 1, parameters=1021),
+    ]
+    found = harness.compared(">= 1.5", lanes, unit="tokens/s")
+    assert list(found["ratios"]) == ["alike"]
+    assert "1,021" in found["peers"]["larger"]["error"]
+
+
+def test_without_any_sample_there_is_no_ratio_and_no_goal_is_met(harness):
+    lanes = [measured(harness, "ours"), measured(harness, "peer", 1)]
+    found = harness.compared(">= 0", lanes, unit="tokens/s")
+    assert found["ratio"] is None
+    assert not found["met"]
+    assert not harness.unmeasured(">= 0", "tokens/s", "no data")["met"]
+
+
+@pytest.fixture
+def echo(harness, imported, monkeypatch, tmp_path):
+    """The harness with a worker `echo` that needs nothing but Python."""
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "workers" / "echo.py").write_text(ECHO)
+    monkeypatch.setattr(imported("lane"), "HERE", tmp_path)
+    monkeypatch.setattr(harness, "PAUSE", 0)
+    monkeypatch.setenv("PYTHONPATH", str(BENCHMARKS / "workers"))
+    return harness
+
+
+def counting(harness, number, repeat=1):
+    return harness.Lane(f"{number}", "echo", "count", {"number": number}, repeat=repeat)
+
+
+def test_a_workers_answers_are_free_of_what_libraries_print(echo):
+    worker = echo.Worker(counting(echo, 3), threads=1)
+    assert worker.prepare()["parameters"] == 3
+    assert worker.ask("run", repeat=4)["count"] == 12
+    worker.close()
+
+
+def test_a_lane_that_fails_says_why_and_harms_no_other(echo):
+    lanes = [counting(echo, 5, repeat=2), counting(echo, -1)]
+    said = []
+    good, bad = echo.rates(lanes, echo.Options(rounds=3, threads=1), said.append)
+    assert [answer["count"] for answer in good.answers] == [10, 10, 10]
+    assert bad.error == "ValueError: the number is negative"
+    assert bad.as_json()["error"] == bad.error
+    assert any("negative" in line for line in said)
+
+
+def test_a_worker_that_dies_is_a_failure_with_its_exit_code(echo, tmp_path):
+    (tmp_path / "workers" / "echo.py").write_text("raise SystemExit(7)")
+    with pytest.raises(echo.Failed, match="7"):
+        worker = echo.Worker(counting(echo, 1), threads=1)
+        try:
+            worker.prepare()
+        finally:
+            worker.close()
+
+
+def test_all_models_are_of_one_size_at_all_sizes(imported):
+    sizes = imported("rows.sizes")
+    chosen = sizes.sizes()
+    wanted = sizes._ours(chosen)
+    assert wanted == 9_763_648  # counted by Keras
+    for count, name in (
+        (sizes._keras_layers, "readout_behind"),
+        (sizes._addons, "readout_fed"),
+        (sizes._opennmt, "decoder_all"),
+    ):
+        assert abs(count(chosen, chosen[name]) - wanted) < 0.005 * wanted
+
+
+def test_operations_are_three_times_the_products_of_a_forward_pass(imported):
+    one = dict.fromkeys(imported("rows.sizes").SIZES, 1)
+    # encoder 2 directions x (1 + 1) x 3 gates, keys 2, bridge 2, query 1, scores and context 3,
+    # cell (1 + 2 + 1) x 3, readout 1 + 2 + 1, output 1: multiplications and additions
+    assert imported("rows.sizes").operations(one) == 3 * 2 * (12 + 2 + 2 + 1 + 3 + 12 + 4 + 1)
+
+
+def test_every_order_of_sentences_has_each_sentence_once(imported):
+    sentences = imported("sentences")
+    random = np.random.default_rng(0)
+    source = [np.ones(length, int) for length in random.integers(1, 9, 37)]
+    for order in (
+        sentences.random_order(source, 5, seed=1),
+        sentences.bucketed_order(source, source, 5, seed=1, pool=3),
+    ):
+        assert sorted(np.concatenate(order)) == [*range(37)]
+        assert max(map(len, order)) == 5
+
+
+def test_search_goes_four_steps_beyond_the_longest_source(imported):
+    rows = [[5, 3], [5, 6, 7, 3], [3]]
+    (first, steps), (second, more) = imported("sentences").search_batches(rows, 2)
+    assert first.tolist() == [[3, 0], [5, 3]]
+    assert second.tolist() == [[5, 6, 7, 3]]
+    assert (steps, more) == (6, 8)
+
+
+def test_the_teacher_begins_with_the_start_token_and_says_no_end(imported):
+    target_out = np.array([[7, 8, 3], [9, 3, 0]], np.int32)
+    assert imported("sentences").shifted(target_out).tolist() == [[2, 7, 8], [2, 9, 0]]
+
+
+def test_the_list_names_all_ten_rows(imported, capsys):
+    assert imported("run").main(["--list"]) == 0
+    listed = {int(line.split()[0]) for line in capsys.readouterr().out.splitlines()}
+    assert listed == {*range(1, 11)}
+
+
+def test_an_unknown_row_is_refused_with_the_names_there_are(imported, capsys):
+    assert imported("run").main(["training-stop"]) == 2
+    said = capsys.readouterr().out
+    assert "training-stop" in said
+    assert "training-step" in said
+
+
+def test_a_row_without_its_data_is_written_down_as_not_measured(imported, tmp_path, capsys):
+    assert imported("run").main(["epoch", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "epoch.json").read_text())
+    assert found["ratio"] is None
+    assert "--multi30k" in found["ours"]["error"]
+
+
+def test_no_worker_is_imported_by_the_harness(imported):
+    imported("run").rows()
+    assert not {"ours", "pytorch", "addons", "opennmt_tf"} & set(sys.modules)

@@ -1,0 +1,93 @@
+"""Which options are tried, which one wins, and how it gets into a file."""
+
+import dataclasses
+import json
+import zipfile
+
+import pytest
+import sacrebleu
+
+from keras_bahdanau.archive import CARD, write_search
+from keras_bahdanau.evaluation import candidates, tune
+from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.translator import Translator
+
+OWN = SearchOptions(beam_width=2, max_length=20)
+PAIRS = [("one two", "eins zwei"), ("four", "vier"), ("five two one", "fünf zwei eins")]
+
+
+def summary(options):
+    return options.beam_width, options.length_penalty, options.length_normalization
+
+
+def test_the_own_options_come_first_and_those_alike_once():
+    found = candidates(OWN, (3, 1, 3), (0, 1.0), ("power", "gnmt"))
+    assert [summary(options) for options in found] == [
+        (2, "power", 1.0),
+        (1, "power", 0.0),
+        (3, "power", 0.0),
+        (3, "power", 1.0),
+        (3, "gnmt", 1.0),
+    ]
+    assert {options.max_length for options in found} == {20}
+    assert candidates(OWN, (2,), (1.0,), ("power",)) == [OWN]
+
+
+def test_searches_at_random_cannot_be_tuned():
+    with pytest.raises(ValueError, match="Received: temperature=0.7"):
+        candidates(SearchOptions(temperature=0.7))
+
+
+def test_the_highest_bleu_wins(toy_translator):
+    cut = dataclasses.replace(OWN, max_length=2)
+    told = []
+    trials = tune(toy_translator, PAIRS, [cut, OWN], tokenize="char", tell=told.append)
+    assert [trial.search for trial in trials] == [OWN, cut]
+    assert [trial.search for trial in told] == [cut, OWN]
+    for trial in trials:
+        found = toy_translator.translate([source for source, _ in PAIRS], search=trial.search)
+        expected = sacrebleu.corpus_bleu(
+            [each.text for each in found], [[target for _, target in PAIRS]], tokenize="char"
+        )
+        assert trial.bleu == pytest.approx(expected.score) and trial.seconds > 0
+    assert trials[0].bleu > trials[1].bleu
+
+
+def test_among_equals_the_narrower_beam_wins(toy_translator):
+    wide = dataclasses.replace(OWN, beam_width=3)
+    wide, own = tune(toy_translator, PAIRS, [wide, OWN])[::-1]
+    assert wide.bleu == own.bleu and own.search == OWN
+
+
+@pytest.mark.parametrize("pairs, searches", [([], [OWN]), (PAIRS, [])])
+def test_nothing_to_try_is_refused(toy_translator, pairs, searches):
+    with pytest.raises(ValueError, match="Tuning needs pairs"):
+        tune(toy_translator, pairs, searches)
+
+
+@pytest.fixture
+def saved(toy_translator, tmp_path):
+    toy_translator.save(tmp_path / "a.keras")
+    return tmp_path / "a.keras"
+
+
+def test_a_file_gets_other_options_and_stays_the_same_model(saved, toy_translator):
+    with zipfile.ZipFile(saved) as archive:
+        before = {name: archive.read(name) for name in archive.namelist()}
+    write_search(saved, dataclasses.asdict(OWN))
+    with zipfile.ZipFile(saved) as archive:
+        after = {name: archive.read(name) for name in archive.namelist()}
+    assert json.loads(after.pop(CARD))["search"] == dataclasses.asdict(OWN)
+    assert before.pop(CARD) and after == before
+    loaded = Translator.load(saved)
+    assert loaded.search == OWN
+    assert loaded.translate(["one two"])[0].text == toy_translator.translate(["one two"])[0].text
+    assert [path.name for path in saved.parent.iterdir()] == ["a.keras"]
+
+
+def test_a_file_that_cannot_be_written_stays_as_it_is(saved):
+    before = saved.read_bytes()
+    with pytest.raises(TypeError):
+        write_search(saved, {"beam_width": object()})
+    assert saved.read_bytes() == before
+    assert [path.name for path in saved.parent.iterdir()] == ["a.keras"]
