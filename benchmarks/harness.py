@@ -1,0 +1,189 @@
+"""Peers in processes of their own, measured in turns, and what came of it.
+
+A row makes a `Lane` of each competitor, measures them by `rates` (how much a second: more is
+better) or `costs` (bytes: less is better), and returns `compared(...)`:
+
+    lanes = [Lane("ours", "ours", case="training_step", settings={...}, ours=True),
+             Lane("pytorch", "pytorch", case="training_step", settings={...})]
+    return compared(GOAL, rates(lanes, options), unit="tokens/s")
+
+The ratio always is ours / best peer, of medians: a goal ">= 1.5" is one of rates, "<= 0.33" one
+of costs. Of several lanes of ours the best one counts, and so does the best of each peer's.
+"""
+
+import dataclasses
+import os
+import pathlib
+import statistics
+import time
+
+from comparison import compared, fulfils, unmeasured
+from environments import Unavailable
+from lane import HERE, Failed, Lane, Worker
+
+__all__ = [
+    "HERE",
+    "Failed",
+    "Lane",
+    "Measured",
+    "Options",
+    "Unavailable",
+    "Worker",
+    "compared",
+    "costs",
+    "fulfils",
+    "prepared",
+    "rates",
+    "unmeasured",
+]
+# TensorFlow with oneDNN keeps what it has once had; so that a peak can be seen, it gives it back.
+NO_POOL = {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}
+PAUSE = 0.3  # seconds: threads of the one before spin a while before they sleep
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Options:
+    """What the command line gives to a row."""
+
+    rounds: int = 5
+    quick: bool = False
+    threads: int = os.cpu_count()
+    multi30k: pathlib.Path | None = None
+    steps: int | None = None
+    sentences: int | None = None
+
+
+@dataclasses.dataclass
+class Measured:
+    """What a lane gave.
+
+    Attributes:
+        lane: The `Lane`.
+        samples: List of numbers, one a round.
+        about: Dictionary of what `prepare` answered: parameters, versions, note.
+        answers: List of what the worker answered, round by round.
+        error: Why there are no samples, or None.
+    """
+
+    lane: Lane
+    samples: list = dataclasses.field(default_factory=list)
+    about: dict = dataclasses.field(default_factory=dict)
+    answers: list = dataclasses.field(default_factory=list)
+    error: str | None = None
+
+    @property
+    def median(self):
+        """Of the samples; None without any."""
+        return statistics.median(self.samples) if self.samples and not self.error else None
+
+    def as_json(self):
+        """For the results."""
+        settings = {name: one for name, one in self.lane.settings.items() if name != "corpus"}
+        shown = {"lane": self.lane.name, "settings": settings, **self.about}
+        if self.error:
+            return {**shown, "error": self.error}
+        extra = {
+            name: [answer[name] for answer in self.answers]
+            for name in ("processor_seconds", "kept_bytes")
+            if self.answers and name in self.answers[0]
+        }
+        return {**shown, "median": self.median, "samples": self.samples, **extra}
+
+
+def rates(lanes, options, say=print):
+    """Count per second of each lane: all are prepared first, then measured in turns.
+
+    Args:
+        lanes: List of `Lane`.
+        options: `Options`.
+        say: Function of one string: where progress is told.
+
+    Returns:
+        List of `Measured`, one for each lane.
+    """
+    measured = [Measured(lane) for lane in lanes]
+    workers = [_started(one, options, say) for one in measured]
+    for number in range(options.rounds):
+        for one, worker in zip(measured, workers, strict=True):
+            if not one.error:
+                time.sleep(PAUSE)
+                _take(one, worker, "run", repeat=one.lane.repeat)
+        say(f"  round {number + 1} of {options.rounds}: {_line(measured)}")
+    for worker in filter(None, workers):
+        worker.close()
+    return measured
+
+
+def costs(lanes, options, say=print):
+    """Bytes that each lane's work takes at its peak, in a fresh process each time.
+
+    Args:
+        lanes: List of `Lane`.
+        options: `Options`.
+        say: Function of one string: where progress is told.
+
+    Returns:
+        List of `Measured`, one for each lane.
+    """
+    measured = [Measured(lane) for lane in lanes]
+    for number in range(options.rounds):
+        for one in measured:
+            if one.error:
+                continue
+            worker = _started(one, options, say, NO_POOL)
+            if worker is not None:
+                _take(one, worker, "peak")
+                worker.close()
+        say(f"  round {number + 1} of {options.rounds}: {_line(measured)}")
+    return measured
+
+
+def prepared(lanes, options, say=print):
+    """What each lane's `prepare` reports, one after the other; nothing is measured.
+
+    Returns:
+        List of `Measured` without samples.
+    """
+    measured = [Measured(lane) for lane in lanes]
+    for one in measured:
+        worker = _started(one, options, say)
+        if worker is not None:
+            worker.close()
+    return measured
+
+
+def _started(one, options, say, variables=None):
+    """The lane's worker, prepared; None, and the error noted, if that fails."""
+    say(f"  {one.lane.name}: prepares")
+    worker = None
+    try:
+        worker = Worker(one.lane, options.threads, variables)
+        one.about = worker.prepare()
+    except (Failed, Unavailable) as error:
+        one.error = str(error)
+        say(f"  {one.lane.name}: {error}")
+        if worker is not None:
+            worker.close()
+        return None
+    return worker
+
+
+def _take(one, worker, do, **request):
+    """One sample more, or the error."""
+    try:
+        answer = worker.ask(do, **request)
+    except Failed as error:
+        one.error = str(error)
+        return
+    one.answers.append(answer)
+    if do == "peak":
+        one.samples.append(answer["bytes"])
+    else:
+        one.samples.append(answer["count"] / answer["seconds"])
+
+
+def _line(measured):
+    return ", ".join(
+        f"{one.lane.name} {'failed' if one.error else f'{one.samples[-1]:,.4g}'}"
+        for one in measured
+    )

@@ -1,0 +1,117 @@
+"""A competitor, and the process that it runs in."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+
+from environments import OURS, python_of
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+@dataclasses.dataclass(frozen=True)
+class Lane:
+    """One competitor.
+
+    Attributes:
+        name: Name in the table.
+        worker: Name of the script in workers/.
+        case: Which of the script's cases.
+        settings: Dictionary of JSON values, the case's arguments.
+        environment: Name of a requirements file, `OURS` if left out and there is none of the
+            worker's name.
+        ours: Whether it is ours or a peer's.
+        repeat: Runs in a round.
+    """
+
+    name: str
+    worker: str
+    case: str
+    settings: dict = dataclasses.field(default_factory=dict)
+    environment: str | None = None
+    ours: bool = False
+    repeat: int = 1
+
+
+class Failed(RuntimeError):
+    """A worker answered with an error, or died."""
+
+
+class Worker:
+    """A worker's process.
+
+    Args:
+        lane: `Lane`.
+        threads: Integer, the same for all.
+        variables: Dictionary of further environment variables.
+
+    Raises:
+        Unavailable: If its environment can't be made.
+    """
+
+    def __init__(self, lane, threads, variables=None):
+        script = HERE / "workers" / f"{lane.worker}.py"
+        named = (HERE / "requirements" / f"{lane.worker}.txt").exists()
+        python = python_of(lane.environment or (lane.worker if named else OURS))
+        self.lane = lane
+        self._process = subprocess.Popen(
+            [str(python), str(script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=None if os.environ.get("BENCHMARK_LOG") else subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **_environment(threads), **(variables or {})},
+        )
+
+    def ask(self, do, **rest):
+        """The worker's answer as a dictionary.
+
+        Raises:
+            Failed: If it is an error, or there is none.
+        """
+        try:
+            self._process.stdin.write(json.dumps({"do": do, **rest}) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            code = self._process.wait()
+            raise Failed("killed: out of memory?" if code == -9 else f"ended with code {code}")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failed(answer["error"].replace(f"{HERE.parent}{os.sep}", ""))
+        return answer
+
+    def prepare(self):
+        """Builds, compiles and warms up what the lane is about."""
+        return self.ask("prepare", case=self.lane.case, settings=self.lane.settings)
+
+    def close(self):
+        """Ends the process."""
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+
+def _environment(threads):
+    number = str(threads)
+    return {
+        "OMP_NUM_THREADS": number,
+        "MKL_NUM_THREADS": number,
+        "OPENBLAS_NUM_THREADS": number,
+        "TF_NUM_INTRAOP_THREADS": number,
+        "TF_NUM_INTEROP_THREADS": number,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")])
+        ),
+    }

@@ -1,0 +1,48 @@
+"""The competitors of several rows."""
+
+from harness import Lane
+
+JITS = ("auto", True)
+
+
+def training_lanes(case, sizes, repeat, precisions=("float32",), **settings):
+    """Ours and every peer, for a case that all workers have."""
+    return [
+        *own_lanes(case, sizes, repeat, precisions, **settings),
+        *peer_lanes(case, sizes, repeat, **settings),
+    ]
+
+
+def own_lanes(case, sizes, repeat, precisions=("float32",), jits=JITS, **settings):
+    """Ours, once for each precision and way to compile."""
+    return [
+        Lane(
+            f"ours {precision} jit={jit}",
+            "ours",
+            case,
+            {"sizes": sizes, "precision": precision, "jit": jit, **settings},
+            ours=True,
+            repeat=repeat,
+        )
+        for precision in precisions
+        for jit in jits
+    ]
+
+
+def peer_lanes(case, sizes, repeat, **settings):
+    """Every peer in float32, in each of its usual ways; the best way of each counts."""
+    fixed_shapes = case == "training_step"  # what compiles for a shape is no good for an epoch
+    ways = [
+        ("keras_layers", "keras_layers", {"jit": "auto"}),
+        ("addons", "addons", {"output_in_loop": True}),
+        ("addons, output layer after the loop", "addons", {"output_in_loop": False}),
+        ("opennmt_tf", "opennmt_tf", {}),
+        ("pytorch", "pytorch", {}),
+    ]
+    if fixed_shapes:
+        ways.insert(1, ("keras_layers jit=True", "keras_layers", {"jit": True}))
+        ways.append(("pytorch compiled", "pytorch", {"compiled": True}))
+    return [
+        Lane(name, worker, case, {"sizes": sizes, **settings, **way}, repeat=repeat)
+        for name, worker, way in ways
+    ]

@@ -1,0 +1,44 @@
+"""Multi30K's ids for the rows that need them, tokenized once in a process of its own."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from environments import Unavailable
+
+SENTENCES_A_STEP = 64
+QUICK_VOCABULARY = 600
+
+
+@contextlib.contextmanager
+def corpus(options, vocabulary):
+    """Path of a folder that `workers/corpus.py` filled; it is gone afterwards.
+
+    With `options.steps` the training part is so many batches of 64 sentences, drawn at random:
+    a share of an epoch, the same for every peer.
+
+    Raises:
+        Unavailable: If there is no `options.multi30k`, or it can't be read.
+    """
+    if options.multi30k is None:
+        raise Unavailable("needs --multi30k DIR with train.en, train.de, test_2016_flickr.en, ...")
+    steps, sentences = options.steps, options.sentences
+    if options.quick:
+        steps, sentences = steps or 6, sentences or 12
+    script = pathlib.Path(__file__).parent.parent / "workers" / "corpus.py"
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, script, options.multi30k, folder, "--vocabulary", vocabulary]
+        if steps:
+            command += ["--pairs", steps * SENTENCES_A_STEP]
+        if sentences:
+            command += ["--sentences", sentences]
+        paths = {"PYTHONPATH": str(script.parent.parent.parent)}
+        done = subprocess.run(
+            [*map(str, command)], capture_output=True, text=True, env={**os.environ, **paths}
+        )
+        if done.returncode:
+            raise Unavailable(f"Multi30K: {done.stderr.strip().splitlines()[-1]}")
+        yield folder

@@ -1,0 +1,122 @@
+"""Measures the package beside its peers: `python benchmarks/run.py [NAME ...]`.
+
+Run it with a Python that has keras_bahdanau's requirements; a peer's environment is made under
+benchmarks/.envs/ when it is first needed. Everything is a ratio taken in one run, the competitors
+taking turns. BENCHMARK_LOG=1 shows what the workers print.
+"""
+
+import argparse
+import datetime
+import importlib
+import json
+import pathlib
+import shlex
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import machine  # noqa: E402
+from harness import Options  # noqa: E402
+
+
+def rows():
+    """The modules of rows/ that have a NAME, by it, in the order of their NUMBER."""
+    names = sorted(path.stem for path in (HERE / "rows").glob("*.py"))
+    modules = [importlib.import_module(f"rows.{name}") for name in names]
+    named = [module for module in modules if hasattr(module, "NAME")]
+    return {module.NAME: module for module in sorted(named, key=lambda m: (m.NUMBER, m.NAME))}
+
+
+def main(arguments=None):
+    """Exit code 0, or 2 for a name that is no row's."""
+    known = rows()
+    options = _parser().parse_args(arguments)
+    if options.list:
+        for name, module in known.items():
+            print(f"{module.NUMBER:>2}  {name:24} {_goal(module.GOAL):24} {module.ABOUT}")
+        return 0
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        print(f"No row is named {', '.join(unknown)}. There are: {', '.join(known)}.")
+        return 2
+    command = _command(arguments or sys.argv[1:], {options.multi30k, options.out})
+    results = [_measured(known[name], options, command) for name in options.names or list(known)]
+    print(_table(results))
+    return 0
+
+
+def _command(arguments, paths):
+    """What was asked, with the machine's own paths as DIR."""
+    known = {*map(str, paths)}
+    shown = ["DIR" if one in known else one for one in arguments]
+    return shlex.join(["python", "benchmarks/run.py", *shown])
+
+
+def _parser():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows; all if left out")
+    parser.add_argument("--list", action="store_true", help="say what rows there are")
+    parser.add_argument("--rounds", type=int, default=5, help="samples of each competitor")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run at all?")
+    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results", metavar="DIR")
+    parser.add_argument("--threads", type=int, default=Options.threads, help="of each competitor")
+    parser.add_argument(
+        "--multi30k", type=pathlib.Path, metavar="DIR", help="train.en[.gz], train.de[.gz], ..."
+    )
+    parser.add_argument("--steps", type=int, help="batches of an epoch that are measured; all")
+    parser.add_argument("--sentences", type=int, help="test sentences that are decoded; all")
+    return parser
+
+
+def _measured(module, options, command):
+    """The row's result, written to its file."""
+    print(f"{module.NAME}: {module.ABOUT}; goal {_goal(module.GOAL)}")
+    processor, start = machine.described(), time.perf_counter()
+    names = ("rounds", "quick", "threads", "multi30k", "steps", "sentences")
+    found = module.measure(Options(**{name: getattr(options, name) for name in names}))
+    result = {
+        "name": module.NAME,
+        "row": module.NUMBER,
+        "about": module.ABOUT,
+        **found,
+        "quick": options.quick,
+        "threads": options.threads,
+        "processor": processor,
+        "command": command,
+        "date": datetime.date.today().isoformat(),
+        "seconds": round(time.perf_counter() - start, 1),
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / f"{module.NAME}.json"
+    path.write_text(json.dumps(result, indent=1, default=str) + "\n")
+    return result
+
+
+def _table(results):
+    lines = [f"{'row':24} {'goal':24} {'ratio':>8}  met"]
+    for result in results:
+        ratio = "-" if result["ratio"] is None else f"{result['ratio']:.2f}"
+        met = "yes" if result["met"] else "no"
+        lines.append(f"{result['name']:24} {_goal(result['goal']):24} {ratio:>8}  {met}")
+        lines += [f"    {name}: {text}" for name, text in _details(result)]
+    return "\n".join(lines)
+
+
+def _details(result):
+    """(lane, what it gave) of ours and of each peer."""
+    lanes = [result["ours"], *result.get("ours_otherwise", ()), *result["peers"].values()]
+    for lane in lanes:
+        error, median = lane.get("error"), lane.get("median")
+        yield lane.get("lane", "ours"), error or f"{median:,.5g} {result['unit']}"
+
+
+def _goal(goal):
+    if isinstance(goal, str):
+        return goal
+    return ", ".join(f"{name} {wanted}" for name, wanted in goal.items())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

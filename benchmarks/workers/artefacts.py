@@ -1,0 +1,49 @@
+"""Writes a translator as a SavedModel and LiteRT files, for the rows that run them.
+
+    python artefacts.py OUT
+
+It is of the demo's size and has random weights: its translations mean nothing, and all have as
+many tokens, `STEPS`, as a sentence of the demo has in the mean. OUT/sentences.txt has the demo's
+test sentences.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+STEPS = 13  # mean target tokens of the demo's test sentences, the end token included
+
+
+def main(out):
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from keras_bahdanau.demo import split
+    from keras_bahdanau.exporters import export_all
+
+    training, _, test = split()
+    # random weights rank hypotheses by next to nothing, so they may differ
+    export_all(_translator(training), out, allow_differences=True, say=_to_standard_error)
+    sentences = [example.source for example in test]
+    (out / "sentences.txt").write_text("\n".join(sentences), encoding="utf-8")
+
+
+def _translator(training):
+    import keras
+
+    from keras_bahdanau import SearchOptions, Translator, presets, text
+    from keras_bahdanau.demo.walkthrough import OPTIONS as options
+
+    keras.utils.set_random_seed(0)
+    pairs = [(example.source, example.target) for example in training]
+    tokenizer = text.Tokenizer.train(pairs, options.vocabulary_size)
+    sizes = ("embedding_units", "units", "attention_units")
+    model = presets.small(tokenizer, **{name: getattr(options, name) for name in sizes})
+    search = SearchOptions(beam_width=5, min_length=STEPS, max_length=STEPS)
+    return Translator(model, tokenizer, search)
+
+
+def _to_standard_error(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

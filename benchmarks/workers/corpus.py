@@ -1,0 +1,84 @@
+"""Writes Multi30K, tokenized once for all peers.
+
+    python corpus.py MULTI30K OUT --vocabulary 8000 [--pairs N] [--sentences N]
+
+OUT gets train.npz and test.npz (ids: `sentences.read_corpus`), pairs.json and tokenizer.json for
+keras_bahdanau, and for OpenNMT-tf the ids as words: train.source, train.target, vocabulary.txt.
+The N training pairs are drawn at random: a share of an epoch, the same for everybody.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+
+import numpy as np
+
+OPENNMT_SPECIAL = ("<blank>", "<s>", "</s>")
+
+
+def main():
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("multi30k", type=pathlib.Path)
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--vocabulary", type=int, default=8000)
+    parser.add_argument("--pairs", type=int)
+    parser.add_argument("--sentences", type=int)
+    options = parser.parse_args()
+    import keras_bahdanau as kb
+
+    train, test = (_pairs(kb, options.multi30k, part) for part in ("train", "test_2016_flickr"))
+    tokenizer = kb.text.Tokenizer.train(train, options.vocabulary)
+    random.Random(0).shuffle(train)
+    parts = {"train": train[: options.pairs], "test": test[: options.sentences]}
+    options.out.mkdir(parents=True, exist_ok=True)
+    for part, pairs in parts.items():
+        np.savez(options.out / f"{part}.npz", **_ids(tokenizer, pairs))
+    (options.out / "pairs.json").write_text(json.dumps(parts))
+    (options.out / "tokenizer.json").write_text(json.dumps(tokenizer.get_config()))
+    _write_words(options.out, tokenizer, parts["train"])
+
+
+def _pairs(kb, folder, part):
+    """The part's sentence pairs, from plain or gzipped files."""
+    paths = [
+        next(path for path in (plain, folder / f"{plain.name}.gz") if path.exists())
+        for plain in (folder / f"{part}.en", folder / f"{part}.de")
+    ]
+    return list(kb.text.read_pairs(*paths))
+
+
+def _ids(tokenizer, pairs):
+    sources, targets = zip(*pairs, strict=True)
+    found = {
+        "source": tokenizer.tokenize_source(list(sources)),
+        "target": tokenizer.tokenize_target(list(targets)),
+    }
+    return {
+        f"{side}_{what}": array
+        for side, rows in found.items()
+        for what, array in (
+            ("ids", rows.values.numpy()),
+            ("lengths", rows.row_lengths().numpy()),
+        )
+    }
+
+
+def _write_words(folder, tokenizer, pairs):
+    """OpenNMT-tf ends the target itself, and the source has its end token as a word."""
+    sources, targets = zip(*pairs, strict=True)
+    rows = tokenizer.tokenize_source(list(sources)).to_list()
+    lines = [" ".join([*map(str, row[:-1]), "</s>"]) for row in rows]
+    (folder / "train.source").write_text("\n".join(lines) + "\n")
+    rows = tokenizer.tokenize_target(list(targets)).to_list()
+    lines = [" ".join(map(str, row[:-1])) for row in rows]
+    (folder / "train.target").write_text("\n".join(lines) + "\n")
+    # The unknown token is added by OpenNMT-tf, the padding is its <blank>: 8,000 in all.
+    words = map(str, range(4, tokenizer.target_vocabulary_size))
+    (folder / "vocabulary.txt").write_text("\n".join([*OPENNMT_SPECIAL, *words]) + "\n")
+
+
+if __name__ == "__main__":
+    main()

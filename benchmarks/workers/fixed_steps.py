@@ -1,0 +1,89 @@
+"""keras_bahdanau on random ids: steps of training, and searches of a fixed number of steps.
+
+Nothing but Keras, so that it runs on every backend; random weights would end no sentence
+where a trained model does, so all translations have `target_time` tokens.
+"""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bahdanau.layers import BahdanauAttention
+from keras_bahdanau.losses import TokenCrossentropy
+from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.search import SearchOptions, search
+
+FIRST, START, NEVER = 4, 2, -1  # the first id of a word; what begins; an end that no id is
+
+
+class Searcher(keras.Model):
+    """A search as a Keras model, since `predict_on_batch` compiles it for any backend."""
+
+    def __init__(self, model, beam, steps):
+        super().__init__()
+        self.model = model
+        self.options = SearchOptions(beam_width=beam)
+        self.steps = steps
+
+    def call(self, source):
+        prepared = self.model.encode(source)
+        found = search(
+            lambda tokens, state: self.model.decode_step(tokens, state, prepared),
+            self.model.first_state(prepared),
+            ops.zeros_like(source[:, 0]) + self.steps,
+            self.options,
+            start=START,
+            end=NEVER,
+            time=self.steps,
+            source_time=ops.shape(source)[1],
+        )
+        return found.ids, found.scores
+
+
+def new_model(vocabulary, embedding, units, attention, precision):
+    """A `Seq2Seq` with random weights."""
+    keras.utils.set_random_seed(0)
+    policy = {"dtype": {"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision]}
+    decoder = Decoder(
+        vocabulary, embedding, units, attention=BahdanauAttention(attention, **policy), **policy
+    )
+    model = Seq2Seq(Encoder(vocabulary, embedding, units // 2, **policy), decoder, **policy)
+    model.build()
+    return model
+
+
+def trained(model, jit_compile, batch, source_time, target_time):
+    """A function of nothing: a step of training; it returns its target tokens."""
+    if not model.compiled:
+        optimizer = keras.optimizers.Adam(1e-3)
+        model.compile(optimizer, loss=TokenCrossentropy(), jit_compile=jit_compile)
+    source = random_ids(model, batch, source_time)
+    target = random_ids(model, batch, target_time)
+
+    def run():
+        model.train_on_batch((source, target), target)
+        return target.size
+
+    return run
+
+
+def decoded(model, jit_compile, batch, source_time, target_time, beam):
+    """A function of nothing: a search for a batch; it returns its target tokens."""
+    searcher = Searcher(model, beam, target_time)
+    searcher.compile(jit_compile=jit_compile)
+    source = random_ids(model, batch, source_time)
+
+    def run():
+        searcher.predict_on_batch(source)
+        return batch * target_time
+
+    return run
+
+
+def random_ids(model, batch, time):
+    """Ids of words, no padding, int32 `(batch, time)`."""
+    chosen = np.random.default_rng(0).integers(FIRST, model.target_vocabulary_size, (batch, time))
+    return chosen.astype(np.int32)
+
+
+WORK = {"training": trained, "decoding": decoded}

@@ -1,0 +1,74 @@
+"""PyTorch on a GPU: the model of pytorch.py, as it is or through torch.compile."""
+
+import contextlib
+
+import pytorch
+import sentences
+import torch
+from protocol import Job, serve
+
+GPU = torch.cuda.is_available()
+if GPU:
+    torch.set_default_device("cuda")
+    torch.set_float32_matmul_precision("high")  # TF32, as TensorFlow and JAX have it
+
+
+def training(size, precision, compiled):
+    """So many batches; the loop over time is inside of what is compiled."""
+    trained = pytorch.Training(_sizes(size))
+    if compiled:
+        trained.model.compile(dynamic=False)
+    tensors = _batch(size)
+
+    def run():
+        for _ in range(size["steps"]):
+            with _autocast(precision):
+                trained(*tensors)
+        return size["steps"] * size["batch"] * size["target_time"]
+
+    run()
+    return Job(run, parameters=trained.parameters)
+
+
+def decoding(size, precision, beam, compiled):
+    """A batch, greedily or by beam search; its step is compiled."""
+    model = pytorch.Training(_sizes(size), compiled).model.eval()
+    with torch.no_grad():
+        model.output.bias[sentences.END] = -1e4  # no end before the limit
+    source, *_ = _batch(size)
+    search = pytorch._greedy if beam == 1 else pytorch._beam_search
+
+    @torch.inference_mode()
+    def run():
+        with _autocast(precision):
+            search(model, source, size["target_time"], beam).cpu()
+        return size["batch"] * size["target_time"]
+
+    run()
+    return Job(run, parameters=sum(one.numel() for one in model.parameters()))
+
+
+def _batch(size):
+    shape = (size["batch"], size["source_time"], size["target_time"], size["vocabulary"])
+    arrays = sentences.random_batch(*shape)
+    return [torch.from_numpy(array).long().to(torch.get_default_device()) for array in arrays]
+
+
+def _sizes(size):
+    """The names that pytorch.py has for the widths."""
+    return {
+        **size,
+        "encoder": size["units"] // 2,
+        "decoder": size["units"],
+        "readout": size["embedding"],
+    }
+
+
+def _autocast(precision):
+    if precision == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast("cuda" if GPU else "cpu", dtype=torch.bfloat16)
+
+
+if __name__ == "__main__":
+    serve({"training": training, "decoding": decoding}, ["torch"])

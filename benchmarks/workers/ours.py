@@ -1,0 +1,208 @@
+"""keras_bahdanau: the model of its preset `small` at a row's sizes, through the public API."""
+
+import json
+import pathlib
+
+import protocol
+import sentences
+
+CLIP_NORM = 5.0
+
+
+def _model(sizes, precision, jit):
+    """A `Seq2Seq`, compiled as a user would; `jit` is Keras' `jit_compile`."""
+    import keras
+
+    import keras_bahdanau as kb
+
+    keras.utils.set_random_seed(0)
+    keras.config.set_dtype_policy(precision)
+    model = kb.Seq2Seq(
+        kb.Encoder(sizes["vocabulary"], sizes["embedding"], sizes["encoder"]),
+        kb.Decoder(
+            sizes["vocabulary"],
+            sizes["embedding"],
+            sizes["decoder"],
+            attention=kb.layers.BahdanauAttention(sizes["attention"]),
+            readout_units=sizes["readout"],
+        ),
+    )
+    model.build()
+    model.compile(
+        optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=CLIP_NORM),
+        loss=kb.losses.TokenCrossentropy(),
+        jit_compile=jit,
+    )
+    return model
+
+
+def _count(model):
+    return sum(variable.value.shape.num_elements() for variable in model.trainable_variables)
+
+
+def _step(model, batch, source_time, target_time, vocabulary):
+    """A function that trains on one random batch, and the target tokens in it."""
+    import numpy as np
+    import tensorflow as tf
+
+    source, target_in, target_out = sentences.random_batch(
+        batch, source_time, target_time, vocabulary
+    )
+    weight = tf.ones(target_out.shape)
+    inputs = (tf.constant(source), tf.constant(target_in))
+    target_out = tf.constant(target_out)
+
+    def run():
+        loss = model.train_on_batch(inputs, target_out, sample_weight=weight)
+        if not np.isfinite(loss):
+            raise ValueError(f"the loss is {loss}")
+        return batch * target_time
+
+    return run
+
+
+def training_step(sizes, precision="float32", jit="auto", warm_up=True):
+    """Forward, loss, gradients, clipping, Adam: `train_on_batch`."""
+    model = _model(sizes, precision, jit)
+    shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
+    run = _step(model, *shape, sizes["vocabulary"])
+    if warm_up:
+        run(), run()
+    return protocol.Job(
+        run,
+        _count(model),
+        note=f"precision={precision}, jit_compile={jit}",
+        small=_step(model, 2, 4, 4, sizes["vocabulary"]),
+    )
+
+
+def _corpus(folder):
+    import keras_bahdanau as kb
+
+    folder = pathlib.Path(folder)
+    pairs = json.loads((folder / "pairs.json").read_text())
+    config = json.loads((folder / "tokenizer.json").read_text())
+    return pairs, kb.text.Tokenizer.from_config(config)
+
+
+def epoch(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048):
+    """An epoch by `model.fit` on `text.BatchedPairs`, after one that compiles the shapes."""
+    import keras_bahdanau as kb
+
+    pairs, tokenizer = _corpus(corpus)
+    model = _model(sizes, precision, jit)
+    data = kb.text.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens)
+    dataset = data.dataset()
+
+    def run():
+        model.fit(dataset, epochs=1, shuffle=False, verbose=0)
+        return data.tokens
+
+    run()
+    note = f"precision={precision}, jit_compile={jit}, batch_tokens={batch_tokens}"
+    return protocol.Job(run, _count(model), note=note)
+
+
+def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, seed=0):
+    """The loss of each batch of an epoch, for the comparison of precisions."""
+    import keras
+
+    import keras_bahdanau as kb
+
+    pairs, tokenizer = _corpus(corpus)
+    model = _model(sizes, precision, jit)
+    data = kb.text.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens, seed=seed)
+    found = []
+    keep = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: found.append(float(logs["loss"]))
+    )
+    model.fit(data.dataset(), epochs=1, shuffle=False, verbose=0, callbacks=[keep])
+    means = [
+        loss * (step + 1) - before * step  # Keras' logs are means so far
+        for step, (loss, before) in enumerate(zip(found, [0.0, *found[:-1]], strict=True))
+    ]
+    return protocol.Job(lambda: 1, _count(model), report={"losses": means})
+
+
+def decode(sizes, corpus, beam, batch=64, precision="float32"):
+    """`Translator.translate`: text in, text out, alignments too; no end before the limit."""
+    import keras_bahdanau as kb
+
+    pairs, tokenizer = _corpus(corpus)
+    model = _model(sizes, precision, "auto")
+    bias = model.decoder.output_layer.bias
+    bias.assign([-1e4 if id_ == sentences.END else 0.0 for id_ in range(sizes["vocabulary"])])
+    search = kb.SearchOptions(
+        beam_width=beam, max_length_ratio=1.0, max_length_offset=sentences.SEARCH_STEPS_MORE
+    )
+    translator = kb.Translator(model, tokenizer, search)
+    texts = [source for source, _ in pairs["test"]]
+
+    def run():
+        found = translator.translate(texts, batch_size=batch)
+        tokens.append(sum(len(one.target_tokens) for one in found))
+        return len(found)
+
+    tokens = []
+    run()
+    return protocol.Job(run, _count(model), report={"target_tokens": tokens[0]})
+
+
+def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
+    """`BahdanauAttention` on whole sequences: forward, and gradients of all that has any."""
+    import keras
+    import tensorflow as tf
+
+    import keras_bahdanau as kb
+
+    keras.utils.set_random_seed(0)
+    layer = kb.layers.BahdanauAttention(units)
+    layer.build((None, None, units), (None, None, units))
+
+    def step(query, values, mask, upstream):
+        with tf.GradientTape() as tape:
+            tape.watch([query, values])
+            total = tf.reduce_sum(layer(query, values, mask=mask) * upstream)
+        return tape.gradient(total, [query, values, *layer.trainable_variables])
+
+    shape = batch, source_time, target_time, units
+    return attention_job(tf.function(step, jit_compile=jit), layer, *shape, warm_up=warm_up)
+
+
+def attention_job(step, model, batch, source_time, target_time, units, warm_up):
+    """The `Job` of row 6 for a function of (query, values, mask, upstream): stock Keras' too."""
+    import numpy as np
+    import tensorflow as tf
+
+    def work(batch, source_time, target_time):
+        random = np.random.default_rng(0)
+        query, values, upstream = (
+            tf.constant(random.standard_normal((batch, time, units), np.float32))
+            for time in (target_time, source_time, target_time)
+        )
+        mask = tf.ones((batch, source_time), bool)
+
+        def run():
+            for gradient in step(query, values, mask, upstream):
+                gradient.numpy()
+            return 1
+
+        return run
+
+    run = work(batch, source_time, target_time)
+    if warm_up:
+        run(), run()
+    return protocol.Job(run, _count(model), small=work(2, 4, 4))
+
+
+if __name__ == "__main__":
+    protocol.serve(
+        {
+            "training_step": training_step,
+            "epoch": epoch,
+            "losses": losses,
+            "decode": decode,
+            "attention": attention,
+        },
+        ["tensorflow", "keras"],
+    )

@@ -1,0 +1,201 @@
+"""PyTorch: packed GRU encoder, a loop of GRUCell with additive attention, batched beam search.
+
+The form of the Annotated Encoder-Decoder, with everything that needs no loop outside of it: the
+keys, the embeddings, the readout and the output layer.
+"""
+
+import protocol
+import sentences
+import torch
+from torch import nn
+from torch.nn import functional
+
+CLIP_NORM = 5.0
+
+
+class Model(nn.Module):
+    """The same equations as keras_bahdanau's `small`, and as many parameters."""
+
+    def __init__(self, sizes):
+        super().__init__()
+        embedding, width, units = sizes["embedding"], 2 * sizes["encoder"], sizes["decoder"]
+        self.source_embedding = nn.Embedding(sizes["vocabulary"], embedding, padding_idx=0)
+        self.target_embedding = nn.Embedding(sizes["vocabulary"], embedding, padding_idx=0)
+        self.encoder = nn.GRU(embedding, sizes["encoder"], batch_first=True, bidirectional=True)
+        self.bridge = nn.Linear(width, units)
+        self.query = nn.Linear(units, sizes["attention"], bias=False)
+        self.key = nn.Linear(width, sizes["attention"], bias=False)
+        self.score = nn.Linear(sizes["attention"], 1, bias=False)
+        self.cell = nn.GRUCell(embedding + width, units)
+        self.readout = nn.Linear(units + width + embedding, sizes["readout"])
+        self.output = nn.Linear(sizes["readout"], sizes["vocabulary"])
+
+    def encode(self, source):
+        """(values, keys, mask, first state)."""
+        mask = source != 0
+        lengths = mask.sum(1).cpu()
+        packed = nn.utils.rnn.pack_padded_sequence(
+            self.source_embedding(source), lengths, batch_first=True, enforce_sorted=False
+        )
+        values, _ = nn.utils.rnn.pad_packed_sequence(self.encoder(packed)[0], batch_first=True)
+        mean = values.sum(1) / mask.sum(1, keepdim=True)
+        return values, self.key(values), mask, torch.tanh(self.bridge(mean))
+
+    def step(self, embedded, state, values, keys, mask):
+        """(next state, context)."""
+        query = self.query(state).unsqueeze(1)
+        scores = self.score(torch.tanh(query + keys)).squeeze(2)
+        weights = torch.softmax(scores.masked_fill(~mask, -1e9), 1)
+        context = torch.bmm(weights.unsqueeze(1), values).squeeze(1)
+        return self.cell(torch.cat([embedded, context], 1), state), context
+
+    def logits(self, states, contexts, embedded):
+        return self.output(torch.tanh(self.readout(torch.cat([states, contexts, embedded], -1))))
+
+    def forward(self, source, target_in):
+        values, keys, mask, state = self.encode(source)
+        embedded = self.target_embedding(target_in)
+        states, contexts = [], []
+        for now in embedded.unbind(1):
+            state, context = self.step(now, state, values, keys, mask)
+            states.append(state)
+            contexts.append(context)
+        return self.logits(torch.stack(states, 1), torch.stack(contexts, 1), embedded)
+
+
+class Training:
+    """A model and its optimizer; `compiled` by torch.compile, step by step."""
+
+    def __init__(self, sizes, compiled=False):
+        torch.manual_seed(0)
+        self.model = Model(sizes)
+        if compiled:
+            self.model.step = torch.compile(self.model.step, dynamic=False)
+            self.model.logits = torch.compile(self.model.logits, dynamic=False)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, fused=True)
+
+    def __call__(self, source, target_in, target_out):
+        logits = self.model(source, target_in)
+        loss = functional.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=0)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.item()
+
+    @property
+    def parameters(self):
+        return sum(one.numel() for one in self.model.parameters())
+
+
+def _tensors(arrays):
+    return [torch.from_numpy(array).long() for array in arrays]
+
+
+def _step(training, batch, source_time, target_time, vocabulary):
+    tensors = _tensors(sentences.random_batch(batch, source_time, target_time, vocabulary))
+
+    def run():
+        training(*tensors)
+        return batch * target_time
+
+    return run
+
+
+def training_step(sizes, compiled=False, warm_up=True):
+    """Forward, loss, gradients, clipping, Adam (fused)."""
+    training = Training(sizes, compiled)
+    shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
+    run = _step(training, *shape, sizes["vocabulary"])
+    if warm_up:
+        run(), run()
+    note = "torch.compile" if compiled else "eager"
+    small = _step(training, 2, 4, 4, sizes["vocabulary"])
+    return protocol.Job(run, training.parameters, note=note, small=small)
+
+
+def epoch(sizes, corpus, batch=64):
+    """An epoch in batches of similar length, as torchtext's BucketIterator makes them."""
+    source, target = sentences.read_corpus(corpus, "train")
+    training, seeds = Training(sizes), iter(range(1000))
+
+    def run(limit=None):
+        for rows in sentences.bucketed_order(source, target, batch, next(seeds))[:limit]:
+            target_out = sentences.padded([target[row] for row in rows])
+            padded = sentences.padded([source[row] for row in rows])
+            training(*_tensors((padded, sentences.shifted(target_out), target_out)))
+        return sentences.real_tokens(target)
+
+    run(limit=10)
+    return protocol.Job(run, training.parameters, note=f"batches of {batch}, sorted by length")
+
+
+def decode(sizes, corpus, beam, batch=64):
+    """Ids in, ids out; no end before the limit."""
+    source, _ = sentences.read_corpus(corpus, "test")
+    torch.manual_seed(0)
+    model = Model(sizes).eval()
+    with torch.no_grad():
+        model.output.bias[sentences.END] = -1e4
+    batches = [*sentences.search_batches(source, batch)]
+    search = _greedy if beam == 1 else _beam_search
+
+    @torch.inference_mode()
+    def run():
+        for padded, steps in batches:
+            search(model, *_tensors([padded]), steps, beam)
+        return len(source)
+
+    run()
+    return protocol.Job(run, sum(one.numel() for one in model.parameters()))
+
+
+def _greedy(model, source, steps, _):
+    values, keys, mask, state = model.encode(source)
+    tokens = torch.full((len(source),), sentences.START)
+    alive = torch.ones(len(source), dtype=torch.bool)
+    found = []
+    for _ in range(steps):
+        embedded = model.target_embedding(tokens)
+        state, context = model.step(embedded, state, values, keys, mask)
+        tokens = model.logits(state, context, embedded).argmax(1) * alive
+        found.append(tokens)
+        alive = alive & (tokens != sentences.END)
+        if not alive.any():
+            break
+    return torch.stack(found, 1)
+
+
+def _beam_search(model, source, steps, beam):
+    """All hypotheses of all sentences as one batch; finished ones only go on with padding."""
+    rows = len(source)
+    encoded = model.encode(source)
+    values, keys, mask, state = (one.repeat_interleave(beam, 0) for one in encoded)
+    tokens = torch.full((rows * beam,), sentences.START)
+    scores = torch.full((rows, beam), -1e9)
+    scores[:, 0] = 0.0
+    finished = torch.zeros(rows, beam, dtype=torch.bool)
+    ids = torch.zeros(rows, beam, 0, dtype=torch.long)
+    first = torch.arange(rows).unsqueeze(1) * beam
+    for _ in range(steps):
+        embedded = model.target_embedding(tokens)
+        state, context = model.step(embedded, state, values, keys, mask)
+        gained = torch.log_softmax(model.logits(state, context, embedded), 1)
+        gained = gained.view(rows, beam, -1)
+        gained[finished] = -1e9
+        gained[..., sentences.PAD][finished] = 0.0
+        total = (scores.unsqueeze(2) + gained).view(rows, -1)
+        scores, picked = total.topk(beam, 1)
+        parents, chosen = picked // gained.shape[2], picked % gained.shape[2]
+        finished = finished.gather(1, parents) | (chosen == sentences.END)
+        ids = torch.cat(
+            [ids.gather(1, parents.unsqueeze(2).expand_as(ids)), chosen.unsqueeze(2)], 2
+        )
+        state, tokens = state[(first + parents).flatten()], chosen.flatten()
+        if finished.all():
+            break
+    return ids
+
+
+if __name__ == "__main__":
+    protocol.serve({"training_step": training_step, "epoch": epoch, "decode": decode}, ["torch"])

@@ -1,0 +1,73 @@
+"""Batches for every worker, with NumPy only: random ones from a seed, and Multi30K's ids."""
+
+import pathlib
+
+import numpy as np
+
+PAD, START, END, FIRST_WORD = 0, 2, 3, 4
+SEARCH_STEPS_MORE = 4  # a translation is as long as its source and so many tokens more
+
+
+def random_batch(batch, source_time, target_time, vocabulary, seed=0):
+    """(source, target_in, target_out), int32 `(batch, time)`: no padding anywhere."""
+    random = np.random.default_rng(seed)
+    source = random.integers(FIRST_WORD, vocabulary, (batch, source_time), dtype=np.int32)
+    target_out = random.integers(FIRST_WORD, vocabulary, (batch, target_time), dtype=np.int32)
+    source[:, -1] = target_out[:, -1] = END
+    return source, shifted(target_out), target_out
+
+
+def shifted(target_out):
+    """`target_in`: the start token, and all but the last of `target_out`, without end tokens."""
+    target_in = np.full_like(target_out, START)
+    target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
+    return target_in
+
+
+def padded(rows):
+    """Lists of ids as one int32 array, as wide as the longest."""
+    filled = np.full((len(rows), max(map(len, rows))), PAD, np.int32)
+    for one, row in zip(filled, rows, strict=True):
+        one[: len(row)] = row
+    return filled
+
+
+def read_corpus(folder, part):
+    """(source rows, target rows) of ids that `corpus.py` wrote: each ends with the end token."""
+    with np.load(pathlib.Path(folder) / f"{part}.npz") as arrays:
+        return tuple(
+            np.split(arrays[f"{side}_ids"], np.cumsum(arrays[f"{side}_lengths"])[:-1])
+            for side in ("source", "target")
+        )
+
+
+def real_tokens(rows):
+    """How many tokens rows of ids have together."""
+    return int(sum(map(len, rows)))
+
+
+def random_order(rows, size, seed):
+    """Lists of `size` row numbers in random order."""
+    order = np.random.default_rng(seed).permutation(len(rows))
+    return [order[first : first + size] for first in range(0, len(order), size)]
+
+
+def bucketed_order(source, target, size, seed, pool=100):
+    """The same of similar length each: `pool` batches at a time are sorted, then shuffled."""
+    random = np.random.default_rng(seed)
+    order, found = random.permutation(len(source)), []
+    for first in range(0, len(order), size * pool):
+        some = order[first : first + size * pool]
+        lengths = [(len(source[row]), len(target[row])) for row in some]
+        some = some[np.lexsort(np.array(lengths).T[::-1])]
+        batches = [some[start : start + size] for start in range(0, len(some), size)]
+        found += [batches[number] for number in random.permutation(len(batches))]
+    return found
+
+
+def search_batches(source, size):
+    """(padded ids, steps) of the sentences, sorted by length as every translator does."""
+    order = np.argsort([len(row) for row in source], kind="stable")
+    for first in range(0, len(order), size):
+        rows = [source[row] for row in order[first : first + size]]
+        yield padded(rows), len(rows[-1]) + SEARCH_STEPS_MORE
