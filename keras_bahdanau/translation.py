@@ -59,7 +59,13 @@ def read_translations(found, texts, source_tokens, target_tokens):
 
 def _strings(tensor):
     """Nested lists of `str` from a string tensor."""
-    return np.char.decode(tensor.numpy().astype(bytes), "utf-8", "replace").tolist()
+    return _decoded(tensor.numpy().tolist())
+
+
+def _decoded(bytes_or_list):
+    if isinstance(bytes_or_list, bytes):
+        return bytes_or_list.decode("utf-8", "replace")
+    return [_decoded(one) for one in bytes_or_list]
 
 
 def check_strings(name, strings):

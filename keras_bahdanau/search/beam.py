@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
+from keras_bahdanau.search.best import best_tokens
 from keras_bahdanau.search.result import SearchResult, normalized, spread, take_beams, write_row
 
 IMPOSSIBLE = -1e9
@@ -96,27 +97,33 @@ def _first(state, limits, beam, start, time, source_time):
 
 
 def _advance(step, loop, room_at, options, end):
-    """Every hypothesis grows by every token; the best `beam` of them live on."""
+    """Every hypothesis grows by its best tokens; the best `beam` of all live on."""
     log_probs, weights, model = step(loop.tokens, loop.model)
-    beam, vocabulary = loop.tokens.shape[1], log_probs.shape[-1]
+    beam = loop.tokens.shape[1]
+    # no more than `beam` children of one hypothesis can be among the best `beam` of all
+    children = min(beam, log_probs.shape[-1])
+    gained, tokens = best_tokens(log_probs, children)  # -> (batch, beam, children)
 
     # a frozen hypothesis has one child, itself: padding, at no cost
     alive = ops.expand_dims(loop.alive, axis=-1)
-    born = ops.logical_or(alive, ops.equal(ops.arange(vocabulary), 0))
-    totals = ops.expand_dims(loop.log_probs, axis=-1) + ops.where(alive, log_probs, 0.0)
+    born = ops.logical_or(alive, ops.equal(ops.arange(children), 0))
+    totals = ops.expand_dims(loop.log_probs, axis=-1) + ops.where(alive, gained, 0.0)
+    tokens = ops.where(alive, tokens, 0)
     lengths = loop.lengths + ops.cast(loop.alive, "int32")
     scores = normalized(totals, ops.expand_dims(lengths, axis=-1), options)
-    scores = ops.where(born, scores, 2 * IMPOSSIBLE)  # -> (batch, beam, vocabulary)
-    _, best = ops.top_k(ops.reshape(scores, (-1, beam * vocabulary)), beam)
+    scores = ops.where(born, scores, 2 * IMPOSSIBLE)
+    _, best = ops.top_k(ops.reshape(scores, (-1, beam * children)), beam)
     best = ops.cast(best, "int32")
-    parents, tokens = best // vocabulary, best % vocabulary  # -> (batch, beam)
+    parents = best // children  # -> (batch, beam)
+    tokens, chosen = (
+        take_beams(ops.reshape(each, (-1, beam * children)), best) for each in (tokens, totals)
+    )
 
     was_alive = take_beams(loop.alive, parents)
     ended = ops.logical_and(was_alive, ops.equal(tokens, end))
     room = ops.less(loop.t + 1, room_at)
     weights = take_beams(weights, parents)
     weights = weights * ops.expand_dims(ops.cast(was_alive, "float32"), axis=-1)
-    chosen = take_beams(ops.reshape(totals, (-1, beam * vocabulary)), best)
     return BeamState(
         t=loop.t + 1,
         tokens=tokens,
