@@ -71,7 +71,7 @@ def long(sentences=40_000, longest=8, epochs=20, vocabulary_size=1200):
     )
 
 
-def multi30k(directory, epochs=6, vocabulary_size=4000):
+def multi30k(directory, epochs=5, vocabulary_size=4000):
     """One to four neighbouring sentences of Multi30K in one, English to German.
 
     The test sentences are joined three times over, each time differently.

@@ -122,9 +122,9 @@ def options_of(arguments):
         attention_units=arguments.units // 2,
         dropout=0.5,
         recurrent_dropout=0.2,
-        word_dropout=0.2,
+        word_dropout=0.1,
         label_smoothing=0.1,
-        batch_tokens=600,
+        batch_tokens=1000,
         epochs=arguments.epochs,
         learning_rate=3e-3,
         ema_momentum=0.99,
@@ -140,9 +140,9 @@ def parsed(arguments):
     add = parser.add_argument
     add("--data", type=Path, required=True, help="file of pairs, English first, then Hindi")
     add("--out", type=Path, required=True, help="directory that receives everything")
-    add("--epochs", type=int, default=45, help="most passes over the pairs (45)")
+    add("--epochs", type=int, default=60, help="most passes over the pairs (60)")
     add("--units", type=int, default=192, help="width of the decoder state (192)")
-    add("--vocabulary-size", type=int, default=800, help="tokens of each language (800)")
+    add("--vocabulary-size", type=int, default=1500, help="tokens of each language (1500)")
     add("--held-out", type=int, default=200, help="pairs to validate on, and to test on (200)")
     add("--seed", type=int, default=0, help="of the split and the training (0)")
     return parser.parse_args(arguments)

@@ -7,6 +7,7 @@ from keras import ops, tree
 from keras_bahdanau.layers.recurrence import loop
 
 LOGITS_AT_A_TIME = 2**21  # 8 MB of float32: they stay in a processor's cache
+FEWEST_ROWS = 128  # or adding up the kernel's gradient would take longer than its products
 
 
 class OutputLoss(NamedTuple):
@@ -115,7 +116,7 @@ class _Rows:
 def _in_chunks(step, read, targets, weights):
     """(total, negative log-probabilities, gradients), from so many rows at a time."""
     rows = ops.shape(read)[0]
-    count = rows // max(1, LOGITS_AT_A_TIME // step.vocabulary) + 1
+    count = rows // max(FEWEST_ROWS, LOGITS_AT_A_TIME // step.vocabulary) + 1
     size = -(-rows // count)
     order = ops.arange(count * size, dtype="int32")
     real = ops.cast(order < rows, "float32")

@@ -188,7 +188,10 @@ class BatchedPairs:
             batches_of_epoch, output_signature=(inputs, ids, weight)
         )
         counted = dataset.apply(tf.data.experimental.assert_cardinality(steps))
-        return counted.prefetch(tf.data.AUTOTUNE)
+        options = tf.data.Options()
+        # its thread sleeps in steps of up to ten seconds, and the end of an epoch waits for it
+        options.autotune.enabled = False
+        return counted.prefetch(2).with_options(options)
 
     def _batches(self, number, first_step):
         random = np.random.default_rng((self.seed, number)) if self.shuffle else None
