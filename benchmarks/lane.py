@@ -25,6 +25,8 @@ class Lane:
             worker's name.
         ours: Whether it is ours or a peer's.
         repeat: Runs in a round.
+        side_by_side: Whether TensorFlow has half of the threads for each operation, and two
+            operations at once, in place of all threads for each and as many operations.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Lane:
     environment: str | None = None
     ours: bool = False
     repeat: int = 1
+    side_by_side: bool = False
 
 
 class Failed(RuntimeError):
@@ -63,7 +66,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=None if os.environ.get("BENCHMARK_LOG") else subprocess.DEVNULL,
             text=True,
-            env={**os.environ, **_environment(threads), **(variables or {})},
+            env={**os.environ, **_environment(threads, lane.side_by_side), **(variables or {})},
         )
 
     def ask(self, do, **rest):
@@ -102,14 +105,15 @@ class Worker:
         self._process.stdout.close()
 
 
-def _environment(threads):
+def _environment(threads, side_by_side):
     number = str(threads)
+    within, between = (str(max(1, threads // 2)), "2") if side_by_side else (number, number)
     return {
         "OMP_NUM_THREADS": number,
         "MKL_NUM_THREADS": number,
         "OPENBLAS_NUM_THREADS": number,
-        "TF_NUM_INTRAOP_THREADS": number,
-        "TF_NUM_INTEROP_THREADS": number,
+        "TF_NUM_INTRAOP_THREADS": within,
+        "TF_NUM_INTEROP_THREADS": between,
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONPATH": os.pathsep.join(
             filter(None, [str(HERE.parent), os.environ.get("PYTHONPATH")])

@@ -1,5 +1,6 @@
 """Text in, text out: tokenizer, model and search in one object and one file."""
 
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -216,8 +217,8 @@ class Translator:
             )
         if options.random:  # one draw knows nothing of the others
             options = dataclasses.replace(options, beam_width=nbest)
-        results = [None] * len(sentences)
-        for rows, source in self._batches(sentences, batch_size):
+
+        def translated(rows, source):
             text = [sentences[row] for row in rows]
             extras = {}
             if prefixes is not None:
@@ -225,10 +226,9 @@ class Translator:
             if options.random:
                 extras["noise"] = _noise(text, options)
             found = self._graph(options, extras)(source, extras)
-            read = self._read(source, text, found, nbest, options)
-            for row, hypotheses in zip(rows, read, strict=True):
-                results[row] = hypotheses
-        return results
+            return self._read(source, text, found, nbest, options)
+
+        return self._of_each(sentences, batch_size, translated)
 
     def align(self, pairs, batch_size=64, search=None):
         """How the model reads given translations: forced decoding.
@@ -247,14 +247,13 @@ class Translator:
         sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
         check_strings("sentences", sources)
         check_strings("sentences", targets)
-        results = [None] * len(pairs)
-        for rows, source in self._batches(sources, batch_size):
+
+        def forced(rows, source):
             text = tf.constant([targets[row] for row in rows])
             found = self._forced_graph(options)(source, text)
-            read = self._read(source, [sources[row] for row in rows], found, 1, options)
-            for row, (forced,) in zip(rows, read, strict=True):
-                results[row] = forced
-        return results
+            return self._read(source, [sources[row] for row in rows], found, 1, options)
+
+        return [only for (only,) in self._of_each(sources, batch_size, forced)]
 
     def score(self, pairs, batch_size=64, search=None):
         """How well the model likes given translations: the scores that `align` gives them.
@@ -303,13 +302,28 @@ class Translator:
             )
         return trace(self, sentence, target, top)
 
+    def _of_each(self, sentences, batch_size, work):
+        """What `work(rows, source)` gives for each row, in the order of the sentences.
+
+        There are as many batches under way as cores: one batch alone leaves cores idle, as
+        the steps of a search follow each other.
+        """
+        results = [None] * len(sentences)
+        batches = [*self._batches(sentences, batch_size)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = pool.map(lambda batch: [*work(*batch)], batches)
+            for (rows, _), of_rows in zip(batches, found, strict=True):
+                for row, one in zip(rows, of_rows, strict=True):
+                    results[row] = one
+        return results
+
     def _batches(self, sentences, batch_size):
-        """(row numbers, padded ids) of sentences of similar length."""
+        """(row numbers, padded ids) of sentences of similar length, longest first."""
         if not sentences:
             return
         source = self.source_ids(tf.constant(sentences)).numpy()
         lengths = np.count_nonzero(source, axis=1)
-        order = np.argsort(lengths, kind="stable")
+        order = np.argsort(-lengths, kind="stable")  # so that no core waits long at the end
         for first in range(0, len(order), batch_size):
             rows = order[first : first + batch_size]
             yield rows, tf.constant(source[rows, : max(1, lengths[rows].max())])

@@ -10,6 +10,7 @@ text to text, with alignments; the peers from ids to ids.
 
 from environments import Unavailable
 from harness import Lane, compared, rates, unmeasured
+from rows.lanes import both_ways
 from rows.multi30k import QUICK_VOCABULARY, corpus
 from rows.sizes import sizes
 
@@ -28,7 +29,7 @@ def decoded(options, goal, beam):
             peers = [Lane(name, name, "decode", settings) for name in PEERS]
             if beam > 1:
                 peers = [lane for lane in peers if lane.worker != "keras_layers"]  # it has none
-            measured = rates([own, *peers], options)
+            measured = rates(both_ways([own, *peers]), options)
     except Unavailable as error:
         return unmeasured(goal, "sentences/s", str(error))
     return compared(goal, measured, unit="sentences/s", beam=beam, sizes=chosen)

@@ -9,7 +9,7 @@ tokens, end tokens included. Ours in bfloat16 takes part in the same run, told a
 
 from environments import Unavailable
 from harness import compared, rates, unmeasured
-from rows.lanes import training_lanes
+from rows.lanes import both_ways, training_lanes
 from rows.multi30k import QUICK_VOCABULARY, corpus
 from rows.sizes import sizes
 
@@ -25,7 +25,7 @@ def measure(options):
     try:
         with corpus(options, chosen["vocabulary"]) as folder:
             lanes = training_lanes("epoch", chosen, 1, precisions=PRECISIONS, corpus=folder)
-            measured = rates(lanes, options)
+            measured = rates(both_ways(lanes), options)
     except Unavailable as error:
         return unmeasured(GOAL, "tokens/s", str(error))
     full, half = (

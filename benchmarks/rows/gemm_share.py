@@ -5,7 +5,7 @@ square product of the same precision, taking turns with the step.
 """
 
 from harness import Lane, compared, rates
-from rows.lanes import own_lanes
+from rows.lanes import both_ways, own_lanes
 from rows.sizes import operations, sizes
 
 NUMBER = 3
@@ -18,7 +18,8 @@ LIBRARIES = (("numpy", "ours"), ("tensorflow", "ours"), ("torch", "pytorch"))
 def measure(options, precision="float32", policy="float32"):
     chosen = sizes(options.quick)
     tokens = chosen["batch"] * chosen["target_time"]
-    steps = own_lanes("training_step", chosen, 2 if options.quick else 8, precisions=(policy,))
+    repeat = 2 if options.quick else 8
+    steps = both_ways(own_lanes("training_step", chosen, repeat, precisions=(policy,)))
     settings = {"precision": precision, **({"sizes": [64, 128]} if options.quick else {})}
     peaks = [
         Lane(

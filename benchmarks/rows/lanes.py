@@ -1,8 +1,20 @@
 """The competitors of several rows."""
 
+import dataclasses
+
 from harness import Lane
 
 JITS = ("auto", True)
+
+
+def both_ways(lanes):
+    """The same lanes, those of TensorFlow also with two operations side by side."""
+    others = [
+        dataclasses.replace(lane, name=f"{lane.name}, side by side", side_by_side=True)
+        for lane in lanes
+        if lane.worker != "pytorch" and lane.settings.get("jit") is not True
+    ]
+    return [*lanes, *others]
 
 
 def training_lanes(case, sizes, repeat, precisions=("float32",), **settings):

@@ -2,7 +2,7 @@
 
 import machine
 from harness import compared, rates
-from rows.lanes import training_lanes
+from rows.lanes import both_ways, training_lanes
 from rows.sizes import sizes
 
 NUMBER = 2
@@ -17,7 +17,7 @@ def measure(options):
     lanes = training_lanes("training_step", chosen, repeat, precisions=("mixed_bfloat16",))
     return compared(
         GOAL,
-        rates(lanes, options),
+        rates(both_ways(lanes), options),
         unit="tokens/s",
         sizes=chosen,
         bfloat16_in_processor=machine.has_bfloat16(),
