@@ -66,6 +66,19 @@ def test_two_vocabularies_have_no_shared_embedding():
     assert not TrainingOptions(joint=False).share_embeddings
 
 
+def test_the_smalls_dropout_is_one_knob():
+    kinds = ("embedding_dropout", "recurrent_dropout", "word_dropout", "readout_dropout")
+    shares = {name: getattr(TrainingOptions(dropout=0.45), name) for name in kinds}
+    assert [*shares.values()] == [0.3, 0.2, 0.1, 0.45]
+    assert not any(getattr(TrainingOptions(dropout=0.0), name) for name in kinds)
+    assert TrainingOptions(word_dropout=0.3).word_dropout == 0.3
+
+
+def test_the_small_reads_the_previous_state_where_it_is_asked_to():
+    assert TrainingOptions().when == "between"
+    assert TrainingOptions(readout_state="previous").when == "before"
+
+
 def test_the_smalls_embedding_is_tied_where_it_can_be():
     assert TrainingOptions(readout="maxout").tie_embeddings
     assert not TrainingOptions(readout="plain").tie_embeddings

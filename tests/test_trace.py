@@ -89,7 +89,18 @@ def test_the_context_is_the_weighted_sum_of_the_values(trace):
     assert_close(trace.context, trace.weights @ trace.values)
 
 
-def test_each_step_asks_with_the_state_before(trace):
+def test_between_two_cells_each_step_asks_with_what_the_first_one_says(toy_translator, trace):
+    cell = toy_translator.model.decoder.cell.first_cell
+    before = np.vstack([trace.first_state, trace.state[:-1]])
+    told, _ = cell.step(cell.project(trace.embedded), (before,))
+    assert_close(trace.query, told)
+    np.testing.assert_array_equal(trace.output, trace.state)
+
+
+def test_before_a_cell_each_step_asks_with_the_state_before(toy_translator):
+    tokenizer = toy_translator.tokenizer
+    model = kb.presets.small(tokenizer, when="before", embedding_units=4, units=6)
+    trace = kb.Translator(model, tokenizer).trace(SENTENCE)
     np.testing.assert_array_equal(trace.query[0], trace.first_state)
     np.testing.assert_array_equal(trace.query[1:], trace.state[:-1])
     np.testing.assert_array_equal(trace.output, trace.state)

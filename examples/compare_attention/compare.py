@@ -15,7 +15,7 @@ from pathlib import Path
 import corpora
 from configurations import CONFIGURATIONS, PRESETS, SCORES, SIZE, TRAINING, WITHOUT_AND_WITH
 
-QUICK = ("none", "small")
+QUICK = ("none", "additive")
 BAD_INPUT = 2
 
 

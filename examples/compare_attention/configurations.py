@@ -1,4 +1,4 @@
-"""What is compared: the presets, and the default one with a single thing changed."""
+"""What is compared: the papers' presets, and Bahdanau's step with a single thing changed."""
 
 from typing import NamedTuple
 
@@ -11,13 +11,15 @@ class Configuration(NamedTuple):
     about: str
 
 
-def _small(about, **overrides):
-    return Configuration("small", overrides, about)
+def _before(about, **overrides):
+    """`small`, attending before the cell moves, as the paper does."""
+    return Configuration("small", {"when": "before", **overrides}, about)
 
 
 PRESETS = {
-    "small": _small("additive scores, asked by s_{i-1}: the package's default"),
-    "none": _small("`small` without attention: the encoder's last states only", attention="none"),
+    "additive": _before("additive scores, asked by s_{i-1}: as in the paper"),
+    "none": _before("the same without attention: the encoder's last states only", attention="none"),
+    "small": Configuration("small", {}, "the same between two cells: the package's default"),
     "rnnsearch": Configuration("rnnsearch", {}, "Bahdanau et al. 2015"),
     "rnnencdec": Configuration("rnnencdec", {}, "Cho et al. 2014: without attention"),
     "luong": Configuration("luong", {}, "Luong et al. 2015: dot, input feeding, LSTM"),
@@ -25,29 +27,29 @@ PRESETS = {
     "conditional-gru": Configuration("conditional-gru", {}, "attends between two cells"),
 }
 SCORES = {
-    "concat": _small("Luong's concat: additive, drawn as one matrix", attention="concat"),
-    "dot": _small("s h", attention="dot"),
-    "general": _small("s W h", attention="general"),
-    "scaled-dot": _small("s h / sqrt(d)", attention="scaled-dot"),
-    "cosine": _small("cosine over a learned temperature", attention="cosine"),
-    "pair": _small("w [s; h]: one layer, no v", attention="pair"),
-    "pair-tanh": _small("tanh(w [s; h] + b)", attention="pair-tanh"),
-    "location": _small("W s: the place alone", attention="location"),
+    "concat": _before("Luong's concat: additive, drawn as one matrix", attention="concat"),
+    "dot": _before("s h", attention="dot"),
+    "general": _before("s W h", attention="general"),
+    "scaled-dot": _before("s h / sqrt(d)", attention="scaled-dot"),
+    "cosine": _before("cosine over a learned temperature", attention="cosine"),
+    "pair": _before("w [s; h]: one layer, no v", attention="pair"),
+    "pair-tanh": _before("tanh(w [s; h] + b)", attention="pair-tanh"),
+    "location": _before("W s: the place alone", attention="location"),
 }
 OTHERS = {
-    "heads-4": _small("four heads", heads=4),
-    "local-m": _small("within 10 places of the step's own", window="local-m"),
-    "local-p": _small("within 10 places of a predicted one", window="local-p"),
-    "monotonic": _small("never goes back, in expectation", normalizer="monotonic"),
-    "monotonic-hard": _small("never goes back, stops at one place", normalizer="monotonic-hard"),
-    "coverage": _small("sees the sum of its weights so far", location="coverage"),
-    "convolution": _small("sees its last weights, convolved", location="convolution"),
-    "past": _small("attends to its own 64 last states too", past=64),
+    "heads-4": _before("four heads", heads=4),
+    "local-m": _before("within 10 places of the step's own", window="local-m"),
+    "local-p": _before("within 10 places of a predicted one", window="local-p"),
+    "monotonic": _before("never goes back, in expectation", normalizer="monotonic"),
+    "monotonic-hard": _before("never goes back, stops at one place", normalizer="monotonic-hard"),
+    "coverage": _before("sees the sum of its weights so far", location="coverage"),
+    "convolution": _before("sees its last weights, convolved", location="convolution"),
+    "past": _before("attends to its own 64 last states too", past=64),
 }
 CONFIGURATIONS = {**PRESETS, **SCORES, **OTHERS}
 
 # Pairs that differ in nothing but the attention, or as the paper's own two do.
-WITHOUT_AND_WITH = {"none": "small", "rnnencdec": "rnnsearch"}
+WITHOUT_AND_WITH = {"none": "additive", "rnnencdec": "rnnsearch"}
 
 # One size and one training for all, those of `keras-bahdanau demo`.
 SIZE = {
@@ -57,6 +59,9 @@ SIZE = {
     "depth": 1,
     "decoder_depth": 1,
     "dropout": 0.1,
+    "embedding_dropout": 0.1,
+    "recurrent_dropout": 0.0,
+    "word_dropout": 0.0,
     "context_dropout": 0.0,
 }
 TRAINING = {

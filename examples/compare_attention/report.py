@@ -7,7 +7,7 @@ FALLS, STAYS = 0.30, 0.10  # of the BLEU at the median length, at twice that len
 ENOUGH = 100  # test sentences of a length, to say so
 EXACT = 0.90
 COLORS = {
-    **{"small": "C0", "rnnsearch": "C2", "luong": "C4", "conditional-gru": "C9"},
+    **{"additive": "C0", "rnnsearch": "C2", "luong": "C4", "conditional-gru": "C9"},
     **{"none": "C3", "rnnencdec": "C1"},
 }
 
@@ -129,7 +129,7 @@ def findings(rows):
                 line, holds = _fall(name, *(own[one] for one in pair))
                 lines.append(line)
                 shown.append(holds)
-        scored = {score: own[score] for score in ("small", *SCORES) if score in own}
+        scored = {score: own[score] for score in ("additive", *SCORES) if score in own}
         if name == "demo" and scored:
             lines.append(_exact(scored))
     return lines, all(shown) if shown else None

@@ -22,9 +22,8 @@ def main():
     tokenizer = kb.text.Tokenizer.train(pairs, vocabulary_size=1200)
     data = kb.text.BatchedPairs(pairs, tokenizer, batch_tokens=1200)
 
-    model = kb.presets.small(
-        tokenizer, embedding_units=96, units=192, attention_units=96, dropout=0.1
-    )
+    sizes = {"embedding_units": 96, "units": 192, "attention_units": 96}
+    model = kb.presets.small(tokenizer, dropout=0.1, **sizes)
     model.build()
     optimizer = keras.optimizers.Adam(3e-3, global_clipnorm=5.0)
     optimizer.build(model.trainable_variables)

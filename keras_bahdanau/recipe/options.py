@@ -55,8 +55,10 @@ class TrainingOptions:
         readout_state: Whether the readout reads the "current" state or the "previous" one,
             which takes when=before.
         tie_embeddings: Whether the output layer is the target's embedding.
-        dropout: Share dropped of embeddings, values and readout.
-        embedding_dropout: Share dropped of embeddings; that of `dropout` if nothing is said.
+        dropout: Share dropped of values and readout. If nothing is said of the other kinds of
+            dropout they follow from it: in the preset "small" 2/3 of it is dropped of
+            embeddings, 4/9 of states, and 2/9 of whole words; else as much of embeddings.
+        embedding_dropout: Share dropped of embeddings.
         readout_dropout: Share dropped of the readout; that of `dropout` if nothing is said.
         recurrent_dropout: Share dropped of the states, the same at all steps.
         context_dropout: Share dropped of the context, the same at all steps.

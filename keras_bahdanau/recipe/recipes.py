@@ -9,6 +9,11 @@ def _dropout(options):
     return options.dropout
 
 
+def _of_dropout(factor):
+    """A share in proportion to `dropout`, so that without it there is none of any kind."""
+    return lambda options: round(factor * options.dropout, 3)
+
+
 def _half_of_units(options):
     return max(1, options.units // 2)
 
@@ -85,8 +90,12 @@ _SMALL = {
     "units": 512,
     "encoder_units": _half_of_units,
     "attention_units": 256,
+    "when": lambda options: "before" if options.readout_state == "previous" else "between",
     "tie_embeddings": lambda options: options.readout_units == options.embedding_units,
-    "dropout": 0.35,
+    "dropout": 0.45,
+    "embedding_dropout": _of_dropout(2 / 3),
+    "recurrent_dropout": _of_dropout(4 / 9),
+    "word_dropout": _of_dropout(2 / 9),
     "label_smoothing": 0.1,
     "loss_mean": "tokens",
     "batch_tokens": lambda options: 0 if options.batch_sentences else 1500,

@@ -29,7 +29,7 @@ def test_every_preset_and_every_score_is_compared():
     from keras_bahdanau import layers, presets
 
     assert set(presets.PRESETS) <= set(PRESETS)
-    assert {"additive", *SCORES} == set(layers.SCORES)  # `small` has the additive one
+    assert {"additive", *SCORES} == set(layers.SCORES)
 
 
 def test_joined_sentences_keep_words_and_links():
@@ -73,7 +73,7 @@ def test_bleu_by_length_counts_in_halves_of_the_median():
 def test_the_finding_is_a_fall_without_attention_and_none_with_it(without, with_attention, shown):
     from report import findings
 
-    lines, answer = findings([row_of("none", *without), row_of("small", *with_attention)])
+    lines, answer = findings([row_of("none", *without), row_of("additive", *with_attention)])
     assert answer is shown
     assert lines[0].endswith(": SHOWN" if shown else ": NOT SHOWN")
 
@@ -81,8 +81,8 @@ def test_the_finding_is_a_fall_without_attention_and_none_with_it(without, with_
 def test_too_few_sentences_or_one_model_alone_show_nothing():
     from report import findings
 
-    assert findings([row_of("none", 50, 20, 99), row_of("small", 90, 90)]) == ([], None)
-    assert findings([row_of("small", 90, 90)]) == ([], None)
+    assert findings([row_of("none", 50, 20, 99), row_of("additive", 90, 90)]) == ([], None)
+    assert findings([row_of("additive", 90, 90)]) == ([], None)
 
 
 @pytest.mark.slow
@@ -95,9 +95,11 @@ def test_a_comparison_writes_its_files_and_trains_nothing_twice(tmp_path):
     corpus = corpora.long(sentences=300, epochs=1, vocabulary_size=500)
     said = []
     for _ in range(2):
-        compare.compare([(corpus, ["none", "small"])], tmp_path, 0, size, training, say=said.append)
+        compare.compare(
+            [(corpus, ["none", "additive"])], tmp_path, 0, size, training, say=said.append
+        )
     trained = [line for line in said if line.startswith("long: ") and "BLEU" not in line]
-    assert trained[:2] == ["long: none", "long: small"]
+    assert trained[:2] == ["long: none", "long: additive"]
     assert all(line.endswith("from results.json") for line in trained[2:])
     rows = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
     without, with_attention = rows
@@ -105,7 +107,7 @@ def test_a_comparison_writes_its_files_and_trains_nothing_twice(tmp_path):
     assert 0 < with_attention["alignment_error_rate"] <= 1
     assert without["weights"] < with_attention["weights"]
     table = (tmp_path / "table.md").read_text(encoding="utf-8")
-    assert "| `none` |" in table and "| `small` |" in table
+    assert "| `none` |" in table and "| `additive` |" in table
     assert (tmp_path / "bleu_by_length.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -119,7 +121,12 @@ def test_a_damaged_results_file_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--only", "small,larger"], ["--multi30k", "nowhere"], ["--seed", "-1"], ["--out", __file__]],
+    [
+        ["--only", "additive,larger"],
+        ["--multi30k", "nowhere"],
+        ["--seed", "-1"],
+        ["--out", __file__],
+    ],
 )
 def test_bad_input_is_told_in_one_line(arguments):
     program = [sys.executable, EXAMPLE / "compare.py", "--quick", *arguments]
