@@ -117,11 +117,15 @@ def draw_curves(run, out):
 
 
 def tuned(translator, valid, arguments):
-    """The `Trial` with the highest BLEU on `val`; all of them go to tuning.json."""
+    """The `Trial` with the highest BLEU on `val`; all of them go to, or come from, tuning.json."""
+    path = arguments.out / "tuning.json"
+    if path.exists():
+        best = json.loads(path.read_text())[0]
+        return kb.evaluation.Trial(**{**best, "search": kb.SearchOptions(**best["search"])})
     searches = kb.evaluation.candidates(translator.search, arguments.beam_widths)
     settings = scoring.SETTINGS[arguments.text]
     trials = kb.evaluation.tune(translator, valid, searches, tell=tell, **settings)
-    write_json(arguments.out / "tuning.json", [dataclasses.asdict(trial) for trial in trials])
+    write_json(path, [dataclasses.asdict(trial) for trial in trials])
     return trials[0]
 
 
