@@ -4,6 +4,8 @@ import fcntl
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
 import pytest
 

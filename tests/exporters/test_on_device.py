@@ -132,7 +132,7 @@ def test_the_matrix_shows_the_weights_under_their_tokens(translate, results):
 
 
 def test_greedy_takes_the_best_token_at_each_step(translate, toy_translator, toy_litert):
-    sentences = ["three one two", "six seven", "eno owt", "on e tw o", "x y z"]
+    sentences = ["three one two", "six seven", "eno owt", "two four neves five", "x y z"]
     search = dataclasses.replace(toy_translator.search, beam_width=1)
     expected = toy_translator.translate(sentences, search=search)
     found = OnDeviceTranslator(toy_litert, greedy=True).translate(sentences)
