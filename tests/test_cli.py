@@ -543,6 +543,7 @@ def test_a_full_disk_gets_one_line(model, files, monkeypatch, capsys):
 
 def test_control_c_gets_one_line(model, monkeypatch, capsys):
     reader, writer = os.pipe()  # from which nothing comes
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none
     timer = threading.Timer(2.0, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     with open(reader) as standard_input, pytest.raises(SystemExit) as ended:
@@ -550,4 +551,5 @@ def test_control_c_gets_one_line(model, monkeypatch, capsys):
         cli.main(["translate", "--model", str(model)])
     timer.join()
     os.close(writer)
+    signal.signal(signal.SIGINT, before)
     assert (ended.value.code, capsys.readouterr().err) == (130, "keras-bahdanau: interrupted.\n")
