@@ -22,7 +22,7 @@ class OutputLoss(NamedTuple):
     negative_log_probs: Any
 
 
-def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0):
+def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0, r_drop=0.0):
     """Cross-entropy of `softmax(read kernel + bias)`, whose logits are never kept.
 
     total = sum_i w_i ((1 - smoothing) (log Z_i - l_iy) + smoothing (log Z_i - mean_k l_ik))
@@ -33,14 +33,22 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0)
     nor gradient outlive their few rows. (Grave et al. 2017 and others do so to save
     memory; here the rows stay in the cache, which saves time too.)
 
+    With `r_drop` there are two passes over each sentence, p and q, and
+
+    total = 1/2 sum_i w_i (loss(p_i) + loss(q_i) + r_drop / 2 (KL(p_i || q_i) + KL(q_i || p_i)))
+
+    (Wu et al. 2021, eq. 3, halved: as large as the loss of one pass.)
+
     Args:
-        read: Float tensor `(batch, time, units)`, what the output layer reads.
+        read: Float tensor `(batch, time, units)`, what the output layer reads; with `r_drop`
+            `(2 batch, time, units)`, all of the first pass, then all of the second.
         kernel: Float tensor `(units, vocabulary)`, or, tied, `(vocabulary, units)`.
         bias: Float tensor `(vocabulary,)`, or None.
         tied: Python bool. Whether the kernel is an embedding, to be transposed.
         targets: Int tensor `(batch, time)`.
         weights: Float tensor `(batch, time)`.
         label_smoothing: Float in [0, 1).
+        r_drop: Float. Weight of how far two passes are apart; 0 for a single pass.
 
     Returns:
         `OutputLoss`.
@@ -53,7 +61,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0)
 
     @ops.custom_gradient
     def summed(read, kernel, bias=None):
-        step = _Rows(ops.cast(kernel, dtype), bias, label_smoothing, tied)
+        step = _Rows(ops.cast(kernel, dtype), bias, label_smoothing, tied, r_drop)
         total, log_probs, gradients = _in_chunks(step, read, targets, weights)
 
         def gradient(*upstream):
@@ -66,20 +74,25 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0)
 
         return (total, log_probs), gradient
 
-    total, log_probs = summed(ops.reshape(read, (-1, read.shape[-1])), *variables)
+    passes = ops.reshape(read, (2 if r_drop else 1, -1, read.shape[-1]))
+    total, log_probs = summed(ops.transpose(passes, (1, 0, 2)), *variables)
     return OutputLoss(total, ops.reshape(log_probs, shape))
 
 
 class _Rows:
-    """Loss and gradients of a few rows."""
+    """Loss and gradients of a few rows `(rows, passes, units)`."""
 
-    def __init__(self, kernel, bias, label_smoothing, tied):
+    def __init__(self, kernel, bias, label_smoothing, tied, r_drop):
         self.kernel, self.bias = kernel, bias
-        self.smoothing, self.tied = label_smoothing, tied
+        self.smoothing, self.tied, self.r_drop = label_smoothing, tied, r_drop
         self.vocabulary = kernel.shape[0 if tied else 1]
 
-    def __call__(self, read, targets, weights):
-        """(total, negative log-probabilities, gradients of read, kernel, bias)."""
+    def __call__(self, passes, targets, weights):
+        """(total, negative log-probabilities, gradients of the passes, kernel, bias)."""
+        shape = (-1, *passes.shape[1:])
+        count = passes.shape[1]
+        read = ops.reshape(passes, (-1, passes.shape[-1]))
+        targets, weights = ops.repeat(targets, count), ops.repeat(weights / count, count)
         logits = ops.matmul(read, ops.transpose(self.kernel) if self.tied else self.kernel)
         logits = ops.cast(logits, "float32")
         if self.bias is not None:
@@ -103,7 +116,15 @@ class _Rows:
         slopes = ops.scatter_update(slopes, places, at_targets)
         if self.smoothing:
             slopes = slopes - ops.expand_dims(weights * (self.smoothing / self.vocabulary), axis=-1)
-        return ops.sum(weights * losses), negative, self._gradients(read, slopes)
+        if self.r_drop:
+            log_probs = logits - ops.expand_dims(log_normalizer, axis=-1)
+            probs = exponents / ops.expand_dims(normalizer, axis=-1)
+            apart, of_apart = _divergence(log_probs, probs)
+            losses = losses + self.r_drop / 2 * apart
+            slopes = slopes + ops.expand_dims(self.r_drop / 2 * weights, axis=-1) * of_apart
+        of_read, *others = self._gradients(read, slopes)
+        negative = ops.mean(ops.reshape(negative, (-1, count)), axis=1)
+        return ops.sum(weights * losses), negative, (ops.reshape(of_read, shape), *others)
 
     def _gradients(self, read, slopes):
         low = ops.cast(slopes, read.dtype)
@@ -113,10 +134,29 @@ class _Rows:
         return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), of_bias
 
 
+def _divergence(log_probs, probs):
+    """(KL(p || q) or KL(q || p) of each row, gradient of their sum by the row's logits).
+
+    The rows come in turns, p, q, p, q, ... With s = log p - log q the gradient by the logits
+    of p is p (s - KL(p || q)) from the first of the two, and p - q from the second.
+    """
+    pairs = (-1, 2, probs.shape[-1])
+    both = ops.reshape(log_probs, pairs)
+    further = both - _swapped(both)
+    probs = ops.reshape(probs, pairs)
+    apart = ops.sum(probs * further, axis=-1, keepdims=True)
+    slopes = probs * (further - apart + 1) - _swapped(probs)
+    return ops.reshape(apart, (-1,)), ops.reshape(slopes, (-1, pairs[-1]))
+
+
+def _swapped(pairs):
+    return ops.stack([pairs[:, 1], pairs[:, 0]], axis=1)
+
+
 def _in_chunks(step, read, targets, weights):
     """(total, negative log-probabilities, gradients), from so many rows at a time."""
-    rows = ops.shape(read)[0]
-    count = rows // max(FEWEST_ROWS, LOGITS_AT_A_TIME // step.vocabulary) + 1
+    rows, passes = ops.shape(read)[0], read.shape[1]
+    count = passes * rows // max(FEWEST_ROWS, LOGITS_AT_A_TIME // step.vocabulary) + 1
     size = -(-rows // count)
     order = ops.arange(count * size, dtype="int32")
     real = ops.cast(order < rows, "float32")
@@ -135,9 +175,9 @@ def _in_chunks(step, read, targets, weights):
         body,
         (ops.zeros(()), ops.zeros(step.kernel.shape), _like(step.bias)),
         (chunked(read), chunked(targets), chunked(weights) * ops.reshape(real, (count, size))),
-        like=(ops.zeros((size, read.shape[-1]), read.dtype), zeros),
+        like=(ops.zeros((size, *read.shape[1:]), read.dtype), zeros),
     )
-    of_read = ops.reshape(of_read, (-1, read.shape[-1]))[:rows]
+    of_read = ops.reshape(of_read, (-1, *read.shape[1:]))[:rows]
     return total, ops.reshape(negative, (-1,))[:rows], (of_read, of_kernel, of_bias)
 
 

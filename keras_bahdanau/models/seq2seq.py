@@ -1,12 +1,28 @@
 """Encoder and decoder as one model: `fit` for training, two functions for search."""
 
+from typing import Any, NamedTuple
+
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_bahdanau.layers import checks
 from keras_bahdanau.layers.serialization import unbuilt
 from keras_bahdanau.losses import OF_TOKENS, divergence, guided_alignment
 from keras_bahdanau.models.output_loss import output_loss
+
+
+class _Traced(NamedTuple):
+    """What the loss needs of the call before it, in the step that is being traced.
+
+    Attributes:
+        logits: What the call gave.
+        others: The logits of R-Drop's second pass, or None.
+        readout: What the output layer read, of both passes, or None.
+    """
+
+    logits: Any = None
+    others: Any = None
+    readout: Any = None
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -28,8 +44,8 @@ class Seq2Seq(keras.Model):
         guided_alignment: Float. Weight of a loss that pulls the attention towards the
             alignments given as the third input: see `losses.guided_alignment`.
         r_drop: Float. Weight of a loss that makes two passes with different dropout agree
-            (R-Drop, Wu et al. 2021); a step then takes twice the time. The paper's alpha,
-            1 to 5.
+            (R-Drop, Wu et al. 2021). The paper's alpha, 1 to 5. A call in training then runs
+            the batch twice, as one batch of twice the size, and gives the first half.
 
     Call arguments:
         inputs: (source, target_in), int tensors `(batch, source_time)` and
@@ -58,7 +74,7 @@ class Seq2Seq(keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self._read = self._token_losses = None, None  # of the step that is being traced
+        self._traced, self._token_losses = _Traced(), (None, None)
         self.encoder = encoder
         self.decoder = decoder
         self.share_embeddings = share_embeddings
@@ -118,11 +134,12 @@ class Seq2Seq(keras.Model):
         return ops.log_softmax(logits, axis=-1), shown.weights, state
 
     def call(self, inputs, return_attention_scores=False, training=None):
-        source, target_in, *alignment = inputs
+        twice = bool(training and self.r_drop)
+        source, target_in, *alignment = _doubled(inputs) if twice else inputs
         alignment = alignment[0] if alignment else ()
         guided = self.guided_alignment > 0 and not isinstance(alignment, tuple)
         memory = self.encoder(source, training=training)
-        logits, *weights, readout = self.decoder(
+        *found, readout = self.decoder(
             target_in,
             memory,
             alignment,
@@ -130,10 +147,13 @@ class Seq2Seq(keras.Model):
             return_readout=True,
             training=training,
         )
-        if training and type(self.loss) in OF_TOKENS and not self.r_drop:
-            self._read = logits, readout
         if guided:
-            self.add_loss(self.guided_alignment * guided_alignment(alignment, *weights))
+            self.add_loss(self.guided_alignment * guided_alignment(alignment, found[1]))
+        halves = [ops.split(one, 2) if twice else (one, None) for one in found]
+        logits, *weights = [first for first, _ in halves]
+        if training:
+            fused = type(self.loss) in OF_TOKENS
+            self._traced = _Traced(logits, halves[0][1], readout if fused else None)
         return (logits, *weights) if return_attention_scores else logits
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
@@ -142,12 +162,12 @@ class Seq2Seq(keras.Model):
         Nobody then asks for the logits `(batch, target_time, vocabulary)`, and a compiled
         step leaves them out: see `models.output_loss`.
         """
-        logits, readout = self._read
-        self._read = self._token_losses = None, None
-        if training and self.r_drop:
-            return self._loss_of_two_passes(x, y, y_pred, sample_weight)
-        if not training or readout is None or y_pred is not logits:
+        logits, others, readout = self._traced
+        self._traced, self._token_losses = _Traced(), (None, None)
+        if not training or logits is None or y_pred is not logits:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
+        if readout is None:
+            return self._loss_from_logits(x, y, logits, others, sample_weight)
         if sample_weight is None:
             sample_weight = ops.ones(ops.shape(y))
         found = output_loss(
@@ -156,23 +176,22 @@ class Seq2Seq(keras.Model):
             y,
             sample_weight,
             label_smoothing=self.loss.label_smoothing,
+            r_drop=self.r_drop,
         )
         self._token_losses = logits, found.negative_log_probs
         losses = [self.loss.of_total(found.total, sample_weight), *map(ops.sum, self.losses)]
         return ops.sum(ops.stack(losses))
 
-    def _loss_of_two_passes(self, x, y, logits, sample_weight):
-        """The mean loss of two passes, and how far they are apart.
+    def _loss_from_logits(self, x, y, logits, others, sample_weight):
+        """Any other loss; with R-Drop the mean of two passes, and how far they are apart.
 
         Half of eq. 3 of Wu et al. 2021, so that it is as large as the loss of one pass.
         """
-        others = self(x, training=True)
-        losses = [
-            super(Seq2Seq, self).compute_loss(x, y, each, sample_weight)
-            for each in (logits, others)
-        ]
-        apart = divergence(logits, others, sample_weight)
-        return (losses[0] + losses[1] + self.r_drop * apart) / 2
+        passes = [one for one in (logits, others) if one is not None]
+        losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in passes]
+        if others is not None:
+            losses.append(self.r_drop * divergence(logits, others, sample_weight))
+        return ops.sum(ops.stack(losses)) / len(passes)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """The metrics, from the losses of the tokens where these are all that they need."""
@@ -203,6 +222,11 @@ class Seq2Seq(keras.Model):
     def from_config(cls, config):
         parts = {part: unbuilt(config[part]) for part in ("encoder", "decoder")}
         return cls(**{**config, **parts})
+
+
+def _doubled(inputs):
+    """Each sentence twice: all of them, and all of them again."""
+    return tree.map_structure(lambda one: ops.concatenate([one, one], axis=0), tuple(inputs))
 
 
 def _check_shareable(encoder, decoder):

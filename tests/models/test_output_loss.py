@@ -54,7 +54,13 @@ def test_loss_and_gradients_are_those_of_the_equation(
     monkeypatch.setattr("keras_bahdanau.models.output_loss.LOGITS_AT_A_TIME", at_a_time)
     monkeypatch.setattr("keras_bahdanau.models.output_loss.FEWEST_ROWS", 1)
     arguments = given(tied, bias)
-    watched = [one.astype("float32") for one in arguments[: 2 + bias]]
+    results = run(*gradients_of(arguments, tied, bias, smoothing))
+    check(results, expected(*arguments, smoothing, tied))
+
+
+def gradients_of(arguments, tied, bias, smoothing, r_drop=0.0):
+    """The function (loss, log-probabilities, gradients of 3 times the loss), and its arguments."""
+    watched = [tf.constant(one.astype("float32")) for one in arguments[: 2 + bias]]
 
     def forward_and_back(*watched):
         watched = [
@@ -64,17 +70,75 @@ def test_loss_and_gradients_are_those_of_the_equation(
             tape.watch(watched)
             read, kernel, *rest = watched
             one = output_loss(
-                read, kernel, rest[0] if rest else None, tied, *arguments[3:], smoothing
+                read, kernel, rest[0] if rest else None, tied, *arguments[3:], smoothing, r_drop
             )
             trebled = 3 * one.total
         return *one, *tape.gradient(trebled, watched)
 
-    results = run(forward_and_back, *map(tf.constant, watched))
-    total, negative, *gradients = expected(*arguments, smoothing, tied)
+    return forward_and_back, *watched
+
+
+def check(results, expected):
+    total, negative, *gradients = expected
     assert_allclose(results[0], total, rtol=1e-5)
     assert_allclose(results[1], negative, rtol=1e-4, atol=1e-5)
     for one, other in zip(results[2:], gradients, strict=False):
         assert_allclose(one, 3 * other, rtol=1e-4, atol=1e-5)
+
+
+def expected_of_two_passes(read, kernel, bias, targets, weights, smoothing, tied, r_drop):
+    """The same of two passes: (total, mean negative log-probabilities, gradients)."""
+    passes = np.split(read, 2)
+    each = [expected(one, kernel, bias, targets, weights, smoothing, tied) for one in passes]
+    total, negative, *of_weights = (
+        None if pair[0] is None else (pair[0] + pair[1]) / 2 for pair in zip(*each, strict=True)
+    )
+    logits = [
+        one @ (kernel.T if tied else kernel) + (0 if bias is None else bias) for one in passes
+    ]
+    log_p, log_q = map(reference.log_softmax, logits)
+    p, q = np.exp(log_p), np.exp(log_q)
+    kl = [np.sum(p * (log_p - log_q), -1), np.sum(q * (log_q - log_p), -1)]
+    total = total + r_drop / 4 * np.sum(weights * (kl[0] + kl[1]))
+    # d KL(p || q) / d logits of p = p (log p - log q - KL), of q = q - p
+    slopes = [
+        r_drop
+        / 4
+        * weights[..., None]
+        * (one * (log_one - log_other - apart[..., None]) + one - other)
+        for one, other, log_one, log_other, apart in (
+            (p, q, log_p, log_q, kl[0]),
+            (q, p, log_q, log_p, kl[1]),
+        )
+    ]
+    of_read = [
+        half[2] / 2 + slope @ (kernel if tied else kernel.T)
+        for half, slope in zip(each, slopes, strict=True)
+    ]
+    of_kernel = sum(
+        np.einsum("btu,btv->uv", one, slope) for one, slope in zip(passes, slopes, strict=True)
+    )
+    return (
+        total,
+        negative,
+        np.concatenate(of_read),
+        of_weights[1] + (of_kernel.T if tied else of_kernel),
+        None if bias is None else of_weights[2] + sum(slope.sum((0, 1)) for slope in slopes),
+    )
+
+
+@pytest.mark.parametrize(("tied", "bias"), [(False, True), (True, False)])
+@pytest.mark.parametrize("at_a_time", [VOCABULARY, 6 * VOCABULARY, 10**6])
+def test_loss_and_gradients_of_two_passes_are_those_of_the_equation(
+    run, monkeypatch, at_a_time, tied, bias
+):
+    monkeypatch.setattr("keras_bahdanau.models.output_loss.LOGITS_AT_A_TIME", at_a_time)
+    monkeypatch.setattr("keras_bahdanau.models.output_loss.FEWEST_ROWS", 1)
+    read, *others = given(tied, bias)
+    second = np.random.default_rng(3).normal(size=read.shape)
+    arguments = [np.concatenate([read, second]), *others]
+    results = run(*gradients_of(arguments, tied, bias, smoothing=0.2, r_drop=3.0))
+    check(results, expected_of_two_passes(*arguments, 0.2, tied, 3.0))
 
 
 class FromLogits(TokenCrossentropy):
@@ -135,22 +199,35 @@ def test_added_losses_count_as_ever():
     assert_allclose(*logs, rtol=1e-5)
 
 
-def test_two_passes_without_dropout_are_one():
+@pytest.mark.parametrize("loss", [TokenCrossentropy(0.1), SentenceCrossentropy(), FromLogits(0.1)])
+def test_two_passes_without_dropout_are_one(loss):
+    x, y, weights = batch()
+    links = np.eye(TIME, dtype="float32")[None].repeat(4, axis=0)
     logs = [
-        new_model(TokenCrossentropy(0.1), r_drop=r_drop).train_on_batch(*batch())
+        new_model(loss, r_drop=r_drop, guided_alignment=0.5).train_on_batch((*x, links), y, weights)
         for r_drop in (0.0, 5.0)
     ]
     assert_allclose(*logs, rtol=1e-5)
 
 
-def test_two_passes_count_by_how_far_they_are_apart():
+@pytest.mark.parametrize("loss", [TokenCrossentropy(), FromLogits()])
+def test_two_passes_count_by_how_far_they_are_apart(loss):
     losses = [
-        new_model(TokenCrossentropy(), dropout=0.5, r_drop=r_drop).train_on_batch(*batch())[0]
+        new_model(loss, dropout=0.5, r_drop=r_drop).train_on_batch(*batch())[0]
         for r_drop in (1.0, 2.0, 3.0)
     ]
     first, second = np.diff(losses)
     assert first > 0.01
     assert_allclose(first, second, rtol=1e-3)
+
+
+def test_two_passes_train_the_same_as_from_logits():
+    losses = (TokenCrossentropy(0.1), FromLogits(0.1))
+    models = [new_model(loss, dropout=0.5, r_drop=2.0) for loss in losses]
+    logs = [[model.train_on_batch(*batch())[0] for _ in range(3)] for model in models]
+    assert_allclose(*logs, rtol=1e-5)
+    for one, other in zip(*(model.get_weights() for model in models), strict=True):
+        assert_allclose(one, other, atol=1e-6)
 
 
 def needed(graph):
@@ -166,9 +243,10 @@ def needed(graph):
     return seen
 
 
+@pytest.mark.parametrize("r_drop", [0.0, 1.0])
 @pytest.mark.parametrize(("loss", "kept"), [(TokenCrossentropy(), 0), (FromLogits(), 1)])
-def test_a_training_step_needs_no_logits_of_the_whole_batch(loss, kept):
-    model = new_model(loss)
+def test_a_training_step_needs_no_logits_of_the_whole_batch(loss, kept, r_drop):
+    model = new_model(loss, r_drop=r_drop)
     x, y, weights = batch()
     specs = tf.nest.map_structure(lambda one: tf.TensorSpec(one.shape, one.dtype), (x, y, weights))
     step = tf.function(model.train_step, autograph=False).get_concrete_function(specs)
@@ -176,7 +254,7 @@ def test_a_training_step_needs_no_logits_of_the_whole_batch(loss, kept):
         op.name
         for op in needed(step.graph)
         for tensor in op.outputs
-        if tensor.shape.rank == 3 and tuple(tensor.shape) == (4, TIME, VOCABULARY)
+        if tensor.shape.rank == 3 and tuple(tensor.shape)[1:] == (TIME, VOCABULARY)
     ]
     assert bool(whole) == bool(kept), whole
 
