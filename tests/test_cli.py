@@ -377,7 +377,7 @@ def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
     answer = command("tune", "--model", short, "good.en", "good.de", *grid)
     assert answer.code == 0
     header, *rows, conclusion = answer.out.splitlines()
-    assert header.split() == ["beam", "penalty", "exponent", "BLEU", "seconds"]
+    assert header.split() == ["beam", "penalty", "exponent", "BLEU", "length", "seconds"]
     assert [row.split()[0] for row in rows] == ["1", "2"] and rows[0].endswith("(now)")
     assert "nothing is better" in conclusion and short.read_bytes() == before
 
@@ -388,7 +388,7 @@ def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short
     from keras_bahdanau.archive import read_card
 
     def tune(translator, pairs, searches, batch_size, tokenize, lowercase, tell):
-        trials = [evaluation.Trial(each, each.beam_width, 1.0) for each in searches]
+        trials = [evaluation.Trial(each, each.beam_width, 1.0, 1.0) for each in searches]
         [*map(tell, trials)]
         return trials[::-1]
 

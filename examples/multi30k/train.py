@@ -117,23 +117,26 @@ def draw_curves(run, out):
 
 
 def tuned(translator, valid, arguments):
-    """The `Trial` with the highest BLEU on `val`; all of them go to, or come from, tuning.json."""
+    """The `Trial` to keep, by its BLEU on `val`; all go to, or come from, tuning.json."""
     path = arguments.out / "tuning.json"
     if path.exists():
-        best = json.loads(path.read_text())[0]
-        return kb.evaluation.Trial(**{**best, "search": kb.SearchOptions(**best["search"])})
+        trials = [
+            kb.evaluation.Trial(**{**trial, "search": kb.SearchOptions(**trial["search"])})
+            for trial in json.loads(path.read_text())
+        ]
+        return kb.evaluation.simplest(trials)
     searches = kb.evaluation.candidates(translator.search, arguments.beam_widths)
     settings = scoring.SETTINGS[arguments.text]
     trials = kb.evaluation.tune(translator, valid, searches, tell=tell, **settings)
     write_json(path, [dataclasses.asdict(trial) for trial in trials])
-    return trials[0]
+    return kb.evaluation.simplest(trials)
 
 
 def tell(trial):
     search = trial.search
     print(
         f"beam {search.beam_width}, {search.length_penalty} {search.length_normalization:g}: "
-        f"val BLEU {trial.bleu:.2f}, {trial.seconds:.0f} s",
+        f"val BLEU {trial.bleu:.2f}, length {trial.length_ratio:.3f}, {trial.seconds:.0f} s",
         flush=True,
     )
 
@@ -173,14 +176,31 @@ def about(arguments, options, run):
         "text": arguments.text,
         "tier": arguments.tier,
         "seed": arguments.seed,
-        "chosen": dict(arguments.set),
+        "chosen": changed(options, arguments),
         "options": dataclasses.asdict(options),
         "epochs": len(history),
         "val_perplexity": min(perplexities),
         "training_minutes": run.progress()["seconds"] / 60,
         "hardware": [tf.config.experimental.get_device_details(each) for each in devices]
-        or f"{platform.machine()}, {os.cpu_count()} cores",
+        or f"{platform.machine()}, {cores()} of {os.cpu_count()} cores",
         "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
+    }
+
+
+def cores():
+    """How many this process may use."""
+    may = getattr(os, "sched_getaffinity", None)  # not on macOS
+    return len(may(0)) if may else os.cpu_count()
+
+
+def changed(options, arguments):
+    """The options in which a run differs from the tier's, be they given now or when it began."""
+    plain = TrainingOptions(**TIERS[arguments.tier])
+    said = ("seed", "minutes", "epochs")
+    return {
+        name: value
+        for name, value in dataclasses.asdict(options).items()
+        if name not in said and value != getattr(plain, name)
     }
 
 

@@ -19,7 +19,7 @@ from keras_bahdanau.console import ends_well, load_tensorflow, show_progress
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text.pairs import read_pairs
 
-ROW = "{:>4}  {:>8}  {:>8}  {:>6}  {:>7}"
+ROW = "{:>4}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}"
 
 
 @ends_well("The model is as it was.")
@@ -38,15 +38,19 @@ def tune(
     length_penalties: Annotated[
         str, typer.Option(help="Kinds of length penalty to try: power, gnmt.")
     ] = "power,gnmt",
+    tolerance: Annotated[
+        float, typer.Option(min=0, help="BLEU given up for a narrower beam and shorter texts.")
+    ] = 0.1,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
     batch_size: BatchOption = 64,
 ):
-    """Find the search options with the highest BLEU and write them into the model's file.
+    """Find the best search options and write them into the model's file.
 
-    Give validation pairs, never those of the test. The model's own options are tried first, and
-    stay if nothing is better.
+    Give validation pairs, never those of the test. Of the options whose BLEU is within
+    `--tolerance` of the highest, those with the narrowest beam and then with the shortest
+    translations are kept. "length" is how long these are over the references.
     """
     path = find_translator(model)
     own = search_of(path, {})
@@ -63,7 +67,7 @@ def tune(
     from keras_bahdanau.translator import Translator
 
     searches = evaluation.candidates(own, **lists)
-    print(ROW.format("beam", "penalty", "exponent", "BLEU", "seconds"), flush=True)
+    print(ROW.format("beam", "penalty", "exponent", "BLEU", "length", "seconds"), flush=True)
     count = iter(range(1, len(searches) + 1))
 
     def tell(trial):
@@ -74,25 +78,25 @@ def tune(
         Translator.load(path), pairs, searches, batch_size, tokenize, lowercase, tell
     )
     show_progress("")
-    _conclude(path, own, trials, dry_run)
+    _conclude(path, own, trials, evaluation.simplest(trials, tolerance), dry_run)
 
 
-def _conclude(path, own, trials, dry_run):
-    """Writes the best options into the file, and says so."""
-    best = trials[0]
+def _conclude(path, own, trials, chosen, dry_run):
+    """Writes the chosen options into the file, and says so."""
     now = next(trial for trial in trials if trial.search == own)
-    if best.bleu <= now.bleu:
-        print(f"nothing is better than the model's own options: BLEU {now.bleu:.2f}")
+    highest = f"the highest is {trials[0].bleu:.2f}"
+    if chosen.search == own:
+        print(f"nothing is better than the model's own options: BLEU {now.bleu:.2f}, {highest}")
         return
-    chosen = (
-        f"beam_width={best.search.beam_width}, length_penalty={best.search.length_penalty}, "
-        f"length_normalization={best.search.length_normalization:g}"
+    options = (
+        f"beam_width={chosen.search.beam_width}, length_penalty={chosen.search.length_penalty}, "
+        f"length_normalization={chosen.search.length_normalization:g}"
     )
-    print(f"best: {chosen}: BLEU {best.bleu:.2f}, now {now.bleu:.2f}")
+    print(f"best: {options}: BLEU {chosen.bleu:.2f}, now {now.bleu:.2f}, {highest}")
     if dry_run:
         print("the model is as it was")
     else:
-        write_search(path, dataclasses.asdict(best.search))
+        write_search(path, dataclasses.asdict(chosen.search))
         print(f"written into {path}")
 
 
@@ -103,6 +107,7 @@ def _row(trial):
         search.length_penalty,
         f"{search.length_normalization:g}",
         f"{trial.bleu:.2f}",
+        f"{trial.length_ratio:.3f}",
         f"{trial.seconds:.1f}",
     )
 

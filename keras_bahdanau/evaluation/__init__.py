@@ -6,7 +6,7 @@ from keras_bahdanau.evaluation.lengths import Band, bleu_by_length
 from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
 from keras_bahdanau.evaluation.looking import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.report import Evaluation
-from keras_bahdanau.evaluation.tuning import Trial, candidates, tune
+from keras_bahdanau.evaluation.tuning import Trial, candidates, simplest, tune
 
 __all__ = [
     "Band",

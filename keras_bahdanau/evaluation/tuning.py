@@ -10,6 +10,7 @@ from keras_bahdanau.search import SearchOptions
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
 LENGTH_PENALTIES = ("power", "gnmt")
+TOLERANCE = 0.1  # of BLEU: on a thousand sentences less is chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,11 +20,13 @@ class Trial:
     Attributes:
         search: `SearchOptions`.
         bleu: Float, from 0 to 100.
+        length_ratio: Float, tokens of the translations over tokens of the references.
         seconds: Float, the time that the translations took, tracing included.
     """
 
     search: SearchOptions
     bleu: float
+    length_ratio: float
     seconds: float
 
 
@@ -90,7 +93,7 @@ def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=Fa
 
     Example:
         >>> trials = tune(translator, valid_pairs, candidates(translator.search))
-        >>> translator.search = trials[0].search
+        >>> translator.search = simplest(trials).search
     """
     pairs, searches = list(pairs), list(searches)
     if not pairs or not searches:
@@ -105,11 +108,35 @@ def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=Fa
         began = time.perf_counter()
         found = translator.translate(sources, batch_size, search)
         seconds = time.perf_counter() - began
-        score = bleu.corpus_score([translation.text for translation in found], [references]).score
-        trials.append(Trial(search, score, seconds))
+        score = bleu.corpus_score([translation.text for translation in found], [references])
+        trials.append(Trial(search, score.score, score.sys_len / score.ref_len, seconds))
         if tell is not None:
             tell(trials[-1])
     return sorted(trials, key=lambda trial: (-trial.bleu, trial.search.beam_width))
+
+
+def simplest(trials, tolerance=TOLERANCE):
+    """The trial to keep: almost the highest BLEU, with the least search.
+
+    Of those at most `tolerance` below the highest it is the one with the narrowest beam, and
+    then with the shortest translations: many options score alike, and among them a wide beam
+    costs time, and a strong length normalization makes the longest translations that these
+    sentences bear, which on other sentences may be too long.
+
+    Args:
+        trials: List of `Trial`, the highest BLEU first.
+        tolerance: Float, in BLEU; 0 for the highest alone.
+
+    Returns:
+        `Trial`.
+
+    Raises:
+        ValueError: If the tolerance is below 0.
+    """
+    if not tolerance >= 0:
+        raise ValueError(f"`tolerance` must be at least 0. Received: tolerance={tolerance!r}")
+    alike = [trial for trial in trials if trial.bleu >= trials[0].bleu - tolerance]
+    return min(alike, key=lambda trial: (trial.search.beam_width, trial.length_ratio))
 
 
 def _effect(options):

@@ -8,7 +8,7 @@ import pytest
 import sacrebleu
 
 from keras_bahdanau.archive import CARD, write_search
-from keras_bahdanau.evaluation import candidates, tune
+from keras_bahdanau.evaluation import Trial, candidates, simplest, tune
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.translator import Translator
 
@@ -50,6 +50,7 @@ def test_the_highest_bleu_wins(toy_translator):
             [each.text for each in found], [[target for _, target in PAIRS]], tokenize="char"
         )
         assert trial.bleu == pytest.approx(expected.score) and trial.seconds > 0
+        assert trial.length_ratio == pytest.approx(expected.sys_len / expected.ref_len)
     assert trials[0].bleu > trials[1].bleu
 
 
@@ -57,6 +58,26 @@ def test_among_equals_the_narrower_beam_wins(toy_translator):
     wide = dataclasses.replace(OWN, beam_width=3)
     wide, own = tune(toy_translator, PAIRS, [wide, OWN])[::-1]
     assert wide.bleu == own.bleu and own.search == OWN
+
+
+@pytest.mark.parametrize(
+    "tolerance, kept", [(0, "highest"), (0.1, "shorter"), (0.5, "narrower"), (30, "worse")]
+)
+def test_of_those_alike_the_least_search_is_kept(tolerance, kept):
+    trials = {
+        "highest": Trial(SearchOptions(beam_width=5), 40.0, 0.99, 1.0),
+        "longer": Trial(SearchOptions(beam_width=5), 39.95, 0.995, 1.0),
+        "shorter": Trial(SearchOptions(beam_width=5), 39.92, 0.97, 1.0),
+        "wider": Trial(SearchOptions(beam_width=10), 39.91, 0.9, 1.0),
+        "narrower": Trial(SearchOptions(beam_width=4), 39.8, 1.0, 1.0),
+        "worse": Trial(SearchOptions(beam_width=1), 20.0, 1.0, 1.0),
+    }
+    assert simplest([*trials.values()], tolerance) is trials[kept]
+
+
+def test_no_tolerance_is_below_zero():
+    with pytest.raises(ValueError, match="Received: tolerance=-1"):
+        simplest([Trial(OWN, 40.0, 1.0, 1.0)], -1)
 
 
 @pytest.mark.parametrize("pairs, searches", [([], [OWN]), (PAIRS, [])])
