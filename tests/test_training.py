@@ -106,15 +106,30 @@ def test_a_training_stopped_before_its_validation_ends_as_an_undisturbed_one(
     assert all("loss" in epoch for epoch in history_of(tmp_path))
 
 
-def test_the_saved_translator_is_the_best_epochs(undisturbed):
-    best = min(epoch["val_perplexity"] for epoch in history_of(undisturbed))
-    translator = Translator.load(undisturbed / "translator.keras")
+def check_best_is_saved(out):
+    best = min(epoch["val_perplexity"] for epoch in history_of(out))
+    translator = Translator.load(out / "translator.keras")
     losses = [
         -result.score * len(result.target_tokens) ** translator.search.length_normalization
         for result in translator.align(VALIDATION)
     ]
     tokens = sum(len(result.target_tokens) for result in translator.align(VALIDATION))
     assert math.exp(sum(losses) / tokens) == pytest.approx(best, rel=1e-3)
+    return translator.model
+
+
+def test_the_saved_translator_is_the_best_epochs(undisturbed):
+    check_best_is_saved(undisturbed)
+
+
+def test_a_training_in_bfloat16_leaves_a_translator_in_float32(tmp_path, undisturbed):
+    train_quietly(tmp_path, dataclasses.replace(OPTIONS, precision="bfloat16"))
+    for epoch, expected in zip(history_of(tmp_path), history_of(undisturbed), strict=True):
+        assert epoch["val_perplexity"] != expected["val_perplexity"]
+        assert epoch["val_perplexity"] == pytest.approx(expected["val_perplexity"], rel=0.1)
+    model = check_best_is_saved(tmp_path)
+    assert {layer.compute_dtype for layer in model._flatten_layers()} == {"float32"}
+    assert keras.config.dtype_policy().name == "float32"
 
 
 def test_training_lowers_the_perplexity(undisturbed):

@@ -27,6 +27,7 @@ CHOICES = {  # the names are those of the registries in `layers`, which need Ker
     "readout_state": ("current", "previous"),
     "loss_mean": ("tokens", "sentences"),
     "optimizer": ("adam", "adadelta", "sgd"),
+    "precision": ("float32", "bfloat16"),
     "schedule": ("cosine", "constant", "inverse-sqrt", "halving"),
 }
 _SHARES = {

@@ -69,7 +69,7 @@ class TrainingOptions:
         guided_alignment: Weight of the loss that pulls the attention towards the
             alignments given.
         r_drop: Weight of the loss that makes two passes with different dropout agree (1 to
-            5); each step then takes twice the time.
+            5); each step then takes almost twice the time.
         l2: Factor of the sum of all squared weights, which is added to the loss.
         weight_decay: Share of each weight, times the learning rate, taken off at each
             step, beside the loss: not of embeddings, biases and norms.
@@ -100,6 +100,9 @@ class TrainingOptions:
         checkpoint_steps: Batches between checkpoints.
         jit_compile: Whether the training step is compiled with XLA, once for each shape
             of a batch: with batch_tokens there are few, with batch_sentences many.
+        precision: Of the products in training, "float32" or "bfloat16", which is faster on
+            processors and GPUs that have it and slower on others. Weights, validation and
+            the saved translator are in float32.
         seed: Of weights, dropout and the order of batches.
 
     Raises:
@@ -164,6 +167,7 @@ class TrainingOptions:
     patience: int | None = None
     checkpoint_steps: int | None = None
     jit_compile: bool | None = None
+    precision: str | None = None
     seed: int | None = None
 
     def __post_init__(self):

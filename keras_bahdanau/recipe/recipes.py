@@ -80,6 +80,7 @@ _PLAIN = {  # the mechanism of 2015 and no trick of training: what all others di
     "patience": 5,
     "checkpoint_steps": 100,
     "jit_compile": False,
+    "precision": "float32",
     "seed": 0,
 }
 

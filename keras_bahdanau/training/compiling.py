@@ -1,5 +1,7 @@
 """From options to a model that is ready to be trained."""
 
+import contextlib
+
 import keras
 
 from keras_bahdanau.callbacks import AveragingAdam
@@ -9,6 +11,7 @@ from keras_bahdanau.presets import PRESETS
 from keras_bahdanau.recipe import MODEL_OPTIONS
 from keras_bahdanau.training.schedules import learning_rate
 
+_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 
 
@@ -23,20 +26,55 @@ def compiled_model(tokenizer, options, steps):
     Returns:
         A `Seq2Seq`.
     """
+    model = _new_model(tokenizer, options, _POLICIES[options.precision])
+    _compile(model, options, optimizer=_optimizer(options, steps, model))
+    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+    return model
+
+
+def validated_model(tokenizer, options):
+    """The same model in float32, to be validated and saved with the weights of the other.
+
+    Args:
+        tokenizer: `Tokenizer`.
+        options: `TrainingOptions`.
+
+    Returns:
+        A `Seq2Seq` that can be evaluated.
+    """
+    model = _new_model(tokenizer, options, "float32")
+    _compile(model, options)
+    return model
+
+
+def _new_model(tokenizer, options, policy):
     settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
-    model = PRESETS[options.preset].model(tokenizer, **settings)
-    model.build()
+    with _computing_in(policy):
+        model = PRESETS[options.preset].model(tokenizer, **settings)
+        model.build()
     if options.l2:
         for variable in model.trainable_variables:
             variable.regularizer = keras.regularizers.L2(options.l2)
+    return model
+
+
+@contextlib.contextmanager
+def _computing_in(policy):
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
+
+
+def _compile(model, options, **settings):
     model.compile(
-        optimizer=_optimizer(options, steps, model),
         loss=_LOSSES[options.loss_mean](options.label_smoothing),
         weighted_metrics=[Perplexity()],
         jit_compile=options.jit_compile,
+        **settings,
     )
-    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
-    return model
 
 
 def _optimizer(options, steps, model):

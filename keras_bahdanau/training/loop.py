@@ -15,7 +15,7 @@ from keras_bahdanau.callbacks import (
 from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.run import Run, is_over, write_json
 from keras_bahdanau.text import BatchedPairs, Tokenizer
-from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.translator import Translator
 
 LONGEST_VALID = 512  # tokens of a validation pair
@@ -77,7 +77,8 @@ def train(
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     callbacks = [checkpoint, *_sampling(options, training.steps), OneEpoch()]
     average = _average(options, run, model)
-    translator = Translator(model, tokenizer)
+    in_float32 = options.precision == "float32"
+    translator = Translator(model if in_float32 else validated_model(tokenizer, options), tokenizer)
     while not is_over(progress, options):
         epoch = progress["epoch"]
         fitted = model.fit(
@@ -88,7 +89,7 @@ def train(
             shuffle=False,
             verbose=verbose,
         )
-        _validate(translator, validation, checkpoint, run, average, fitted, say)
+        _validate(model, translator, validation, checkpoint, run, average, fitted, say)
     return run.translator
 
 
@@ -165,12 +166,14 @@ def _as_saved(model, average, epoch):
             yield
 
 
-def _validate(translator, validation, checkpoint, run, average, fitted, say):
+def _validate(model, translator, validation, checkpoint, run, average, fitted, say):
     """What follows from an epoch's validation: the best translator, history, checkpoint."""
-    model, progress = translator.model, checkpoint.progress
+    progress = checkpoint.progress
     epoch = progress["epoch"]
     with _as_saved(model, average, epoch):
-        valid = model.evaluate(validation.epoch(0), return_dict=True, verbose=0)
+        if translator.model is not model:
+            translator.model.set_weights(model.get_weights())
+        valid = translator.model.evaluate(validation.epoch(0), return_dict=True, verbose=0)
         better = progress["best"] is None or valid["perplexity"] < progress["best"]
         if better:
             translator.save(run.translator)
