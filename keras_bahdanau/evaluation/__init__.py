@@ -22,5 +22,6 @@ __all__ = [
     "evaluate",
     "likelihood",
     "perplexity",
+    "simplest",
     "tune",
 ]
