@@ -30,7 +30,10 @@ MAY_IMPORT = {
     "presets": {"layers", "models", "recipe", "search"},
     "trace": {"text", "translation"},
     "translation": set(),
-    "translator": {"archive", "models", "search", "text", "trace", "translation"},
+    "graph_translator": {"search", "text"},
+    "translator": {
+        *("archive", "graph_translator", "models", "search", "text", "trace", "translation"),
+    },
     "ensembling": {"models", "translator"},
     "exporters": BELOW_TRANSLATOR | {"translator"},
     "evaluation": BELOW_TRANSLATOR | {"translator"},

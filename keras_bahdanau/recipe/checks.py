@@ -84,18 +84,34 @@ def _names_parts(value):
 
 def check_together(options):
     """Raises ValueError if options do not go together."""
-    unscored = options.attention in ("none", "forced")
-    _demand(
+    for demand, fulfilled, names, mend in _demands(options):
+        if not fulfilled:
+            received = ", ".join(f"{name}={getattr(options, name)!r}" for name in names)
+            raise ValueError(f"{demand}. Received: {received}. {mend}")
+
+
+def _demands(options):
+    """(what is demanded, whether it is fulfilled, the options it is of, the mend)."""
+    yield from _of_batches_and_text(options)
+    yield from _of_the_model(options)
+    yield (
+        "Only Adam keeps a moving average of the weights",
+        options.optimizer == "adam" or not options.ema_momentum,
+        ("ema_momentum", "optimizer"),
+        "Give 0 for it; `average_last` goes with all optimizers.",
+    )
+
+
+def _of_batches_and_text(options):
+    yield (
         "Batches are measured either in tokens or in sentences",
         (options.batch_tokens > 0) != (options.batch_sentences > 0),
-        options,
         ("batch_tokens", "batch_sentences"),
         "Leave one of them out, or give 0 for it.",
     )
-    _demand(
+    yield (
         "Only the tokens of BPE and of unigram can be sampled",
         not options.subword_sampling or options.model_type in ("bpe", "unigram"),
-        options,
         ("subword_sampling", "model_type"),
         "Give 0 for it, or another model_type.",
     )
@@ -103,52 +119,38 @@ def check_together(options):
         "guided_alignment": options.guided_alignment > 0,
         "attention": options.attention == "forced",
     }.items():
-        _demand(
+        yield (
             "Alignments go with words that are split in one way",
             not (options.subword_sampling and aligned),
-            options,
             ("subword_sampling", name),
             "Leave one of them out.",
         )
-    _demand(
+
+
+def _of_the_model(options):
+    unscored = options.attention in ("none", "forced")
+    yield (
         "Sharing embeddings takes one vocabulary",
         options.joint or not options.share_embeddings,
-        options,
         ("share_embeddings", "joint"),
         "Leave one of them out.",
     )
-    _demand(
+    yield (
         "Only a decoder that attends before its cell moves can read out the state before",
         options.when == "before" or options.readout_state == "current",
-        options,
         ("readout_state", "when"),
         "Give 'current', or attend 'before'.",
     )
-    _demand(
-        "Only Adam keeps a moving average of the weights",
-        options.optimizer == "adam" or not options.ema_momentum,
-        options,
-        ("ema_momentum", "optimizer"),
-        "Give 0 for it; `average_last` goes with all optimizers.",
-    )
-    _demand(
+    yield (
         "Alignments guide an attention that learns where to look",
         not (unscored and options.guided_alignment),
-        options,
         ("guided_alignment", "attention"),
         "Give 0 for it, or another attention.",
     )
     for name, plain in _OF_SCORES.items():
-        _demand(
+        yield (
             f"`{name}` is part of an attention that scores",
             not unscored or getattr(options, name) == plain,
-            options,
             (name, "attention"),
             f"Give {plain!r} for it, or another attention.",
         )
-
-
-def _demand(demand, fulfilled, options, names, mend):
-    if not fulfilled:
-        received = ", ".join(f"{name}={getattr(options, name)!r}" for name in names)
-        raise ValueError(f"{demand}. Received: {received}. {mend}")

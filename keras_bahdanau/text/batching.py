@@ -8,11 +8,10 @@ import tensorflow as tf
 
 from keras_bahdanau.alignments import check_links, token_alignment
 from keras_bahdanau.text.grouping import BySentences, ByTokens
-from keras_bahdanau.text.sampling import SubwordSampler
+from keras_bahdanau.text.rows import Rows, SampledRows
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
-_CHUNK = 8192  # sentences that are tokenized at once
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,8 +112,8 @@ class BatchedPairs:
         self.shuffle = shuffle
         self.seed = seed
         pairs = list(pairs)
-        self._source = _Rows.tokenized(tokenizer.tokenize_source, [pair[0] for pair in pairs])
-        self._target = _Rows.tokenized(tokenizer.tokenize_target, [pair[1] for pair in pairs])
+        self._source = Rows.tokenized(tokenizer.tokenize_source, [pair[0] for pair in pairs])
+        self._target = Rows.tokenized(tokenizer.tokenize_target, [pair[1] for pair in pairs])
         lengths = np.maximum(self._source.lengths, self._target.lengths)
         empty = (self._source.lengths == 0) | (self._target.lengths <= 1)  # <= 1: only the end
         too_long = ~empty & (lengths > max_length)
@@ -130,7 +129,7 @@ class BatchedPairs:
         self._sampled = None
         rows = (self._source, self._target)
         if subword_sampling:
-            self._sampled = _Sampled(pairs, tokenizer, subword_sampling, rows, max_length, seed)
+            self._sampled = SampledRows(pairs, tokenizer, subword_sampling, rows, max_length, seed)
             rows = self._sampled.epoch(0)
             self._sampled.longest = max(int(side.lengths[kept].max()) for side in rows)
             lengths = np.maximum(*(side.lengths for side in rows))
@@ -236,77 +235,6 @@ def batches(pairs, tokenizer, batch_tokens: int | None = None, **settings) -> tf
     return BatchedPairs(pairs, tokenizer, batch_tokens, **settings).dataset()
 
 
-class _Rows:
-    """Rows of ids of different lengths, in one flat array."""
-
-    def __init__(self, values, lengths, starts=None):
-        self.lengths = lengths
-        self._starts = np.cumsum(lengths) - lengths if starts is None else starts
-        self._values = values
-
-    @classmethod
-    def tokenized(cls, tokenize, sentences):
-        """Those of sentences as a translator splits them."""
-        chunks = [
-            tokenize(tf.constant(sentences[first : first + _CHUNK]))
-            for first in range(0, len(sentences), _CHUNK)
-        ]
-        return cls(
-            _joined([chunk.values for chunk in chunks], np.int32),
-            _joined([chunk.row_lengths() for chunk in chunks], np.int64),
-        )
-
-    @classmethod
-    def sampled(cls, sampler, sentences, seed):
-        """Those of sentences as chance splits them, each with an end token."""
-        rows = sampler.sample(sentences, seed)
-        lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
-        values = itertools.chain.from_iterable((*row, END) for row in rows)
-        return cls(np.fromiter(values, np.int32, int(lengths.sum())), lengths)
-
-    def replaced(self, where, others):
-        """These rows, but the others where it says so."""
-        return _Rows(
-            np.concatenate([self._values, others._values]),
-            np.where(where, others.lengths, self.lengths),
-            np.where(where, others._starts + len(self._values), self._starts),
-        )
-
-    def padded(self, members, shape):
-        """The member rows as an int32 array of the shape, padded."""
-        rows = np.full(shape, PAD, np.int32)
-        time = np.arange(shape[1])
-        real = time < self.lengths[members][:, None]
-        positions = self._starts[members][:, None] + time
-        rows[: len(members)][real] = self._values[positions[real]]
-        return rows
-
-
-class _Sampled:
-    """The rows of both sides, split anew for each epoch."""
-
-    def __init__(self, pairs, tokenizer, alpha, plain, longest, seed):
-        self._sentences = [[pair[side] for pair in pairs] for side in (0, 1)]
-        models = (tokenizer.source_model, tokenizer.target_model)
-        self._samplers = [SubwordSampler(model, alpha) for model in models]
-        self._plain = plain
-        self._seed = seed
-        self._last = None
-        self.longest = longest
-
-    def epoch(self, number):
-        """(source rows, target rows) of one epoch, always the same for the same number."""
-        if self._last is None or self._last[0] != number:
-            self._last = (number, tuple(self._drawn(side, number) for side in (0, 1)))
-        return self._last[1]
-
-    def _drawn(self, side, number):
-        seed = (self._seed, number, side)
-        rows = _Rows.sampled(self._samplers[side], self._sentences[side], seed)
-        plain = self._plain[side]
-        return rows.replaced((rows.lengths > self.longest) | (plain.lengths == 0), plain)
-
-
 class _Alignments:
     """The links of each pair, kept small, as dense weights over tokens when they are wanted."""
 
@@ -332,10 +260,6 @@ class _Alignments:
             weights = token_alignment(self._links[pair], *words)
             row[: weights.shape[0], : weights.shape[1]] = weights
         return alignment
-
-
-def _joined(arrays, dtype):
-    return np.concatenate([np.zeros(0, dtype), *(np.asarray(array) for array in arrays)])
 
 
 def _batch_size(batch_tokens, batch_sentences):

@@ -19,6 +19,8 @@ from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.translator import Translator
 
 LONGEST_VALID = 512  # tokens of a validation pair
+BUCKETS = 16  # lengths of batches; more have less padding
+COMPILED_BUCKETS = 7  # where XLA compiles once for each
 
 
 def train(
@@ -104,7 +106,11 @@ def _batches(run, options, training, validation):
             pairs, options.vocabulary_size, model_type=options.model_type, joint=options.joint
         )
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
-    batches = {measure: getattr(options, measure), "seed": options.seed}
+    batches = {
+        measure: getattr(options, measure),
+        "buckets": COMPILED_BUCKETS if options.jit_compile else BUCKETS,
+        "seed": options.seed,
+    }
     return (
         BatchedPairs(
             pairs,
