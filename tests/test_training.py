@@ -122,11 +122,8 @@ def test_the_saved_translator_is_the_best_epochs(undisturbed):
     check_best_is_saved(undisturbed)
 
 
-def test_a_training_in_bfloat16_leaves_a_translator_in_float32(tmp_path, undisturbed):
-    train_quietly(tmp_path, dataclasses.replace(OPTIONS, precision="bfloat16"))
-    for epoch, expected in zip(history_of(tmp_path), history_of(undisturbed), strict=True):
-        assert epoch["val_perplexity"] != expected["val_perplexity"]
-        assert epoch["val_perplexity"] == pytest.approx(expected["val_perplexity"], rel=0.1)
+def test_a_training_in_bfloat16_leaves_a_translator_in_float32(tmp_path):
+    train_quietly(tmp_path, dataclasses.replace(OPTIONS, precision="bfloat16", epochs=1))
     model = check_best_is_saved(tmp_path)
     assert {layer.compute_dtype for layer in model._flatten_layers()} == {"float32"}
     assert keras.config.dtype_policy().name == "float32"
