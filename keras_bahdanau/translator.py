@@ -13,6 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.archive import CARD, read_card
+from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.graph_translator import GraphTranslator
 from keras_bahdanau.models import Ensemble, Seq2Seq
 from keras_bahdanau.search import SearchOptions, SearchResult
@@ -207,7 +208,7 @@ class Translator(GraphTranslator):
         """
         results = [None] * len(sentences)
         batches = [*self._batches(sentences, batch_size)]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
             found = pool.map(lambda batch: [*work(*batch)], batches)
             for (rows, _), of_rows in zip(batches, found, strict=True):
                 for row, one in zip(rows, of_rows, strict=True):

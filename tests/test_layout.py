@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
 NUMBERS = {"alignments", "callbacks", "layers", "losses", "metrics", "schedules", "search", "text"}
-FILES_AND_SETTINGS = {"archive", "console", "recipe", "run"}
+FILES_AND_SETTINGS = {"archive", "console", "cores", "recipe", "run"}
 FOUNDATION = NUMBERS | FILES_AND_SETTINGS
 BELOW_TRANSLATOR = FOUNDATION | {"models", "plotting"}
 BELOW_TOP = BELOW_TRANSLATOR | {"ensembling", "exporters", "presets", "translator"}
@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "__init__": BELOW_TOP,
     **{part: set() for part in FOUNDATION},
     "callbacks": {"plotting"},
+    "console": {"cores"},
     "run": {"callbacks", "recipe"},
     "text": {"alignments"},
     "plotting": {"alignments"},
@@ -32,7 +33,8 @@ MAY_IMPORT = {
     "translation": set(),
     "graph_translator": {"search", "text"},
     "translator": {
-        *("archive", "graph_translator", "models", "search", "text", "trace", "translation"),
+        *("archive", "cores", "graph_translator", "models"),
+        *("search", "text", "trace", "translation"),
     },
     "ensembling": {"models", "translator"},
     "exporters": BELOW_TRANSLATOR | {"translator"},

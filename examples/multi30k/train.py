@@ -22,6 +22,7 @@ import scoring
 import tensorflow as tf
 
 import keras_bahdanau as kb
+from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.run import Run, is_over, write_json
 from keras_bahdanau.training import train
@@ -182,15 +183,9 @@ def about(arguments, options, run):
         "val_perplexity": min(perplexities),
         "training_minutes": run.progress()["seconds"] / 60,
         "hardware": [tf.config.experimental.get_device_details(each) for each in devices]
-        or f"{platform.machine()}, {cores()} of {os.cpu_count()} cores",
+        or f"{platform.machine()}, {usable_cores()} of {os.cpu_count()} cores",
         "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},
     }
-
-
-def cores():
-    """How many this process may use."""
-    may = getattr(os, "sched_getaffinity", None)  # not on macOS
-    return len(may(0)) if may else os.cpu_count()
 
 
 def changed(options, arguments):
