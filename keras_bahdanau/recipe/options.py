@@ -100,8 +100,8 @@ class TrainingOptions:
         checkpoint_steps: Batches between checkpoints.
         jit_compile: Whether the training step is compiled with XLA, once for each shape
             of a batch: with batch_tokens there are few, with batch_sentences many.
-        precision: Of the products in training, "float32" or "bfloat16", which is faster on
-            processors and GPUs that have it and slower on others. Weights, validation and
+        precision: Of the products in training, "float32" or "bfloat16", which can be faster on
+            processors and GPUs that have it, and is slower on others. Weights, validation and
             the saved translator are in float32.
         seed: Of weights, dropout and the order of batches.
 
