@@ -77,8 +77,7 @@ def _threads(threads):
         return {each: threads, at_once: threads}
     if each in os.environ or at_once in os.environ or os.path.exists("/dev/nvidiactl"):
         return {}
-    cores = usable_cores()
-    return {each: max(1, cores // 2), at_once: min(2, cores)}
+    return {each: max(1, usable_cores() // 2)}
 
 
 def load_tensorflow(threads=None):
@@ -89,9 +88,10 @@ def load_tensorflow(threads=None):
 
     Args:
         threads: Integer, how many processor threads an operation may use, and how many
-            operations may run at once. When left out, and without a GPU, half of the cores
-            and two: the steps of a recurrent model are many small operations, and on two
-            cores it trains 1.2 times as fast so (`benchmarks/`). The environment goes first.
+            operations may run at once. When left out, and without a GPU, an operation has
+            half of the cores: the steps of a recurrent model are many small ones, several of
+            them at once, and on two cores it trains 1.2 times as fast so (`benchmarks/`).
+            The environment goes first.
     """
     if "tensorflow" in sys.modules:
         return

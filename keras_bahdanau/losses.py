@@ -161,24 +161,24 @@ def guided_alignment(given, weights):
     return GuidedAlignment(dtype="float32")(given, weights)
 
 
-def divergence(logits, others, sample_weight=None):
+def sums_tokens(loss):
+    """Whether a loss is one of the package's own, with the reduction that its `of_total` has."""
+    return type(loss) in OF_TOKENS and loss.reduction == type(loss)().reduction
+
+
+def divergence(logits, others):
     """How far two predictions of the same tokens are from each other, in nats.
 
     D = 1/2 (KL(p || q) + KL(q || p)) = 1/2 sum_k (p_k - q_k) (log p_k - log q_k)
 
-    and the mean over tokens (R-Drop: Wu et al. 2021, eq. 2).
+    (R-Drop: Wu et al. 2021, eq. 2.)
 
     Args:
         logits: Float tensor `(batch, target_time, vocabulary)`.
         others: Float tensor of the same shape.
-        sample_weight: Float tensor `(batch, target_time)`, 0 at padding, or None.
 
     Returns:
-        Float32 scalar.
+        Float32 tensor `(batch, target_time)`.
     """
     one, other = (ops.log_softmax(ops.cast(each, "float32"), axis=-1) for each in (logits, others))
-    tokens = 0.5 * ops.sum((ops.exp(one) - ops.exp(other)) * (one - other), axis=-1)
-    if sample_weight is None:
-        return _mean(ops.mean(tokens))
-    weight = ops.cast(sample_weight, "float32")
-    return _mean(ops.divide_no_nan(ops.sum(weight * tokens), ops.sum(weight)))
+    return 0.5 * ops.sum((ops.exp(one) - ops.exp(other)) * (one - other), axis=-1)

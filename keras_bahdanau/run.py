@@ -130,7 +130,7 @@ class Run:
     def _options_of(self, card, kind):
         """The options of a card; an old one lacks those that there were not yet."""
         try:
-            return kind(**card["options"])
+            return kind(**{"buckets": 7, **card["options"]})  # 7 before it was an option
         except (KeyError, TypeError, ValueError) as error:
             raise self._damaged(self.card, error) from None
 

@@ -23,10 +23,10 @@ def machine(monkeypatch):
     return set_up
 
 
-@pytest.mark.parametrize("cores, each, at_once", [(1, 1, 1), (2, 1, 2), (3, 1, 2), (16, 8, 2)])
-def test_two_operations_share_the_cores(machine, cores, each, at_once):
+@pytest.mark.parametrize("cores, each", [(1, 1), (2, 1), (3, 1), (16, 8)])
+def test_an_operation_has_half_of_the_cores(machine, cores, each):
     machine(cores)
-    assert console._threads(None) == {EACH: each, AT_ONCE: at_once}
+    assert console._threads(None) == {EACH: each}
 
 
 def test_with_a_gpu_or_the_users_own_choice_tensorflow_is_left_alone(machine, monkeypatch):

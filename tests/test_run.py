@@ -45,6 +45,15 @@ def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
         run.check(TrainingOptions(epochs=3), PAIRS, PAIRS)
 
 
+def test_an_older_run_goes_on_with_the_batches_it_began_with(run):
+    card = run.read_card()
+    del card["options"]["buckets"]
+    run.card.write_text(json.dumps(card))
+    run.check(TrainingOptions(epochs=3, buckets=7), PAIRS, OTHERS)
+    with pytest.raises(ValueError, match=r"buckets=7. Received: buckets=16. Use that"):
+        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+
+
 @pytest.mark.parametrize("progress", [{"epoch": 3, "waited": 0}, {"epoch": 2, "waited": 5}])
 def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress):
     with h5py.File(run.checkpoint, "w") as file:

@@ -93,6 +93,7 @@ def seconds_an_epoch(pairs, options):
         pairs,
         tokenizer,
         max_length=options.max_length,
+        buckets=options.buckets,
         subword_sampling=options.subword_sampling,
         **{measure: getattr(options, measure)},
     )
@@ -120,10 +121,11 @@ def draw_curves(run, out):
 def tuned(translator, valid, arguments):
     """The `Trial` to keep, by its BLEU on `val`; all go to, or come from, tuning.json."""
     path = arguments.out / "tuning.json"
-    if path.exists():
+    known = json.loads(path.read_text()) if path.exists() else []
+    if known and "length_ratio" in known[0]:  # older files lack it
         trials = [
             kb.evaluation.Trial(**{**trial, "search": kb.SearchOptions(**trial["search"])})
-            for trial in json.loads(path.read_text())
+            for trial in known
         ]
         return kb.evaluation.simplest(trials)
     searches = kb.evaluation.candidates(translator.search, arguments.beam_widths)

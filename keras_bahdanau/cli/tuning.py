@@ -86,13 +86,13 @@ def _conclude(path, own, trials, chosen, dry_run):
     now = next(trial for trial in trials if trial.search == own)
     highest = f"the highest is {trials[0].bleu:.2f}"
     if chosen.search == own:
-        print(f"nothing is better than the model's own options: BLEU {now.bleu:.2f}, {highest}")
+        print(f"the model's own options stay: BLEU {now.bleu:.2f}, {highest}")
         return
     options = (
         f"beam_width={chosen.search.beam_width}, length_penalty={chosen.search.length_penalty}, "
         f"length_normalization={chosen.search.length_normalization:g}"
     )
-    print(f"best: {options}: BLEU {chosen.bleu:.2f}, now {now.bleu:.2f}, {highest}")
+    print(f"chosen: {options}: BLEU {chosen.bleu:.2f}, now {now.bleu:.2f}, {highest}")
     if dry_run:
         print("the model is as it was")
     else:

@@ -124,7 +124,7 @@ def simplest(trials, tolerance=TOLERANCE):
     sentences bear, which on other sentences may be too long.
 
     Args:
-        trials: List of `Trial`, the highest BLEU first.
+        trials: List of `Trial`, in any order.
         tolerance: Float, in BLEU; 0 for the highest alone.
 
     Returns:
@@ -135,7 +135,8 @@ def simplest(trials, tolerance=TOLERANCE):
     """
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` must be at least 0. Received: tolerance={tolerance!r}")
-    alike = [trial for trial in trials if trial.bleu >= trials[0].bleu - tolerance]
+    highest = max(trial.bleu for trial in trials)
+    alike = [trial for trial in trials if trial.bleu >= highest - tolerance]
     return min(alike, key=lambda trial: (trial.search.beam_width, trial.length_ratio))
 
 

@@ -7,7 +7,12 @@ from keras import ops, tree
 
 from keras_bahdanau.layers import checks
 from keras_bahdanau.layers.serialization import unbuilt
-from keras_bahdanau.losses import OF_TOKENS, divergence, guided_alignment
+from keras_bahdanau.losses import (
+    TokenCrossentropy,
+    divergence,
+    guided_alignment,
+    sums_tokens,
+)
 from keras_bahdanau.models.output_loss import output_loss
 
 
@@ -44,8 +49,9 @@ class Seq2Seq(keras.Model):
         guided_alignment: Float. Weight of a loss that pulls the attention towards the
             alignments given as the third input: see `losses.guided_alignment`.
         r_drop: Float. Weight of a loss that makes two passes with different dropout agree
-            (R-Drop, Wu et al. 2021). The paper's alpha, 1 to 5. A call in training then runs
-            the batch twice, as one batch of twice the size, and gives the first half.
+            (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's alpha, 1 to 5. In
+            training a call of the compiled model then runs the batch twice, as one batch of
+            twice the size, and gives the first half; `compute_loss` reads both.
 
     Call arguments:
         inputs: (source, target_in), int tensors `(batch, source_time)` and
@@ -134,7 +140,8 @@ class Seq2Seq(keras.Model):
         return ops.log_softmax(logits, axis=-1), shown.weights, state
 
     def call(self, inputs, return_attention_scores=False, training=None):
-        twice = bool(training and self.r_drop)
+        learns = bool(training and self.compiled)  # `compute_loss` will ask
+        twice = bool(learns and self.r_drop)
         source, target_in, *alignment = _doubled(inputs) if twice else inputs
         alignment = alignment[0] if alignment else ()
         guided = self.guided_alignment > 0 and not isinstance(alignment, tuple)
@@ -151,9 +158,9 @@ class Seq2Seq(keras.Model):
             self.add_loss(self.guided_alignment * guided_alignment(alignment, found[1]))
         halves = [ops.split(one, 2) if twice else (one, None) for one in found]
         logits, *weights = [first for first, _ in halves]
-        if training:
-            fused = type(self.loss) in OF_TOKENS
-            self._traced = _Traced(logits, halves[0][1], readout if fused else None)
+        if learns:
+            read = readout if sums_tokens(self.loss) else None
+            self._traced = _Traced(logits, halves[0][1], read)
         return (logits, *weights) if return_attention_scores else logits
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
@@ -165,11 +172,12 @@ class Seq2Seq(keras.Model):
         logits, others, readout = self._traced
         self._traced, self._token_losses = _Traced(), (None, None)
         if not training or logits is None or y_pred is not logits:
+            _check_not_lost(others, training)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
+        if sample_weight is None and (others is not None or readout is not None):
+            sample_weight = ops.ones(ops.shape(y))
         if readout is None:
             return self._loss_from_logits(x, y, logits, others, sample_weight)
-        if sample_weight is None:
-            sample_weight = ops.ones(ops.shape(y))
         found = output_loss(
             readout,
             *self.decoder.output_weights,
@@ -190,7 +198,11 @@ class Seq2Seq(keras.Model):
         passes = [one for one in (logits, others) if one is not None]
         losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in passes]
         if others is not None:
-            losses.append(self.r_drop * divergence(logits, others, sample_weight))
+            reducing = (
+                self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
+            )
+            total = ops.sum(ops.cast(sample_weight, "float32") * divergence(logits, others))
+            losses.append(self.r_drop * reducing.of_total(total, sample_weight))
         return ops.sum(ops.stack(losses)) / len(passes)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
@@ -227,6 +239,15 @@ class Seq2Seq(keras.Model):
 def _doubled(inputs):
     """Each sentence twice: all of them, and all of them again."""
     return tree.map_structure(lambda one: ops.concatenate([one, one], axis=0), tuple(inputs))
+
+
+def _check_not_lost(others, training):
+    if training and others is not None:
+        raise ValueError(
+            "R-Drop compares two passes, of which the loss must get the first one's logits as the "
+            "model gave them. Received: other values for `y_pred`. Hand over what the call gave, "
+            "or use r_drop=0."
+        )
 
 
 def _check_shareable(encoder, decoder):

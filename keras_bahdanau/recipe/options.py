@@ -78,6 +78,8 @@ class TrainingOptions:
         batch_tokens: Positions of a batch, padding included; 0 with batch_sentences.
         batch_sentences: Pairs of a batch, 20 such batches sorted by length at a time; 0
             with batch_tokens.
+        buckets: Lengths that batches have, with batch_tokens: more of them have less padding,
+            and XLA compiles once for each.
         max_length: Pairs with more tokens on a side are left out, and counted.
         epochs: Most passes over the pairs.
         optimizer: "adam", "adadelta" or "sgd".
@@ -153,6 +155,7 @@ class TrainingOptions:
     loss_mean: str | None = None
     batch_tokens: int | None = None
     batch_sentences: int | None = None
+    buckets: int | None = None
     max_length: int | None = None
     epochs: int | None = None
     optimizer: str | None = None

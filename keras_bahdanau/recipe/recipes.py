@@ -68,6 +68,7 @@ _PLAIN = {  # the mechanism of 2015 and no trick of training: what all others di
     "loss_mean": "sentences",
     "batch_tokens": 0,
     "batch_sentences": 0,
+    "buckets": lambda options: 7 if options.jit_compile else 16,
     "max_length": 128,
     "optimizer": "adam",
     "schedule": "constant",

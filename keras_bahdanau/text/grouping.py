@@ -26,7 +26,7 @@ class ByTokens:
         Args:
             random: NumPy `Generator`, or None.
             lengths: Int array `(2, pairs)`, of sources and targets, where this epoch's differ
-                from those that the buckets were made for: see `refilled`.
+                from those that the buckets were made for.
         """
         order = []
         buckets = self._buckets if lengths is None else self._refilled(lengths.max(axis=0))

@@ -19,8 +19,6 @@ from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.translator import Translator
 
 LONGEST_VALID = 512  # tokens of a validation pair
-BUCKETS = 16  # lengths of batches; more have less padding
-COMPILED_BUCKETS = 7  # where XLA compiles once for each
 
 
 def train(
@@ -108,7 +106,7 @@ def _batches(run, options, training, validation):
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     batches = {
         measure: getattr(options, measure),
-        "buckets": COMPILED_BUCKETS if options.jit_compile else BUCKETS,
+        "buckets": options.buckets,
         "seed": options.seed,
     }
     return (

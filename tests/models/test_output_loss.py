@@ -221,13 +221,45 @@ def test_two_passes_count_by_how_far_they_are_apart(loss):
     assert_allclose(first, second, rtol=1e-3)
 
 
-def test_two_passes_train_the_same_as_from_logits():
-    losses = (TokenCrossentropy(0.1), FromLogits(0.1))
+@pytest.mark.parametrize(
+    "losses",
+    [
+        (TokenCrossentropy(0.1), FromLogits(0.1)),
+        (SentenceCrossentropy(), SentencesFromLogits()),
+    ],
+)
+def test_two_passes_train_the_same_as_from_logits(losses):
     models = [new_model(loss, dropout=0.5, r_drop=2.0) for loss in losses]
     logs = [[model.train_on_batch(*batch())[0] for _ in range(3)] for model in models]
     assert_allclose(*logs, rtol=1e-5)
     for one, other in zip(*(model.get_weights() for model in models), strict=True):
         assert_allclose(one, other, atol=1e-6)
+
+
+def test_of_a_model_that_is_not_compiled_there_is_one_pass():
+    model = new_model(TokenCrossentropy(), r_drop=1.0)
+    inputs, _, _ = batch()
+    expected = model(inputs)
+    model.compiled = False
+    assert_allclose(model(inputs, training=True), expected, atol=1e-6)
+    assert model._traced == type(model._traced)()
+
+
+def test_a_second_pass_does_not_get_lost():
+    model = new_model(TokenCrossentropy(), r_drop=1.0)
+    inputs, target_out, weights = batch()
+    logits = model(inputs, training=True)
+    with pytest.raises(ValueError, match="Received: other values for `y_pred`"):
+        model.compute_loss(inputs, target_out, 2 * logits, weights)
+
+
+def test_another_reduction_is_that_of_the_logits():
+    logs = [
+        new_model(loss).train_on_batch(*batch())[0]
+        for loss in (TokenCrossentropy(reduction="sum"), FromLogits(reduction="sum"))
+    ]
+    assert_allclose(*logs, rtol=1e-5)
+    assert logs[0] > 2 * new_model(TokenCrossentropy()).train_on_batch(*batch())[0]
 
 
 def needed(graph):
