@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import dataclasses
+import functools
 import json
 import os
 import zipfile
@@ -231,12 +232,16 @@ class Translator(GraphTranslator):
         options = dataclasses.replace(options, seed=0)  # the noise has it
         key = (options, *extras)
         if key not in self._graphs:
+            # a `partial`: of one lambda TensorFlow would say that it is traced too often
             self._graphs[key] = tf.function(
-                lambda source, extras: self.search_ids(source, options, **extras),
+                functools.partial(self._searched, options),
                 input_signature=[_SOURCE, {name: _EXTRAS[name] for name in extras}],
                 autograph=False,
             )
         return self._graphs[key]
+
+    def _searched(self, options, source, extras):
+        return self.search_ids(source, options, **extras)
 
     def _forced_graph(self, options):
         key = ("forced", options)

@@ -246,3 +246,13 @@ def test_the_optimizer_does_not_travel(toy_translator, tmp_path):
     with zipfile.ZipFile(tmp_path / "toy.keras") as archive:
         weights = archive.getinfo("model.weights.h5").file_size
     assert weights < 2 * 4 * toy_translator.model.count_params() + 200_000
+
+
+@pytest.mark.slow
+def test_one_search_after_another_is_nothing_to_warn_of(toy_translator, monkeypatch):
+    said = []
+    monkeypatch.setattr(tf.get_logger(), "warning", lambda *about: said.append(about))
+    for exponent in (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9):
+        search = kb.SearchOptions(beam_width=2, max_length=5, length_normalization=exponent)
+        toy_translator.translate(["one two"], search=search)
+    assert said == []
