@@ -14,13 +14,8 @@ from keras_bahdanau.text.vocabulary import END, PAD, START
 class GraphTranslator:
     """Strings to ids, ids to hypotheses, hypotheses to strings, all by TensorFlow's operations.
 
-    Args:
-        model: A `Seq2Seq`, or an `Ensemble` of several.
-        tokenizer: The `Tokenizer` it was trained with.
-        search: `SearchOptions`; the defaults when left out.
-
-    Raises:
-        ValueError: If the vocabularies of model and tokenizer differ in size.
+    Takes what `Translator` takes, which adds Python's side of it: lists of
+    strings, batches, files.
     """
 
     def __init__(self, model, tokenizer, search=None):

@@ -69,7 +69,7 @@ class TrainingOptions:
         guided_alignment: Weight of the loss that pulls the attention towards the
             alignments given.
         r_drop: Weight of the loss that makes two passes with different dropout agree (1 to
-            5); each step then takes almost twice the time.
+            5); each step then takes twice the time.
         l2: Factor of the sum of all squared weights, which is added to the loss.
         weight_decay: Share of each weight, times the learning rate, taken off at each
             step, beside the loss: not of embeddings, biases and norms.
