@@ -6,9 +6,8 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.alignments import check_links, token_alignment
 from keras_bahdanau.text.grouping import BySentences, ByTokens
-from keras_bahdanau.text.rows import Rows, SampledRows
+from keras_bahdanau.text.rows import AlignmentRows, Rows, SampledRows
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
@@ -144,7 +143,7 @@ class BatchedPairs:
         self.tokens = int(rows[1].lengths[kept].sum())
         self._alignments = None
         if alignments is not None:
-            self._alignments = _Alignments(tokenizer, pairs, alignments, kept)
+            self._alignments = AlignmentRows(tokenizer, pairs, alignments, kept)
 
     def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
         """The batches of one epoch, always the same for the same seed and number.
@@ -233,33 +232,6 @@ def batches(pairs, tokenizer, batch_tokens: int | None = None, **settings) -> tf
         >>> model.fit(batches(pairs, tokenizer, batch_tokens=2048), epochs=20, shuffle=False)
     """
     return BatchedPairs(pairs, tokenizer, batch_tokens, **settings).dataset()
-
-
-class _Alignments:
-    """The links of each pair, kept small, as dense weights over tokens when they are wanted."""
-
-    def __init__(self, tokenizer, pairs, links, kept):
-        self._links = list(links)
-        if len(self._links) != len(pairs):
-            raise ValueError(
-                "`alignments` must hold one set of links for each pair. "
-                f"Received: {len(self._links)} sets for {len(pairs)} pairs. "
-                "Give an empty set for a pair without links."
-            )
-        self._source_words = tokenizer.source_words([source for source, _ in pairs])
-        self._target_words = tokenizer.target_words([target for _, target in pairs])
-        for pair in kept:
-            words = (self._source_words[pair], self._target_words[pair])
-            check_links(self._links[pair], *words, name=f"alignments[{pair}]")
-
-    def padded(self, members, shape):
-        """The member pairs' weights as a float32 array of the shape, padded."""
-        alignment = np.zeros(shape, np.float32)
-        for row, pair in zip(alignment, members, strict=False):  # the last row may be empty
-            words = (self._source_words[pair], self._target_words[pair])
-            weights = token_alignment(self._links[pair], *words)
-            row[: weights.shape[0], : weights.shape[1]] = weights
-        return alignment
 
 
 def _batch_size(batch_tokens, batch_sentences):

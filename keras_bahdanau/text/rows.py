@@ -1,10 +1,11 @@
-"""The ids of many sentences, as a translator splits them or as chance does."""
+"""The ids of many sentences, as a translator splits them or as chance does, and their links."""
 
 import itertools
 
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.alignments import check_links, token_alignment
 from keras_bahdanau.text.sampling import SubwordSampler
 from keras_bahdanau.text.vocabulary import END, PAD
 
@@ -88,6 +89,33 @@ class SampledRows:
         rows = Rows.sampled(self._samplers[side], self._sentences[side], seed)
         plain = self._plain[side]
         return rows.replaced((rows.lengths > self.longest) | (plain.lengths == 0), plain)
+
+
+class AlignmentRows:
+    """The links of each pair, kept small, as dense weights over tokens when they are wanted."""
+
+    def __init__(self, tokenizer, pairs, links, kept):
+        self._links = list(links)
+        if len(self._links) != len(pairs):
+            raise ValueError(
+                "`alignments` must hold one set of links for each pair. "
+                f"Received: {len(self._links)} sets for {len(pairs)} pairs. "
+                "Give an empty set for a pair without links."
+            )
+        self._source_words = tokenizer.source_words([source for source, _ in pairs])
+        self._target_words = tokenizer.target_words([target for _, target in pairs])
+        for pair in kept:
+            words = (self._source_words[pair], self._target_words[pair])
+            check_links(self._links[pair], *words, name=f"alignments[{pair}]")
+
+    def padded(self, members, shape):
+        """The member pairs' weights as a float32 array of the shape, padded."""
+        alignment = np.zeros(shape, np.float32)
+        for row, pair in zip(alignment, members, strict=False):  # the last row may be empty
+            words = (self._source_words[pair], self._target_words[pair])
+            weights = token_alignment(self._links[pair], *words)
+            row[: weights.shape[0], : weights.shape[1]] = weights
+        return alignment
 
 
 def _joined(arrays, dtype):
