@@ -8,6 +8,7 @@ import re
 import numpy as np
 
 END = "</s>"
+UNKNOWN = "<unk>"
 WORD_START = "▁"
 
 
@@ -15,7 +16,8 @@ def join_subwords(tokens):
     """Joins SentencePiece pieces to words.
 
     A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
-    that stands alone belongs to the word that follows. The end token is a word of its own.
+    that stands alone belongs to the word that follows. The end token is a word of its own, and
+    so is an unknown one, which in text has a space on both sides.
 
     Args:
         tokens: Sequence of strings, the pieces of one sentence.
@@ -28,9 +30,11 @@ def join_subwords(tokens):
         >>> join_subwords(["▁The", "▁gar", "den", "er", "</s>"])
         (['The', 'gardener', '</s>'], [[0], [1, 2, 3], [4]])
     """
-    words, groups = [], []
+    words, groups, alone = [], [], {END, UNKNOWN}
     for position, token in enumerate(tokens):
-        if not words or END in (token, words[-1]) or (token.startswith(WORD_START) and words[-1]):
+        if not words or (
+            words[-1] and (token.startswith(WORD_START) or alone & {token, words[-1]})
+        ):
             words.append("")
             groups.append([])
         words[-1] += token.replace(WORD_START, "")
@@ -109,9 +113,9 @@ def hard_links(alignment):
 def word_links(source_tokens, target_tokens, alignment):
     """Links the words of a translation, for Pharaoh output and the error rate.
 
-    The end token counts as "no word": it takes part in the choice, but a target word that
-    attends to it most, and the target's own end token, have no link. Nor has a mark `▁` that no
-    letter follows, so positions are those of `text.split()`.
+    A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where
+    the text was made of these tokens. Of the text that was given, `span_links` with
+    `Tokenizer.source_words` knows more: a source token can stand for several unknown words.
 
     Args:
         source_tokens: Sequence of strings, the source's pieces.
@@ -119,16 +123,67 @@ def word_links(source_tokens, target_tokens, alignment):
         alignment: Float array `(len(target_tokens), len(source_tokens))`.
 
     Returns:
-        Frozenset of links `(source, target)` between words.
+        Frozenset of links `(source, target)` between words: see `span_links`.
 
     Raises:
         ValueError: If the shape of `alignment` is not that of the tokens.
     """
-    joined, source_words, target_words = join_alignment(alignment, source_tokens, target_tokens)
+    alignment = as_alignment(alignment, source_tokens, target_tokens)
+    return span_links(word_spans(source_tokens), word_spans(target_tokens), alignment)
+
+
+def word_spans(tokens):
+    """Which word each token stands for, as `Tokenizer.source_words` has it.
+
+    Args:
+        tokens: Sequence of strings, the pieces of one sentence.
+
+    Returns:
+        Int array `(time, 2)`, the first and the last word of each token, which are the same, and
+        of the end token, be it there or not: the number of words.
+
+    Example:
+        >>> word_spans(["▁The", "▁gar", "den", "</s>"])[:, 0]
+        array([0, 1, 1, 2])
+    """
+    words, groups = join_subwords(tokens)
+    numbers = np.zeros(len(tokens), np.int64)
+    count = 0
+    for word, group in zip(words, groups, strict=True):
+        numbers[group] = count
+        count += word not in ("", END)
+    if END not in words:
+        numbers = np.append(numbers, count)
+    return np.stack([numbers, numbers], axis=1)
+
+
+def span_links(source_words, target_words, alignment):
+    """Links the words that tokens stand for.
+
+    A target word is linked to the source word that gets the largest share of its tokens'
+    weights. The end token counts as "no word": it takes part in the choice, but a target word
+    that attends to it most, and the target's own end token, have no link.
+
+    Args:
+        source_words: Int array `(source_time, 2)`, the first and the last word that each token
+            stands for, with the end token's as the last row: see `token_alignment`.
+        target_words: Int array `(target_time, 2)`, the same of the target.
+        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of
+            an end token that was not written.
+
+    Returns:
+        Frozenset of links `(source, target)` between words.
+    """
+    source, target = _spans(source_words), _spans(target_words)
+    if not len(source) or not len(target):
+        return frozenset()
+    weights = np.zeros((len(target), len(source)))
+    weights[: len(alignment), : np.shape(alignment)[1]] = alignment
+    source, target = _inside(source), _inside(target)
+    shares = target.T @ weights @ (source / source.sum(axis=1, keepdims=True))
+    ends = shares.shape[1] - 1, shares.shape[0] - 1
     return frozenset(
-        (source, target)
-        for source, target in hard_links(joined)
-        if not {source_words[source], target_words[target]} & {END, ""}
+        link for link in hard_links(shares) if link[0] != ends[0] and link[1] != ends[1]
     )
 
 

@@ -97,7 +97,9 @@ class SentenceCrossentropy(TokenCrossentropy):
     def __init__(self, label_smoothing=0.0, name="sentence_crossentropy", **kwargs):
         super().__init__(label_smoothing, **{**kwargs, "reduction": "sum", "name": name})
 
-    def __call__(self, y_true, y_pred, sample_weight):
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        if sample_weight is None:
+            sample_weight = ops.ones(ops.shape(y_true), "float32")
         return self.of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
 
     def of_total(self, total, sample_weight):

@@ -8,6 +8,7 @@ from keras_bahdanau.alignments import (
     join_alignment,
     join_subwords,
     parse_pharaoh,
+    span_links,
     token_alignment,
     word_links,
 )
@@ -24,6 +25,7 @@ from keras_bahdanau.alignments import (
         (["▁a", "▁", "▁b"], ["a", "b"], [[0], [1, 2]]),
         (["▁a", "</s>", "b"], ["a", "</s>", "b"], [[0], [1], [2]]),
         (["▁", "<unk>", "▁नम", "स्ते"], ["<unk>", "नमस्ते"], [[0, 1], [2, 3]]),
+        (["▁a", "<unk>", "b", "<unk>"], ["a", "<unk>", "b", "<unk>"], [[0], [1], [2], [3]]),
     ],
 )
 def test_pieces_join_to_words(tokens, words, groups):
@@ -87,6 +89,18 @@ def test_word_links_count_words_as_the_text_does():
 
 def test_word_links_of_an_empty_translation_are_none():
     assert word_links(["▁a", "</s>"], [], np.zeros((0, 2))) == frozenset()
+
+
+def test_a_translation_that_was_cut_keeps_its_last_link():
+    assert word_links(["▁a", "▁b", "</s>"], ["▁x", "▁y"], np.eye(2, 3)) == {(0, 0), (1, 1)}
+
+
+def test_a_token_shares_its_weight_out_among_its_words():
+    """Half of 0.6 for each of the two unknown words is less than the 0.4 of the known one."""
+    source, target = [[0, 0], [1, 2], [3, 3]], [[0, 0], [1, 1]]
+    assert span_links(source, target, [[0.4, 0.6, 0.0], [0.0, 0.0, 1.0]]) == {(0, 0)}
+    assert span_links(source, target, [[0.2, 0.6, 0.2], [0.0, 0.0, 1.0]]) == {(1, 0)}
+    assert span_links([], target, np.zeros((2, 0))) == frozenset()
 
 
 def test_pharaoh_is_sorted_by_number():

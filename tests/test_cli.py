@@ -141,6 +141,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --compare absent.keras": "path='absent.keras'",
     "evaluate --model RUN good.en good.de --alignments links": "'links' with 2 lines for 3 pairs",
     "evaluate --model RUN good.en good.de --tokenize words": "tokenize='words'",
+    "evaluate --model RUN good.en good.de --tokenize ja-mecab": "pip install 'sacrebleu[ja]'",
     "tune --model RUN good.en good.de --beam-widths 5,": "beam_widths='5,'",
     "tune --model RUN good.en good.de --length-normalizations -1": "length_normalization=-1.0",
     "tune --model RUN good.en good.de --length-penalties wu": "length_penalty='wu'",
@@ -161,7 +162,7 @@ BAD_INPUT = {
     ),
 }
 LATE = {  # found by what needs TensorFlow
-    "train good.en good.de --out new": "`vocabulary_size` must be at most",
+    "train good.en good.de --out new --vocabulary-size 5": "`vocabulary_size` must be at least",
     "translate --model RUN good.en --nbest 9": "nbest=9",
     "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
     "export --model RUN --format all --out .": "directory='.', which holds other things",
@@ -484,12 +485,14 @@ def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, t
 
     data, out = tmp_path / "pairs.tsv", tmp_path / "run"
     data.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
-    answer = command("train", data, "--out", out, "--batch-tokens", 512, *TINY)
+    options = ["--batch-tokens", 512, *TINY, "--vocabulary-size", 6000, "--model-type", "word"]
+    answer = command("train", data, "--out", out, *options)
     assert (answer.code, answer.err) == (0, "")
     assert answer.out.startswith("4 pairs are held out for validation\n")
+    assert "the target vocabulary has 14 tokens: there is no text for 6,000\n" in answer.out
     assert answer.out.endswith(f"\nThe translator: {out / 'translator.keras'}\n")
     assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
-    again = command("train", data, "--out", out, "--batch-tokens", 512, *TINY)
+    again = command("train", data, "--out", out, *options)
     assert again.code == 2 and "has ended after 1 epochs" in again.err
 
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau.losses import (
     GuidedAlignment,
+    SentenceCrossentropy,
     TokenCrossentropy,
     divergence,
     guided_alignment,
@@ -33,6 +34,13 @@ def expected(smoothing):
 def test_each_token_has_the_loss_of_the_definition(run, smoothing):
     loss = TokenCrossentropy(smoothing, reduction=None)
     np.testing.assert_allclose(run(loss, TARGET, LOGITS), expected(smoothing), atol=1e-5)
+
+
+def test_the_mean_of_sentences_is_of_their_sums(run):
+    found = run(SentenceCrossentropy(), TARGET, LOGITS, WEIGHTS)
+    np.testing.assert_allclose(found, np.sum(expected(0) * WEIGHTS) / 2, rtol=1e-5)
+    found = run(SentenceCrossentropy(), TARGET, LOGITS)
+    np.testing.assert_allclose(found, np.sum(expected(0)) / 2, rtol=1e-5)
 
 
 @pytest.mark.parametrize("smoothing", [0, 0.1])

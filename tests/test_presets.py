@@ -9,6 +9,7 @@ import pytest
 
 from keras_bahdanau import layers, presets
 from keras_bahdanau.presets.initial_weights import draw_as_bahdanau, draw_as_luong
+from keras_bahdanau.recipe.checks import CHOICES
 
 SIZES = {"units": 6, "embedding_units": 4}
 SOURCE = [5, 3, 8, 3, 7]
@@ -309,6 +310,13 @@ def test_any_mechanism_can_be_put_into_any_preset():
     )
     logits = model((np.array([SOURCE]), np.array([TARGET_IN])))
     assert logits.shape == (1, 4, 10)
+
+
+@pytest.mark.parametrize("encoder", CHOICES["encoder"])
+def test_the_small_can_have_any_encoder(encoder):
+    model = presets.small(Vocabularies(), encoder=encoder, **SIZES)
+    assert model.decoder.get_config()["recurrent_dropout"] > 0, "whatever the encoder has"
+    model.build()
 
 
 def test_an_override_that_is_no_setting_of_a_model_is_named():

@@ -336,19 +336,16 @@ def test_the_penalty_is_on_all_weights_and_in_the_loss():
     assert not compiled().losses
 
 
-def test_weight_decay_spares_embeddings_biases_and_gains():
-    model = compiled(
-        weight_decay=0.1,
-        learning_rate=0.5,
-        schedule="constant",
-        warmup=0.0,
-        cell="layer-norm-gru",
-        tie_embeddings=False,
-    )
+@pytest.mark.parametrize(
+    "parts", [{"cell": "layer-norm-gru", "tie_embeddings": False}, {"encoder": "convolutional"}]
+)
+def test_weight_decay_spares_embeddings_biases_and_gains(parts):
+    steady = {"learning_rate": 0.5, "schedule": "constant", "warmup": 0.0}
+    model = compiled(weight_decay=0.1, **steady, **parts)
     for variable in model.trainable_variables:
         variable.assign(0 * variable + 1)
     model.optimizer.apply([0 * variable for variable in model.trainable_variables])
-    spared = ("bias", "beta", "gamma", "embeddings")
+    spared = ("bias", "beta", "gamma", "embeddings", "positions")
     for variable in model.trainable_variables:
         expected = 1.0 if variable.path.endswith(spared) else 0.95
         np.testing.assert_allclose(variable.numpy(), expected, rtol=1e-6, err_msg=variable.path)

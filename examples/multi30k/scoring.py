@@ -28,7 +28,15 @@ def score(hypotheses, references, text):
         hypotheses: List of strings.
         references: List of strings.
         text: "tok", by the rule, or "raw".
+
+    Raises:
+        ValueError: If there are not as many hypotheses as references.
     """
+    if len(hypotheses) != len(references):
+        raise ValueError(
+            "There must be one hypothesis for each reference. "
+            f"Received: {len(hypotheses)} hypotheses, {len(references)} references."
+        )
     settings = SETTINGS[text]
     bleu, chrf = BLEU(force=True, **settings), CHRF(lowercase=settings["lowercase"])
     found = bleu.corpus_score(hypotheses, [references])
@@ -66,7 +74,10 @@ def main(arguments=None):
     parser.add_argument("--text", choices=SETTINGS, default="tok", help="what was translated")
     arguments = parser.parse_args(arguments)
     lines = read_lines(arguments.hypotheses), read_lines(arguments.references)
-    print(json.dumps(score(*lines, arguments.text), indent=1))
+    try:
+        print(json.dumps(score(*lines, arguments.text), indent=1))
+    except ValueError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ def main(arguments=None):
         raise SystemExit(f"{arguments.out} has been scored: the test is decoded once a system.")
     pairs, valid = (read(arguments, part) for part in ("train", "val"))
     arguments.out.mkdir(parents=True, exist_ok=True)
+    check_same(arguments)
     run = Run(arguments.out / "run")
     options = options_of(arguments, run, pairs)
     print(f"{len(pairs):,} pairs, {options.epochs} epochs at most", flush=True)
@@ -61,6 +62,16 @@ def main(arguments=None):
     print(json.dumps({name: report[name] for name in report if name != "options"}, indent=1))
 
 
+def check_same(arguments):
+    """Stops if the directory was begun with another corpus, or for other hardware."""
+    path = arguments.out / "about.json"
+    asked = {name: getattr(arguments, name) for name in ("language", "text", "tier")}
+    begun = json.loads(path.read_text()) if path.exists() else asked
+    if begun != asked:
+        raise SystemExit(f"{arguments.out} was begun with {begun}. Received: {asked}.")
+    write_json(path, asked)
+
+
 def read(arguments, part):
     """(English, other language) pairs of a part of the corpus."""
     place = arguments.data / arguments.text
@@ -73,20 +84,24 @@ def options_of(arguments, run, pairs):
     """The options a run began with, or new ones with as many epochs as there is time for."""
     if run.begun():
         return TrainingOptions(**run.read_card()["options"])
-    chosen = {**TIERS[arguments.tier], **dict(arguments.set)}
-    options = TrainingOptions(**chosen, seed=arguments.seed, minutes=arguments.minutes)
-    if not arguments.minutes or "epochs" in dict(arguments.set):
+    said = {"seed": arguments.seed, "minutes": arguments.minutes}
+    options = TrainingOptions(**{**said, **TIERS[arguments.tier], **dict(arguments.set)})
+    if not options.minutes or "epochs" in dict(arguments.set):
         return options
     seconds = seconds_an_epoch(pairs, options)
-    epochs = max(1, int(0.95 * 60 * arguments.minutes / seconds))
-    print(f"{seconds:.0f} s an epoch: {epochs} in {arguments.minutes:g} minutes", flush=True)
+    epochs = max(1, int(0.95 * 60 * options.minutes / seconds))
+    print(f"{seconds:.0f} s an epoch: {epochs} in {options.minutes:g} minutes", flush=True)
     return dataclasses.replace(options, epochs=epochs)
 
 
 def seconds_an_epoch(pairs, options):
     """The time of an epoch, told from some of its steps."""
     tokenizer = kb.text.Tokenizer.train(
-        pairs, options.vocabulary_size, model_type=options.model_type, joint=options.joint
+        pairs,
+        options.vocabulary_size,
+        model_type=options.model_type,
+        joint=options.joint,
+        exact=False,
     )
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     data = kb.text.BatchedPairs(
@@ -178,7 +193,7 @@ def about(arguments, options, run):
         "language": arguments.language,
         "text": arguments.text,
         "tier": arguments.tier,
-        "seed": arguments.seed,
+        "seed": options.seed,
         "chosen": changed(options, arguments),
         "options": dataclasses.asdict(options),
         "epochs": len(history),

@@ -1,5 +1,7 @@
 """BLEU of real translations inside `fit`."""
 
+from pathlib import Path
+
 import keras
 from sacrebleu.metrics import BLEU
 
@@ -11,12 +13,16 @@ class BleuCallback(keras.callbacks.Callback):
 
     The callbacks after it in the list of `fit` find the value in their logs:
     put it before `ModelCheckpoint` or `EarlyStopping` (with
-    `monitor="val_bleu", mode="max"`), `CSVLogger` and `TensorBoard`. With an
-    `AveragingAdam` optimizer the averaged weights translate.
+    `monitor="val_bleu", mode="max"`), `CSVLogger` and `TensorBoard` (which
+    Keras' callback needs installed: `pip install tensorboard`).
+
+    With an `AveragingAdam` optimizer the averaged weights translate. Keras'
+    callbacks see, and save, those that are trained: keep what was measured with
+    `save_best` or `restore_best_weights`.
 
     ```python
     translator = keras_bahdanau.Translator(model, tokenizer, SearchOptions(beam_width=1))
-    bleu = BleuCallback(translator, valid_pairs, restore_best_weights=True)
+    bleu = BleuCallback(translator, valid_pairs, save_best="best.keras")
     model.fit(data, epochs=20, callbacks=[bleu])
     ```
 
@@ -26,7 +32,9 @@ class BleuCallback(keras.callbacks.Callback):
         search: `SearchOptions` in place of the translator's own.
         batch_size: Positive integer. Sentences translated at once.
         restore_best_weights: Bool. Whether `fit` ends with the weights that
-            had the highest BLEU.
+            had the highest BLEU. They are averaged already: save them as they are.
+        save_best: Path of a `.keras` file, written with each highest BLEU:
+            `Translator.load` reads it.
         **bleu: Settings of `sacrebleu.metrics.BLEU`, such as `lowercase=True`.
 
     Attributes:
@@ -34,8 +42,8 @@ class BleuCallback(keras.callbacks.Callback):
         best_epoch: Integer, the epoch that had it, counted from 0, or None.
 
     Raises:
-        ValueError: If there are no pairs, or, when training begins, if another
-            model is trained.
+        ValueError: If there are no pairs, if `save_best` does not end in
+            ".keras", or, when training begins, if another model is trained.
     """
 
     def __init__(
@@ -45,6 +53,7 @@ class BleuCallback(keras.callbacks.Callback):
         search=None,
         batch_size=64,
         restore_best_weights=False,
+        save_best=None,
         **bleu,
     ):
         super().__init__()
@@ -52,6 +61,7 @@ class BleuCallback(keras.callbacks.Callback):
         self.search = search
         self.batch_size = batch_size
         self.restore_best_weights = restore_best_weights
+        self.save_best = save_best
         self.best = None
         self.best_epoch = None
         self._best_weights = None
@@ -60,6 +70,11 @@ class BleuCallback(keras.callbacks.Callback):
         self._bleu = BLEU(**bleu)
         if not self._sources:
             raise ValueError("`pairs` must hold at least one pair to translate. Received: pairs=[]")
+        if save_best is not None and Path(save_best).suffix != ".keras":
+            raise ValueError(
+                "`save_best` must be the path of a .keras file. "
+                f"Received: save_best={str(save_best)!r}"
+            )
 
     def on_train_begin(self, logs=None):
         check_trained(self.translator, self.model)
@@ -71,6 +86,8 @@ class BleuCallback(keras.callbacks.Callback):
                 self.best, self.best_epoch = bleu, epoch
                 if self.restore_best_weights:
                     self._best_weights = self.translator.model.get_weights()
+                if self.save_best is not None:
+                    self.translator.save(self.save_best)
         if logs is not None:
             logs["val_bleu"] = bleu
 

@@ -155,3 +155,11 @@ def check_tokenization(name):
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={name!r}"
         )
+    if name.endswith("-mecab"):  # which are packages of their own
+        try:
+            BLEU(tokenize=name)
+        except RuntimeError:
+            raise ImportError(
+                f"sacreBLEU needs MeCab for this tokenization. Received: tokenize={name!r}. "
+                f"Install it: pip install 'sacrebleu[{name[:2]}]'."
+            ) from None

@@ -62,9 +62,11 @@ def translate(
     for lines in chunks:
         prefixes = None if prefix is None else [prefix] * len(lines)
         results = translator.translate_nbest(lines, nbest or 1, batch_size, search, prefixes)
-        for number, hypotheses in enumerate(results, start=done):
+        links = _Links(translator, lines) if alignment else None
+        for row, hypotheses in enumerate(results):
+            number = done + row if nbest else None
             for hypothesis in hypotheses:
-                print(_line(hypothesis, number if nbest else None, alignment))
+                print(_line(hypothesis, number, links and links(row, hypothesis)))
         sys.stdout.flush()
         done += len(lines)
         show_progress(f"{done:,} sentences")
@@ -108,7 +110,7 @@ def align(
     translator = Translator.load(path)
     (result,) = translator.translate([sentence], search=search, prefixes=prefixes)
     print(result.text)
-    print(_links(result))
+    print(_Links(translator, [sentence])(0, result))
     if plot is not None:
         plot_alignment(result, words=words).savefig(plot)
     if trace is not None:
@@ -138,19 +140,26 @@ def _lines_arriving():
         yield decode_lines(rest, "standard input", number)
 
 
-def _line(translation, number, alignment):
+def _line(translation, number, links):
     """One line of output, in the form of Moses' n-best lists if it has a number."""
     fields = [translation.text]
     if number is not None:
         fields = [str(number), translation.text, f"{translation.score:.4f}"]
-    if alignment:
-        fields.append(_links(translation))
+    if links is not None:
+        fields.append(links)
     return " ||| ".join(fields)
 
 
-def _links(translation):
-    from keras_bahdanau.alignments import format_pharaoh, word_links
+class _Links:
+    """The links of translations of some sentences, in Pharaoh form."""
 
-    return format_pharaoh(
-        word_links(translation.source_tokens, translation.target_tokens, translation.alignment)
-    )
+    def __init__(self, translator, sentences):
+        self._source_words = translator.tokenizer.source_words(sentences)
+
+    def __call__(self, row, translation):
+        from keras_bahdanau.alignments import format_pharaoh, span_links, word_spans
+
+        target_words = word_spans(translation.target_tokens)
+        return format_pharaoh(
+            span_links(self._source_words[row], target_words, translation.alignment)
+        )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bahdanau.alignments import alignment_error_rate, word_links
+from keras_bahdanau.alignments import alignment_error_rate, check_links, span_links
 
 
 def attention_entropy(translations):
@@ -44,10 +44,23 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64):
         Float in [0, 1], less is better: see `alignments.alignment_error_rate`.
 
     Raises:
-        ValueError: If there are not as many sets as pairs.
+        ValueError: If there are not as many sets as pairs, or a link is to a word that is not
+            there.
     """
+    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
+    words = [
+        *zip(
+            translator.tokenizer.source_words(sides[0]),
+            translator.tokenizer.target_words(sides[1]),
+            strict=True,
+        )
+    ]
+    for links in (sure, possible):
+        # of those that have a pair: `alignment_error_rate` counts them
+        for number, (of_pair, spans) in enumerate(zip(links, words, strict=False)):
+            check_links(of_pair, *spans, name=f"alignments[{number}]")
     read = translator.align(pairs, batch_size)
     predicted = [
-        word_links(each.source_tokens, each.target_tokens, each.alignment) for each in read
+        span_links(*spans, each.alignment) for spans, each in zip(words, read, strict=True)
     ]
     return alignment_error_rate(predicted, sure, possible)

@@ -89,16 +89,16 @@ def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=Fa
         one tried first.
 
     Raises:
-        ValueError: If there are no pairs, or no options to try.
+        ValueError: If no pair has text on both sides, or there are no options to try.
 
     Example:
         >>> trials = tune(translator, valid_pairs, candidates(translator.search))
         >>> translator.search = simplest(trials).search
     """
     pairs, searches = list(pairs), list(searches)
-    if not pairs or not searches:
+    if not any(source.strip() and target.strip() for source, target in pairs) or not searches:
         raise ValueError(
-            "Tuning needs pairs to translate and options to try. "
+            "Tuning needs pairs with text on both sides and options to try. "
             f"Received: {len(pairs)} pairs, {len(searches)} options. Give one of each at least."
         )
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))

@@ -37,7 +37,8 @@ def sampled_steps(decoder, target_in, prepared):
         embedded = decoder.embedding(tokens) * noise
         projected = decoder.cell.project(embedded)
         shown, state = decoder.cell.step(projected, state, prepared, training=True)
-        logits = decoder.logits(decoder.readout(shown.output, shown.context, embedded))
+        read = decoder.readout(shown.output, shown.context, embedded, training=False)
+        logits = decoder.logits(read)
         _, predicted = ops.top_k(ops.stop_gradient(logits), 1)
         predicted = ops.cast(ops.squeeze(predicted, axis=-1), target_in.dtype)
         kept = Step(shown.output, shown.context, shown.weights, scores=(), query=())

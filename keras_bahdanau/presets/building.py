@@ -46,6 +46,7 @@ def new_model(tokenizer, preset, overrides):
 
 
 def _encoder(tokenizer, options):
+    recurrent = not options.encoder.startswith("convolutional")
     return Encoder(
         tokenizer.source_vocabulary_size,
         options.embedding_units,
@@ -57,7 +58,7 @@ def _encoder(tokenizer, options):
         residual=options.residual,
         dropout=options.dropout,
         embedding_dropout=options.embedding_dropout,
-        recurrent_dropout=options.recurrent_dropout,
+        recurrent_dropout=options.recurrent_dropout if recurrent else 0.0,
         word_dropout=options.word_dropout,
         name="encoder",
     )

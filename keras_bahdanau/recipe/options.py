@@ -17,7 +17,7 @@ class TrainingOptions:
     Args:
         preset: Where the options that are not given come from: "small", "rnnsearch",
             "rnnencdec", "luong", "luong-local" or "conditional-gru".
-        vocabulary_size: Tokens of each vocabulary.
+        vocabulary_size: Tokens of each vocabulary, or as many as the text has.
         model_type: SentencePiece's "bpe", "unigram", "char" or "word".
         subword_sampling: Each epoch splits words anew: of BPE the share of merges left out
             (BPE-dropout), of unigram the smoothing of the probabilities; 0 for none.

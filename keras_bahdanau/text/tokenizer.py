@@ -66,6 +66,7 @@ class Tokenizer(tf.Module):
         character_coverage: float = 1.0,
         normalization: str = "nmt_nfkc",
         symbols=(),
+        exact: bool = True,
     ) -> "Tokenizer":
         """Learns the vocabulary, or the two vocabularies, of sentence pairs.
 
@@ -85,13 +86,15 @@ class Tokenizer(tf.Module):
                 language tokens `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids
                 of every vocabulary: as the beginning of a word, and inside of one (where a word
                 model does not look for it).
+            exact: Whether a text that supports no vocabulary of that size is refused; otherwise
+                it gets the largest one that it supports.
 
         Returns:
             A `Tokenizer`.
 
         Raises:
             ValueError: If a setting is not one of the above, if there is no text, or if the text
-                supports no vocabulary of that size.
+                supports no vocabulary of that size, and `exact` or a smaller one is asked for.
         """
         settings = training_settings(
             vocabulary_size, model_type, character_coverage, normalization, symbols
@@ -100,10 +103,10 @@ class Tokenizer(tf.Module):
         sources = [source for source, _ in pairs]
         targets = [target for _, target in pairs]
         if joint:
-            return cls(train_model(sources + targets, "source and target", settings))
+            return cls(train_model(sources + targets, "source and target", settings, exact))
         return cls(
-            train_model(sources, "source", settings),
-            train_model(targets, "target", settings),
+            train_model(sources, "source", settings, exact),
+            train_model(targets, "target", settings, exact),
         )
 
     def tokenize_source(self, text) -> tf.RaggedTensor:

@@ -65,13 +65,15 @@ def _forms(symbols, model_type):
     return [form for symbol in symbols for form in (symbol, f"▁{symbol}")]
 
 
-def train_model(sentences, side: str, settings: dict) -> bytes:
+def train_model(sentences, side: str, settings: dict, exact: bool = True) -> bytes:
     """Returns the bytes of a SentencePiece model of the sentences.
 
     Args:
         sentences: List of strings.
         side: What to call them in an error: "source", "target" or both.
         settings: From `training_settings`.
+        exact: Whether the size must be met; otherwise a text that supports fewer tokens has
+            those.
 
     Raises:
         ValueError: If there is no text, or the settings do not suit it.
@@ -82,31 +84,38 @@ def train_model(sentences, side: str, settings: dict) -> bytes:
             f"Training a vocabulary needs text. Received: no {side} sentence that is not empty. "
             "Give pairs with words on both sides."
         )
-    model = io.BytesIO()
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences),
-            model_writer=model,
-            pad_id=PAD,
-            unk_id=UNKNOWN,
-            bos_id=START,
-            eos_id=END,
-            max_sentence_length=_LONGEST_SENTENCE,
-            minloglevel=3,
-            **settings,
-        )
+        model = _trained(sentences, settings)
     except RuntimeError as error:
-        raise _training_error(str(error), side, settings) from None
-    largest = check_model(model.getvalue(), "model")
-    if largest < settings["vocab_size"]:  # char does not say so
+        too_large = re.search(r"Vocabulary size too high .*<= (\d+)", str(error))
+        if not too_large:
+            raise _training_error(str(error), side, settings) from None
+        largest = int(too_large[1])
+        model = None if exact else _trained(sentences, {**settings, "vocab_size": largest})
+    else:
+        largest = check_model(model, "model")  # char does not say so
+    if exact and largest < settings["vocab_size"]:
         raise _size_error("at most", largest, side, settings)
+    return model
+
+
+def _trained(sentences, settings):
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences),
+        model_writer=model,
+        pad_id=PAD,
+        unk_id=UNKNOWN,
+        bos_id=START,
+        eos_id=END,
+        max_sentence_length=_LONGEST_SENTENCE,
+        minloglevel=3,
+        **settings,
+    )
     return model.getvalue()
 
 
 def _training_error(message, side, settings):
-    too_large = re.search(r"Vocabulary size too high .*<= (\d+)", message)
-    if too_large:
-        return _size_error("at most", int(too_large[1]), side, settings)
     too_small = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
     if too_small:
         return _size_error("at least", int(too_small[1]), side, settings)

@@ -104,4 +104,4 @@ _OPTIMIZERS = {
 
 def _stays(variable):
     """Whether a weight is spared by weight decay: embeddings, biases, gains."""
-    return len(variable.shape) < 2 or variable.path.endswith("embeddings")
+    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions"))

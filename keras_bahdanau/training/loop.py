@@ -58,6 +58,7 @@ def train(
     training, validation, tokenizer = _batches(
         run, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
+    _tell_smaller(tokenizer, options.vocabulary_size, say)
     _tell_skipped("training", training.skipped, options.max_length, say)
     _tell_skipped("validation", validation.skipped, LONGEST_VALID, say)
 
@@ -101,7 +102,11 @@ def _batches(run, options, training, validation):
         tokenizer = Tokenizer.from_config(run.read_card()["tokenizer"])
     else:
         tokenizer = Tokenizer.train(
-            pairs, options.vocabulary_size, model_type=options.model_type, joint=options.joint
+            pairs,
+            options.vocabulary_size,
+            model_type=options.model_type,
+            joint=options.joint,
+            exact=False,
         )
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     batches = {
@@ -196,6 +201,16 @@ def _validate(model, translator, validation, checkpoint, run, average, fitted, s
         f"epoch {epoch + 1}: validation perplexity {valid['perplexity']:.3f}"
         f"{' (best)' if better else ''}, {progress['seconds'] / 60:.1f} min"
     )
+
+
+def _tell_smaller(tokenizer, asked_for, say):
+    sizes = {
+        "source": tokenizer.source_vocabulary_size,
+        "target": tokenizer.target_vocabulary_size,
+    }
+    for side, size in sizes.items():
+        if size < asked_for:
+            say(f"the {side} vocabulary has {size:,} tokens: there is no text for {asked_for:,}")
 
 
 def _tell_skipped(kind, skipped, max_length, say):

@@ -5,6 +5,7 @@ import csv
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import keras_bahdanau as kb
 from keras_bahdanau.callbacks import AveragingAdam, BleuCallback, averaged_weights
@@ -83,6 +84,19 @@ def test_loggers_checkpoints_and_early_stopping_see_it(translator, pass_epochs, 
         assert [float(row["val_bleu"]) for row in csv.DictReader(file)] == [good, bad]
 
 
+def test_tensorboard_shows_it(translator, pass_epochs, tmp_path):
+    board = keras.callbacks.TensorBoard(tmp_path)
+    history = pass_epochs(translator.model, [new_bleu(translator), board], 2)
+    (path,) = (tmp_path / "validation").iterdir()
+    shown = [
+        (event.step, value.tag, float(tf.make_ndarray(value.tensor)))
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    ]
+    bleu = [pytest.approx(value) for value in history["val_bleu"]]
+    assert shown == [(0, "epoch_bleu", bleu[0]), (1, "epoch_bleu", bleu[1])]
+
+
 @pytest.mark.parametrize("restore", [True, False])
 def test_fit_ends_with_the_best_weights_if_asked(translator, pass_epochs, restore):
     bleu = new_bleu(translator, restore_best_weights=restore)
@@ -93,8 +107,8 @@ def test_fit_ends_with_the_best_weights_if_asked(translator, pass_epochs, restor
         np.testing.assert_array_equal(found, good if restore else np.zeros_like(good))
 
 
-def test_averaged_weights_translate_where_there_are_some(translator, pass_epochs):
-    bleu = new_bleu(translator, restore_best_weights=True)
+def test_averaged_weights_translate_where_there_are_some(translator, pass_epochs, tmp_path):
+    bleu = new_bleu(translator, restore_best_weights=True, save_best=tmp_path / "best.keras")
     optimizer = AveragingAdam(0.0)
     translator.model.compile(optimizer)
     weights = translator.model.trainable_variables
@@ -104,6 +118,17 @@ def test_averaged_weights_translate_where_there_are_some(translator, pass_epochs
     with averaged_weights(translator.model):
         assert bleu.measure() == bleu.best
     assert translator.translate(["one"])[0].text == "eins"
+    saved = kb.Translator.load(tmp_path / "best.keras")
+    for found, kept in zip(saved.model.weights, translator.model.weights, strict=True):
+        np.testing.assert_array_equal(found, kept)
+
+
+def test_the_best_and_no_later_one_is_saved(translator, pass_epochs, tmp_path):
+    path = tmp_path / "best.keras"
+    pass_epochs(translator.model, [Spoil(epoch=1), new_bleu(translator, save_best=path)], 2)
+    assert kb.Translator.load(path).translate(["one"])[0].text == "eins"
+    with pytest.raises(ValueError, match="Received: save_best='best.h5'"):
+        new_bleu(translator, save_best="best.h5")
 
 
 def test_a_translator_of_another_model_is_refused(translator, toy_translator, pass_epochs):

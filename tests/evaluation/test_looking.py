@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.evaluation import alignment_error, attention_entropy
+from keras_bahdanau.text import Tokenizer
 from keras_bahdanau.translation import Translation
 
 
@@ -13,6 +14,7 @@ class Reader(NamedTuple):
     """A translator whose alignments are known."""
 
     read: list
+    tokenizer: Tokenizer
 
     def align(self, pairs, batch_size):
         return self.read
@@ -51,7 +53,20 @@ def test_where_nothing_is_attended_to_there_is_no_entropy():
 def test_alignment_error_by_hand():
     """Links 0-0 and 1-1 are predicted: one is sure, the other is not even possible."""
     pairs = [("a b", "x y")]
+    reader = Reader([SHARP], Tokenizer.train(pairs, 8, model_type="word"))
     sure, possible = [frozenset({(0, 0)})], [frozenset({(0, 0), (0, 1)})]
-    assert alignment_error(Reader([SHARP]), pairs, sure, possible) == pytest.approx(1 - 2 / 3)
+    assert alignment_error(reader, pairs, sure, possible) == pytest.approx(1 - 2 / 3)
     with pytest.raises(ValueError, match="one set of links for each sentence"):
-        alignment_error(Reader([SHARP]), pairs, sure * 2, possible * 2)
+        alignment_error(reader, pairs, sure * 2, possible * 2)
+    with pytest.raises(ValueError, match=r"`alignments\[0\]` must .* Received: \(2, 1\) for 2 "):
+        alignment_error(reader, pairs, sure, [frozenset({(2, 1)})])
+
+
+def test_unknown_words_are_counted_as_the_text_has_them():
+    """A word model makes one token of the two between "a" and "b"."""
+    tokenizer = Tokenizer.train([("a b", "w x y z")], 10, model_type="word")
+    pairs = [("a zebra lion b", "w x y z")]
+    unknown = {"source": ("▁a", "<unk>", "▁b", "</s>"), "target": ("▁w", "▁x", "▁y", "▁z", "</s>")}
+    read = reading([1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], **unknown)
+    links = [frozenset({(0, 0), (1, 1), (1, 2), (3, 3)})]
+    assert alignment_error(Reader([read], tokenizer), pairs, links, links) == 0

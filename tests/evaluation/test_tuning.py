@@ -80,7 +80,7 @@ def test_no_tolerance_is_below_zero():
         simplest([Trial(OWN, 40.0, 1.0, 1.0)], -1)
 
 
-@pytest.mark.parametrize("pairs, searches", [([], [OWN]), (PAIRS, [])])
+@pytest.mark.parametrize("pairs, searches", [([], [OWN]), (PAIRS, []), ([("one", " ")], [OWN])])
 def test_nothing_to_try_is_refused(toy_translator, pairs, searches):
     with pytest.raises(ValueError, match="Tuning needs pairs"):
         tune(toy_translator, pairs, searches)

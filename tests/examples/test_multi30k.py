@@ -42,14 +42,16 @@ def command(example, tmp_path):
 
 
 def test_it_runs_from_end_to_end_and_decodes_the_test_once(command, tmp_path, capsys):
-    command("--set", "epochs=1", "--no-test")
+    command("--set", "epochs=1", "--set", "seed=3", "--no-test")
     out = tmp_path / "out"
     assert {path.name for path in out.iterdir()} == {
-        *("run", "curves.png", "tuning.json", "translator.keras", "val.json"),
+        *("about.json", "run", "curves.png", "tuning.json", "translator.keras", "val.json"),
     }
-    command("--set", "epochs=1", "--any-test")  # goes on after the training
+    with pytest.raises(SystemExit, match="begun with .*'cpu'.* Received: .*'gpu'"):
+        command("--tier", "gpu")
+    command("--any-test")  # goes on after the training, with the options that it had
     scores = json.loads((out / "scores.json").read_text())
-    assert scores["epochs"] == 1 and scores["chosen"]["units"] == 8
+    assert (scores["epochs"], scores["seed"]) == (1, 3) and scores["chosen"]["units"] == 8
     assert "case:lc|eff:no|tok:none" in scores["test"]["bleu_signature"]
     assert len((out / "hypotheses.txt").read_text().splitlines()) == 13
     assert len([*(out / "alignments").iterdir()]) == 10 and (out / "lengths.png").is_file()
@@ -76,6 +78,8 @@ def test_the_time_of_an_epoch_is_told_from_some_steps(example):
 def test_the_official_test_is_asked_for(example, command):
     with pytest.raises(ValueError, match="12103 tokens. Received: 2"):
         example.scoring.check_references(["a b"], "de")
+    with pytest.raises(ValueError, match="Received: 1 hypotheses, 2 references"):
+        example.scoring.score(["a b"], ["a b", "c"], "tok")
 
 
 def test_both_scores_are_sacrebleus(example):

@@ -283,6 +283,27 @@ def test_scheduled_sampling_at_rate_0_is_teacher_forcing_and_at_rate_1_reads_its
     np.testing.assert_allclose(logits, expected, atol=1e-5)
 
 
+class Training(keras.layers.Layer):
+    """What a function gives inside of a layer that trains."""
+
+    def call(self, inputs, function, training=None):
+        return function(inputs)
+
+
+def test_scheduled_sampling_chooses_tokens_without_dropout():
+    decoder = built(scheduled_sampling=True, readout_dropout=0.9)
+    decoder.sampling_rate.assign(1.0)
+    prepared = decoder.prepare(memory_of(*MEMORY), training=True)
+
+    def sampled(target_in):
+        return sampled_steps(decoder, target_in, prepared)
+
+    steps, embedded = Training()(TARGET_IN, function=sampled, training=True)
+    logits = decoder.logits(decoder.readout(steps.output, steps.context, embedded))
+    chosen = decoder.embedding(np.argmax(logits, axis=-1)[:, :-1])
+    np.testing.assert_array_equal(embedded[:, 1:], chosen)
+
+
 def test_scheduled_sampling_reads_its_own_tokens_at_its_rate():
     decoder = built(scheduled_sampling=True)
     decoder.sampling_rate.assign(0.3)

@@ -207,6 +207,8 @@ def test_largest_vocabulary_is_named_and_works(model_type):
     assert tokenizer.source_vocabulary_size == largest
     with pytest.raises(ValueError, match=f"at most {largest} "):
         Tokenizer.train(PAIRS, largest + 1, model_type=model_type)
+    assert Tokenizer.train(PAIRS, 5000, model_type=model_type, exact=False) == tokenizer
+    assert Tokenizer.train(PAIRS, largest, model_type=model_type, exact=False) == tokenizer
 
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
