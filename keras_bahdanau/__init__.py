@@ -38,6 +38,7 @@ _MODULES = (
     "models",
     "plotting",
     "presets",
+    "recipe",
     "schedules",
     "search",
     "text",

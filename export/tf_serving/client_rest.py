@@ -23,7 +23,7 @@ import os
 import sys
 import urllib.parse
 
-END, WORD_START = "</s>", "▁"
+END, UNKNOWN, WORD_START = "</s>", "<unk>", "▁"
 
 
 class ServerError(Exception):
@@ -204,7 +204,7 @@ def _words(tokens):
     words = []
     for position, token in enumerate(tokens):
         last = words[-1][0] if words else END
-        if END in (token, last) or (token.startswith(WORD_START) and last):
+        if last and (token.startswith(WORD_START) or {END, UNKNOWN} & {token, last}):
             words.append(["", []])
         words[-1][0] += token.replace(WORD_START, "")
         words[-1][1].append(position)
