@@ -233,7 +233,7 @@ def test_every_training_option_is_an_option_with_its_default_and_help(command):
     text = " ".join(command("train", "--help").out.split())
     for name in TrainingOptions.__dataclass_fields__:
         assert f"--{name.replace('_', '-')} " in text
-    assert "Tokens of each vocabulary. [default: 6000]" in text
+    assert "Tokens of each vocabulary, or as many as the text has. [default: 6000]" in text
     assert "Whether both languages have one vocabulary. [default: joint]" in text
     assert "after the warm-up and before the decay" in text
     assert "the defaults shown are those of the preset" in text

@@ -122,6 +122,7 @@ def test_the_saved_translator_is_the_best_epochs(undisturbed):
     check_best_is_saved(undisturbed)
 
 
+@pytest.mark.slow
 def test_a_training_in_bfloat16_leaves_a_translator_in_float32(tmp_path):
     train_quietly(tmp_path, dataclasses.replace(OPTIONS, precision="bfloat16", epochs=1))
     model = check_best_is_saved(tmp_path)
