@@ -93,8 +93,8 @@ class Tokenizer(tf.Module):
             A `Tokenizer`.
 
         Raises:
-            ValueError: If a setting is not one of the above, if there is no text, or if the text
-                supports no vocabulary of that size, and `exact` or a smaller one is asked for.
+            ValueError: If a setting is not one of the above, if there is no text, or if the size
+                is too small for the characters of the text or, with `exact`, too large for it.
         """
         settings = training_settings(
             vocabulary_size, model_type, character_coverage, normalization, symbols

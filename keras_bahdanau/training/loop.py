@@ -208,9 +208,11 @@ def _tell_smaller(tokenizer, asked_for, say):
         "source": tokenizer.source_vocabulary_size,
         "target": tokenizer.target_vocabulary_size,
     }
-    for side, size in sizes.items():
+    if tokenizer.joint:
+        sizes = {"joint": tokenizer.source_vocabulary_size}
+    for kind, size in sizes.items():
         if size < asked_for:
-            say(f"the {side} vocabulary has {size:,} tokens: there is no text for {asked_for:,}")
+            say(f"the {kind} vocabulary has {size:,} tokens, not {asked_for:,}: all the text has")
 
 
 def _tell_skipped(kind, skipped, max_length, say):
