@@ -14,10 +14,10 @@ _MODULE_OF = {
     "Ensemble": "models",
     "SearchOptions": "search",
     "Seq2Seq": "models",
-    "Trace": "trace",
-    "Translation": "translator",
-    "Translator": "translator",
-    "ensemble": "ensembling",
+    "Trace": "pipelines",
+    "Translation": "pipelines",
+    "Translator": "pipelines",
+    "ensemble": "pipelines",
     "export_all": "exporters",
     "export_litert": "exporters",
     "export_saved_model": "exporters",
@@ -27,8 +27,8 @@ _MODULE_OF = {
     "plot_trace": "plotting",
 }
 _MODULES = (
-    "alignments",
     "callbacks",
+    "data",
     "demo",
     "evaluation",
     "exporters",
@@ -36,15 +36,14 @@ _MODULES = (
     "losses",
     "metrics",
     "models",
+    "pipelines",
     "plotting",
     "presets",
     "recipe",
     "schedules",
     "search",
     "text",
-    "trace",
     "training",
-    "translator",
 )
 
 __all__ = [*_MODULE_OF, *_MODULES]

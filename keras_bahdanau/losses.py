@@ -14,7 +14,7 @@ class TokenCrossentropy(keras.losses.Loss):
 
     (Szegedy et al. 2016, section 7; `keras.losses.SparseCategoricalCrossentropy`
     has no label smoothing.) Padding is left out by the sample weights that
-    `keras_bahdanau.text.batches` gives, and the mean is over real tokens.
+    `keras_bahdanau.data.batches` gives, and the mean is over real tokens.
 
     Args:
         label_smoothing: Float in [0, 1). Share of the probability that goes
@@ -129,7 +129,7 @@ class GuidedAlignment(keras.losses.Loss):
     Call arguments:
         y_true: Float tensor `(batch, target_time, source_time)`, the given
             alignment, each row of which sums to 1, or is all zero where a
-            token has no link; see `keras_bahdanau.text.BatchedPairs`.
+            token has no link; see `keras_bahdanau.data.BatchedPairs`.
         y_pred: Float tensor of the same shape, the attention weights.
         sample_weight: Float tensor `(batch, target_time)` of the rows, if they
             do not count alike.

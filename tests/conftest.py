@@ -60,7 +60,7 @@ def toy_translator(once):
         model.build()
         model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=kb.losses.TokenCrossentropy())
         model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
-        data = kb.text.batches(pairs, tokenizer, batch_tokens=512, buckets=1)
+        data = kb.data.batches(pairs, tokenizer, batch_tokens=512, buckets=1)
         model.fit(data, epochs=25, verbose=0, shuffle=False)
         kb.Translator(model, tokenizer).save(path)
 

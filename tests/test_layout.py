@@ -1,6 +1,7 @@
 """The layout of the package: which part imports which, and what no part does."""
 
 import ast
+import collections
 import functools
 import subprocess
 import sys
@@ -12,38 +13,15 @@ PACKAGE = "keras_bahdanau"
 ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
-NUMBERS = {"alignments", "callbacks", "layers", "losses", "metrics", "schedules", "search", "text"}
-FILES_AND_SETTINGS = {"archive", "console", "cores", "recipe", "run"}
-FOUNDATION = NUMBERS | FILES_AND_SETTINGS
-BELOW_TRANSLATOR = FOUNDATION | {"models", "plotting"}
-BELOW_TOP = BELOW_TRANSLATOR | {"ensembling", "exporters", "presets", "translator"}
-
-# A part is a module or subpackage of the package: what each may import besides itself.
-MAY_IMPORT = {
-    "__init__": BELOW_TOP,
-    **{part: set() for part in FOUNDATION},
-    "callbacks": {"plotting"},
-    "console": {"cores"},
-    "run": {"callbacks", "recipe"},
-    "text": {"alignments"},
-    "plotting": {"alignments"},
-    "models": {"layers", "losses"},
-    "presets": {"layers", "models", "recipe", "search"},
-    "trace": {"text", "translation"},
-    "translation": set(),
-    "graph_translator": {"search", "text"},
-    "translator": {
-        *("archive", "cores", "graph_translator", "models"),
-        *("search", "text", "trace", "translation"),
-    },
-    "ensembling": {"models", "translator"},
-    "exporters": BELOW_TRANSLATOR | {"translator"},
-    "evaluation": BELOW_TRANSLATOR | {"translator"},
-    "training": BELOW_TOP,
-    "demo": BELOW_TOP | {"training"},
-    "cli": BELOW_TOP | {"demo", "evaluation", "training"},
-}
-WITHOUT_TENSORFLOW = {"callbacks", "layers", "losses", "metrics", "models", "schedules"}
+# A part is a module or subpackage of the package. Each may import the parts before it.
+FLOORS = (
+    *("checks", "cores", "recipe"),
+    *("layers", "losses", "metrics", "models", "schedules"),
+    *("search", "text", "data"),
+    *("presets", "pipelines", "plotting", "callbacks", "run"),
+    *("exporters", "evaluation", "training", "demo", "cli"),
+)
+WITHOUT_TENSORFLOW = {"callbacks", "layers", "losses", "metrics", "models", "schedules", "search"}
 TENSORFLOW_BRANCHES = {
     ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA
     ROOT / "callbacks" / "alignment_plots.py",  # event files
@@ -87,14 +65,26 @@ def files_with(faults_of):
     return {name: faults for name, faults in found.items() if faults}
 
 
+def test_every_part_has_a_floor():
+    assert {part_of(path) for path in FILES} - {"__init__"} == set(FLOORS)
+
+
 def test_imports_point_one_way():
-    def strangers(path):
-        own_part = part_of(path)
+    def above(path):
+        own = part_of(path)
+        if own == "__init__":
+            return set()  # the names of the package are loaded on first use
         names = [name.split(".") for name in imports_of(path)]
         parts = {name[1] if name[1:] else PACKAGE for name in names if name[0] == PACKAGE}
-        return parts - MAY_IMPORT[own_part] - {own_part, "__version__"}
+        return parts - set(FLOORS[: FLOORS.index(own) + 1]) - {"__version__"}
 
-    assert files_with(strangers) == {}
+    assert files_with(above) == {}
+
+
+def test_no_two_modules_have_one_name():
+    names = collections.Counter(path.name for path in FILES if path.name != "__init__.py")
+    twice = {name for name, count in names.items() if count > 1}
+    assert twice <= {"checks.py", "schedules.py"}
 
 
 def test_layers_and_models_run_on_every_backend():
@@ -126,7 +116,7 @@ def test_files_are_named_by_what_they_hold():
     )
 
 
-@pytest.mark.parametrize("module", ["", ".cli", ".alignments", ".plotting"])
+@pytest.mark.parametrize("module", ["", ".cli", ".text.alignments", ".plotting"])
 def test_tensorflow_loads_only_when_it_is_needed(module):
     program = (
         f"import sys, {PACKAGE}{module}; "

@@ -47,7 +47,7 @@ def _pairs(kb, folder, part):
         next(path for path in (plain, folder / f"{plain.name}.gz") if path.exists())
         for plain in (folder / f"{part}.en", folder / f"{part}.de")
     ]
-    return list(kb.text.read_pairs(*paths))
+    return list(kb.data.read_pairs(*paths))
 
 
 def _ids(tokenizer, pairs):

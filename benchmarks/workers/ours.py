@@ -86,12 +86,12 @@ def _corpus(folder):
 
 
 def epoch(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048):
-    """An epoch by `model.fit` on `text.BatchedPairs`, after one that compiles the shapes."""
+    """An epoch by `model.fit` on `data.BatchedPairs`, after one that compiles the shapes."""
     import keras_bahdanau as kb
 
     pairs, tokenizer = _corpus(corpus)
     model = _model(sizes, precision, jit)
-    data = kb.text.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens)
+    data = kb.data.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens)
     dataset = data.dataset()
 
     def run():
@@ -111,7 +111,7 @@ def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, se
 
     pairs, tokenizer = _corpus(corpus)
     model = _model(sizes, precision, jit)
-    data = kb.text.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens, seed=seed)
+    data = kb.data.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens, seed=seed)
     found = []
     keep = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: found.append(float(logs["loss"]))

@@ -87,7 +87,7 @@ def multi30k(directory, epochs=5, vocabulary_size=4000):
     paths = multi30k_files(directory)
     train, test = (
         [Example(source, target, frozenset(), frozenset()) for source, target in pairs]
-        for pairs in (kb.text.read_pairs(*paths[:2]), kb.text.read_pairs(*paths[2:]))
+        for pairs in (kb.data.read_pairs(*paths[:2]), kb.data.read_pairs(*paths[2:]))
     )
     shares = (40, 30, 15, 15)
     tested = [example for seed in range(3) for example in joined(test, shares, seed)]

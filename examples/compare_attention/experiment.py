@@ -55,7 +55,7 @@ def measured(corpus, tokenizer, configuration, size=SIZE, training=TRAINING, see
 
 def _trained(model, corpus, tokenizer, training, seed, say):
     """Fits the model; how many weights, epochs and seconds that took."""
-    batches = kb.text.BatchedPairs(
+    batches = kb.data.BatchedPairs(
         corpus.train, tokenizer, batch_tokens=training["batch_tokens"], seed=seed
     )
     steps = corpus.epochs * batches.steps
@@ -105,12 +105,12 @@ def _alignment_error_rate(translator, test):
         return None
     read = translator.align([(example.source, example.target) for example in test])
     links = [
-        kb.alignments.word_links(pair.source_tokens, pair.target_tokens, pair.alignment)
+        kb.text.alignments.word_links(pair.source_tokens, pair.target_tokens, pair.alignment)
         for pair in read
     ]
     if not any(links):
         return None
-    error_rate = kb.alignments.alignment_error_rate(
+    error_rate = kb.text.alignments.alignment_error_rate(
         links, [example.sure for example in test], [example.possible for example in test]
     )
     return round(error_rate, 4)

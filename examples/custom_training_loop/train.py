@@ -20,7 +20,7 @@ def main():
     training, _, test = kb.demo.split(train=arguments.pairs)
     pairs = [(example.source, example.target) for example in training]
     tokenizer = kb.text.Tokenizer.train(pairs, vocabulary_size=1200)
-    data = kb.text.BatchedPairs(pairs, tokenizer, batch_tokens=1200)
+    data = kb.data.BatchedPairs(pairs, tokenizer, batch_tokens=1200)
 
     sizes = {"embedding_units": 96, "units": 192, "attention_units": 96}
     model = kb.presets.small(tokenizer, dropout=0.1, **sizes)

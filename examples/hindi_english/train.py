@@ -66,7 +66,7 @@ def read_pairs(path):
     One letter can be written in several ways, such as क़: NFC makes them one.
     """
     pairs = {}
-    for line in kb.text.read_lines(path):
+    for line in kb.data.read_lines(path):
         english, tab, rest = unicodedata.normalize("NFC", line).partition("\t")
         hindi = rest.partition("\t")[0]
         if not tab:

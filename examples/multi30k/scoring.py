@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sacrebleu.metrics import BLEU, CHRF
 
-from keras_bahdanau.text import read_lines
+from keras_bahdanau.data import read_lines
 
 SETTINGS = {  # of `kb.evaluation.evaluate` too
     "tok": {"tokenize": "none", "lowercase": True},

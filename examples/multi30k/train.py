@@ -75,7 +75,7 @@ def check_same(arguments):
 def read(arguments, part):
     """(English, other language) pairs of a part of the corpus."""
     place = arguments.data / arguments.text
-    return kb.text.read_pairs(
+    return kb.data.read_pairs(
         *(place / f"{part}.{language}.gz" for language in ("en", arguments.language))
     )
 
@@ -104,7 +104,7 @@ def seconds_an_epoch(pairs, options):
         exact=False,
     )
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
-    data = kb.text.BatchedPairs(
+    data = kb.data.BatchedPairs(
         pairs,
         tokenizer,
         max_length=options.max_length,

@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import __version__
-from keras_bahdanau.cli import demo, evaluation, exporting, training, translation, tuning
-from keras_bahdanau.console import PROGRAM
+from keras_bahdanau.cli import demo, evaluation, exporting, training, translating, tuning
+from keras_bahdanau.cli.console import PROGRAM
 
 app = typer.Typer(
     help="Attention RNN translation: train it, see what it attends to, ship it.",
@@ -54,10 +54,10 @@ def _program(
 
 for command in (
     training.train,
-    translation.translate,
+    translating.translate,
     evaluation.evaluate,
     tuning.tune,
-    translation.align,
+    translating.align,
     exporting.export,
     exporting.check,
     demo.demo,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keras_bahdanau.console import ends_well, keras_verbosity, load_tensorflow
+from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 
 
 @ends_well("The same command goes on.")

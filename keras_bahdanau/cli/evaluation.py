@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keras_bahdanau.archive import find_translator
-from keras_bahdanau.cli.options import (
+from keras_bahdanau.cli.arguments import (
     BatchOption,
     LowercaseOption,
     ModelsOption,
@@ -18,9 +17,10 @@ from keras_bahdanau.cli.options import (
     search_of,
     with_search_options,
 )
-from keras_bahdanau.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.pipelines.file import find_translator
 from keras_bahdanau.run import write_json
-from keras_bahdanau.text.pairs import read_lines, read_pairs
 
 
 @ends_well()
@@ -120,7 +120,7 @@ class _Other:
 
 def _read_links(path, pairs):
     """(sure, possible) links of a file."""
-    from keras_bahdanau.text.links import read_alignments  # which loads NumPy
+    from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
 
     sure, possible = read_alignments(path)
     _check_lines(len(sure), "alignments", path, pairs)

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from keras_bahdanau.archive import find_translator
-from keras_bahdanau.cli.options import ModelOption, check_absent
-from keras_bahdanau.console import ends_well, load_tensorflow
-from keras_bahdanau.text.pairs import read_lines, read_pairs
+from keras_bahdanau.cli.arguments import ModelOption, check_absent
+from keras_bahdanau.cli.console import ends_well, load_tensorflow
+from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.pipelines.file import find_translator
 
 
 class Format(str, enum.Enum):
@@ -74,7 +74,7 @@ def export(
     _check_output(format, out, quantization)
     load_tensorflow(threads=1)  # for times that compare
     from keras_bahdanau import exporters
-    from keras_bahdanau.translator import Translator
+    from keras_bahdanau.pipelines.translator import Translator
 
     translator = Translator.load(path)
     compared = {

@@ -6,11 +6,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from keras_bahdanau.cli.options import options_of
-from keras_bahdanau.console import ends_well, keras_verbosity, load_tensorflow
+from keras_bahdanau.cli.arguments import options_of
+from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
+from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.run import Run
-from keras_bahdanau.text.pairs import read_pairs
 
 HELD_OUT = 50  # every so many pairs one is held out for validation,
 MOST_HELD_OUT = 1000  # but not more than this
@@ -88,7 +88,7 @@ class _Data(NamedTuple):
         pairs = read_pairs(source, target)
         if alignments is None:
             return cls(pairs, None)
-        from keras_bahdanau.text.links import read_alignments  # which loads NumPy
+        from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
 
         sure, _ = read_alignments(alignments)
         if len(sure) != len(pairs):

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from keras_bahdanau.archive import find_translator, write_search
-from keras_bahdanau.cli.options import (
+from keras_bahdanau.cli.arguments import (
     BatchOption,
     LowercaseOption,
     ModelOption,
@@ -15,9 +14,10 @@ from keras_bahdanau.cli.options import (
     check_tokenization,
     search_of,
 )
-from keras_bahdanau.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.pipelines.file import find_translator, write_search
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.text.pairs import read_pairs
 
 ROW = "{:>4}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}"
 
@@ -64,7 +64,7 @@ def tune(
     pairs = read_pairs(source, target)
     load_tensorflow()
     from keras_bahdanau import evaluation
-    from keras_bahdanau.translator import Translator
+    from keras_bahdanau.pipelines.translator import Translator
 
     searches = evaluation.candidates(own, **lists)
     print(ROW.format("beam", "penalty", "exponent", "BLEU", "length", "seconds"), flush=True)

@@ -7,7 +7,7 @@ __all__ = ["Example", "generate", "run", "split", "write"]
 
 
 def run(*args, **kwargs):
-    """The whole demo: see `keras_bahdanau.demo.walkthrough.run`."""
-    from keras_bahdanau.demo import walkthrough  # TensorFlow, which the corpus does not need
+    """The whole demo: see `keras_bahdanau.demo.tour.run`."""
+    from keras_bahdanau.demo import tour  # TensorFlow, which the corpus does not need
 
-    return walkthrough.run(*args, **kwargs)
+    return tour.run(*args, **kwargs)

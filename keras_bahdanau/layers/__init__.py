@@ -1,9 +1,11 @@
 """Layers in `keras.ops`: attention, cells, one decoder step, the loop over time."""
 
-from keras_bahdanau.layers.attention import Attention, BahdanauAttention, LuongAttention
-from keras_bahdanau.layers.attention_base import Attended, AttentionBase
-from keras_bahdanau.layers.attentions import new_attention
-from keras_bahdanau.layers.bidirectional import BidirectionalRNN
+from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention, LuongAttention
+from keras_bahdanau.layers.attention.base import Attended, AttentionBase
+from keras_bahdanau.layers.attention.by_name import new_attention
+from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
+from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
+from keras_bahdanau.layers.attention.past import PastAttention
 from keras_bahdanau.layers.bridge import FIRST_STATES, StateBridge, ZeroBridge
 from keras_bahdanau.layers.cells import (
     CELLS,
@@ -20,7 +22,14 @@ from keras_bahdanau.layers.cells import (
     SimpleCell,
     new_cell,
 )
-from keras_bahdanau.layers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.coverage import (
+    LOCATIONS,
+    Coverage,
+    Location,
+    LocationConvolution,
+    NoLocation,
+    new_location,
+)
 from keras_bahdanau.layers.decoder_cells import (
     DECODER_CELLS,
     ConditionalCell,
@@ -29,18 +38,7 @@ from keras_bahdanau.layers.decoder_cells import (
     InputFeedingCell,
     Step,
 )
-from keras_bahdanau.layers.fixed_context import FixedContext
-from keras_bahdanau.layers.forced_alignment import ForcedAlignment
-from keras_bahdanau.layers.location import (
-    LOCATIONS,
-    Coverage,
-    Location,
-    LocationConvolution,
-    NoLocation,
-    new_location,
-)
 from keras_bahdanau.layers.memory import Memory, Prepared
-from keras_bahdanau.layers.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
     Monotonic,
@@ -49,9 +47,10 @@ from keras_bahdanau.layers.normalizers import (
     masked_softmax,
     new_normalizer,
 )
-from keras_bahdanau.layers.past_attention import PastAttention
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
+from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
 from keras_bahdanau.layers.readout import (
     READOUTS,
     AttentionalReadout,
@@ -74,7 +73,6 @@ from keras_bahdanau.layers.scores import (
     new_score,
 )
 from keras_bahdanau.layers.summaries import SUMMARIES
-from keras_bahdanau.layers.unidirectional import UnidirectionalRNN
 from keras_bahdanau.layers.windows import (
     WINDOWS,
     Everywhere,

@@ -5,7 +5,7 @@ import itertools
 import keras
 from keras import ops
 
-from keras_bahdanau.layers import checks
+from keras_bahdanau import checks
 
 
 class Bridge(keras.layers.Layer):

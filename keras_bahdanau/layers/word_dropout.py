@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_bahdanau.layers import checks
+from keras_bahdanau import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -3,15 +3,16 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers import checks, scan
-from keras_bahdanau.layers.attentions import new_attention
+from keras_bahdanau import checks
+from keras_bahdanau.layers import scan
+from keras_bahdanau.layers.attention.by_name import new_attention
 from keras_bahdanau.layers.decoder_cells import DECODER_CELLS, Step
+from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.readout import READOUTS
-from keras_bahdanau.layers.serialization import part, unbuilt
+from keras_bahdanau.layers.registry import part, unbuilt
 from keras_bahdanau.layers.word_dropout import WordDropout
-from keras_bahdanau.models.embedding import token_embedding
-from keras_bahdanau.models.scheduled_sampling import sampled_steps
+from keras_bahdanau.models.sampled_steps import sampled_steps
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -3,13 +3,13 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers import checks
+from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.readers import new_readers
-from keras_bahdanau.layers.serialization import unbuilt
+from keras_bahdanau.layers.registry import unbuilt
 from keras_bahdanau.layers.summaries import SUMMARIES, first_value
 from keras_bahdanau.layers.word_dropout import WordDropout
-from keras_bahdanau.models.embedding import token_embedding
 
 PAD = 0
 

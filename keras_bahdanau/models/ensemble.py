@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.serialization import unbuilt
+from keras_bahdanau.layers.registry import unbuilt
 from keras_bahdanau.models.seq2seq import Seq2Seq
 
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops, tree
 
-from keras_bahdanau.layers import checks
-from keras_bahdanau.layers.serialization import unbuilt
+from keras_bahdanau import checks
+from keras_bahdanau.layers.registry import unbuilt
 from keras_bahdanau.losses import (
     TokenCrossentropy,
     divergence,
@@ -37,7 +37,7 @@ class Seq2Seq(keras.Model):
     ```python
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
     model.compile(optimizer="adam", loss=keras_bahdanau.losses.TokenCrossentropy())
-    model.fit(keras_bahdanau.text.batches(pairs, tokenizer), epochs=20, shuffle=False)
+    model.fit(keras_bahdanau.data.batches(pairs, tokenizer), epochs=20, shuffle=False)
     ```
 
     Args:

@@ -5,8 +5,7 @@ they need no display and leave no figure open.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment
-from keras_bahdanau.plotting.history import plot_history
-from keras_bahdanau.plotting.lengths import plot_lengths
-from keras_bahdanau.plotting.walkthrough import plot_trace
+from keras_bahdanau.plotting.curves import plot_history, plot_lengths
+from keras_bahdanau.plotting.steps import plot_trace
 
 __all__ = ["plot_alignment", "plot_history", "plot_lengths", "plot_trace"]

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from keras_bahdanau.alignments import as_alignment, join_alignment
 from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.text.alignments import as_alignment, join_alignment
 
 CELL_INCHES = 0.3
 LETTER_POINTS = 34.0  # font size for a cell of one inch

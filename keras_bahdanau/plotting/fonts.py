@@ -1,15 +1,39 @@
 """Fonts that have the letters of a text, whatever its script."""
 
 import functools
+import os
 import re
 import unicodedata
 import warnings
+from pathlib import Path
 
 import matplotlib
 from matplotlib import font_manager
 from matplotlib.font_manager import FontProperties
 
-from keras_bahdanau.plotting.packaged_font import find_fonts
+FILE = "FiraGO-Regular.ttf"
+
+
+@functools.cache
+def packaged_font():
+    """Path of the font's file in matplotlib's cache, or None if the package is not installed."""
+    try:
+        from pymupdf_fonts import fontbuffers
+    except ImportError:
+        return None
+    path = Path(matplotlib.get_cachedir()) / FILE
+    if not path.is_file():
+        unfinished = path.with_name(f".{os.getpid()}-{FILE}")
+        unfinished.write_bytes(fontbuffers["figo"]())
+        os.replace(unfinished, path)
+    return str(path)
+
+
+def find_fonts():
+    """Paths of all fonts there are: those of the system, and the packaged one."""
+    own = packaged_font()
+    return [*font_manager.findSystemFonts(), *([own] if own else [])]
+
 
 PREFERRED = "Noto Sans"
 PLACEHOLDERS = "Last Resort"  # matplotlib's font of boxes, which has a box for everything

@@ -6,13 +6,13 @@ The names are loaded on first use, since the options need not wait for Keras.
 import importlib
 
 _MODULE_OF = {
-    "SearchOptions": "options",
+    "SearchOptions": "search_options",
     "SearchResult": "result",
     "beam_search": "beam",
     "greedy_search": "greedy",
-    "require_deterministic": "options",
+    "require_deterministic": "search_options",
     "sample": "sampling",
-    "search": "method",
+    "search": "dispatch",
 }
 
 __all__ = [

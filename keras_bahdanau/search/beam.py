@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from keras_bahdanau.search.best import best_tokens
 from keras_bahdanau.search.result import SearchResult, normalized, spread, take_beams, write_row
+from keras_bahdanau.search.top_k import best_tokens
 
 IMPOSSIBLE = -1e9
 

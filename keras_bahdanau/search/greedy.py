@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_bahdanau.search.result import SearchResult, normalized
-from keras_bahdanau.search.walk import walk
+from keras_bahdanau.search.sequential import walk
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):

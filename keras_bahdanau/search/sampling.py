@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.search.result import FORBIDDEN, SearchResult, normalized, spread
-from keras_bahdanau.search.walk import walk
+from keras_bahdanau.search.sequential import walk
 
 
 def sample(step, state, limits, options, *, start, end, time, source_time, noise=None):

@@ -1,4 +1,4 @@
-"""Strings to ids and back: reading pairs, vocabularies, batches.
+"""Strings to token ids and back: vocabularies, subwords, word alignments.
 
 The names are loaded on first use, since only some of them need TensorFlow.
 """
@@ -6,15 +6,10 @@ The names are loaded on first use, since only some of them need TensorFlow.
 import importlib
 
 _MODULE_OF = {
-    "read_lines": "pairs",
-    "read_pairs": "pairs",
     "Tokenizer": "tokenizer",
-    "BatchedPairs": "batching",
-    "batches": "batching",
-    "read_alignments": "links",
 }
 
-__all__ = ["BatchedPairs", "Tokenizer", "batches", "read_alignments", "read_lines", "read_pairs"]
+__all__ = ["Tokenizer"]
 
 
 def __getattr__(name):

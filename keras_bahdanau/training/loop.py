@@ -12,11 +12,12 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     averaged_weights,
 )
+from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.run import Run, is_over, write_json
-from keras_bahdanau.text import BatchedPairs, Tokenizer
+from keras_bahdanau.text import Tokenizer
 from keras_bahdanau.training.compiling import compiled_model, validated_model
-from keras_bahdanau.translator import Translator
 
 LONGEST_VALID = 512  # tokens of a validation pair
 

@@ -7,10 +7,10 @@ import zipfile
 import pytest
 import sacrebleu
 
-from keras_bahdanau.archive import CARD, write_search
 from keras_bahdanau.evaluation import Trial, candidates, simplest, tune
+from keras_bahdanau.pipelines.file import CARD, write_search
+from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.translator import Translator
 
 OWN = SearchOptions(beam_width=2, max_length=20)
 PAIRS = [("one two", "eins zwei"), ("four", "vier"), ("five two one", "fünf zwei eins")]

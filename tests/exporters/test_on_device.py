@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from keras_bahdanau.alignments import format_pharaoh, word_links
 from keras_bahdanau.exporters import OnDeviceTranslator
+from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "export" / "on_device" / "translate.py"

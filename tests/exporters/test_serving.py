@@ -23,8 +23,8 @@ from google.protobuf import text_format
 from serving_double import configuration
 from serving_double.process import started
 
-from keras_bahdanau.alignments import format_pharaoh, word_links
 from keras_bahdanau.exporters import run_in_clean_process
+from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 KIT = Path(__file__).parents[2] / "export" / "tf_serving"
 DOCKERFILE = (KIT / "Dockerfile").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference
 
-from keras_bahdanau.layers.bidirectional import BidirectionalRNN, reverse_by_length
+from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, reverse_by_length
 
 LENGTHS = np.array([4, 1, 3, 0], "int32")
 MASK = np.arange(4) < LENGTHS[:, None]

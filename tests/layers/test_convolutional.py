@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 
-from keras_bahdanau.layers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 
 LENGTHS = np.array([5, 1, 3, 0], "int32")
 MASK = np.arange(5) < LENGTHS[:, None]

@@ -11,7 +11,7 @@ import reference
 import tensorflow as tf
 
 from keras_bahdanau.layers.cells import CELLS, new_cell
-from keras_bahdanau.layers.rnn import STOCK, ScannedRNN, new_rnn
+from keras_bahdanau.layers.readers.rnn import STOCK, ScannedRNN, new_rnn
 
 INPUTS = np.random.default_rng(7).normal(size=(3, 4, 2)).astype("float32")
 

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bahdanau.layers.unidirectional import UnidirectionalRNN
+from keras_bahdanau.layers.readers.recurrent import UnidirectionalRNN
 
 LENGTHS = np.array([4, 1, 0], "int32")
 MASK = np.arange(4) < LENGTHS[:, None]

@@ -12,7 +12,7 @@ from memory import memory_of, shape_of
 
 from keras_bahdanau.layers import BahdanauAttention, new_attention
 from keras_bahdanau.models import Decoder
-from keras_bahdanau.models.scheduled_sampling import sampled_steps
+from keras_bahdanau.models.sampled_steps import sampled_steps
 
 RANDOM = np.random.default_rng(9)
 LENGTHS = (4, 2, 3)

@@ -8,7 +8,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 
-from keras_bahdanau.plotting import packaged_font
+from keras_bahdanau.plotting import fonts as packaged_fonts
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def only_fonts_of_matplotlib(monkeypatch):
     ]
     monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda *args, **kwargs: [])
-    monkeypatch.setattr(packaged_font, "packaged_font", lambda: None)
+    monkeypatch.setattr(packaged_fonts, "packaged_font", lambda: None)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 
-from keras_bahdanau.plotting import packaged_font
+from keras_bahdanau.plotting import fonts as packaged_fonts
 from keras_bahdanau.plotting.fonts import families_for
 
 pytest.importorskip("pymupdf_fonts")
@@ -20,9 +20,9 @@ def font(monkeypatch, tmp_path):
     monkeypatch.setattr(font_manager.fontManager, "ttflist", fonts)
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [])
     monkeypatch.setattr(matplotlib, "get_cachedir", lambda: str(tmp_path))
-    packaged_font.packaged_font.cache_clear()
-    yield tmp_path / packaged_font.FILE
-    packaged_font.packaged_font.cache_clear()
+    packaged_fonts.packaged_font.cache_clear()
+    yield tmp_path / packaged_fonts.FILE
+    packaged_fonts.packaged_font.cache_clear()
 
 
 def test_it_draws_hindi_and_thai(font, tmp_path):

@@ -7,7 +7,7 @@ import reference_search as reference
 from toy_chain import END, Chain, Given, run_chain
 
 from keras_bahdanau.search import SearchOptions, search
-from keras_bahdanau.search.coverage import coverage_penalty
+from keras_bahdanau.search.result import coverage_penalty
 
 LIMITS = np.array([5, 4, 3, 1, 0], "int32")
 

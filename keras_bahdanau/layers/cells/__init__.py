@@ -1,15 +1,18 @@
 """Recurrent cells in two parts: what the inputs give, and what the state adds."""
 
-from keras_bahdanau.layers import checks
-from keras_bahdanau.layers.cells.block_orthogonal import BlockOrthogonal
+from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.cells.gru import GRUCell, ResetBeforeGRUCell
+from keras_bahdanau.layers.cells.gated import (
+    GRUCell,
+    LSTMCell,
+    RecurrentCell,
+    ResetBeforeGRUCell,
+    SimpleCell,
+)
 from keras_bahdanau.layers.cells.keras_cell import KerasCell
 from keras_bahdanau.layers.cells.layer_norm import LayerNormGRUCell, LayerNormLSTMCell
-from keras_bahdanau.layers.cells.lstm import LSTMCell
-from keras_bahdanau.layers.cells.recurrent_cell import RecurrentCell
-from keras_bahdanau.layers.cells.simple import SimpleCell
 from keras_bahdanau.layers.cells.stack import CellStack
+from keras_bahdanau.layers.initializers import BlockOrthogonal
 
 __all__ = [
     "CELLS",

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers import checks
+from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.serialization import unbuilt
+from keras_bahdanau.layers.registry import unbuilt
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

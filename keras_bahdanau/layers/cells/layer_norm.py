@@ -5,8 +5,7 @@ import itertools
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.cells.gru import GRUCell
-from keras_bahdanau.layers.cells.lstm import LSTMCell
+from keras_bahdanau.layers.cells.gated import GRUCell, LSTMCell
 
 EPSILON = 1e-5
 

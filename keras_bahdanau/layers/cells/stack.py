@@ -3,7 +3,7 @@
 import keras
 
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.serialization import unbuilt
+from keras_bahdanau.layers.registry import unbuilt
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

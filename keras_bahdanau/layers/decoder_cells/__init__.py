@@ -3,10 +3,10 @@
 Training scans it, search and the exported files iterate it.
 """
 
-from keras_bahdanau.layers.decoder_cells.after import InputFeedingCell
-from keras_bahdanau.layers.decoder_cells.base import DecoderState, Step
-from keras_bahdanau.layers.decoder_cells.before import DecoderCell
-from keras_bahdanau.layers.decoder_cells.between import ConditionalCell
+from keras_bahdanau.layers.decoder_cells.bahdanau import DecoderCell
+from keras_bahdanau.layers.decoder_cells.conditional import ConditionalCell
+from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderState, Step
+from keras_bahdanau.layers.decoder_cells.input_feeding import InputFeedingCell
 
 DECODER_CELLS = {"before": DecoderCell, "after": InputFeedingCell, "between": ConditionalCell}
 

@@ -1,14 +1,14 @@
 """Scores: how well a query and a key go together, before the softmax."""
 
-from keras_bahdanau.layers import checks
-from keras_bahdanau.layers.scores.additive import AdditiveScore
-from keras_bahdanau.layers.scores.concat import ConcatScore
-from keras_bahdanau.layers.scores.cosine import CosineScore
-from keras_bahdanau.layers.scores.dot import DotScore
-from keras_bahdanau.layers.scores.general import GeneralScore
+from keras_bahdanau import checks
+from keras_bahdanau.layers.scores.additive import AdditiveScore, ConcatScore, PairScore
 from keras_bahdanau.layers.scores.location import LocationScore
-from keras_bahdanau.layers.scores.pair import PairScore
-from keras_bahdanau.layers.scores.scaled_dot import ScaledDotScore
+from keras_bahdanau.layers.scores.multiplicative import (
+    CosineScore,
+    DotScore,
+    GeneralScore,
+    ScaledDotScore,
+)
 from keras_bahdanau.layers.scores.score import Score
 
 __all__ = [

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers import checks
+from keras_bahdanau import checks
 from keras_bahdanau.layers.scores.score import Score, product
 
 FAR = -1e6  # large enough for a weight of exactly 0, small beside what a mask adds

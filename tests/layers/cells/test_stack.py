@@ -9,7 +9,7 @@ import steps
 import tensorflow as tf
 
 from keras_bahdanau.layers.cells import CellStack, KerasCell, new_cell
-from keras_bahdanau.layers.serialization import unbuilt
+from keras_bahdanau.layers.registry import unbuilt
 
 RANDOM = np.random.default_rng(8)
 UNITS = 3

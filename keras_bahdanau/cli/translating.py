@@ -1,0 +1,165 @@
+"""`keras-bahdanau translate` and `align`."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.arguments import (
+    BatchOption,
+    ModelOption,
+    ModelsOption,
+    PrefixOption,
+    check_picture,
+    check_writable,
+    load_translator,
+    search_of,
+    with_search_options,
+)
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.data.reading import decode_lines, read_lines
+from keras_bahdanau.pipelines.file import find_translator
+
+ARRIVING = 2**16  # bytes of standard input that are translated at once
+
+
+@ends_well()
+@with_search_options
+def translate(
+    file: Annotated[
+        Path | None, typer.Argument(help="Sentences, one a line.  [default: standard input]")
+    ] = None,
+    *,
+    model: ModelsOption,
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Print so many translations of each sentence, best first, as "
+            "'number ||| text ||| score'; at most the beam width.",
+        ),
+    ] = None,
+    alignment: Annotated[
+        bool, typer.Option("--alignment", help="Append ' ||| 0-0 1-2', the linked words.")
+    ] = False,
+    prefix: PrefixOption = None,
+    batch_size: BatchOption = 64,
+    **search,
+):
+    """Translate sentences: one line out for each line in.
+
+    Files are UTF-8, plain or .gz. An empty line stays empty.
+    """
+    paths = [find_translator(path) for path in model]
+    search = search_of(paths[0], search)
+    prefix = _decoded(prefix, "PREFIX")
+    chunks = _lines_arriving() if file is None else _chunked(read_lines(file))
+    load_tensorflow()
+    translator = load_translator(paths)
+    done = 0
+    for lines in chunks:
+        prefixes = None if prefix is None else [prefix] * len(lines)
+        results = translator.translate_nbest(lines, nbest or 1, batch_size, search, prefixes)
+        links = _Links(translator, lines) if alignment else None
+        for row, hypotheses in enumerate(results):
+            number = done + row if nbest else None
+            for hypothesis in hypotheses:
+                print(_line(hypothesis, number, links and links(row, hypothesis)))
+        sys.stdout.flush()
+        done += len(lines)
+        show_progress(f"{done:,} sentences")
+    show_progress("")
+
+
+@ends_well()
+@with_search_options
+def align(
+    sentence: Annotated[str, typer.Argument(help="One sentence.")],
+    *,
+    model: ModelOption,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture to write: .png, .pdf, .svg, ...")
+    ] = None,
+    words: Annotated[
+        bool, typer.Option("--words/--subwords", help="What the picture shows.")
+    ] = True,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Picture to write of the first four steps, with all that they compute."),
+    ] = None,
+    prefix: PrefixOption = None,
+    **search,
+):
+    """Translate one sentence and show which words go with which.
+
+    Prints the translation and the links, source-target, counted from 0.
+    """
+    path = find_translator(model)
+    search = search_of(path, search)
+    sentence = _decoded(sentence, "SENTENCE")
+    prefixes = None if prefix is None else [_decoded(prefix, "PREFIX")]
+    for picture, name in ((plot, "plot"), (trace, "trace")):
+        check_writable(picture, name)
+        check_picture(picture, name)
+    load_tensorflow()
+    from keras_bahdanau.pipelines.translator import Translator
+    from keras_bahdanau.plotting import plot_alignment, plot_trace
+
+    translator = Translator.load(path)
+    (result,) = translator.translate([sentence], search=search, prefixes=prefixes)
+    print(result.text)
+    print(_Links(translator, [sentence])(0, result))
+    if plot is not None:
+        plot_alignment(result, words=words).savefig(plot)
+    if trace is not None:
+        plot_trace(translator.trace(sentence, result)).savefig(trace)
+
+
+def _decoded(text, name):
+    """An argument's text as one line, if it is there."""
+    return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
+
+
+def _chunked(lines, size=1024):
+    for first in range(0, len(lines), size):
+        yield lines[first : first + size]
+
+
+def _lines_arriving():
+    """Lists of lines of standard input, as many as have come."""
+    number, rest = 1, b""
+    while data := sys.stdin.buffer.read1(ARRIVING):
+        whole, newline, rest = (rest + data).rpartition(b"\n")
+        if newline:
+            lines = decode_lines(whole + newline, "standard input", number)
+            number += len(lines)
+            yield lines
+    if rest:
+        yield decode_lines(rest, "standard input", number)
+
+
+def _line(translation, number, links):
+    """One line of output, in the form of Moses' n-best lists if it has a number."""
+    fields = [translation.text]
+    if number is not None:
+        fields = [str(number), translation.text, f"{translation.score:.4f}"]
+    if links is not None:
+        fields.append(links)
+    return " ||| ".join(fields)
+
+
+class _Links:
+    """The links of translations of some sentences, in Pharaoh form."""
+
+    def __init__(self, translator, sentences):
+        self._source_words = translator.tokenizer.source_words(sentences)
+
+    def __call__(self, row, translation):
+        from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
+
+        target_words = word_spans(translation.target_tokens)
+        return format_pharaoh(
+            span_links(self._source_words[row], target_words, translation.alignment)
+        )

@@ -1,0 +1,175 @@
+"""Reading parallel text and word alignments: plain, .gz or TSV."""
+
+import codecs
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+
+def read_pairs(
+    source: str | os.PathLike, target: str | os.PathLike | None = None
+) -> list[tuple[str, str]]:
+    """Reads sentence pairs from two parallel files or from one TSV file.
+
+    Files are UTF-8, plain or (named `.gz`) compressed. Empty lines are kept, so that pair `i`
+    is line `i + 1` of each file; an empty line of a TSV is an empty pair.
+
+    Args:
+        source: Path of the source sentences, one a line; or, without `target`, of a file with
+            exactly two tab-separated columns, source and target.
+        target: Path of the target sentences, line by line the translations of `source`.
+
+    Returns:
+        List of `(source, target)` strings, one pair a line.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If a file is a directory, empty, not UTF-8, or a damaged `.gz`; if the two
+            files have different numbers of lines; or if a line of a TSV has not two columns.
+
+    Example:
+        >>> pairs = read_pairs("train.en", "train.de.gz")
+        >>> pairs = read_pairs("train.tsv")
+    """
+    if target is None:
+        return _read_columns(source)
+    source_lines, target_lines = read_lines(source), read_lines(target)
+    if len(source_lines) != len(target_lines):
+        raise ValueError(
+            "Parallel files must have as many lines as each other. "
+            f"Received: source={os.fspath(source)!r} with {len(source_lines)} lines, "
+            f"target={os.fspath(target)!r} with {len(target_lines)} lines. "
+            "Give two files in which line i of one translates line i of the other."
+        )
+    return list(zip(source_lines, target_lines, strict=True))
+
+
+def read_lines(path: str | os.PathLike) -> list[str]:
+    r"""Reads the lines of a UTF-8 file, plain or `.gz`.
+
+    Only `\n` and `\r\n` end a line: other separators, such as U+2028, belong to the sentence.
+
+    Args:
+        path: Path of the file; a name that ends in `.gz` is decompressed.
+
+    Returns:
+        List of strings without their line ends. Empty lines are kept.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is a directory, empty, not UTF-8, or a damaged `.gz`.
+    """
+    lines = decode_lines(_read_bytes(path), os.fspath(path))
+    if not lines:
+        raise ValueError(
+            f"A text file must hold at least one line. Received: path={os.fspath(path)!r}, "
+            "which is empty. Give a file with one sentence a line."
+        )
+    return lines
+
+
+def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
+    r"""Decodes UTF-8 text and splits it at `\n` or `\r\n`.
+
+    Args:
+        data: The bytes of the text. A byte order mark at its beginning is dropped.
+        name: What to call the text in an error, such as its path.
+        first_line: Integer. Number of the first of the lines, where they are part of a text.
+
+    Returns:
+        List of strings without their line ends; empty if there is no text.
+
+    Raises:
+        ValueError: If the bytes are not UTF-8. The message names the line.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + first_line
+        raise ValueError(
+            f"Text must be UTF-8. Received: path={name!r}, whose line {line} holds the byte "
+            f"0x{data[error.start]:02x} where UTF-8 allows none. "
+            "Convert the file to UTF-8 or repair the line."
+        ) from None
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix("\r") for line in lines]
+
+
+def _read_columns(path):
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
+        columns = line.split("\t") if line else ["", ""]
+        if len(columns) != 2:
+            raise ValueError(
+                "A TSV line must have two columns, source and target, with one tab between. "
+                f"Received: path={os.fspath(path)!r}, whose line {number} has {len(columns)}. "
+                "Mend the line, or give the two sides as two parallel files."
+            )
+        pairs.append((columns[0], columns[1]))
+    return pairs
+
+
+def _read_bytes(path):
+    name = os.fspath(path)
+    try:
+        data = Path(path).read_bytes()
+        return gzip.decompress(data) if name.endswith(".gz") else data
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"A text file must exist. Received: path={name!r}. "
+            "Check the spelling and the current directory."
+        ) from None
+    except IsADirectoryError:
+        raise ValueError(
+            f"A text file is needed. Received: path={name!r}, which is a directory. "
+            "Give the path of one file in it."
+        ) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"A file named .gz must be a whole gzip file. Received: path={name!r} ({error}). "
+            "Copy or compress it again, or drop .gz from the name of an uncompressed file."
+        ) from None
+    except OSError as error:
+        raise ValueError(
+            f"A text file must be readable. Received: path={name!r} ({error.strerror}). "
+            "Check its permissions."
+        ) from None
+
+
+def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[frozenset]]:
+    """Reads the links of sentence pairs from a file in Pharaoh form.
+
+    The file is UTF-8, plain or (named `.gz`) compressed. Line `i + 1` holds the links of pair
+    `i`, such as `0-0 1-2 2?2`: see `alignments.parse_pharaoh`. An empty line means no links.
+
+    Args:
+        path: Path of the file.
+
+    Returns:
+        `(sure, possible)`, two lists with one set of links `(source, target)` for each line, as
+        `BatchedPairs` and `alignment_error_rate` take them. Sure links are possible, too.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it cannot be read as text, or a line holds something else than links. The
+            message names the line.
+
+    Example:
+        >>> sure, possible = read_alignments("train.links.gz")
+        >>> data = batches(pairs, tokenizer, alignments=sure)
+    """
+    from keras_bahdanau.text.alignments import parse_pharaoh  # which loads NumPy
+
+    sure, possible = [], []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            links = parse_pharaoh(line)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)!r}, line {number}: {error}") from None
+        sure.append(links[0])
+        possible.append(links[1])
+    return sure, possible

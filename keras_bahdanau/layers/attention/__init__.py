@@ -1,0 +1,1 @@
+"""Attention mechanisms, and no attention, behind one interface."""

@@ -1,0 +1,173 @@
+"""Attention: scores, window, softmax, context."""
+
+from typing import Any, NamedTuple
+
+import keras
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
+from keras_bahdanau.layers.coverage import new_location
+from keras_bahdanau.layers.normalizers import new_normalizer
+from keras_bahdanau.layers.registry import part
+from keras_bahdanau.layers.scores import AdditiveScore, new_score
+from keras_bahdanau.layers.windows import new_window
+
+
+class AttentionMemo(NamedTuple):
+    """What an attention takes along from step to step: one structure a part.
+
+    Attributes:
+        window: Of the window, such as the step.
+        normalizer: Of the normalizer, such as the last weights.
+        location: Of what it remembers, such as the sum of the weights.
+    """
+
+    window: Any
+    normalizer: Any
+    location: Any
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Attention(AttentionBase):
+    """A score, a window, a normalizer and a memory of places, each one exchangeable.
+
+    e_ij     = score(s_{i-1}, h_j)              `score`: how well they go together
+    alpha_ij = softmax_j(e_ij)                  `normalizer`, over the places of the `window`
+    c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5 and 6)
+
+    ```python
+    attention = keras_bahdanau.layers.Attention("general", window="local-p")
+    attention = keras_bahdanau.layers.Attention("additive", units=256, location="coverage")
+    ```
+
+    Args:
+        score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
+        units: Positive integer. Width of a score called by a name, where it has one.
+        window: Where it may look: "everywhere", "local-m", "local-p", or a layer.
+        normalizer: "softmax", "monotonic", "monotonic-hard", or a layer.
+        location: What it remembers: None, "coverage", "convolution", or a layer.
+        dropout: Float in [0, 1). Share of the weights dropped in training.
+
+    Call arguments and output: see `AttentionBase`.
+
+    Raises:
+        ValueError: If a name is unknown, or `dropout` not in [0, 1).
+    """
+
+    def __init__(
+        self,
+        score,
+        units=256,
+        window="everywhere",
+        normalizer="softmax",
+        location=None,
+        dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        policy = {"dtype": self.dtype_policy}
+        self.dropout = checks.share("dropout", "the share of weights dropped", dropout)
+        self.score = part(score, new_score, units=units, name="score", **policy)
+        self.window = part(window, new_window, name="window", **policy)
+        self.normalizer = part(normalizer, new_normalizer, name="normalizer", **policy)
+        self.location = part(location, new_location, name="location", **policy)
+        self.weights_dropout = keras.layers.Dropout(
+            dropout, dtype="float32", name="weights_dropout"
+        )
+
+    def build(self, query_shape, values_shape):
+        self.score.build(query_shape, values_shape)
+        self.window.build(query_shape)
+        self.location.build((None, None, self.score.key_units))
+        self.normalizer.build()
+
+    def prepare(self, memory):
+        return self.score.project(memory.values)
+
+    def first_state(self, memory):
+        parts = (self.window, self.normalizer, self.location)
+        return AttentionMemo(*(one.first_state(memory) for one in parts))
+
+    def attend(self, query, prepared, memo, training=None):
+        memory = prepared.memory
+        keys = self.location.add_to(prepared.keys, memo.location)
+        scores = self.score.compare(query, keys)
+        allowed, factor, window = self.window.look(query, memory.mask, memo.window)
+        weights, normalizer = self.normalizer.align(
+            scores, allowed, memo.normalizer, training=training
+        )
+        weights = self.weights_dropout(weights * factor, training=training)
+        location = self.location.remember(memo.location, weights)
+        return Attended(
+            weighted_sum(weights, memory.values),
+            weights,
+            scores,
+            AttentionMemo(window, normalizer, location),
+        )
+
+    def get_config(self):
+        parts = {
+            name: keras.saving.serialize_keras_object(getattr(self, name))
+            for name in ("score", "window", "normalizer", "location")
+        }
+        return {**super().get_config(), **parts, "dropout": self.dropout}
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class BahdanauAttention(Attention):
+    """Additive attention with learned projections.
+
+    e_ij     = v^T tanh(W s_{i-1} + U h_j)
+    alpha_ij = exp(e_ij) / sum_k exp(e_ik)
+    c_i      = sum_j alpha_ij h_j               (Bahdanau et al. 2015, eq. 5, 6 and appendix A.1.2)
+
+    `keras.layers.AdditiveAttention` has neither W nor U. Here they are, so the
+    layer can stand in any Keras script:
+
+    ```python
+    attention = keras_bahdanau.layers.BahdanauAttention(256)
+    context, weights = attention(query, values, mask=mask, return_attention_scores=True)
+    ```
+
+    Args:
+        units: Positive integer. Width of the space in which query and values
+            meet (the paper's n').
+        dropout: Float in [0, 1). Share of the weights dropped in training.
+        **kwargs: `window`, `normalizer` and `location` of `Attention`.
+
+    Call arguments and output: see `AttentionBase`.
+
+    Raises:
+        ValueError: If `units` is not a positive integer, `dropout` not in [0, 1).
+    """
+
+    def __init__(self, units, dropout=0.0, **kwargs):
+        score = AdditiveScore(units, dtype=kwargs.get("dtype"), name="score")
+        super().__init__(score, dropout=dropout, **kwargs)
+        self.units = units
+
+    def get_config(self):
+        config = super().get_config()
+        del config["score"]
+        return {**config, "units": self.units}
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class LuongAttention(Attention):
+    """Multiplicative attention, global or local.
+
+    e_ij = s_i^T W h_j      (Luong et al. 2015, section 3.1; softmax: eq. 7; windows: section 3.2)
+
+    ```python
+    attention = keras_bahdanau.layers.LuongAttention(window="local-p")
+    ```
+
+    Args:
+        score: "general", "dot", "concat" or "location", or any other of `layers.SCORES`.
+        **kwargs: `units`, `window`, `normalizer`, `location` and `dropout` of `Attention`.
+
+    Call arguments and output: see `AttentionBase`.
+    """
+
+    def __init__(self, score="general", **kwargs):
+        super().__init__(score, **kwargs)

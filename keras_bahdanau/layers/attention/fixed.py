@@ -1,0 +1,76 @@
+"""Contexts that nothing is learned for: no attention, and known alignments."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class FixedContext(AttentionBase):
+    """The context of a decoder without attention: the encoder's last states, at every step.
+
+    c_i = h_T        (RNNencdec, Cho et al. 2014; what Bahdanau et al. 2015 compare with)
+
+    It stands where an attention layer stands: `Decoder(..., attention=None)`. Its
+    weights are all zero, since nothing is looked at.
+
+    Call arguments and output: see `AttentionBase`; the context is the last real value.
+    """
+
+    def attend(self, query, prepared, memo, training=None):
+        values, context = prepared.memory.values, prepared.memory.last
+        weights = ops.zeros(ops.shape(values)[:2], dtype="float32")
+        if len(query.shape) == 3:
+            n = ops.shape(query)[1]
+            context = ops.repeat(ops.expand_dims(context, axis=1), n, axis=1)
+            weights = ops.repeat(ops.expand_dims(weights, axis=1), n, axis=1)
+        return Attended(context, weights, weights, memo)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ForcedAlignment(AttentionBase):
+    """Looks where it is told to: step i uses row i of the given weights.
+
+    c_i = sum_j a_ij h_j, with a_ij from known alignments
+
+    So one can measure what learned attention loses, or gains, against known
+    alignments. The weights `(batch, target_time, source_time)` come as the third input of
+    `Seq2Seq`, or, for a search, as the second argument of `Seq2Seq.encode`; behind the last
+    row given, the last one stays. Nothing of it can be exported, since a request has no
+    alignment.
+
+    Call arguments and output: see `AttentionBase`. There is no call without a decoder.
+
+    Raises:
+        ValueError: In a step, if no weights were given.
+    """
+
+    exportable = False
+
+    def first_state(self, memory):
+        return ops.zeros(ops.shape(memory.mask)[:1], "int32")  # the step
+
+    def attend(self, query, prepared, memo, training=None):
+        given = self._given(prepared)
+        last = ops.shape(given)[1] - 1
+        row = ops.cast(
+            ops.equal(
+                ops.expand_dims(ops.minimum(memo, last), axis=-1),
+                ops.arange(last + 1, dtype="int32"),
+            ),
+            "float32",
+        )  # -> (batch, [n,] target_time)
+        weights = weighted_sum(row, ops.cast(given, "float32"))
+        values = prepared.memory.values
+        return Attended(weighted_sum(weights, values), weights, weights, memo + 1)
+
+    def _given(self, prepared):
+        given = prepared.alignment
+        if isinstance(given, tuple):
+            raise ValueError(
+                "Attention of known alignments needs them. Received: no alignment. Give weights "
+                "(batch, target_time, source_time) as the third input of the model: "
+                "`data.batches(..., alignments=...)` makes them of Pharaoh links."
+            )
+        return given * ops.expand_dims(ops.cast(prepared.memory.mask, given.dtype), axis=1)

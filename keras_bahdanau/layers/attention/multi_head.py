@@ -1,0 +1,107 @@
+"""Several attentions side by side."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.base import Attended, AttentionBase
+from keras_bahdanau.layers.registry import part, unbuilt
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class MultiHeadAttention(AttentionBase):
+    """`heads` copies of an attention, each with its own look at query, keys and values.
+
+    alpha^n_ij = softmax_j(score^n(Q^n s_{i-1}, K^n h_j))
+    c_i        = [sum_j alpha^1_ij V^1 h_j; ...; sum_j alpha^N_ij V^N h_j]
+                                                     (Vaswani et al. 2017, section 3.2.2)
+
+    ```python
+    attention = keras_bahdanau.layers.MultiHeadAttention(
+        keras_bahdanau.layers.BahdanauAttention(64), heads=4
+    )
+    ```
+
+    Args:
+        attention: The attention that each head is a copy of; it is not used itself.
+        heads: Positive integer. How many.
+
+    Call arguments and output: see `AttentionBase`. Each head is values_units / heads wide,
+    rounded down, and so are its Q, K and V: the context is as wide as the values, or a
+    little narrower. Weights and scores are the mean over the heads.
+
+    Raises:
+        ValueError: If `heads` is not a positive integer.
+        TypeError: If `attention` is not a layer.
+    """
+
+    def __init__(self, attention, heads, **kwargs):
+        super().__init__(**kwargs)
+        self.heads = checks.positive_integer("heads", "the number of heads", heads)
+        self._template = keras.saving.serialize_keras_object(part(attention))
+        self.attentions = [self._copy(f"head_{index}") for index in range(heads)]
+        self.queries, self.keys, self.values = [], [], []
+
+    def _copy(self, name):
+        attention = unbuilt(self._template)
+        attention.name = name
+        return attention
+
+    @property
+    def exportable(self):
+        return self.attentions[0].exportable
+
+    def build(self, query_shape, values_shape):
+        width = self._head_units(values_shape[-1])
+        self.queries = self._projections("queries", query_shape, width)  # Q
+        self.keys = self._projections("keys", values_shape, width)  # K
+        self.values = self._projections("values", values_shape, width)  # V
+        for attention in self.attentions:
+            attention.build((None, width), (None, None, width))
+
+    def _projections(self, name, shape, width):
+        """One for each head."""
+        projections = []
+        for index in range(self.heads):
+            projection = keras.layers.Dense(
+                width, use_bias=False, dtype=self.dtype_policy, name=f"{name}_{index}"
+            )
+            projection.build(shape)
+            projections.append(projection)
+        return projections
+
+    def _head_units(self, values_units):
+        return max(1, values_units // self.heads)
+
+    def context_units(self, values_units):
+        return self._head_units(values_units) * self.heads
+
+    def prepare(self, memory):
+        """Of each head its attention's keys, and V h_j."""
+        return tuple(
+            (
+                attention.prepare(memory._replace(values=keys(memory.values))),
+                values(memory.values),
+            )
+            for attention, keys, values in zip(self.attentions, self.keys, self.values, strict=True)
+        )
+
+    def first_state(self, memory):
+        return tuple(attention.first_state(memory) for attention in self.attentions)
+
+    def attend(self, query, prepared, memo, training=None):
+        found = []
+        for attention, projection, (keys, values), state in zip(
+            self.attentions, self.queries, prepared.keys, memo, strict=True
+        ):
+            own = prepared._replace(keys=keys, memory=prepared.memory._replace(values=values))
+            found.append(attention.attend(projection(query), own, state, training=training))
+        return Attended(
+            ops.concatenate([head.context for head in found], axis=-1),
+            sum(head.weights for head in found) / self.heads,
+            sum(head.scores for head in found) / self.heads,
+            tuple(head.memo for head in found),
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "attention": self._template, "heads": self.heads}

@@ -1,0 +1,93 @@
+"""The decoder's own past: attention over its earlier states, beside the source."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.base import AttentionBase
+from keras_bahdanau.layers.normalizers import masked_softmax
+from keras_bahdanau.layers.registry import part
+from keras_bahdanau.layers.scores import AdditiveScore
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class PastAttention(AttentionBase):
+    """An attention over the source, and one over the queries that came before.
+
+    d_i  = sum_k beta_ik P q_k,  k < i,  beta_i from additive scores of q_i and q_k
+    c'_i = [c_i; d_i]            (the intra-decoder attention of Paulus et al. 2018, section 2.2;
+                                  the queries are the decoder's states; P makes them `units` wide)
+
+    The last `length` queries can be looked at: a buffer of fixed shape, which every
+    runtime has. d_1 is zero.
+
+    Args:
+        attention: The attention over the source.
+        length: Positive integer. How many queries are kept.
+        units: Positive integer. Width of the score over them, and of d_i.
+
+    Call arguments and output: see `AttentionBase`; weights and scores are those over the source.
+    """
+
+    def __init__(self, attention, length=64, units=128, **kwargs):
+        super().__init__(**kwargs)
+        self.attention = part(attention)
+        self.length = checks.positive_integer("length", "the queries kept", length)
+        self.units = checks.positive_integer("units", "the width of the score", units)
+        self.score = AdditiveScore(units, dtype=self.dtype_policy, name="score")
+        self.projection = keras.layers.Dense(  # P
+            units, use_bias=False, dtype=self.dtype_policy, name="projection"
+        )
+
+    @property
+    def exportable(self):
+        return self.attention.exportable
+
+    def build(self, query_shape, values_shape):
+        self.attention.build(query_shape, values_shape)
+        self.score.build(query_shape, (None, self.length, query_shape[-1]))
+        self.projection.build(query_shape)
+
+    def context_units(self, values_units):
+        return self.attention.context_units(values_units) + self.units
+
+    def prepare(self, memory):
+        return self.attention.prepare(memory)
+
+    def first_state(self, memory):
+        batch = ops.shape(memory.mask)[0]
+        dtype = memory.values.dtype
+        return (
+            self.attention.first_state(memory),
+            ops.zeros((batch, self.length, self.units), dtype),
+            ops.zeros((batch, self.length, self.units), dtype),
+            ops.zeros((batch, self.length, 1), "float32"),  # 1 where a query was written
+        )
+
+    def attend(self, query, prepared, memo, training=None):
+        inner, values, keys, written = memo
+        found = self.attention.attend(query, prepared, inner, training=training)
+        scores = self.score.compare(query, keys)
+        weights = masked_softmax(scores, ops.greater(written[..., 0], 0))
+        weights = ops.expand_dims(ops.cast(weights, values.dtype), axis=-1)
+        past = ops.sum(weights * values, axis=-2)
+        memo = (
+            found.memo,
+            _pushed(values, self.projection(query)),
+            _pushed(keys, self.score.project(query)),
+            _pushed(written, ops.ones_like(written[..., 0, :])),
+        )
+        return found._replace(context=ops.concatenate([found.context, past], axis=-1), memo=memo)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "length": self.length,
+            "units": self.units,
+        }
+
+
+def _pushed(buffer, newest):
+    """The buffer `(batch, [n,] length, units)` without its oldest entry, and a new one behind."""
+    return ops.concatenate([buffer[..., 1:, :], ops.expand_dims(newest, axis=-2)], axis=-2)

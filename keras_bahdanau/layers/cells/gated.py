@@ -1,0 +1,258 @@
+"""Recurrent cells with weights of their own: simple, GRU, LSTM."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.cells.cell import Cell
+from keras_bahdanau.layers.initializers import ORTHOGONAL
+
+
+class RecurrentCell(Cell):
+    """Base of the cells whose gates are blocks of `units`, side by side.
+
+    Each product (W x + b, U h and, if there is a context, C c) gives all gates at
+    once. Subclasses set the class attributes and write `advance`.
+
+    With `recurrent_dropout` a mask, drawn once a sentence, drops units of the state
+    before its product, the same at all steps (Gal and Ghahramani 2016); the state
+    that is carried over stays whole.
+
+    Args:
+        units: Positive integer. Width of each state.
+        recurrent_dropout: Float in [0, 1). Share of the state dropped in training.
+        kernel_initializer: A Keras initializer: that of W and C.
+        recurrent_initializer: A Keras initializer: that of U.
+        seed: Integer or None. Seed of the masks.
+
+    Attributes:
+        gates: How many blocks come from the inputs.
+        recurrent_gates: How many blocks come from U h.
+        recurrent_bias: Whether U h has a bias.
+        state_count: How many states there are; the first is what the cell says.
+
+    Raises:
+        ValueError: If `units` is not a positive integer or `recurrent_dropout` is
+            not in [0, 1).
+    """
+
+    gates = 1
+    recurrent_gates = 1
+    recurrent_bias = False
+    state_count = 1
+
+    def __init__(
+        self,
+        units,
+        recurrent_dropout=0.0,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer=ORTHOGONAL,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.units = checks.positive_integer("units", "the width of the state", units)
+        self.recurrent_dropout = checks.share(
+            "recurrent_dropout", "the share of the state dropped", recurrent_dropout
+        )
+        self.kernel_initializer = _config(kernel_initializer)
+        self.recurrent_initializer = _config(recurrent_initializer)
+        self.seed = seed
+        if recurrent_dropout:
+            self.seed_generator = keras.random.SeedGenerator(seed)
+        self.input_projection = self.projection(
+            "input_projection", self.gates, self.kernel_initializer
+        )
+        self.context_projection = self.projection(
+            "context_projection", self.gates, self.kernel_initializer, use_bias=False
+        )
+        self.recurrent_projection = self.projection(
+            "recurrent_projection",
+            self.recurrent_gates,
+            self.recurrent_initializer,
+            use_bias=self.recurrent_bias,
+        )
+
+    def projection(self, name, gates, initializer, use_bias=True):
+        """A new layer for one product: `(..., any width)` -> `(..., gates * units)`."""
+        return keras.layers.Dense(
+            gates * self.units,
+            use_bias=use_bias,
+            kernel_initializer=initializer,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    @property
+    def state_sizes(self):
+        """Widths of the states."""
+        return (self.units,) * self.state_count
+
+    @property
+    def output_units(self):
+        """Width of what the cell says."""
+        return self.units
+
+    def build(self, inputs_shape, context_shape=None, states_shape=None):
+        self.input_projection.build(inputs_shape)
+        self.recurrent_projection.build((None, self.units))
+        if context_shape is not None:
+            self.context_projection.build(context_shape)
+
+    def project(self, inputs):
+        """W x + b: `(..., input_units)` -> `(..., gates * units)`."""
+        return self.input_projection(inputs)
+
+    def step(self, projected, states, context=None, noise=()):
+        """`(output, states)` from W x + b, the old states and the context."""
+        if (context is not None) != self.context_projection.built:
+            raise ValueError(
+                "`context` must be given to a cell that was built with a `context_shape`, "
+                f"and to no other. Received: context={context!r}"
+            )
+        if context is not None:
+            projected = projected + self.context_projection(context)
+        states = self.advance(projected, _dropped(states[0], noise), states)
+        return states[0], states
+
+    def advance(self, projected, h, states):
+        """The new states, the first being what the cell says.
+
+        Args:
+            projected: W x + b, and C c if there is a context, `(..., gates * units)`.
+            h: The first state as its product sees it, after dropout.
+            states: The old states, whole.
+        """
+        raise NotImplementedError
+
+    def noise(self, batch, training):
+        """A mask `(batch, units)` in the compute dtype, its mean 1; () for nothing."""
+        if not training or not self.recurrent_dropout:
+            return ()
+        ones = ops.ones((batch, self.units), self.compute_dtype)
+        return (keras.random.dropout(ones, self.recurrent_dropout, seed=self.seed_generator),)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "recurrent_dropout": self.recurrent_dropout,
+            "kernel_initializer": self.kernel_initializer,
+            "recurrent_initializer": self.recurrent_initializer,
+            "seed": self.seed,
+        }
+
+
+def _config(initializer):
+    """An initializer written down: each product makes its own, or equal shapes start alike."""
+    return keras.initializers.serialize(keras.initializers.get(initializer))
+
+
+def _dropped(h, noise):
+    if not noise:
+        return h
+    (mask,) = noise
+    if len(h.shape) == 3:  # all of a sentence's beam drops the same
+        mask = ops.expand_dims(mask, axis=1)
+    return h * mask
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class SimpleCell(RecurrentCell):
+    """h' = tanh(W x + U h + b)                  (Elman 1990).
+
+    Arguments and output: see `RecurrentCell`; one state.
+    """
+
+    def advance(self, projected, h, states):
+        return (ops.tanh(projected + self.recurrent_projection(h)),)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class GRUCell(RecurrentCell):
+    """Gated recurrent unit, reset after the recurrent product, as Keras and cuDNN have it.
+
+    z = sigmoid(W_z x + U_z h)
+    r = sigmoid(W_r x + U_r h)
+    g = tanh(W x + r * (U h + b))
+    h' = z * h + (1 - z) * g                  (Cho et al. 2014, with z and 1 - z exchanged)
+
+    Arguments and output: see `RecurrentCell`; one state.
+    """
+
+    gates = 3
+    recurrent_gates = 3
+    recurrent_bias = True
+
+    def advance(self, projected, h, states):
+        x_z, x_r, x_g = ops.split(projected, 3, axis=-1)
+        u_z, u_r, u_g = ops.split(self.recurrent_projection(h), 3, axis=-1)
+        z = ops.sigmoid(x_z + u_z)
+        r = ops.sigmoid(x_r + u_r)
+        g = ops.tanh(x_g + r * u_g)
+        return (z * states[0] + (1 - z) * g,)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ResetBeforeGRUCell(RecurrentCell):
+    """Gated recurrent unit, reset before the recurrent product, as its papers have it.
+
+    z = sigmoid(W_z x + U_z h + C_z c)
+    r = sigmoid(W_r x + U_r h + C_r c)
+    g = tanh(W x + U (r * h) + C c)
+    h' = z * h + (1 - z) * g
+
+    (Bahdanau et al. 2015, appendix A.1.1 and A.2.2, with z and 1 - z exchanged, as
+    everywhere in Keras: the paper has s_i = (1 - z_i) * s_{i-1} + z_i * s~_i.)
+
+    Arguments and output: see `RecurrentCell`; one state.
+    """
+
+    gates = 3
+    recurrent_gates = 2
+
+    def __init__(self, units, **kwargs):
+        super().__init__(units, **kwargs)
+        self.candidate_projection = self.projection(
+            "candidate_projection", 1, self.recurrent_initializer, use_bias=False
+        )
+
+    def build(self, inputs_shape, context_shape=None, states_shape=None):
+        super().build(inputs_shape, context_shape)
+        self.candidate_projection.build((None, self.units))
+
+    def advance(self, projected, h, states):
+        x_z, x_r, x_g = ops.split(projected, 3, axis=-1)
+        u_z, u_r = ops.split(self.recurrent_projection(h), 2, axis=-1)
+        z = ops.sigmoid(x_z + u_z)
+        r = ops.sigmoid(x_r + u_r)
+        g = ops.tanh(x_g + self.candidate_projection(r * h))
+        return (z * states[0] + (1 - z) * g,)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class LSTMCell(RecurrentCell):
+    """Long short-term memory with a forget gate whose bias starts at 1.
+
+    i, f, o = sigmoid(W x + U h + b), each its own block
+    g  = tanh(W_g x + U_g h + b_g)
+    c' = f * c + i * g
+    h' = o * tanh(c')                          (Gers et al. 2000; bias: Jozefowicz et al. 2015)
+
+    Arguments and output: see `RecurrentCell`; two states, (h, c).
+    """
+
+    gates = 4
+    recurrent_gates = 4
+    state_count = 2
+
+    def advance(self, projected, h, states):
+        c = states[1]
+        i, f, g, o = ops.split(projected + self.recurrent_projection(h), 4, axis=-1)
+        # the forget gate's 1 is a constant here, not an initial value: the same family of cells
+        c = ops.sigmoid(f + 1) * c + ops.sigmoid(i) * ops.tanh(g)
+        return ops.sigmoid(o) * ops.tanh(self.shown(c)), c
+
+    def shown(self, c):
+        """The memory as the output sees it."""
+        return c

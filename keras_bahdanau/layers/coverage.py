@@ -1,0 +1,162 @@
+"""Coverage: memory of the source positions attended to so far."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+
+
+class Location(keras.layers.Layer):
+    """Base of the location features: a vector for each place, added to its key.
+
+    A subclass writes `features` and `remember`. The axis n below is the beam of a
+    search, or absent.
+
+    Call arguments:
+        keys: Float tensor `(batch, source_time, key_units)`.
+        memo: Float32 tensor `(batch, [n,] source_time)`: `first_state(memory)`, or what
+            `remember` gave in the step before, with the axis n.
+
+    Output:
+        Float tensor `(batch, [n,] source_time, key_units)`: the keys, marked.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(autocast=False, **kwargs)  # the memo is float32 under every policy
+
+    def build(self, keys_shape):
+        pass
+
+    def first_state(self, memory):
+        """The memo before the first step: zeros."""
+        return ops.zeros_like(memory.mask, dtype="float32")
+
+    def features(self, memo):
+        """What is added to the keys: float tensor `(batch, [n,] source_time, key_units)`."""
+        raise NotImplementedError
+
+    def remember(self, memo, weights):
+        """The memo of the next step, from that of this one and its weights, of one shape."""
+        raise NotImplementedError
+
+    def add_to(self, keys, memo):
+        """See the class: what `call` does."""
+        features = self.features(memo)
+        if len(features.shape) > len(keys.shape):
+            keys = ops.expand_dims(keys, axis=1)
+        return keys + ops.cast(features, keys.dtype)
+
+    def call(self, keys, memo):
+        return self.add_to(keys, memo)
+
+    def get_config(self):
+        return super().get_config()  # its presence tells Keras that there is no more to know
+
+
+def at_each_place(layer, inputs):
+    """Applies a layer of vectors to `(..., units)`.
+
+    Flat, since a product of more axes has no gradient in a loop under XLA.
+    """
+    outputs = layer(ops.reshape(inputs, (-1, inputs.shape[-1])))
+    return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs.shape[-1]))
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class NoLocation(Location):
+    """Leaves the keys as they are; the memo is ()."""
+
+    def first_state(self, memory):
+        return ()
+
+    def add_to(self, keys, memo):
+        return keys
+
+    def remember(self, memo, weights):
+        return ()
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Coverage(Location):
+    """The sum of the weights so far, in the score.
+
+    C_ij = C_{i-1,j} + alpha_ij,  C_0j = 0
+    e_ij = v^T tanh(W s_{i-1} + U h_j + V C_{i-1,j})      (Tu et al. 2016, section 3: the
+                                                           linguistic coverage without fertility)
+
+    `features` is V C_{i-1,j}, whatever the score does with the keys it is added to.
+
+    Call arguments and output: see `Location`; the memo is C.
+    """
+
+    def build(self, keys_shape):
+        self.projection = keras.layers.Dense(  # V
+            keys_shape[-1], use_bias=False, dtype=self.dtype_policy, name="projection"
+        )
+        self.projection.build((None, 1))
+
+    def features(self, memo):
+        return at_each_place(self.projection, ops.expand_dims(memo, axis=-1))
+
+    def remember(self, memo, weights):
+        return memo + weights
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class LocationConvolution(Location):
+    """What the last weights look like around each place, in the score.
+
+    f_i  = F * alpha_{i-1},  alpha_0 = 0
+    e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
+
+    `features` is U f_ij, whatever the score does with the keys it is added to.
+
+    Args:
+        filters: Positive integer. How many filters F has; 10 in the paper.
+        kernel_size: Positive integer. How many places a filter spans. The paper's 201
+            are frames of speech: sentences are shorter.
+
+    Call arguments and output: see `Location`; the memo is alpha_{i-1}.
+
+    Raises:
+        ValueError: If `filters` or `kernel_size` is not a positive integer.
+    """
+
+    def __init__(self, filters=10, kernel_size=15, **kwargs):
+        super().__init__(**kwargs)
+        self.filters = checks.positive_integer("filters", "the number of filters", filters)
+        self.kernel_size = checks.positive_integer(
+            "kernel_size", "the places that a filter spans", kernel_size
+        )
+        options = {"use_bias": False, "dtype": self.dtype_policy}
+        self.convolution = keras.layers.Conv1D(  # F
+            filters, kernel_size, padding="same", name="convolution", **options
+        )
+
+    def build(self, keys_shape):
+        self.projection = keras.layers.Dense(  # U
+            keys_shape[-1], use_bias=False, dtype=self.dtype_policy, name="projection"
+        )
+        self.convolution.build((None, None, 1))
+        self.projection.build((None, self.filters))
+
+    def features(self, memo):
+        shape = ops.shape(memo)
+        weights = ops.reshape(memo, (-1, shape[-1], 1))
+        found = ops.reshape(self.convolution(weights), (*shape, self.filters))
+        return at_each_place(self.projection, found)
+
+    def remember(self, memo, weights):
+        return weights
+
+    def get_config(self):
+        config = {"filters": self.filters, "kernel_size": self.kernel_size}
+        return {**super().get_config(), **config}
+
+
+LOCATIONS = {None: NoLocation, "coverage": Coverage, "convolution": LocationConvolution}
+
+
+def new_location(kind, **kwargs):
+    """What None, "coverage" or "convolution" stands for."""
+    return LOCATIONS[checks.choice("location", kind, LOCATIONS)](**kwargs)

@@ -1,0 +1,66 @@
+"""Attend, then move: Bahdanau's step."""
+
+import keras
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.decoder_cells.decoder_cell import (
+    DecoderCellBase,
+    DecoderState,
+    Step,
+    as_memory,
+)
+
+READOUT_STATES = ("current", "previous")
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class DecoderCell(DecoderCellBase):
+    """Asks with the state of the step before.
+
+    c_i = sum_j alpha_ij h_j,   alpha_i from s_{i-1}      (Bahdanau et al. 2015, eq. 5, 6)
+    s_i = f(s_{i-1}, y_{i-1}, c_i)                        (eq. 4)
+
+    Args:
+        units: Positive integer. Width of the decoder state.
+        attention: An attention layer.
+        readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1},
+            as the paper's appendix A.2.2 has it.
+        **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
+            `query`, `first_state`, `recurrent_dropout`, `context_dropout`.
+
+    Call arguments and output: see `DecoderCellBase`.
+    """
+
+    def __init__(self, units, attention, readout_state="current", **kwargs):
+        super().__init__(units, attention, **kwargs)
+        self.readout_state = checks.choice("readout_state", readout_state, READOUT_STATES)
+
+    def build(self, inputs_shape, state_shape=None, memory_shape=None):
+        context_units = self._build_shared(inputs_shape, as_memory(memory_shape))
+        self.stack.build(inputs_shape, (None, context_units))
+
+    @property
+    def asking_units(self):
+        return self.stack.state_sizes[-1][0]
+
+    @property
+    def output_units(self):
+        return self.asking_units if self.readout_state == "previous" else self.units
+
+    def step(self, projected, state, prepared, training=None):
+        projected, embedding = projected
+        previous = state.cell[-1][0]
+        query, found = self._attend(previous, embedding, state, prepared, training)
+        output, cell = self.stack.step(
+            projected, state.cell, context=found.context, noise=self._cell_noise(prepared)
+        )
+        if self.readout_state == "previous":
+            output = previous
+        kept = found.context if self._asks_context else ()
+        return (
+            Step(output, found.context, found.weights, found.scores, query),
+            DecoderState(cell, found.memo, context=kept),
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "readout_state": self.readout_state}

@@ -1,0 +1,59 @@
+"""Move, attend, move again: the conditional GRU."""
+
+import keras
+
+from keras_bahdanau.layers.decoder_cells.decoder_cell import (
+    DecoderCellBase,
+    DecoderState,
+    Step,
+    as_memory,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ConditionalCell(DecoderCellBase):
+    """Asks between two cells, with a state that already knows the token.
+
+    s'_i = f_1(s_{i-1}, y_{i-1})
+    c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i
+    s_i  = f_2(s'_i, c_i)         (the conditional GRU of Sennrich et al. 2017, "Nematus", 3.1)
+
+    With `depth` above 1 the further cells stand on the second one.
+
+    Args:
+        units: Positive integer. Width of the decoder state.
+        attention: An attention layer.
+        **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
+            `query`, `first_state`, `recurrent_dropout`, `context_dropout`.
+
+    Call arguments and output: see `DecoderCellBase`.
+    """
+
+    def __init__(self, units, attention, **kwargs):
+        super().__init__(units, attention, **kwargs)
+        self.first_cell = self._new_cell("first_cell")
+
+    def build(self, inputs_shape, state_shape=None, memory_shape=None):
+        context_units = self._build_shared(inputs_shape, as_memory(memory_shape))
+        self.first_cell.build(inputs_shape)
+        self.stack.build((None, context_units))
+
+    @property
+    def _projector(self):
+        return self.first_cell
+
+    def step(self, projected, state, prepared, training=None):
+        projected, embedding = projected
+        lowest, *upper = state.cell
+        noise = self._cell_noise(prepared)
+        first_noise = noise[0] if noise else ()
+        told, lowest = self.first_cell.step(projected, lowest, noise=first_noise)
+        query, found = self._attend(told, embedding, state, prepared, training)
+        output, cell = self.stack.step(
+            self.stack.project(found.context), (lowest, *upper), noise=noise
+        )
+        kept = found.context if self._asks_context else ()
+        return (
+            Step(output, found.context, found.weights, found.scores, query),
+            DecoderState(cell, found.memo, context=kept),
+        )

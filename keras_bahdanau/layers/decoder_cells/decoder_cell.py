@@ -1,0 +1,260 @@
+"""Base of the decoder cells: attention, recurrent cells, query, initial state."""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.bridge import FIRST_STATES
+from keras_bahdanau.layers.cells import CellStack, new_cell
+from keras_bahdanau.layers.memory import Memory, Prepared
+from keras_bahdanau.layers.query import Query
+from keras_bahdanau.layers.registry import unbuilt
+
+
+class DecoderState(NamedTuple):
+    """What the next step needs; () where it needs nothing.
+
+    Attributes:
+        cell: Tuple of the layers' states, each a tuple of float tensors `(batch, units)`;
+            the first of the last layer is s_i.
+        attention: The attention's memo.
+        context: Float tensor `(batch, context_units)`, c_i, if the next query is made of it.
+        output: Float tensor `(batch, units)`, if it is fed to the next step.
+    """
+
+    cell: Any
+    attention: Any
+    context: Any = ()
+    output: Any = ()
+
+
+class Step(NamedTuple):
+    """What one step shows to the readout, and to whoever looks.
+
+    Attributes:
+        output: Float tensor `(batch, units)`, what the readout reads as the state.
+        context: Float tensor `(batch, context_units)`, c_i.
+        weights: Float32 tensor `(batch, source_time)`, alpha_i.
+        scores: Float32 tensor `(batch, source_time)`, e_i, before mask and softmax.
+        query: Float tensor `(batch, query_units)`, what asked.
+    """
+
+    output: Any
+    context: Any
+    weights: Any
+    scores: Any
+    query: Any
+
+
+class StepNoise(NamedTuple):
+    """Dropout masks drawn once a sentence, or ().
+
+    Attributes:
+        cell: The cells' own.
+        context: Float tensor `(batch, context_units)`.
+    """
+
+    cell: Any = ()
+    context: Any = ()
+
+
+class DecoderCellBase(keras.layers.Layer):
+    """Base of the decoder cells; a subclass says in `step` when it attends.
+
+    Args:
+        units: Positive integer. Width of the decoder state.
+        attention: An attention layer.
+        cell: "gru" or another of `layers.CELLS`, or a Keras cell.
+        depth: Positive integer. Cells that stand on each other.
+        residual: Bool. Whether each but the lowest adds its input to its output.
+        query: Tuple of names: see `Query`.
+        first_state: "summary" (`StateBridge`) or "zeros" (`ZeroBridge`).
+        recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent
+            product in training, the same at all steps (Gal and Ghahramani 2016).
+        context_dropout: Float in [0, 1). Share of the context dropped, likewise.
+
+    Call arguments:
+        inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
+        state: `DecoderState` of the step before, or `first_state(prepared)`.
+        prepared: From `prepare(memory)`.
+        training: Python bool.
+
+    Output:
+        The pair (`Step`, next `DecoderState`). With a beam axis in `inputs` and `state`
+        (`(batch, beam, ...)`) all of it has that axis; `prepared` has none.
+    """
+
+    def __init__(
+        self,
+        units,
+        attention,
+        cell="gru",
+        depth=1,
+        residual=False,
+        query=("state",),
+        first_state="summary",
+        recurrent_dropout=0.0,
+        context_dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(autocast=False, **kwargs)  # a memo is float32 under every policy
+        self.units = checks.positive_integer("units", "the width of the decoder state", units)
+        self.depth = checks.positive_integer("depth", "the number of cells", depth)
+        self.first_state_name = checks.choice("first_state", first_state, FIRST_STATES)
+        self.recurrent_dropout = recurrent_dropout
+        self.context_dropout = checks.share(
+            "context_dropout", "the share of the context dropped", context_dropout
+        )
+        self.residual = residual
+        is_layer = isinstance(cell, keras.layers.Layer)
+        self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
+        self.attention = attention
+        self.query = Query(query, dtype=self.dtype_policy, name="query")
+        self.stack = CellStack(
+            [self._new_cell(f"cell_{index}") for index in range(depth)],
+            residual=residual,
+            dtype=self.dtype_policy,
+            name="stack",
+        )
+        self.bridge = FIRST_STATES[first_state](
+            self.stack.state_sizes, dtype=self.dtype_policy, name="bridge"
+        )
+        self.context_noise = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
+
+    def _new_cell(self, name):
+        return new_cell(
+            unbuilt(self.cell) if isinstance(self.cell, dict) else self.cell,
+            self.units,
+            recurrent_dropout=self.recurrent_dropout,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _build_shared(self, inputs_shape, memory_shape):
+        """Builds query, attention and bridge; returns the width of the context."""
+        context_units = self.attention.context_units(memory_shape.values[-1])
+        query_units = self.query.units(
+            state=self.asking_units,
+            embedding=inputs_shape[-1],
+            context=context_units,
+            task=memory_shape.task[-1],
+        )
+        self.attention.build((None, query_units), memory_shape.values)
+        self.bridge.build(memory_shape.summary)
+        self.values_units = memory_shape.values[-1]
+        return context_units
+
+    @property
+    def asking_units(self):
+        """Width of the state that asks."""
+        return self.stack.output_units
+
+    @property
+    def output_units(self):
+        """Width of what the readout reads as the state."""
+        return self.units
+
+    @property
+    def context_units(self):
+        """Width of the context, once built."""
+        return self.attention.context_units(self.values_units)
+
+    def prepare(self, memory, alignment=(), training=None):
+        """What the steps look at, computed once a sentence."""
+        noise = ()
+        if training and (self.recurrent_dropout or self.context_dropout):
+            batch = ops.shape(memory.values)[0]
+            ones = ops.ones((batch, self.context_units), self.compute_dtype)
+            noise = StepNoise(
+                cell=self.stack.noise(batch, training=training),
+                context=self.context_noise(ones, training=training),
+            )
+        return Prepared(memory, self.attention.prepare(memory), noise, alignment)
+
+    def first_state(self, prepared):
+        """s_0 from the encoder's summary, or zeros; nothing attended to yet."""
+        memory = prepared.memory
+        return DecoderState(
+            cell=self.bridge(memory.summary),
+            attention=self.attention.first_state(memory),
+            context=self._zeros(memory, self.context_units) if self._asks_context else (),
+        )
+
+    def _zeros(self, memory, units):
+        return ops.zeros((ops.shape(memory.values)[0], units), memory.values.dtype)
+
+    @property
+    def _asks_context(self):
+        return "context" in self.query.parts
+
+    def like(self, prepared):
+        """A `Step` of zeros, without scores and query: dtype and shape of what a loop keeps."""
+        memory = prepared.memory
+        return Step(
+            output=self._zeros(memory, self.output_units),
+            context=self._zeros(memory, self.context_units),
+            weights=ops.zeros(ops.shape(memory.values)[:2], "float32"),
+            scores=(),
+            query=(),
+        )
+
+    def project(self, inputs):
+        """The inputs' share of the step, for all steps in one product.
+
+        Returns:
+            What `step` takes, with the time axis of `inputs`: the projected inputs,
+            and the inputs themselves where the query is made of them.
+        """
+        return self._projector.project(inputs), inputs if "embedding" in self.query.parts else ()
+
+    @property
+    def _projector(self):
+        """The cell that reads the inputs."""
+        return self.stack
+
+    def _attend(self, top, embedding, state, prepared, training):
+        """(query, `Attended`), the context with its dropout."""
+        query = self.query(top, embedding, state.context, prepared.memory.task)
+        found = self.attention.attend(query, prepared, state.attention, training=training)
+        if prepared.noise:
+            found = found._replace(context=found.context * prepared.noise.context)
+        return query, found
+
+    def _cell_noise(self, prepared):
+        return prepared.noise.cell if prepared.noise else ()
+
+    def step(self, projected, state, prepared, training=None):
+        """The pair (`Step`, next `DecoderState`), from inputs that `project` has seen."""
+        raise NotImplementedError
+
+    def call(self, inputs, state, prepared, training=None):
+        projected = self.project(ops.cast(inputs, self.compute_dtype))
+        return self.step(projected, state, prepared, training=training)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "cell": self.cell,
+            "depth": self.depth,
+            "residual": self.residual,
+            "query": self.query.parts,
+            "first_state": self.first_state_name,
+            "recurrent_dropout": self.recurrent_dropout,
+            "context_dropout": self.context_dropout,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = {**config, "attention": unbuilt(config["attention"])}
+        if isinstance(config["cell"], dict):
+            config["cell"] = unbuilt(config["cell"])
+        return cls(**config)
+
+
+def as_memory(shape):
+    """The shape of a `Memory`, which a saved model has as a plain list."""
+    return Memory(*shape)

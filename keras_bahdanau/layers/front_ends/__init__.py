@@ -1,0 +1,1 @@
+"""Front ends: from the features of a source to vectors and their mask."""

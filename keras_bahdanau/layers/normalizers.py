@@ -1,0 +1,178 @@
+"""Normalizers: from scores to weights."""
+
+from functools import partial
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+
+
+class Normalizer(keras.layers.Layer):
+    """Base of the normalizers: weights alpha_ij from scores e_ij.
+
+    A subclass writes `align`, and `first_state` where it takes something along
+    from step to step. The axis n below is the beam of a search, or absent.
+
+    Call arguments:
+        scores: Float32 tensor `(batch, [n,] source_time)`.
+        allowed: Bool tensor that broadcasts to `scores`, True where one may look.
+        memo: `first_state(memory)`, or that of the step before, with the axis n.
+        training: Python bool.
+
+    Output:
+        Pair of the weights, float32, of the shape of `scores`, exactly 0 where
+        one may not look, and the memo of the next step.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(autocast=False, **kwargs)  # scores are float32 under every policy
+
+    def build(self, scores_shape=None):
+        pass
+
+    def first_state(self, memory):
+        """The memo before the first step: a structure of tensors `(batch, ...)`."""
+        return ()
+
+    def align(self, scores, allowed, memo, training=None):
+        """See the class: what `call` does."""
+        raise NotImplementedError
+
+    def call(self, scores, allowed, memo, training=None):
+        return self.align(scores, allowed, memo, training=training)
+
+    def get_config(self):
+        return super().get_config()  # its presence tells Keras that there is no more to know
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Softmax(Normalizer):
+    """alpha_ij = exp(e_ij) / sum_k exp(e_ik)      (Bahdanau et al. 2015, eq. 6).
+
+    Call arguments and output: see `Normalizer`; the memo is (). Weights sum to
+    1, or are all zero where no place is allowed.
+    """
+
+    def align(self, scores, allowed, memo, training=None):
+        return masked_softmax(scores, allowed), ()
+
+
+def masked_softmax(scores, mask=None):
+    """Softmax over the last axis, in float32, that gives masked places exactly 0.
+
+    Args:
+        scores: Float tensor `(..., source_time)`.
+        mask: Bool tensor that broadcasts to `scores`, True where a place counts, or None.
+
+    Returns:
+        Float32 tensor of the shape of `scores`. Rows sum to 1; a row without
+        any real place is all zero.
+    """
+    scores = ops.cast(scores, "float32")
+    if mask is None:
+        return _softmax(scores)
+    real = ops.cast(mask, "float32")
+    return _softmax(scores + (1.0 - real) * -1e9) * real
+
+
+def _softmax(scores):
+    """`ops.softmax` without its warning, which a sentence of one token would raise."""
+    return ops.exp(ops.log_softmax(scores, axis=-1))
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Monotonic(Normalizer):
+    """Each step goes on from the place where the last one stopped, and stops with p_ij.
+
+    p_ij     = sigmoid(e_ij + r)
+    alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{l=k}^{j-1} (1 - p_il)
+                                         (Raffel et al. 2017, section 2.3, training in expectation)
+
+    Before the first step the place is 0. Whoever passes the last token without a
+    stop attends to nothing: weights sum to 1 or less, as in the paper.
+
+    Hard: outside of training it stops at the first place from the last one on
+    with p_ij > 0.5, weight 1 there; where there is none, all weights are zero and
+    the place stays (section 2.2, with a threshold for the paper's draw). In training hard
+    and soft are the same: the expectation, of noisy scores (section 2.5), which teaches
+    p_ij to keep away from 0.5.
+
+    Args:
+        hard: Bool. Whether inference stops at one place.
+        noise: Float, at least 0. Standard deviation of the noise on scores in training.
+        offset: Float. Initial value of the learned r (section 2.4): negative, so that
+            untrained scores let the attention reach the later places.
+
+    Call arguments and output: see `Normalizer`; the memo is the last alignment,
+    float32 `(batch, [n,] source_time)`.
+
+    Raises:
+        ValueError: If `noise` is not a number of at least 0, `offset` not a number.
+    """
+
+    def __init__(self, hard=False, noise=1.0, offset=-1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.hard = bool(hard)
+        self.noise = checks.not_negative("noise", "the deviation of the noise on scores", noise)
+        self.offset = checks.number("offset", "the first value of the learned offset", offset)
+        self.random = keras.random.SeedGenerator()
+
+    def build(self, scores_shape=None):
+        self.r = self.add_weight(
+            shape=(), initializer=keras.initializers.Constant(self.offset), autocast=False, name="r"
+        )
+
+    def first_state(self, memory):
+        place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
+        return ops.cast(ops.equal(place, 1), "float32")
+
+    def align(self, scores, allowed, memo, training=None):
+        energy = scores + ops.cast(self.r, "float32")
+        if training and self.noise:
+            energy += self.noise * keras.random.normal(ops.shape(energy), seed=self.random)
+        if training or not self.hard:
+            alignment = _expected(energy, allowed, memo)
+            return alignment, alignment
+        alignment = _first_stop(energy, allowed, memo)
+        found = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)
+        return alignment, ops.where(found, alignment, memo)
+
+    def get_config(self):
+        config = {"hard": self.hard, "noise": self.noise, "offset": self.offset}
+        return {**super().get_config(), **config}
+
+
+def _expected(energy, allowed, last):
+    """alpha_i of the class docstring, from alpha_{i-1}."""
+    stop = ops.where(allowed, ops.sigmoid(energy), 0.0)
+    # at least 1e-8, which nobody sees: a logarithm of bounded size keeps its digits in sums
+    go_on = ops.where(allowed, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)
+    way = ops.log(go_on)
+    way = ops.cumsum(way, axis=-1) - way  # log of the product over l < j
+    between = ops.expand_dims(way, axis=-2) - ops.expand_dims(way, axis=-1)  # (..., k, j)
+    place = ops.arange(ops.shape(last)[-1])
+    ahead = ops.less_equal(ops.expand_dims(place, axis=1), ops.expand_dims(place, axis=0))
+    arrives = ops.exp(ops.minimum(between, 0.0)) * ops.cast(ahead, "float32")
+    # no matrix product, which a GPU may shorten to 10 bits
+    return stop * ops.sum(ops.expand_dims(last, axis=-1) * arrives, axis=-2)
+
+
+def _first_stop(energy, allowed, last):
+    """1 at the first place from the last one on that has p > 0.5, else all zero."""
+    reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)
+    stops = ops.logical_and(ops.logical_and(reached, allowed), ops.greater(energy, 0.0))
+    stops = ops.cast(stops, "float32")
+    return stops * ops.cast(ops.less(ops.cumsum(stops, axis=-1), 1.5), "float32")
+
+
+NORMALIZERS = {
+    "softmax": Softmax,
+    "monotonic": Monotonic,
+    "monotonic-hard": partial(Monotonic, hard=True),
+}
+
+
+def new_normalizer(kind, **kwargs):
+    """The normalizer called "softmax", "monotonic" or "monotonic-hard"."""
+    return NORMALIZERS[checks.choice("normalizer", kind, NORMALIZERS)](**kwargs)

@@ -1,0 +1,138 @@
+"""A reader without recurrence: position embeddings and residual convolutions."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.summaries import masked_mean
+
+
+def _tanh(convolved, inputs):
+    return ops.tanh(convolved + inputs)
+
+
+def _gated(convolved, inputs):
+    content, gate = ops.split(convolved, 2, axis=-1)
+    return (content * ops.sigmoid(gate) + inputs) * 0.5**0.5  # keeps the variance
+
+
+BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # what joins both ways; width of a kernel
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ConvolutionalReader(keras.layers.Layer):
+    """Sees each token among its neighbours, all tokens at once.
+
+    x_j^0 = W (e_j + p_j) + b                              p_j: embedding of place j
+    x^l   = tanh(conv(x^{l-1}) + x^{l-1})                  (Gehring et al. 2017a, section 3)
+    x^l   = (glu(conv(x^{l-1})) + x^{l-1}) / sqrt(2)       (Gehring et al. 2017b)
+
+    ("A convolutional encoder model for neural machine translation" and
+    "Convolutional sequence to sequence learning".) Padding is zeroed before each
+    convolution: a token at the end sees what it would see alone. With kernels of
+    width k a value knows depth * (k - 1) / 2 tokens to each side.
+
+    Args:
+        units: Positive integer. Width of the values.
+        depth: Positive integer. Number of convolutions.
+        kernel_size: Positive integer. Number of tokens that one sees.
+        activation: "glu" or "tanh".
+        positions: Positive integer. How many places have an embedding of their
+            own; all later ones share the last.
+        dropout: Float in [0, 1). Share of each convolution's input dropped in training.
+
+    Call arguments:
+        inputs: Float tensor `(batch, time, input_units)`, right-padded.
+        lengths: Int32 tensor `(batch,)`, the number of real steps.
+        training: Python bool. Whether dropout is applied.
+
+    Output:
+        Float tensor `(batch, time, units)`; what stands at padded steps means
+        nothing.
+
+    Raises:
+        ValueError: If a size is not a positive integer, `activation` is unknown,
+            or `dropout` not in [0, 1).
+    """
+
+    def __init__(
+        self,
+        units,
+        depth=1,
+        kernel_size=3,
+        activation="glu",
+        positions=512,
+        dropout=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.units = checks.positive_integer("units", "the width of the values", units)
+        self.depth = checks.positive_integer("depth", "the number of convolutions", depth)
+        self.kernel_size = checks.positive_integer("kernel_size", "the tokens seen", kernel_size)
+        self.activation = checks.choice("activation", activation, BLOCKS)
+        self.positions = checks.positive_integer("positions", "the places known", positions)
+        self.dropout = checks.share("dropout", "the share dropped", dropout)
+        policy = {"dtype": self.dtype_policy}
+        self.input_projection = keras.layers.Dense(units, name="input_projection", **policy)
+        self.join, width = BLOCKS[activation]
+        self.convolutions = [
+            keras.layers.Conv1D(
+                width * units, kernel_size, padding="same", name=f"convolution_{index}", **policy
+            )
+            for index in range(depth)
+        ]
+        self.dropouts = [keras.layers.Dropout(dropout, **policy) for _ in range(depth)]
+
+    @classmethod
+    def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
+        """The layers of an encoder of this depth: one, which holds all convolutions."""
+        if recurrent_dropout:
+            raise ValueError(
+                "`recurrent_dropout` is for readers with a recurrent state. Received: "
+                f"recurrent_dropout={recurrent_dropout} for a convolutional one. Take `dropout`."
+            )
+        return [cls(units, depth, dropout=dropout, name="convolutions", **kwargs)]
+
+    @property
+    def output_units(self):
+        """Width of the output."""
+        return self.units
+
+    def build(self, inputs_shape, lengths_shape=None):
+        width = inputs_shape[-1]
+        self.table = self.add_weight(
+            name="positions",
+            shape=(self.positions, width),
+            initializer=keras.initializers.RandomNormal(stddev=width**-0.5),
+        )
+        self.input_projection.build(inputs_shape)
+        for convolution in self.convolutions:
+            convolution.build((None, None, self.units))
+
+    def call(self, inputs, lengths, training=None):
+        steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
+        places = ops.take(self.table, ops.minimum(steps, self.positions - 1), axis=0)
+        values = self.input_projection(inputs + places)
+        real = ops.expand_dims(steps < ops.expand_dims(lengths, axis=1), axis=-1)
+        for convolution, dropout in zip(self.convolutions, self.dropouts, strict=True):
+            seen = dropout(ops.where(real, values, ops.zeros_like(values)), training=training)
+            values = self.join(convolution(seen), values)
+        return values
+
+    def last(self, values, mask):
+        """The mean of the values, `(batch, output_units)`: there is no last state."""
+        return masked_mean(values, mask)
+
+    def compute_output_shape(self, inputs_shape, lengths_shape=None):
+        return (*inputs_shape[:-1], self.units)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "depth": self.depth,
+            "kernel_size": self.kernel_size,
+            "activation": self.activation,
+            "positions": self.positions,
+            "dropout": self.dropout,
+        }

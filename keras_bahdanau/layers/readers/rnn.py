@@ -1,0 +1,92 @@
+"""The layer that reads a sequence from left to right, whatever its cell."""
+
+import functools
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.cells import new_cell
+from keras_bahdanau.layers.initializers import ORTHOGONAL
+from keras_bahdanau.layers.recurrence import scan
+from keras_bahdanau.layers.registry import unbuilt
+
+STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some on cuDNN
+    "simple": keras.layers.SimpleRNN,
+    "gru": keras.layers.GRU,
+    "gru-reset-before": functools.partial(keras.layers.GRU, reset_after=False),
+    "lstm": keras.layers.LSTM,
+}
+
+
+def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
+    """A layer `(batch, time, input_units) -> (batch, time, units)`, left to right.
+
+    It is Keras' own layer where Keras has one and nothing is dropped between the
+    steps. Keras' recurrent dropout draws its masks in inference too, and leaves
+    random operations in every export, so with it our own cell is scanned.
+
+    Args:
+        cell: A name of `layers.CELLS`, or a Keras cell, of which a copy is taken.
+        units: Positive integer. Width of the state.
+        recurrent_dropout: Float in [0, 1). Share of the state that a step does not
+            see in training: one choice for all steps of a sentence.
+        **kwargs: Name and dtype of the layer.
+
+    Raises:
+        ValueError: If there is no cell of this name, or a Keras cell has another width.
+        TypeError: If `cell` is neither a name nor a Keras cell.
+    """
+    if isinstance(cell, str) and cell in STOCK and not recurrent_dropout:
+        options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
+        return STOCK[cell](units, **options, **kwargs)
+    dtype = kwargs.get("dtype")
+    cell = new_cell(cell, units, recurrent_dropout=recurrent_dropout, name="cell", dtype=dtype)
+    return ScannedRNN(cell, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ScannedRNN(keras.layers.Layer):
+    """Reads a sequence from left to right with one of our cells.
+
+    h_t = f(x_t, h_{t-1}),   h_0 = 0
+
+    The products with the inputs are taken for all steps at once, before the loop.
+
+    Args:
+        cell: A `Cell`.
+
+    Call arguments:
+        inputs: Float tensor `(batch, time, input_units)`.
+        training: Python bool. Whether the cell drops part of its state.
+
+    Output:
+        Float tensor `(batch, time, units)`: what the cell says at each step.
+    """
+
+    def __init__(self, cell, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+
+    def build(self, inputs_shape):
+        self.cell.build(inputs_shape)
+
+    def call(self, inputs, training=None):
+        batch = ops.shape(inputs)[0]
+        state = tuple(ops.zeros((batch, size), inputs.dtype) for size in self.cell.state_sizes)
+        noise = self.cell.noise(batch, training)
+        return scan(
+            lambda state, x: self.cell.step(x, state, noise=noise),
+            state,
+            self.cell.project(inputs),
+            like=state[0],
+        )
+
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape[:-1], self.cell.output_units)
+
+    def get_config(self):
+        return {**super().get_config(), "cell": keras.saving.serialize_keras_object(self.cell)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "cell": unbuilt(config["cell"])})

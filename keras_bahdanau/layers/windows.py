@@ -1,0 +1,181 @@
+"""Windows: the source positions that attention may use, step by step."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+
+
+class Window(keras.layers.Layer):
+    """Base of the windows: which places of the source a query may see, and how well.
+
+    A subclass writes `look`, and `first_state` where it takes something along
+    from step to step. The axis n below is the beam of a search, or absent.
+
+    Call arguments:
+        query: Float tensor `(batch, [n,] query_units)`.
+        mask: Bool tensor `(batch, source_time)`, True where a token is real.
+        memo: `first_state(memory)`, or that of the step before, with the axis n.
+
+    Output:
+        Tuple of three. `allowed`: bool tensor that broadcasts to
+        `(batch, [n,] source_time)`, never empty where the sentence has a real
+        token. `factor`: float32 tensor of the same shape, or 1.0, by which the
+        weights are multiplied. `memo`: that of the next step.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(autocast=False, **kwargs)  # positions are float32 under every policy
+
+    def build(self, query_shape):
+        pass
+
+    def first_state(self, memory):
+        """The memo before the first step: a structure of tensors `(batch, ...)`."""
+        return ()
+
+    def look(self, query, mask, memo):
+        """See the class: what `call` does."""
+        raise NotImplementedError
+
+    def call(self, query, mask, memo):
+        return self.look(query, mask, memo)
+
+    def get_config(self):
+        return super().get_config()  # its presence tells Keras that there is no more to know
+
+
+class LocalWindow(Window):
+    """Base of the windows around one position p_t: the places s with |s - p_t| <= D.
+
+    Args:
+        width: Positive integer. The paper's D: how far to either side it sees.
+
+    Call arguments and output: see `Window`.
+
+    Raises:
+        ValueError: If `width` is not a positive integer.
+    """
+
+    def __init__(self, width=10, **kwargs):
+        super().__init__(**kwargs)
+        self.width = checks.positive_integer("width", "how far a window sees", width)
+
+    def near(self, position, mask):
+        """The real places around a position.
+
+        Args:
+            position: Float32 tensor `(batch, [n])`.
+            mask: See `Window`.
+
+        Returns:
+            Pair of `allowed` and float32 `distance`, both `(batch, [n,] source_time)`.
+            Where no real token lies in the window, as in a mask with gaps, the
+            nearest is allowed.
+        """
+        if len(position.shape) == 2:
+            mask = ops.expand_dims(mask, axis=1)
+        distance = ops.abs(places(mask) - ops.expand_dims(position, axis=-1))
+        nearest = ops.min(ops.where(mask, distance, 1e9), axis=-1, keepdims=True)
+        inside = ops.less_equal(distance, ops.maximum(nearest, float(self.width)))
+        return ops.logical_and(mask, inside), distance
+
+    def get_config(self):
+        return {**super().get_config(), "width": self.width}
+
+
+def places(mask):
+    """0, 1, 2, ... along the source: float32 `(source_time,)`."""
+    return ops.cast(ops.arange(ops.shape(mask)[-1]), "float32")
+
+
+def real_length(mask, position):
+    """The place after the last real token, in the shape to meet `position` `(batch, [n])`."""
+    length = ops.max(ops.where(mask, places(mask) + 1.0, 0.0), axis=-1)
+    return ops.expand_dims(length, axis=1) if len(position.shape) == 2 else length
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Everywhere(Window):
+    """Every real token, all alike (Bahdanau et al. 2015; Luong et al. 2015: global attention).
+
+    Call arguments and output: see `Window`; the factor is 1.0, the memo ().
+    """
+
+    def look(self, query, mask, memo):
+        return (ops.expand_dims(mask, axis=1) if len(query.shape) == 3 else mask), 1.0, ()
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class LocalMonotonic(LocalWindow):
+    """A window around the target's own step.
+
+    p_t = t, at most the last real token      (Luong et al. 2015, section 3.2, local-m)
+    allowed: |s - p_t| <= D
+
+    Steps and places count from 0.
+
+    Args:
+        width: Positive integer. The paper's D: how far to either side it sees.
+
+    Call arguments and output: see `Window`; the factor is 1.0, the memo the
+    step t, float32 `(batch, [n])`.
+
+    Raises:
+        ValueError: If `width` is not a positive integer.
+    """
+
+    def first_state(self, memory):
+        return ops.zeros(ops.shape(memory.mask)[:1], dtype="float32")
+
+    def look(self, query, mask, memo):
+        position = ops.minimum(memo, real_length(mask, memo) - 1.0)
+        allowed, _ = self.near(position, mask)
+        return allowed, 1.0, memo + 1.0
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class LocalPredictive(LocalWindow):
+    """A window around a predicted place, and a Gaussian around its middle.
+
+    p_t    = S sigmoid(v^T tanh(W h_t))             (Luong et al. 2015, eq. 9)
+    factor = exp(-(s - p_t)^2 / (2 sigma^2)),  sigma = D / 2        (eq. 10)
+    allowed: |s - p_t| <= D
+
+    S is the number of real tokens; places s count from 0. As in the paper the
+    weights are not normalized again behind the factor: they sum to less than 1,
+    and it is through the factor alone that p_t is learned.
+
+    Args:
+        width: Positive integer. The paper's D: how far to either side it sees.
+
+    Call arguments and output: see `Window`; the memo is ().
+
+    Raises:
+        ValueError: If `width` is not a positive integer.
+    """
+
+    def build(self, query_shape):
+        units = query_shape[-1]
+        self.projection = keras.layers.Dense(  # W
+            units, activation="tanh", use_bias=False, dtype=self.dtype_policy, name="projection"
+        )
+        self.v = keras.layers.Dense(
+            1, activation="sigmoid", use_bias=False, dtype="float32", name="v"
+        )
+        self.projection.build(query_shape)
+        self.v.build((None, units))
+
+    def look(self, query, mask, memo):
+        share = ops.squeeze(self.v(self.projection(query)), axis=-1)
+        position = real_length(mask, share) * share
+        allowed, distance = self.near(position, mask)
+        return allowed, ops.exp(-0.5 * ops.square(distance / (self.width / 2))), ()
+
+
+WINDOWS = {"everywhere": Everywhere, "local-m": LocalMonotonic, "local-p": LocalPredictive}
+
+
+def new_window(kind, **kwargs):
+    """The window called "everywhere", "local-m" or "local-p"."""
+    return WINDOWS[checks.choice("window", kind, WINDOWS)](**kwargs)

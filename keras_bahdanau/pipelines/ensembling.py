@@ -1,0 +1,40 @@
+"""Several translators as one."""
+
+from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.translator import Translator
+
+
+def ensemble(translators, search=None):
+    """A translator whose models choose each token together: see `models.Ensemble`.
+
+    Args:
+        translators: List of `Translator`, or of paths of their files. All must have the
+            same tokenizer.
+        search: `SearchOptions`; those of the first translator when left out.
+
+    Returns:
+        `Translator`; it translates, aligns, is saved and exported as any other.
+
+    Raises:
+        ValueError: If there is no translator, one comes twice, or the tokenizers differ.
+        FileNotFoundError: If a file is missing.
+
+    Example:
+        >>> translator = ensemble(["seed-1/translator.keras", "seed-2/translator.keras"])
+        >>> translator.save("both.keras")
+    """
+    translators = [
+        one if isinstance(one, Translator) else Translator.load(one) for one in translators
+    ]
+    if not translators:
+        raise ValueError("An ensemble must have at least one translator. Received: translators=[]")
+    first = translators[0]
+    for number, other in enumerate(translators[1:], start=2):
+        if other.tokenizer != first.tokenizer:
+            raise ValueError(
+                "The translators of an ensemble must have the same tokenizer. "
+                f"Received: translator {number} with another one than the first. "
+                "Train them on the same pairs, with the same vocabulary settings."
+            )
+    model = Ensemble([translator.model for translator in translators])
+    return Translator(model, first.tokenizer, search or first.search)

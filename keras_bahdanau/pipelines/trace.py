@@ -1,0 +1,168 @@
+"""Step by step: what a model computes on the way to one translation."""
+
+import dataclasses
+
+import numpy as np
+from keras import ops
+
+from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.text.vocabulary import START
+
+
+@dataclasses.dataclass(frozen=True)
+class Trace:
+    """One translation, and all that its steps show, in the paper's letters.
+
+    S is the number of source tokens, T that of target tokens, or steps. Arrays are float32.
+
+    Attributes:
+        text: The translation.
+        score: log p over the length penalty, as in `Translation`.
+        source_tokens: List of S source pieces, with the end token.
+        input_tokens: List of T pieces, y_{i-1}: what each step reads. The first is `<s>`.
+        target_tokens: List of T pieces, y_i: what is chosen at each step.
+        values: `(S, values_units)`, h_j, what the encoder says of each source token.
+        first_state: `(units,)`, s_0.
+        embedded: `(T, embedding_units)`, the embedding of y_{i-1}.
+        query: `(T, query_units)`, what the step asks with: s_{i-1}, or what the model's `query`
+            and `when` make of it.
+        scores: `(T, S)`, e_ij, before mask and softmax; the mean of all heads. Zero if
+            the model does not attend.
+        weights: `(T, S)`, alpha_ij, likewise.
+        context: `(T, context_units)`, c_i.
+        state: `(T, units)`, s_i.
+        output: `(T, output_units)`, what the readout reads as the state: s_i, or what
+            the model's `when` and `readout_state` say.
+        log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
+        top_tokens: List of T lists of pieces, the most probable next ones, best first.
+        top_probabilities: `(T, top)`, their probabilities.
+    """
+
+    text: str
+    score: float
+    source_tokens: list
+    input_tokens: list
+    target_tokens: list
+    values: np.ndarray
+    first_state: np.ndarray
+    embedded: np.ndarray
+    query: np.ndarray
+    scores: np.ndarray
+    weights: np.ndarray
+    context: np.ndarray
+    state: np.ndarray
+    output: np.ndarray
+    log_probs: np.ndarray
+    top_tokens: list
+    top_probabilities: np.ndarray
+
+    @property
+    def alignment(self):
+        """The weights, by the name they have in a `Translation`."""
+        return self.weights
+
+
+def trace(translator, sentence, target=None, top=5):
+    """What a translator's model computes: see `Translator.trace`."""
+    tokenizer = translator.tokenizer
+    if not isinstance(sentence, str | bytes):
+        raise TypeError(f"`sentence` must be a string. Received: sentence={sentence!r}")
+    if not isinstance(top, int) or not 1 <= top <= tokenizer.target_vocabulary_size:
+        raise ValueError(
+            "`top`, the number of next tokens kept, must be from 1 to the size of the "
+            f"vocabulary, {tokenizer.target_vocabulary_size}. Received: top={top!r}"
+        )
+    found = _translation(translator, sentence, target)
+    pieces = _pieces(tokenizer)
+    chosen = _ids(found.target_tokens, pieces)
+    read = [START, *chosen][: max(1, len(chosen))]
+    source = translator.source_ids([sentence])
+    _check_source(found, tokenizer, source)
+    prepared, first_state, steps = _run(translator.model, source, read)
+    steps = {name: array[: len(chosen)] for name, array in steps.items()}
+    length = len(found.source_tokens)
+    log_probs = steps.pop("log_probs")
+    best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
+    return Trace(
+        text=found.text,
+        score=found.score,
+        source_tokens=found.source_tokens,
+        input_tokens=[pieces[number] for number in read[: len(chosen)]],
+        target_tokens=found.target_tokens,
+        values=_array(prepared.memory.values)[0, :length],
+        first_state=first_state,
+        scores=steps.pop("scores")[:, :length],
+        weights=steps.pop("weights")[:, :length],
+        log_probs=log_probs[np.arange(len(chosen)), chosen],
+        top_tokens=[[pieces[number] for number in row] for row in best],
+        top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
+        **steps,
+    )
+
+
+def _translation(translator, sentence, target):
+    """The `Translation` to follow."""
+    if target is None:
+        return translator.translate([sentence])[0]
+    if isinstance(target, str | bytes):
+        return translator.align([(sentence, target)])[0]
+    if not isinstance(target, Translation):
+        raise TypeError(
+            "`target` must be a string, a Translation, or None for the model's own translation. "
+            f"Received: target={target!r}"
+        )
+    return target
+
+
+def _check_source(found, tokenizer, source):
+    tokens = [token for token in _strings(tokenizer.source_tokens(source[0])) if token]
+    if tokens != found.source_tokens:
+        raise ValueError(
+            "`target` must be a translation of `sentence`. "
+            f"Received: a Translation of {found.source_tokens}, while the sentence is {tokens}."
+        )
+
+
+def _pieces(tokenizer):
+    """All target pieces, by their ids."""
+    ids = np.arange(tokenizer.target_vocabulary_size, dtype="int32")
+    return _strings(tokenizer.target_tokens(ids))
+
+
+def _strings(pieces):
+    return [piece.decode() for piece in pieces.numpy()]
+
+
+def _ids(tokens, pieces):
+    id_of = {piece: number for number, piece in enumerate(pieces)}
+    return np.array([id_of[token] for token in tokens], "int32")
+
+
+def _run(model, source, tokens):
+    """What the encoder gives, s_0, and what each step shows, as arrays `(len(tokens), ...)`."""
+    prepared = model.encode(source)
+    state = model.first_state(prepared)
+    first_state = _array(_top(state))[0]
+    steps = []
+    for token in tokens:
+        token = ops.convert_to_tensor([token], "int32")
+        logits, shown, state = model.decoder.step(token, state, prepared)
+        steps.append(
+            {
+                **shown._asdict(),
+                "embedded": model.decoder.embed(token),
+                "state": _top(state),
+                "log_probs": ops.log_softmax(logits, axis=-1),
+            }
+        )
+    arrays = {name: np.concatenate([_array(step[name]) for step in steps]) for name in steps[0]}
+    return prepared, first_state, arrays
+
+
+def _top(state):
+    """s_i of a `DecoderState`."""
+    return state.cell[-1][0]
+
+
+def _array(tensor):
+    return ops.convert_to_numpy(ops.cast(tensor, "float32"))

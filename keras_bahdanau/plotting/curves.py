@@ -1,0 +1,102 @@
+"""Curves: training history, and BLEU by sentence length."""
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
+
+
+def plot_history(history, *, ax=None):
+    """Draws training curves: one panel a metric, with training and validation together.
+
+    Args:
+        history: Dict of lists with one value for each epoch, such as `fit(...).history`. The
+            values of `"val_loss"` share the panel of `"loss"`, and so on. An epoch without a
+            value holds None or NaN.
+        ax: Axes to draw in, one for each panel, or None for a new figure.
+
+    Returns:
+        Figure with one panel for each metric, the loss first.
+
+    Raises:
+        ValueError: If `history` is empty, or its lists differ in length, or `ax` holds more or
+            fewer axes than there are metrics.
+
+    Example:
+        >>> plot_history(model.fit(batches, epochs=20).history).savefig("curves.png")
+    """
+    lengths = {name: len(values) for name, values in history.items()}
+    if len(set(lengths.values())) != 1:
+        raise ValueError(
+            "`history` must hold at least one metric, and one value of each for every epoch. "
+            f"Received: lengths={lengths}. Fill epochs without a value with None."
+        )
+    metrics = dict.fromkeys(name.removeprefix("val_") for name in history)
+    metrics = sorted(metrics, key=lambda metric: metric != "loss")
+    if ax is None:
+        figure = Figure(figsize=(4.5 * len(metrics), 3.2), dpi=150, layout="constrained")
+        ax = figure.subplots(1, len(metrics))
+    panels = np.atleast_1d(ax)
+    if len(panels) != len(metrics):
+        raise ValueError(
+            f"`ax` must hold one axes for each of the metrics {metrics}. "
+            f"Received: {len(panels)} axes. Leave `ax` out for a new figure."
+        )
+    for panel, metric in zip(panels, metrics, strict=True):
+        _plot_metric(panel, metric, history)
+    return panels[0].figure
+
+
+def _plot_metric(panel, metric, history):
+    """Draws one metric's training and validation curve into `panel`."""
+    drawn = []
+    for name, label, color in ((metric, "training", "0.6"), (f"val_{metric}", "validation", "C0")):
+        if name in history:
+            values = np.array(history[name], dtype="float64")
+            (known,) = np.nonzero(np.isfinite(values))
+            panel.plot(known + 1, values[known], ".-", color=color, label=label)
+            drawn.extend(values[known])
+    if drawn and 0 < 10 * min(drawn) < max(drawn):
+        panel.set_yscale("log")
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.yaxis.set_major_formatter(ScalarFormatter())
+        panel.yaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    panel.set(xlabel="epoch", title=metric.replace("_", " "))
+    panel.grid(color="0.92")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False)
+
+
+def plot_lengths(bands, *, ax=None):
+    """Draws the BLEU of each length of source sentences, and how many sentences that is.
+
+    Args:
+        bands: Sequence of (label, sentences, BLEU), such as the `by_length` of an
+            `Evaluation`.
+        ax: Axes to draw in, or None for a new figure.
+
+    Returns:
+        Figure.
+
+    Raises:
+        ValueError: If there are no bands.
+
+    Example:
+        >>> plot_lengths(evaluate(translator, pairs).by_length).savefig("lengths.png")
+    """
+    bands = list(bands)
+    if not bands:
+        raise ValueError(
+            "`bands` must hold the BLEU of one length at least. Received: bands=[]. "
+            "Evaluate sentences that are not empty."
+        )
+    if ax is None:
+        ax = Figure(figsize=(6, 3.2), dpi=150, layout="constrained").subplots()
+    labels, counts, scores = zip(*bands, strict=True)
+    bars = ax.bar(range(len(bands)), scores, color="C0", width=0.7)
+    ax.bar_label(bars, [f"{score:.1f}" for score in scores], fontsize=8)
+    ticks = [f"{label}\n{count:,}" for label, count in zip(labels, counts, strict=True)]
+    ax.set_xticks(range(len(bands)), ticks, fontsize=8)
+    ax.set(xlabel="words of the source, and sentences", ylabel="BLEU")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax.figure

@@ -1,0 +1,288 @@
+"""The walk-through: how a decoder writes a translation, step after step."""
+
+import numpy as np
+
+from keras_bahdanau.plotting.canvas import Canvas
+from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.text.alignments import join_subwords
+
+WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
+ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
+ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
+STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
+
+SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
+
+STORY = (
+    "One row is one step: the decoder asks, every source token answers with a score, the scores "
+    "become weights, and the weighted sum of the encoder's states helps to choose the next token."
+)
+FIXED_STORY = (
+    "One row is one step. This decoder does not attend: it has no scores, and reads the same "
+    "context at every step."
+)
+
+
+def plot_trace(trace, steps=4, sources=8):
+    """Draws how a decoder writes the first tokens of a translation, one row a step.
+
+    From left to right: what the decoder asks with, the encoder's states, their scores,
+    the weights, the weighted states, their sum (the context) with the new state of the
+    decoder, and the most probable next tokens. Vectors are strips of their first numbers.
+
+    Args:
+        trace: A `Trace`, from `Translator.trace`.
+        steps: Positive integer. Steps that are drawn, at most.
+        sources: Positive integer. Source tokens that are drawn, at most: those that these
+            steps attend to most.
+
+    Returns:
+        Figure, 1600 pixels wide.
+
+    Raises:
+        ValueError: If `steps` or `sources` is not a positive integer.
+
+    Example:
+        >>> plot_trace(translator.trace("the red car")).savefig("trace.png")
+    """
+    for name, value in (("steps", steps), ("sources", sources)):
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+    steps = min(steps, len(trace.target_tokens))
+    tokens = trace.source_tokens + trace.target_tokens + sum(trace.top_tokens, [])
+    picture = _Walkthrough(trace, steps, sources, families_for([trace.text, *tokens]))
+    picture.draw_header()
+    for step in range(steps):
+        picture.draw_step(step)
+    picture.draw_footer()
+    return picture.canvas.figure
+
+
+class _Walkthrough:
+    """The picture of the first steps of a trace."""
+
+    def __init__(self, trace, steps, sources, families):
+        self.trace, self.steps = trace, steps
+        weights = trace.weights[:steps]
+        most = np.argsort(-weights.sum(axis=0), kind="stable")[:sources]
+        self.shown = np.sort(most)
+        self.left_out = len(trace.source_tokens) - len(self.shown)
+        listed = max(map(len, trace.top_tokens[:steps]), default=0) + 1
+        rows = len(self.shown) + (self.left_out > 0)
+        self.panel = max(SHORTEST_PANEL, ROW * rows + 24, TOKEN_ROW * listed + 24)
+        self.bottom = HEADER + (self.panel + GAP) * steps - GAP * (steps > 0)
+        self.canvas = Canvas(WIDTH, self.bottom + FOOTER, families)
+        self.values_limit = _limit(trace.values, trace.context)
+        self.highest = max(1e-6, np.abs(trace.scores[:steps]).max(initial=0))
+        self.attends = trace.weights.any()
+        self.is_softmax = np.allclose(_softmax(trace.scores), trace.weights, atol=1e-4)
+        self.is_sum = trace.context.shape[1:] == trace.values.shape[1:] and np.allclose(
+            trace.weights @ trace.values, trace.context, atol=1e-2
+        )
+
+    def draw_header(self):
+        """Title and the columns' names."""
+        canvas, trace = self.canvas, self.trace
+        source, _ = join_subwords(trace.source_tokens)
+        source = " ".join(word for word in source if word != "</s>")
+        title = f"{_cut(source, 80)}  →  {_cut(trace.text, 80)}"
+        canvas.token(ASKS, 34, title, room=WIDTH - 2 * ASKS, size=17, color="0.1")
+        canvas.text(ASKS, 70, STORY if self.attends else FIXED_STORY, size=11)
+        names = (
+            (ASKS, "The decoder asks", "with a vector, its query"),
+            (SOURCE, "Encoder states $h_j$", "one vector for each source token"),
+            (SCORES, "Scores $e_{ij}$", "how well do they fit?"),
+            (
+                WEIGHTS,
+                "Weights $\\alpha_{ij}$",
+                "softmax: they sum to 1" if self.is_softmax else "how much of each?",
+            ),
+            (SHARES, "$\\alpha_{ij}\\, h_j$", "each state, times its weight"),
+            (
+                KNOWN,
+                "Context $c_i$",
+                "$= \\sum_j \\alpha_{ij} h_j$, added up"
+                if self.is_sum
+                else "what it reads of the source",
+            ),
+            (NEXT, "Next token", "from context, last token and state"),
+        )
+        for number, (x, name, meaning) in enumerate(names, start=1):
+            canvas.circle(x + 11, 120, 11, str(number))
+            canvas.text(x + 30, 120, name, size=12, weight="bold")
+            canvas.text(x, 150, meaning, size=10, color="0.4")
+
+    def draw_step(self, step):
+        """One row of the picture."""
+        top = HEADER + (self.panel + GAP) * step
+        self.middle = top + self.panel / 2
+        self.canvas.box(ASKS - 14, top, WIDTH - 2 * (ASKS - 14), self.panel, facecolor="#fbfaf7")
+        self._draw_asking(step, top)
+        self._draw_sources(step)
+        self._draw_known(step, top)
+        self._draw_next(step)
+        if step + 1 < self.steps:
+            self._draw_link(step, top + self.panel)
+
+    def _draw_asking(self, step, top):
+        canvas, trace = self.canvas, self.trace
+        canvas.text(ASKS, top + 26, f"Step {step + 1}", size=14, weight="bold", color="0.1")
+        written = " ".join(map(_label, trace.input_tokens[: step + 1]))
+        written = written if len(written) <= 32 else "…" + written[-31:]
+        canvas.text(ASKS, top + 58, "written so far", size=9, color="0.45")
+        canvas.token(ASKS, top + 80, written, room=190, size=11, color=CHOSEN)
+        canvas.text(
+            ASKS, self.middle + 30, f"query ${self._query_name(step)}$", size=9, color="0.45"
+        )
+        self._strip(ASKS, self.middle + 52, trace.query[step], _limit(trace.query))
+
+    def _query_name(self, step):
+        """What the query is, found by comparing it."""
+        trace = self.trace
+        before = trace.state[step - 1] if step else trace.first_state
+        for name, state in (
+            (f"= s_{{{step}}}", before),
+            (f"= s_{{{step + 1}}}", trace.state[step]),
+        ):
+            if np.array_equal(trace.query[step], state):
+                return name
+        return f"q_{{{step + 1}}}"
+
+    def _draw_sources(self, step):
+        canvas, trace = self.canvas, self.trace
+        rows = len(self.shown) + (self.left_out > 0)
+        first = self.middle - ROW * (rows - 1) / 2
+        for row, index in enumerate(self.shown):
+            y = first + ROW * row
+            weight = trace.weights[step, index]
+            if self.attends:
+                canvas.flow((ASKS + STRIP + 6, self.middle + 52), (SOURCE - 4, y), QUIET)
+            label = _label(trace.source_tokens[index])
+            canvas.token(SOURCE + 6, y, label, room=88, size=11.5, color="0.1")
+            canvas.text(SOURCE + 100, y, f"$h_{{{index + 1}}}$", color="0.5")
+            self._strip(SOURCE + 124, y, trace.values[index], self.values_limit)
+            self._draw_score(y, trace.scores[step, index])
+            self._draw_weight(y, weight)
+            self._strip(SHARES, y, weight * trace.values[index], self.values_limit)
+            self._draw_share(y, weight)
+        if self.left_out:
+            y = first + ROW * len(self.shown)
+            weight = np.delete(trace.weights[step], self.shown).sum()
+            canvas.text(SOURCE + 6, y, f"{self.left_out} more tokens", color="0.5")
+            self._draw_weight(y, weight)
+            self._draw_share(y, weight)
+
+    def _draw_score(self, y, score):
+        zero = SCORES + 55
+        self.canvas.line((zero, zero), (y - ROW / 2, y + ROW / 2), "0.7", 0.8)
+        self.canvas.bar(zero, y, 50 * score / self.highest, 16, SCORE)
+        self.canvas.text(
+            SCORES + 112, y, f"{round(score, 1) + 0.0:+.1f}".replace("-", "−"), size=9.5
+        )
+
+    def _draw_weight(self, y, weight):
+        self.canvas.bar(WEIGHTS, y, 100, 16, "0.93")
+        self.canvas.bar(WEIGHTS, y, 100 * weight, 16, WEIGHT)
+        self.canvas.text(WEIGHTS + 108, y, f"{weight:.2f}", size=9.5)
+
+    def _draw_share(self, y, weight):
+        if weight >= 0.005:
+            self.canvas.flow(
+                (SHARES + STRIP + 4, y),
+                (KNOWN - 6, self._context_y),
+                WEIGHT,
+                width=1 + 9 * weight,
+                alpha=0.25 + 0.75 * weight,
+                head=0,
+            )
+
+    @property
+    def _context_y(self):
+        return self.middle - 46
+
+    def _draw_known(self, step, top):
+        canvas, trace, number = self.canvas, self.trace, step + 1
+        strips = (
+            (f"context $c_{{{number}}}$", trace.context, self.values_limit),
+            (f"last token $y_{{{step}}}$", trace.embedded, _limit(trace.embedded)),
+            (f"new state $s_{{{number}}}$", trace.state, _limit(trace.state)),
+        )
+        for row, (name, vectors, limit) in enumerate(strips):
+            y = self._context_y + 56 * row
+            canvas.text(KNOWN, y - 20, name, size=9, color="0.45")
+            self._strip(KNOWN, y, vectors[step], limit)
+            canvas.flow((KNOWN + STRIP + 6, y), (NEXT - 8, self.middle), QUIET, width=1.5)
+
+    def _draw_next(self, step):
+        canvas, trace = self.canvas, self.trace
+        chosen = trace.target_tokens[step]
+        ranked = dict(zip(trace.top_tokens[step], trace.top_probabilities[step], strict=True))
+        ranked.setdefault(chosen, np.exp(trace.log_probs[step]))
+        first = self.middle - TOKEN_ROW * (len(ranked) - 1) / 2
+        for row, (token, probability) in enumerate(ranked.items()):
+            y = first + TOKEN_ROW * row
+            is_chosen = token == chosen
+            color, weight = (CHOSEN, "bold") if is_chosen else ("0.35", "normal")
+            canvas.token(NEXT + 92, y, _label(token), room=100, ha="right", size=11.5, color=color)
+            canvas.bar(NEXT + 102, y, 80 * probability, 14, CHOSEN if is_chosen else QUIET)
+            canvas.text(NEXT + 188, y, _percent(probability), size=9.5, color=color, weight=weight)
+
+    def _draw_link(self, step, bottom):
+        """What goes on to the next step."""
+        canvas, y = self.canvas, bottom + GAP / 2
+        right, left = KNOWN + STRIP / 2, ASKS + STRIP / 2
+        xs, ys = (right, right, left, left), (self._context_y + 126, y, y, bottom + GAP - 5)
+        canvas.line(xs, ys, "0.45", 1.4, marker="v", markevery=[3], markersize=6)
+        canvas.text(
+            (left + right) / 2,
+            y,
+            f"the new state $s_{{{step + 1}}}$ and the chosen token go on to the next step",
+            size=9.5,
+            ha="center",
+            backgroundcolor="white",
+        )
+
+    def draw_footer(self):
+        """What the strips are, and how much is shown."""
+        self.canvas.text(
+            ASKS,
+            self.bottom + FOOTER / 2,
+            f"Strips: the first {CELLS} numbers of a vector, blue below 0, red above.    <s> and "
+            "</s>: start and end of a sentence.    …x: a piece that goes on with a word.    "
+            f"Steps shown: {self.steps} of {len(self.trace.target_tokens)}.",
+            size=9.5,
+            color="0.45",
+        )
+
+    def _strip(self, x, y, vector, limit):
+        self.canvas.strip(x, y, STRIP, 18, vector[:CELLS], limit)
+
+
+def _limit(*arrays):
+    """What counts as a large number in strips of these vectors."""
+    shown = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
+    return max(1e-6, np.quantile(shown, 0.95)) if shown.size else 1.0
+
+
+def _softmax(scores):
+    scores = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
+    return scores / scores.sum(axis=-1, keepdims=True)
+
+
+def _percent(probability):
+    if probability < 0.0005:
+        return "<0.1%"
+    return f"{probability:.1%}" if probability < 0.1 else f"{probability:.0%}"
+
+
+def _label(token):
+    """A piece as it is read: without the mark of a word's start, with one of its going on."""
+    if token.startswith("▁"):
+        token = token[1:] or "▁"
+    elif token not in ("<s>", "</s>", "<unk>"):
+        token = "…" + token
+    return _cut(token, LONGEST)
+
+
+def _cut(text, longest):
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,0 +1,174 @@
+"""Constraints on hypotheses: allowed tokens, and the longest length.
+
+A constraint is a class with two methods. `first(batch)` gives its state, a structure of
+tensors `(batch, ...)`, and `constraint(tokens, state, vocabulary)` gives the tokens that are
+allowed next, bool `(batch, [beam,] vocabulary)`, and the next state. These states are a part of
+the step's state, so they move with their hypotheses.
+"""
+
+import math
+
+from keras import ops
+
+from keras_bahdanau.search.result import FORBIDDEN
+
+
+def rules_of(options, *, end, time, prefix=None):
+    """The rules that `SearchOptions` ask for, those that others yield to first."""
+    rules = []
+    if prefix is not None:
+        rules.append(ForcedPrefix(prefix))
+    if options.min_length > 1:
+        rules.append(MinLength(options.min_length, end))
+    if options.no_repeat_ngram:
+        rules.append(NoRepeatedNgram(options.no_repeat_ngram, end, time))
+    return rules
+
+
+def governed(step, state, rules, batch):
+    """The pair (step, first state) in which a hypothesis keeps to rules.
+
+    Tokens that are not allowed get log-probabilities of -1e30, the others keep
+    theirs. A rule that would leave nothing of what the rules before it
+    allow has no say in that step.
+
+    Args:
+        step: Function `(tokens, state) -> (log_probs, weights, state)`.
+        state: Its first state.
+        rules: List of rules.
+        batch: Integer or int32 scalar, number of rows.
+    """
+
+    def ruled(tokens, state):
+        inner, memos = state
+        log_probs, weights, inner = step(tokens, inner)
+        vocabulary = log_probs.shape[-1]
+        allowed, next_memos = ops.ones((vocabulary,), "bool"), []
+        for rule, memo in zip(rules, memos, strict=True):
+            wanted, memo = rule(tokens, memo, vocabulary)
+            allowed = _both(allowed, wanted)
+            next_memos.append(memo)
+        return ops.where(allowed, log_probs, FORBIDDEN), weights, (inner, tuple(next_memos))
+
+    return ruled, (state, tuple(rule.first(batch) for rule in rules))
+
+
+def _both(allowed, wanted):
+    """What both say, or the first alone where they have nothing in common."""
+    common = ops.logical_and(allowed, wanted)
+    return ops.where(ops.any(common, axis=-1, keepdims=True), common, allowed)
+
+
+class ForcedPrefix:
+    """Each hypothesis begins with given tokens.
+
+    Args:
+        prefix: Int32 tensor `(batch, prefix_time)`; at 0 any token may stand.
+    """
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+
+    def first(self, batch):
+        """The tokens to come, and one 0 behind them."""
+        return ops.concatenate([self.prefix, ops.zeros((batch, 1), "int32")], axis=1)
+
+    def __call__(self, tokens, coming, vocabulary):
+        first = coming[..., :1]
+        allowed = ops.logical_or(ops.equal(first, 0), ops.equal(first, ops.arange(vocabulary)))
+        return allowed, ops.concatenate([coming[..., 1:], ops.zeros_like(first)], axis=-1)
+
+
+class MinLength:
+    """No hypothesis ends with fewer tokens.
+
+    Args:
+        fewest: Positive integer, the end token included.
+        end: Integer, the end token.
+    """
+
+    def __init__(self, fewest, end):
+        self.fewest = fewest
+        self.end = end
+
+    def first(self, batch):
+        """The number of tokens, none."""
+        return ops.zeros((batch,), "int32")
+
+    def __call__(self, tokens, count, vocabulary):
+        count = count + 1
+        enough = ops.expand_dims(ops.greater_equal(count, self.fewest), axis=-1)
+        return ops.logical_or(enough, ops.not_equal(ops.arange(vocabulary), self.end)), count
+
+
+class NoRepeatedNgram:
+    """No hypothesis has the same n tokens in a row twice (Paulus et al. 2018).
+
+    The end token is always allowed.
+
+    Args:
+        size: Positive integer n.
+        end: Integer, the end token.
+        time: Integer or int32 scalar, the most tokens of a hypothesis.
+    """
+
+    def __init__(self, size, end, time):
+        self.size = size
+        self.end = end
+        self.time = time
+
+    def first(self, batch):
+        """The tokens before, the last one at the end; -1 where there was none."""
+        return ops.full((batch, self.time + self.size), -1, "int32")
+
+    def __call__(self, tokens, before, vocabulary):
+        before = ops.concatenate([before[..., 1:], ops.expand_dims(tokens, axis=-1)], axis=-1)
+        context = self.size - 1
+        followers = before[..., context:]
+        met = ops.ones_like(followers, "bool")  # where the context was the present one
+        for place in range(context):
+            now = before[..., place - context :][..., :1]
+            met = ops.logical_and(met, ops.equal(before[..., place : place - context], now))
+        repeated = _among(followers, met, vocabulary)
+        ends = ops.equal(ops.arange(vocabulary), self.end)
+        return ops.logical_or(ends, ops.logical_not(repeated)), before
+
+
+def _among(tokens, counted, vocabulary):
+    """Bool `(..., vocabulary)`: the tokens that stand in `tokens` `(..., n)` where `counted`.
+
+    A scatter, as the product of two narrow one-hot matrices: those of each
+    token's quotient and remainder by the square root of the vocabulary.
+    """
+    base = math.isqrt(vocabulary - 1) + 1
+    rows = ops.one_hot(tokens // base, base, dtype="float32")
+    rows = rows * ops.expand_dims(ops.cast(counted, "float32"), axis=-1)
+    columns = ops.one_hot(tokens % base, base, dtype="float32")
+    counts = ops.matmul(ops.swapaxes(rows, -1, -2), columns)  # -> (..., base, base)
+    counts = ops.reshape(counts, (*ops.shape(tokens)[:-1], base * base))
+    return ops.greater(counts[..., :vocabulary], 0)
+
+
+def limits_of(source_mask, options, prefix=None, time=None):
+    """The most tokens of each translation.
+
+    There always is room for the shortest translation that is allowed, and
+    behind a prefix for the end token, if `options.max_length` is not passed.
+
+    Args:
+        source_mask: Bool tensor `(batch, source_time)`, which source tokens are real.
+        options: `SearchOptions`.
+        prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0.
+        time: Integer, length of the search's buffers if it is fixed.
+
+    Returns:
+        Int32 tensor `(batch,)`; 0 for a sentence without a token.
+    """
+    lengths = ops.sum(ops.cast(source_mask, "int32"), axis=1)
+    limits = ops.cast(ops.cast(lengths, "float32") * options.max_length_ratio, "int32")
+    limits = ops.maximum(limits + int(options.max_length_offset), options.min_length)
+    if prefix is not None:
+        forced = ops.sum(ops.cast(ops.not_equal(prefix, 0), "int32"), axis=1)
+        limits = ops.maximum(limits, forced + 1)
+    longest = options.max_length if time is None else min(time, options.max_length)
+    return ops.where(ops.greater(lengths, 0), ops.minimum(limits, longest), 0)

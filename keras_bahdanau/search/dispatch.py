@@ -1,0 +1,62 @@
+"""One search for all options: rules around the step, a method, penalties at the end."""
+
+from keras import ops
+
+from keras_bahdanau.search.beam import beam_search
+from keras_bahdanau.search.constraints import governed, rules_of
+from keras_bahdanau.search.greedy import greedy_search
+from keras_bahdanau.search.result import add_coverage, best_first
+from keras_bahdanau.search.sampling import sample
+
+
+def search(
+    step,
+    state,
+    limits,
+    options,
+    *,
+    start,
+    end,
+    time,
+    source_time,
+    source_mask=None,
+    prefix=None,
+    noise=None,
+):
+    """Searches, or draws, as the options say.
+
+    Args:
+        step: Function `(tokens, state) -> (log_probs, weights, state)` with
+            tokens `(batch, [beam])`, log_probs `(batch, [beam,] vocabulary)`
+            and weights `(batch, [beam,] source_time)`.
+        state: Its first state: a structure of tensors `(batch, ...)`.
+        limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
+            there is nothing to translate.
+        options: `SearchOptions`.
+        start: Integer, the token that every target begins after.
+        end: Integer, the token that ends a hypothesis.
+        time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
+        source_time: Integer or int32 scalar, last axis of the weights.
+        source_mask: Bool tensor `(batch, source_time)`, which source tokens
+            are real: all, for the coverage penalty, if left out.
+        prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: what
+            each hypothesis begins with.
+        noise: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
+            longer: what draws come from. From `options.seed` if left out.
+
+    Returns:
+        `SearchResult` with a beam axis of `options.beam_width`.
+    """
+    rules = rules_of(options, end=end, time=time, prefix=prefix)
+    if rules:
+        step, state = governed(step, state, rules, batch=ops.shape(limits)[0])
+    places = {"start": start, "end": end, "time": time, "source_time": source_time}
+    if options.random:
+        found = sample(step, state, limits, options, noise=noise, **places)
+    else:
+        method = greedy_search if options.beam_width == 1 else beam_search
+        found = method(step, state, limits, options, **places)
+    if options.coverage_penalty:
+        found = add_coverage(found, options.coverage_penalty, source_mask)
+        found = found if options.random else best_first(found)
+    return found

@@ -1,0 +1,560 @@
+import functools
+import gzip
+import hashlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import typing
+import zipfile
+
+import pytest
+
+from keras_bahdanau import cli
+from keras_bahdanau.cli import training, translating
+from keras_bahdanau.recipe import TrainingOptions
+from keras_bahdanau.search import SearchOptions
+
+PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
+COMMANDS = ["train", "translate", "evaluate", "tune", "align", "export", "check", "demo"]
+TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
+SENTENCES = ["one two three", "", "four", "five one"]
+
+
+class Answer(typing.NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def loaded_once():
+    """Inside, a translator's file is loaded and its search traced for the first command alone."""
+    from keras_bahdanau.pipelines.translator import Translator
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Translator, "load", functools.cache(Translator.load))
+        yield
+
+
+@pytest.fixture
+def command(capsys, monkeypatch, loaded_once):
+    """`command(*arguments, stdin=b"")`: what `keras-bahdanau` answers, in this process."""
+
+    def run(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        return Answer(ended.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(toy_translator, tmp_path_factory):
+    """A directory as a training leaves it."""
+    directory = tmp_path_factory.mktemp("run")
+    toy_translator.save(directory / "translator.keras")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def expected(toy_translator):
+    return [result.text for result in toy_translator.translate(SENTENCES)]
+
+
+@pytest.fixture
+def files(tmp_path, model, monkeypatch):
+    """A directory of good and bad files, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    with zipfile.ZipFile("model.keras", "w") as archive:
+        archive.writestr("config.json", "{}")
+    whole = (model / "translator.keras").read_bytes()
+    content = {
+        "good.en": b"one\n\ntwo three\n",
+        "good.de": b"eins\n\nzwei drei\n",
+        "short.de": b"eins\nzwei\n",
+        "latin1.de": "eins\n\nfünf\n".encode("latin-1"),
+        "empty.de": b"",
+        "cut.de.gz": gzip.compress(b"eins\n\nzwei drei\n")[:-6],
+        "links": b"0-0\n\n",
+        "bad.tsv": b"one\teins\ntwo zwei\nthree\tdrei\n",
+        "cut.keras": whole[: len(whole) // 2],
+        "damaged.keras": whole.replace(b"source_model", b"source_m0del", 1),
+        "translator.zip": whole,
+    }
+    for name, data in content.items():
+        (tmp_path / name).write_bytes(data)
+    return tmp_path
+
+
+def names_in(directory):
+    return sorted(str(path.relative_to(directory)) for path in directory.rglob("*"))
+
+
+BAD_INPUT = {
+    "train absent.en good.de --out new": "path='absent.en'",
+    "train good.en . --out new": "path='.', which is a directory",
+    "train good.en short.de --out new": "source='good.en' with 3 lines, target='short.de' with 2",
+    "train good.en latin1.de --out new": "path='latin1.de', whose line 3 holds the byte 0xfc",
+    "train good.en empty.de --out new": "path='empty.de', which is empty",
+    "train good.en cut.de.gz --out new": "path='cut.de.gz'",
+    "train bad.tsv --out new": "path='bad.tsv', whose line 2 has 1",
+    "train good.en good.de --out new --valid-target good.de": "--valid-target needs --valid-source",
+    "train good.en good.de --out new --valid-source bad.tsv": "path='bad.tsv'",
+    "train good.en good.de --out new --units 0": "units=0",
+    "train good.en good.de --out new --cell rnn": "cell='rnn'",
+    "train good.en good.de --out new --preset big": "preset='big'",
+    "train good.en good.de --out new --preset luong-local --attention none": "window='local-p'",
+    "train good.en good.de --out new --batch-tokens 0": "batch_tokens=0, batch_sentences=0",
+    "train good.en good.de --out new --alignments good.en": "item='one'",
+    "train good.en good.de --out new --alignments links": "'links' with 2 lines for 3 pairs",
+    "train good.en good.de --out new --guided-alignment 1": "no alignments, with guided_alignment",
+    "train good.en good.de --out new --valid-alignments links": "needs --valid-source",
+    "train good.en good.de --out .": "out='.', which holds other things",
+    "train good.en good.de --out good.en": "out='good.en', which holds other things",
+    "translate --model absent good.en": "path='absent', no such file",
+    "translate --model . good.en": "model='.', a directory without translator.keras",
+    "translate --model cut.keras good.en": "path='cut.keras'",
+    "translate --model damaged.keras good.en": "path='damaged.keras'",
+    "translate --model model.keras good.en": "path='model.keras', a Keras model without one",
+    "translate --model translator.zip good.en": "path='translator.zip'",
+    "translate --model good.en good.en": "path='good.en'",
+    "translate --model RUN absent.en": "path='absent.en'",
+    "translate --model RUN latin1.de": "path='latin1.de', whose line 3",
+    "translate --model RUN good.en --top-p 2": "top_p=2.0",
+    "translate --model RUN good.en --beam-width 0": "beam_width=0",
+    "translate --model RUN good.en --length-penalty wu": "length_penalty='wu'",
+    "evaluate --model RUN good.en good.de --min-length 9 --max-length 5": "min_length=9",
+    "align --model RUN one --prefix \udcff": "line 1 holds the byte 0xff",
+    "evaluate --model RUN good.en short.de": "target='short.de' with 2 lines",
+    "evaluate --model RUN good.en good.de --hypotheses good.en": "hypotheses='good.en'",
+    "evaluate --model RUN good.en good.de --hypotheses absent/new": "hypotheses='absent/new'",
+    "evaluate --model RUN good.en good.de --json good.en": "json='good.en'",
+    "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
+    "evaluate --model RUN good.en good.de --compare empty.de": "path='empty.de', which is empty",
+    "evaluate --model RUN good.en good.de --compare short.de": "'short.de' with 2 lines for 3",
+    "evaluate --model RUN good.en good.de --compare absent.keras": "path='absent.keras'",
+    "evaluate --model RUN good.en good.de --alignments links": "'links' with 2 lines for 3 pairs",
+    "evaluate --model RUN good.en good.de --tokenize words": "tokenize='words'",
+    "evaluate --model RUN good.en good.de --tokenize ja-mecab": "pip install 'sacrebleu[ja]'",
+    "tune --model RUN good.en good.de --beam-widths 5,": "beam_widths='5,'",
+    "tune --model RUN good.en good.de --length-normalizations -1": "length_normalization=-1.0",
+    "tune --model RUN good.en good.de --length-penalties wu": "length_penalty='wu'",
+    "align --model RUN one --plot good.en": "plot='good.en'",
+    "align --model RUN one --plot picture.doc": "plot='picture.doc'",
+    "align --model RUN one --trace picture.doc": "trace='picture.doc'",
+    "align --model RUN one --plot absent/picture.png": "plot='absent/picture.png'",
+    "align --model RUN \udcff": "line 1 holds the byte 0xff",
+    "export --model RUN --format litert --out good.en": "out='good.en'",
+    "export --model RUN --format saved-model --out good.en": "out='good.en'",
+    "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
+    "export --model RUN --format all --out new --quantization int8": "quantization='int8'",
+    "export --model RUN --format all --out good.en": "out='good.en'",
+    "export --model RUN --format all --out new --sentences absent.en": "path='absent.en'",
+    "export --model RUN --format all --out new --references good.de": "references='good.de'",
+    "export --model RUN --format all --out new --sentences good.en --references short.de": (
+        "target='short.de' with 2 lines"
+    ),
+}
+LATE = {  # found by what needs TensorFlow
+    "train good.en good.de --out new --vocabulary-size 5": "`vocabulary_size` must be at least",
+    "translate --model RUN good.en --nbest 9": "nbest=9",
+    "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
+    "export --model RUN --format all --out .": "directory='.', which holds other things",
+}
+
+
+@pytest.mark.parametrize("arguments", [*BAD_INPUT, *LATE])
+def test_bad_input_gets_one_clear_line_and_leaves_nothing(command, files, model, arguments):
+    before = names_in(files)
+    answer = command(*arguments.replace("RUN", str(model)).split())
+    assert answer.code == 2
+    assert answer.err.startswith("keras-bahdanau: ")
+    assert answer.err.endswith("\n") and answer.err.count("\n") == 1
+    assert {**BAD_INPUT, **LATE}[arguments] in answer.err
+    assert answer.out.count("\n") == ("`vocabulary_size`" in answer.err) * 2  # told until then
+    assert names_in(files) == before
+
+
+def test_bad_input_is_found_before_tensorflow_is_loaded(files, model):
+    program = (
+        "import json, sys; from keras_bahdanau.cli import main\n"
+        "for arguments in json.load(sys.stdin):\n"
+        "    try: main(arguments)\n"
+        "    except SystemExit as ended: assert ended.code == 2, arguments\n"
+        "    assert not {'tensorflow', 'keras'} & set(sys.modules), arguments\n"
+    )
+    inputs = json.dumps([line.replace("RUN", str(model)).split() for line in BAD_INPUT])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        input=inputs,
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stderr.count("\n") == len(BAD_INPUT)
+
+
+def test_a_bug_keeps_its_traceback(monkeypatch, model):
+    monkeypatch.setattr(translating, "find_translator", lambda path: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["translate", "--model", str(model)])
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_loads_nothing_slow(name):
+    program = (
+        "import sys\n"
+        "from keras_bahdanau.cli import main\n"
+        "try: main(sys.argv[1:])\n"
+        "except SystemExit as ended: assert not ended.code\n"
+        "slow = {'tensorflow', 'keras', 'numpy', 'matplotlib', 'sacrebleu'} & set(sys.modules)\n"
+        "assert not slow, slow\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    answer = subprocess.run(
+        [sys.executable, "-c", program, *name.split(), "--help"],
+        capture_output=True,
+        text=True,
+        env=environment,
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert "Usage: keras-bahdanau" in answer.stdout
+
+
+def test_every_training_option_is_an_option_with_its_default_and_help(command):
+    text = " ".join(command("train", "--help").out.split())
+    for name in TrainingOptions.__dataclass_fields__:
+        assert f"--{name.replace('_', '-')} " in text
+    assert "Tokens of each vocabulary, or as many as the text has. [default: 6000]" in text
+    assert "Whether both languages have one vocabulary. [default: joint]" in text
+    assert "after the warm-up and before the decay" in text
+    assert "the defaults shown are those of the preset" in text
+
+
+def test_version_is_shown(command):
+    assert command("--version") == (0, "keras-bahdanau 0.1.0\n", "")
+
+
+def test_translation_is_a_filter_with_a_clean_terminal(model, expected):
+    answer = subprocess.run(
+        [*PROGRAM, "translate", "--model", model],
+        input="".join(f"{line}\n" for line in SENTENCES),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"},
+    )
+    assert answer.stdout.splitlines() == expected
+    assert (answer.returncode, answer.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_each_line_in_gives_a_line_out(command, model, expected, end):
+    stdin = ("\n".join(SENTENCES) + end).encode()
+    answer = command("translate", "--model", model / "translator.keras", stdin=stdin)
+    assert answer == (0, "".join(f"{line}\n" for line in expected), "")
+
+
+def test_many_lines_come_in_pieces_and_stay_in_order(command, model, expected, monkeypatch):
+    monkeypatch.setattr(translating, "ARRIVING", 7)  # bytes
+    stdin = ("\n".join(SENTENCES) + "\n").encode()
+    assert command("translate", "--model", model, stdin=stdin).out.splitlines() == expected
+    stdin += b"one\n\xff\n"
+    answer = command("translate", "--model", model, stdin=stdin)
+    assert answer.code == 2 and "'standard input', whose line 6 holds" in answer.err
+
+
+@pytest.mark.slow
+def test_models_given_one_after_the_other_are_an_ensemble(command, files, model, expected):
+    shutil.copy(model / "translator.keras", "copy.keras")
+    both = ("--model", model, "--model", "copy.keras")
+    stdin = ("\n".join(SENTENCES) + "\n").encode()
+    assert command("translate", *both, stdin=stdin).out.splitlines() == expected
+    assert "BLEU" in command("evaluate", "good.en", "good.de", *both).out
+    answer = command("translate", "--model", model, "--model", "cut.keras")
+    assert answer.code == 2 and "cut.keras" in answer.err
+
+
+def test_no_lines_give_no_lines(command, model):
+    assert command("translate", "--model", model) == (0, "", "")
+
+
+def test_a_compressed_file_is_translated(command, files, model, expected):
+    (files / "text.gz").write_bytes(gzip.compress("\r\n".join(SENTENCES).encode()))
+    assert command("translate", "--model", model, "text.gz").out.splitlines() == expected
+
+
+def test_the_best_few_come_in_the_form_of_moses(command, model, toy_translator):
+    stdin = b"one two\n\nfour\n"
+    answer = command("translate", "--model", model, "--nbest", 2, stdin=stdin)
+    fields = [line.split(" ||| ") for line in answer.out.splitlines()]
+    assert [number for number, *_ in fields] == ["0", "0", "1", "2", "2"]
+    best, second = toy_translator.translate_nbest(["one two"], 2)[0]
+    assert fields[0][1:] == [best.text, f"{best.score:.4f}"]
+    assert fields[1][1:] == [second.text, f"{second.score:.4f}"]
+
+
+def test_links_between_words_are_appended_in_pharaoh_form(command, model):
+    answer = command("translate", "--model", model, "--alignment", stdin=b"one two\n\n")
+    text, links = answer.out.splitlines()[0].split(" ||| ")
+    assert text == "eins zwei"
+    assert {link.split("-")[1] for link in links.split()} <= {"0", "1"}
+    assert answer.out.splitlines()[1] == " ||| "
+
+
+def test_the_search_can_be_changed(command, model, toy_translator):
+    options = ["--beam-width", 2, "--length-normalization", 0, "--nbest", 2]
+    answer = command("translate", "--model", model, *options, stdin=b"one two\n")
+    first, second = (float(line.split(" ||| ")[2]) for line in answer.out.splitlines())
+    (forced,) = toy_translator.align([("one two", "eins zwei")])
+    assert second < first == pytest.approx(forced.score * len(forced.target_tokens), abs=2e-4)
+
+
+def test_every_search_option_is_an_option_of_the_commands_that_search(command):
+    for name in ("translate", "evaluate", "align"):
+        text = " ".join(command(name, "--help").out.split())
+        for option in SearchOptions.__dataclass_fields__:
+            assert f"--{option.replace('_', '-')} " in text
+        assert "Fewest tokens of a translation, the end token included." in text
+        assert "[default: the model's own]" in text
+
+
+@pytest.mark.slow
+def test_translations_are_drawn_and_begin_as_they_are_told_to(command, model, toy_translator):
+    options = ["--temperature", 2, "--top-k", 9, "--beam-width", 3, "--seed", 4, "--nbest", 3]
+    answer = command("translate", "--model", model, *options, stdin=b"one two\nfive\n")
+    search = SearchOptions(temperature=2.0, top_k=9, beam_width=3, seed=4)
+    drawn = toy_translator.translate_nbest(["one two", "five"], search=search)
+    assert [line.split(" ||| ")[1] for line in answer.out.splitlines()] == [
+        draw.text for draws in drawn for draw in draws
+    ]
+    answer = command("translate", "--model", model, "--prefix", "vier", stdin=b"one two\n\none\n")
+    first, empty, second = answer.out.splitlines()
+    assert first.startswith("vier") and second.startswith("vier") and not empty
+    (expected,) = toy_translator.translate(["one two"], prefixes=["vier"])
+    answer = command("align", "--model", model, "one two", "--prefix", "vier")
+    assert answer.out.splitlines()[0] == expected.text == first
+
+
+def test_evaluation_as_json_and_as_text(command, files, model):
+    pairs = ["good.en", "good.de"]
+    asked = ["--json", "new.json", "--hypotheses", "new.de", "--plot", "new.png"]
+    answer = command("evaluate", "--model", model, *pairs, *asked, "--compare", "good.en")
+    scores = json.loads((files / "new.json").read_text())
+    assert "against good.en\nBLEU" in answer.out and len(scores["compared"]) == 2
+    assert (files / "new.png").read_bytes().startswith(b"\x89PNG")
+    assert (scores["sentences"], scores["skipped"], scores["cut"]) == (3, 1, 0)
+    assert scores["chrf"] > 90 and scores["perplexity"] < 1.5
+    assert (files / "new.de").read_text() == "eins\n\nzwei drei\n"
+    (files / "gold").write_text("0-0\n\n0-0 1-1\n")
+    both = ["--compare", model, "--alignments", "gold"]
+    answer = command("evaluate", "--model", model, *pairs, *both)
+    assert "alignment   " in answer.out and "p = " in answer.out
+    assert f"BLEU        {scores['bleu']:.2f}   {scores['bleu_signature']}\n" in answer.out
+
+
+@pytest.fixture
+def short(toy_translator, tmp_path):
+    """A translator that stops after two tokens unless its options are better."""
+    from keras_bahdanau.pipelines.translator import Translator
+
+    path = tmp_path / "short.keras"
+    search = SearchOptions(beam_width=1, length_normalization=0.0)
+    Translator(toy_translator.model, toy_translator.tokenizer, search).save(path)
+    return path
+
+
+def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
+    before = short.read_bytes()
+    grid = ["--beam-widths", "1,2", "--length-normalizations", "1", "--length-penalties", "power"]
+    answer = command("tune", "--model", short, "good.en", "good.de", *grid)
+    assert answer.code == 0
+    header, *rows, conclusion = answer.out.splitlines()
+    assert header.split() == ["beam", "penalty", "exponent", "BLEU", "length", "seconds"]
+    assert [row.split()[0] for row in rows] == ["1", "2"] and rows[0].endswith("(now)")
+    assert "own options stay" in conclusion and short.read_bytes() == before
+
+
+@pytest.mark.parametrize("dry", [False, True])
+def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short, dry, monkeypatch):
+    from keras_bahdanau import evaluation
+    from keras_bahdanau.pipelines.file import read_card
+
+    def tune(translator, pairs, searches, batch_size, tokenize, lowercase, tell):
+        trials = [evaluation.Trial(each, each.beam_width, 1.0, 1.0) for each in searches]
+        [*map(tell, trials)]
+        return trials[::-1]
+
+    monkeypatch.setattr(evaluation, "tune", tune)
+    before = short.read_bytes()
+    grid = ["--beam-widths", "3", "--length-normalizations", "1.2", "--length-penalties", "gnmt"]
+    answer = command("tune", "--model", short, "good.en", "good.de", *grid, *["--dry-run"] * dry)
+    assert "chosen: beam_width=3, length_penalty=gnmt, length_normalization=1.2" in answer.out
+    if dry:
+        assert short.read_bytes() == before
+    else:
+        search = SearchOptions(beam_width=3, length_penalty="gnmt", length_normalization=1.2)
+        assert SearchOptions(**read_card(short)["search"]) == search
+
+
+@pytest.mark.parametrize("ending, start", [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_an_alignment_is_printed_and_drawn(command, tmp_path, model, ending, start):
+    picture = tmp_path / f"alignment.{ending}"
+    answer = command("align", "--model", model, "one two", "--plot", picture, "--subwords")
+    text, links = answer.out.splitlines()
+    assert (answer.code, text) == (0, "eins zwei")
+    assert "-0" in links and "-1" in links
+    assert picture.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("sentence", ["one two", ""])
+def test_the_steps_of_a_translation_are_drawn(command, tmp_path, model, sentence):
+    picture = tmp_path / "trace.png"
+    answer = command("align", "--model", model, sentence, "--trace", picture)
+    assert answer.code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_empty_sentence_has_an_empty_alignment(command, tmp_path, model):
+    answer = command("align", "--model", model, "", "--plot", tmp_path / "empty.png")
+    assert answer == (0, "\n\n", "")
+
+
+@pytest.mark.slow
+def test_a_saved_model_gets_the_next_version(command, tmp_path, model):
+    out = tmp_path / "served"
+    (out / "1").mkdir(parents=True)
+    answer = command("export", "--model", model, "--format", "saved-model", "--out", out)
+    assert (answer.code, answer.out) == (0, f"{out / '2'}\n")
+    assert (out / "2" / "saved_model.pb").is_file()
+
+
+@pytest.mark.slow
+def test_a_litert_file_is_written_in_8_bits(command, tmp_path, model):
+    out = tmp_path / "translator.tflite"
+    options = ["--format", "litert", "--quantization", "int8", "--out", out]
+    answer = command("export", "--model", model, *options)
+    assert (answer.code, answer.out) == (0, f"{out}\n")
+    assert json.loads(zipfile.ZipFile(out).read("card.json"))["quantization"] == "int8"
+
+
+@pytest.mark.slow
+def test_all_formats_are_written_and_compared(command, files, model):
+    compared = ["--sentences", "good.en", "--references", "good.de"]
+    answer = command("export", "--model", model, "--format", "all", "--out", "all", *compared)
+    assert answer.code == 0
+    assert answer.out.splitlines() == [
+        os.path.join("all", name)
+        for name in ("1", "model.float32.tflite", "model.float16.tflite", "model.int8.tflite")
+    ]
+    lines = [line.split() for line in answer.err.splitlines()]
+    for row in ("Keras", "SavedModel", "LiteRT float32", "LiteRT float16", "LiteRT int8"):
+        assert [*row.split(), "translates", "13", "sentences"] in lines
+    assert ["size", "MB", *"equal refused score alignment p50 ms BLEU chrF".split()] in lines
+    assert len(json.loads((files / "all" / "parity.json").read_bytes())) == 5
+    digest = hashlib.sha256((files / "all" / "model.int8.tflite").read_bytes()).hexdigest()
+    assert [digest, "all/model.int8.tflite"] in lines
+
+
+def test_check_tells_what_an_artefact_says_of_itself(
+    command, toy_saved_model, toy_litert, tmp_path
+):
+    served, phone = command("check", toy_saved_model), command("check", toy_litert)
+    assert (served.code, phone.code) == (0, 0)
+    assert "translate_nbest: text\n" in served.out and "SavedModel " in served.out
+    assert "translate: source -> alignment, finished, ids, length, score\n" in phone.out
+    digest = json.loads(zipfile.ZipFile(toy_litert).read("card.json"))["sha256"]["model"]
+    assert f"sha256 {digest}\n" in phone.out
+    changed = bytearray(toy_litert.read_bytes())
+    changed[len(changed) // 4] ^= 1
+    (tmp_path / "changed.tflite").write_bytes(changed)
+    answer = command("check", tmp_path / "changed.tflite")
+    assert answer.code == 1 and answer.out.count("\n") == 1 and "sha256" in answer.out
+
+
+def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, tmp_path):
+    from conftest import toy_pairs
+
+    data, out = tmp_path / "pairs.tsv", tmp_path / "run"
+    data.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
+    options = ["--batch-tokens", 512, *TINY, "--vocabulary-size", 6000, "--model-type", "word"]
+    answer = command("train", data, "--out", out, *options)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith("4 pairs are held out for validation\n")
+    assert (
+        answer.out.count("the joint vocabulary has 14 tokens, not 6,000: all the text has\n") == 1
+    )
+    assert answer.out.endswith(f"\nThe translator: {out / 'translator.keras'}\n")
+    assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
+    again = command("train", data, "--out", out, *options)
+    assert again.code == 2 and "has ended after 1 epochs" in again.err
+
+
+@pytest.mark.slow
+def test_a_training_has_the_options_of_a_preset_and_alignments(command, tmp_path):
+    from conftest import toy_pairs
+
+    data, links, out = tmp_path / "pairs.tsv", tmp_path / "links", tmp_path / "run"
+    data.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
+    links.write_text("0-0\n" * len(toy_pairs()))
+    options = ["--preset", "rnnsearch", "--model-type", "char", "--vocabulary-size", 16]
+    guided = ["--alignments", links, "--guided-alignment", 0.5]
+    answer = command("train", data, "--out", out, *TINY[2:], *options, *guided)
+    assert (answer.code, answer.err) == (0, "")
+    card = json.loads((out / "run.json").read_text())
+    assert (card["options"]["optimizer"], card["options"]["units"]) == ("adadelta", 8)
+    assert "alignments" in card["data"] and "valid_alignments" in card["data"]
+
+
+def test_held_out_pairs_are_spread_evenly_and_not_empty():
+    pairs = [("", ""), *((str(number), "x") for number in range(200_000))]
+    assert training._held_out(pairs) == set(range(1, 200_001, 200))
+    assert len(training._held_out(pairs[:102])) == 3
+
+
+def test_the_alignments_of_held_out_pairs_are_held_out():
+    data = training._Data([("a", "x"), ("b", "y"), ("c", "z")], [{(0, 0)}, set(), {(0, 1)}])
+    kept, valid = data.split({1})
+    assert kept == ([("a", "x"), ("c", "z")], [{(0, 0)}, {(0, 1)}])
+    assert valid == ([("b", "y")], [set()])
+    assert data._replace(alignments=None).split({1})[1].alignments is None
+
+
+def test_a_reader_that_leaves_ends_the_program_quietly(model, files, monkeypatch, capsys):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as output, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdout", output)
+        cli.main(["translate", "--model", str(model), "good.en"])
+    assert (ended.value.code, capsys.readouterr().err) == (141, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk always full")
+def test_a_full_disk_gets_one_line(model, files, monkeypatch, capsys):
+    with open("/dev/full", "w") as output, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdout", output)
+        cli.main(["translate", "--model", str(model), "good.en"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == "keras-bahdanau: No space left on device\n"
+
+
+def test_control_c_gets_one_line(model, monkeypatch, capsys):
+    reader, writer = os.pipe()  # from which nothing comes
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none
+    timer = threading.Timer(2.0, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    with open(reader) as standard_input, pytest.raises(SystemExit) as ended:
+        monkeypatch.setattr(sys, "stdin", standard_input)
+        cli.main(["translate", "--model", str(model)])
+    timer.join()
+    os.close(writer)
+    signal.signal(signal.SIGINT, before)
+    assert (ended.value.code, capsys.readouterr().err) == (130, "keras-bahdanau: interrupted.\n")

@@ -1,0 +1,53 @@
+"""What the program tells TensorFlow before it is loaded."""
+
+import os
+
+import pytest
+
+from keras_bahdanau.cli import console
+from keras_bahdanau.cores import usable_cores
+
+EACH, AT_ONCE = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A function that makes this a machine of so many cores, with a GPU or without."""
+    for name in (EACH, AT_ONCE):
+        monkeypatch.delenv(name, raising=False)
+
+    def set_up(cores, gpu=False):
+        monkeypatch.setattr(console, "usable_cores", lambda: cores)
+        monkeypatch.setattr(os.path, "exists", lambda path: gpu)
+
+    return set_up
+
+
+@pytest.mark.parametrize("cores, each", [(1, 1), (2, 1), (3, 1), (16, 8)])
+def test_an_operation_has_half_of_the_cores(machine, cores, each):
+    machine(cores)
+    assert console._threads(None) == {EACH: each}
+
+
+def test_with_a_gpu_or_the_users_own_choice_tensorflow_is_left_alone(machine, monkeypatch):
+    machine(4, gpu=True)
+    assert console._threads(None) == {}
+    machine(4)
+    monkeypatch.setenv(AT_ONCE, "3")
+    assert console._threads(None) == {}
+
+
+def test_a_number_of_threads_is_of_both_kinds(machine):
+    machine(4)
+    assert console._threads(1) == {EACH: 1, AT_ONCE: 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
+def test_a_process_kept_to_one_core_has_one():
+    before = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(before)})
+        assert usable_cores() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+    assert usable_cores() == len(before)

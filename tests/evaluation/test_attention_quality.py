@@ -1,0 +1,72 @@
+"""Entropy of attention by hand, and alignment errors of a model that attends where it is told."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from keras_bahdanau.evaluation import alignment_error, attention_entropy
+from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.text import Tokenizer
+
+
+class Reader(NamedTuple):
+    """A translator whose alignments are known."""
+
+    read: list
+    tokenizer: Tokenizer
+
+    def align(self, pairs, batch_size):
+        return self.read
+
+
+def reading(*rows, source=("▁a", "▁b", "</s>"), target=("▁x", "▁y", "</s>")):
+    alignment = np.array(rows, "float32")
+    return Translation("", 0.0, list(source), list(target), alignment, True)
+
+
+SHARP = reading([1, 0, 0], [0, 1, 0], [0, 0, 1])
+
+
+def test_entropy_by_hand():
+    """Uniform over three, over two, and sharp."""
+    wide = reading([1 / 3] * 3, [0.5, 0.5, 0], [0, 0, 1])
+    nats, share = attention_entropy([wide])
+    assert nats == pytest.approx((np.log(3) + np.log(2)) / 3, rel=1e-6)
+    assert share == pytest.approx((np.log(3) + np.log(2)) / np.log(3) / 3, rel=1e-6)
+    assert attention_entropy([SHARP]) == (0.0, 0.0)
+    nats, _ = attention_entropy([wide, SHARP])
+    assert nats == pytest.approx((np.log(3) + np.log(2)) / 6, rel=1e-6), "of all tokens alike"
+
+
+def test_a_source_of_one_token_has_no_share():
+    assert attention_entropy([reading([1], source=["</s>"], target=["</s>"])]) == (0.0, None)
+
+
+def test_where_nothing_is_attended_to_there_is_no_entropy():
+    nowhere = reading([0, 0, 0], [0, 0, 0], [0, 0, 0])
+    empty = Translation("", 0.0, [], [], np.zeros((0, 0), "float32"), True)
+    assert attention_entropy([nowhere, empty]) == (None, None)
+    assert attention_entropy([]) == (None, None)
+
+
+def test_alignment_error_by_hand():
+    """Links 0-0 and 1-1 are predicted: one is sure, the other is not even possible."""
+    pairs = [("a b", "x y")]
+    reader = Reader([SHARP], Tokenizer.train(pairs, 8, model_type="word"))
+    sure, possible = [frozenset({(0, 0)})], [frozenset({(0, 0), (0, 1)})]
+    assert alignment_error(reader, pairs, sure, possible) == pytest.approx(1 - 2 / 3)
+    with pytest.raises(ValueError, match="one set of links for each sentence"):
+        alignment_error(reader, pairs, sure * 2, possible * 2)
+    with pytest.raises(ValueError, match=r"`alignments\[0\]` must .* Received: \(2, 1\) for 2 "):
+        alignment_error(reader, pairs, sure, [frozenset({(2, 1)})])
+
+
+def test_unknown_words_are_counted_as_the_text_has_them():
+    """A word model makes one token of the two between "a" and "b"."""
+    tokenizer = Tokenizer.train([("a b", "w x y z")], 10, model_type="word")
+    pairs = [("a zebra lion b", "w x y z")]
+    unknown = {"source": ("▁a", "<unk>", "▁b", "</s>"), "target": ("▁w", "▁x", "▁y", "▁z", "</s>")}
+    read = reading([1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], **unknown)
+    links = [frozenset({(0, 0), (1, 1), (1, 2), (3, 3)})]
+    assert alignment_error(Reader([read], tokenizer), pairs, links, links) == 0

@@ -1,0 +1,40 @@
+"""BLEU by length: which sentences make a band, and what its BLEU is."""
+
+import pytest
+import sacrebleu
+
+from keras_bahdanau.evaluation import Band, bleu_by_length
+from keras_bahdanau.evaluation.significance import scorers
+from keras_bahdanau.plotting import plot_lengths
+
+SOURCES = ["a", "a b", "a b c d e f", "", "a b c", "a b c d e f g"]
+HYPOTHESES = ["x", "x y", "x y z x y z", "", "x y y", "y y y y y y y"]
+REFERENCES = ["x", "x y", "x y z x y y", "", "x y z", "x y z x y z x"]
+
+
+def test_each_band_is_a_corpus_of_its_own():
+    bleu, _ = scorers()
+    bands = bleu_by_length(SOURCES, HYPOTHESES, REFERENCES, bleu, starts=(1, 3, 6, 99))
+    assert [(band.label, band.sentences) for band in bands] == [("1-2", 2), ("3-5", 1), ("6-98", 2)]
+    for band, rows in zip(bands, [(0, 1), (4,), (2, 5)], strict=True):
+        expected = sacrebleu.corpus_bleu(
+            [HYPOTHESES[row] for row in rows], [[REFERENCES[row] for row in rows]]
+        )
+        assert band.bleu == pytest.approx(expected.score)
+
+
+def test_the_last_band_has_no_end():
+    bleu, _ = scorers()
+    assert bleu_by_length(["a b c"], ["x"], ["x"], bleu, starts=(1, 2))[0].label == "2-"
+
+
+def test_the_picture_has_a_bar_for_each_band():
+    figure = plot_lengths([Band("1-5", 1234, 30.0), Band("6-", 2, 10.5)])
+    (ax,) = figure.axes
+    assert [bar.get_height() for bar in ax.patches] == [30.0, 10.5]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1-5\n1,234", "6-\n2"]
+
+
+def test_a_picture_of_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"Received: bands=\[\]"):
+        plot_lengths([])

@@ -1,0 +1,133 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+import sacrebleu
+
+from keras_bahdanau import presets
+from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.evaluation import evaluate, perplexity
+from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.text import Tokenizer
+
+PAIRS = [("a b c", "x y z"), ("b", "y"), ("c a", "z x z x z x"), ("b b a", "y y x")]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    keras.utils.set_random_seed(1)
+    tokenizer = Tokenizer.train(PAIRS, 10, model_type="word")
+    model = presets.small(tokenizer, embedding_units=8, units=8, attention_units=8)
+    return Translator(model, tokenizer, SearchOptions(beam_width=2, max_length=5))
+
+
+def perplexity_by_hand(translator, pairs):
+    """One pair at a time, without padding, in float64."""
+    losses = []
+    for source, target in pairs:
+        source = translator.tokenizer.tokenize_source([source]).to_tensor().numpy()
+        (target,) = translator.tokenizer.tokenize_target([target]).to_tensor().numpy()
+        inputs = (source, np.array([[2, *target[:-1]]]))
+        logits = np.asarray(translator.model(inputs)[0], "float64")
+        log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        losses.extend(-log_probs[np.arange(len(target)), target])
+    return np.exp(np.mean(losses))
+
+
+@pytest.mark.parametrize("batch_tokens", [6, 1000])
+def test_perplexity_is_of_all_real_tokens_together(translator, batch_tokens):
+    batches = BatchedPairs(PAIRS, translator.tokenizer, batch_tokens, shuffle=False)
+    expected = perplexity_by_hand(translator, PAIRS)
+    assert perplexity(translator.model, batches) == pytest.approx(expected, rel=1e-5)
+
+
+def test_scores_are_those_of_sacrebleu(translator):
+    texts = [translation.text for translation in translator.translate([s for s, _ in PAIRS])]
+    references = [[target for _, target in PAIRS]]
+    measured = evaluate(translator, PAIRS)
+    assert [translation.text for translation in measured.translations] == texts
+    assert measured.bleu == sacrebleu.corpus_bleu(texts, references).score
+    assert measured.chrf == sacrebleu.corpus_chrf(texts, references).score
+    assert measured.bleu_signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a")
+    assert measured.perplexity == pytest.approx(perplexity_by_hand(translator, PAIRS), rel=1e-5)
+
+
+def test_perplexity_of_words_accuracy_and_attention_by_hand(translator):
+    """A word model: its tokens are words, and the end of a sentence counts with both."""
+    measured = evaluate(translator, PAIRS)
+    assert measured.word_perplexity == pytest.approx(measured.perplexity)
+    right = total = 0
+    for source, target in PAIRS:
+        source = translator.tokenizer.tokenize_source([source]).to_tensor().numpy()
+        (target,) = translator.tokenizer.tokenize_target([target]).to_tensor().numpy()
+        logits = np.asarray(translator.model((source, np.array([[2, *target[:-1]]])))[0])
+        right += np.sum(logits.argmax(axis=-1) == target)
+        total += len(target)
+    assert measured.token_accuracy == pytest.approx(right / total)
+    weights = [each.alignment for each in measured.translations]
+    entropies = [-(each * np.log(each)).sum(axis=-1) for each in weights]
+    assert measured.attention_entropy == pytest.approx(np.concatenate(entropies).mean(), rel=1e-5)
+    assert 0.9 < measured.attention_entropy_share <= 1, "untrained, it looks everywhere"
+
+
+def test_words_are_split_into_tokens():
+    tokenizer = Tokenizer.train(PAIRS, 11, model_type="char")
+    model = presets.small(tokenizer, embedding_units=8, units=8, attention_units=8)
+    measured = evaluate(Translator(model, tokenizer, SearchOptions(beam_width=1)), PAIRS)
+    tokens, words = 2 * (3 + 1 + 6 + 3) + 4, (3 + 1 + 6 + 3) + 4  # each word a mark and a letter
+    expected = measured.perplexity ** (tokens / words)
+    assert measured.word_perplexity == pytest.approx(expected, rel=1e-5)
+
+
+def test_alignment_errors_are_measured_where_alignments_are_given(translator):
+    links = [frozenset({(0, 0)})] * len(PAIRS)
+    measured = evaluate(translator, PAIRS, alignments=(links, links))
+    assert 0 <= measured.alignment_error_rate <= 1
+    assert f"{measured.alignment_error_rate:.2%} error rate" in str(measured)
+    assert evaluate(translator, PAIRS).alignment_error_rate is None
+
+
+def test_the_table_of_lengths_holds_all_sentences(translator):
+    measured = evaluate(translator, [*PAIRS, (" ".join("abc" * 3), "x")])
+    assert [(band.label, band.sentences) for band in measured.by_length] == [
+        ("1-5", 4),
+        ("6-10", 1),
+    ]
+    assert "        6-10          1" in str(measured)
+
+
+def test_case_and_tokenization_are_the_users(translator):
+    measured = evaluate(translator, PAIRS, tokenize="none", lowercase=True)
+    assert "case:lc|eff:no|tok:none" in measured.bleu_signature
+
+
+def test_pairs_with_an_empty_side_are_translated_but_have_no_perplexity(translator):
+    measured = evaluate(translator, [*PAIRS, ("", "x"), ("a", "")])
+    assert (measured.sentences, measured.skipped) == (6, 2)
+    assert measured.translations[4].text == ""
+    assert measured.perplexity == evaluate(translator, PAIRS).perplexity
+
+
+def test_translations_that_did_not_end_are_counted(translator):
+    short = SearchOptions(max_length=1, length_normalization=0.0)
+    measured = evaluate(translator, [*PAIRS, ("", "x")], search=short)
+    unfinished = [not translation.finished for translation in measured.translations]
+    assert measured.cut == sum(unfinished) / 5
+    assert not unfinished[4]
+
+
+def test_scores_can_be_written_as_json_and_read_as_text(translator):
+    measured = evaluate(translator, [*PAIRS, ("", "")])
+    scores = json.loads(json.dumps(measured.scores()))
+    assert scores["sentences"] == 5
+    assert scores["sentences_per_second"] == pytest.approx(5 / scores["seconds"])
+    assert "translations" not in scores
+    assert f"BLEU        {scores['bleu']:.2f}" in str(measured)
+    assert "5, 1 with an empty side" in str(measured)
+
+
+def test_pairs_without_text_are_refused(translator):
+    with pytest.raises(ValueError, match="Received: 2 pairs"):
+        evaluate(translator, [("", "x"), ("a", " ")])

@@ -1,0 +1,135 @@
+"""Ensembles of translators: what they translate, how they are saved and shipped."""
+
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+import reference
+from conftest import toy_pairs
+
+import keras_bahdanau as kb
+from keras_bahdanau.text.vocabulary import END, START
+
+SENTENCES = ["three one two", "", "five", "qqq ☃"]
+
+
+@pytest.fixture(scope="module")
+def path(toy_translator, tmp_path_factory):
+    path = tmp_path_factory.mktemp("ensembling") / "toy.keras"
+    toy_translator.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def mixed(toy_translator):
+    """The toy translator beside a model of another architecture, which has learnt nothing."""
+    keras.utils.set_random_seed(0)
+    other = kb.presets.luong(toy_translator.tokenizer, embedding_units=8, units=12)
+    options = kb.SearchOptions(beam_width=2, max_length=8)
+    return kb.ensemble(
+        [toy_translator, kb.Translator(other, toy_translator.tokenizer)], search=options
+    )
+
+
+def same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert (one.text, one.target_tokens) == (other.text, other.target_tokens)
+        assert one.score == pytest.approx(other.score, abs=1e-5)
+        np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beam_width", [1, 3])
+def test_a_translator_and_its_copy_translate_as_it_does(toy_translator, path, beam_width):
+    both = kb.ensemble([toy_translator, path])
+    options = kb.SearchOptions(beam_width=beam_width)
+    results = both.translate(SENTENCES, search=options)
+    same(results, toy_translator.translate(SENTENCES, search=options))
+    pairs = [(SENTENCES[row], results[row].text) for row in (0, 2)]
+    same(both.align(pairs, search=options), [results[row] for row in (0, 2)])
+    assert both.search == toy_translator.search
+
+
+def test_a_pair_has_the_mean_of_the_members_probabilities(mixed):
+    tokenizer, pair = mixed.tokenizer, ("three one", "drei eins")
+    target_out = tokenizer.tokenize_target([pair[1]]).numpy()
+    target_in = np.concatenate([[[START]], target_out[:, :-1]], axis=1)
+    probabilities = []
+    for model in mixed.model.models:
+        logits = model((mixed.source_ids([pair[0]]), target_in))
+        probabilities.append(np.exp(reference.log_softmax(np.array(logits, "float64"))))
+    chosen = np.mean(probabilities, axis=0)[0, np.arange(len(target_out[0])), target_out[0]]
+    options = kb.SearchOptions(length_normalization=0.0)  # the score is log p
+    assert mixed.score([pair], search=options) == pytest.approx([np.log(chosen).sum()], abs=1e-4)
+
+
+def test_it_is_one_file(mixed, tmp_path):
+    mixed.save(tmp_path / "both.keras")
+    loaded = kb.Translator.load(tmp_path / "both.keras")
+    assert isinstance(loaded.model, kb.Ensemble) and loaded.search == mixed.search
+    same(loaded.translate(SENTENCES), mixed.translate(SENTENCES))
+    with zipfile.ZipFile(tmp_path / "both.keras") as archive:
+        weights = archive.getinfo("model.weights.h5").file_size
+    assert weights < 2 * 4 * mixed.model.count_params() + 300_000  # no optimizer in it
+
+
+def test_its_perplexity_is_that_of_its_log_probabilities(toy_translator, path):
+    data = kb.data.BatchedPairs(toy_pairs()[:10], toy_translator.tokenizer, shuffle=False)
+    both, one = (
+        kb.evaluation.perplexity(translator.model, data)
+        for translator in (kb.ensemble([toy_translator, path]), toy_translator)
+    )
+    assert both == pytest.approx(one, rel=1e-5)
+
+
+def test_translators_that_do_not_go_together_are_refused(toy_translator, tmp_path):
+    tokenizer = kb.text.Tokenizer.train(toy_pairs(), vocabulary_size=40)
+    sizes = {"embedding_units": 8, "units": 8}
+    other = kb.Translator(kb.presets.small(tokenizer, **sizes), tokenizer)
+    with pytest.raises(ValueError, match="same tokenizer. Received: translator 3"):
+        kb.ensemble([toy_translator, toy_translator, other])
+    with pytest.raises(ValueError, match=r"at least one translator.*translators=\[\]"):
+        kb.ensemble([])
+    with pytest.raises(ValueError, match="one model twice"):
+        kb.ensemble([toy_translator, toy_translator])
+    with pytest.raises(FileNotFoundError, match="missing.keras"):
+        kb.ensemble([tmp_path / "missing.keras"])
+
+
+def test_one_model_at_a_time_is_traced(mixed):
+    with pytest.raises(ValueError, match="one model.*Received: an ensemble of 2"):
+        mixed.trace("one two")
+
+
+@pytest.mark.slow
+def test_the_exported_files_answer_as_keras_does(mixed, tmp_path):
+    """Both exporters compare, and refuse to write what differs."""
+    kb.export_saved_model(mixed, tmp_path / "served")
+    path = kb.export_litert(
+        mixed, tmp_path / "both.tflite", max_source_length=20, max_target_length=8
+    )
+    same(kb.exporters.OnDeviceTranslator(path).translate(SENTENCES), mixed.translate(SENTENCES))
+
+
+@pytest.mark.slow
+def test_a_host_can_drive_the_steps_of_an_ensemble(mixed, tmp_path):
+    from ai_edge_litert.interpreter import Interpreter
+
+    path = kb.export_litert(
+        mixed, tmp_path / "both.tflite", max_source_length=20, max_target_length=8
+    )
+    encode, step, greedy = map(
+        Interpreter(model_path=str(path)).get_signature_runner,
+        ("encode", "decode_step", "translate_greedy"),
+    )
+    source = np.zeros((1, 20), np.int32)
+    ids = mixed.source_ids(["three one two"]).numpy()
+    source[:, : ids.shape[1]] = ids
+    fields, tokens = encode(source=source), [START]
+    while tokens[-1] != END and len(tokens) < 9:
+        found = step(tokens=np.array(tokens[-1:], np.int32), **fields)
+        tokens.append(int(found["log_probs"].argmax()))
+        fields |= {name: found[name] for name in found if name.startswith("state_")}
+    expected = greedy(source=source)
+    assert tokens[1:] == expected["ids"][0, : expected["length"][0]].tolist()

@@ -1,0 +1,258 @@
+"""Text to results: any number, any order, empty and strange sentences, save and load."""
+
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from conftest import toy_pairs
+
+import keras_bahdanau as kb
+
+SENTENCES = ["three one two", "", "five", "one one four", "  ", "qqq ☃", "two"]
+
+
+def same(one, other):
+    np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
+    assert one.score == pytest.approx(other.score, abs=1e-5)
+    assert (one.text, one.source_tokens, one.target_tokens, one.finished) == (
+        other.text,
+        other.source_tokens,
+        other.target_tokens,
+        other.finished,
+    )
+
+
+@pytest.mark.parametrize("beam_width", [1, 5])
+def test_it_translates_what_it_has_learnt(toy_translator, beam_width):
+    pairs = toy_pairs()
+    options = kb.SearchOptions(beam_width=beam_width)
+    results = toy_translator.translate([source for source, _ in pairs], search=options)
+    right = sum(result.text == target for result, (_, target) in zip(results, pairs, strict=True))
+    assert right >= 0.95 * len(pairs)
+    assert all(result.finished for result in results)
+
+
+def test_a_result_fits_together(toy_translator):
+    (result,) = toy_translator.translate(["three one two"])
+    assert result.source_tokens[-1] == "</s>" and result.target_tokens[-1] == "</s>"
+    assert result.alignment.shape == (len(result.target_tokens), len(result.source_tokens))
+    np.testing.assert_allclose(result.alignment.sum(axis=1), 1, atol=1e-5)
+    words = "".join(result.target_tokens[:-1]).replace("▁", " ").strip()
+    assert words == result.text
+
+
+def test_an_empty_sentence_gives_an_empty_translation(toy_translator):
+    for sentences in (["", "one"], [""], [" \t", ""]):
+        result = toy_translator.translate(sentences)[0]
+        assert (result.text, result.score, result.finished) == ("", 0.0, True)
+        assert result.source_tokens == result.target_tokens == []
+        assert result.alignment.shape == (0, 0)
+
+
+def test_no_sentence_gives_no_result(toy_translator):
+    assert toy_translator.translate([]) == []
+
+
+@pytest.mark.parametrize("replace_unknown", [False, True])
+def test_a_graph_takes_no_sentence_at_all(toy_translator, replace_unknown):
+    options = kb.SearchOptions(beam_width=3, replace_unknown=replace_unknown)
+    text = tf.constant([], tf.string)
+    found = toy_translator.search_ids(toy_translator.source_ids(text), options)
+    assert toy_translator.texts(found, text, options).shape == (0, 3)
+
+
+def test_batch_and_order_change_nothing(toy_translator):
+    together = toy_translator.translate(SENTENCES)
+    backwards = toy_translator.translate(SENTENCES[::-1], batch_size=3)[::-1]
+    alone = [toy_translator.translate([sentence])[0] for sentence in SENTENCES]
+    for one, two, three in zip(together, backwards, alone, strict=True):
+        same(one, two)
+        same(one, three)
+
+
+def test_nbest_is_sorted_and_begins_with_the_best(toy_translator):
+    hypotheses = toy_translator.translate_nbest(["three one"], nbest=3)[0]
+    assert len(hypotheses) == 3
+    assert len({tuple(hypothesis.target_tokens) for hypothesis in hypotheses}) == 3
+    finished = [hypothesis.score for hypothesis in hypotheses if hypothesis.finished]
+    assert finished == sorted(finished, reverse=True)
+    same(hypotheses[0], toy_translator.translate(["three one"])[0])
+
+
+def test_a_translation_is_cut_at_its_limit_and_says_so(toy_translator):
+    options = kb.SearchOptions(beam_width=1, max_length=2)
+    (result,) = toy_translator.translate(["three one two"], search=options)
+    assert len(result.target_tokens) == 2 and not result.finished
+
+
+def test_forced_decoding_scores_its_own_translation_as_search_did(toy_translator):
+    sentences = ["three one two", "five", "one one four"]
+    found = toy_translator.translate(sentences)
+    read = toy_translator.align(
+        [(sentence, result.text) for sentence, result in zip(sentences, found, strict=True)]
+    )
+    for one, other in zip(found, read, strict=True):
+        same(one, other)
+
+
+@pytest.mark.parametrize("settings", [{}, {"length_penalty": "gnmt", "coverage_penalty": 0.5}])
+@pytest.mark.parametrize("beam_width", [1, 3])
+def test_a_pair_has_the_score_that_the_search_gave_it(toy_translator, beam_width, settings):
+    options = kb.SearchOptions(beam_width=beam_width, **settings)
+    sentences = ["three one two", "five", "one one four"]
+    found = toy_translator.translate(sentences, search=options)
+    pairs = [(sentence, result.text) for sentence, result in zip(sentences, found, strict=True)]
+    scores = toy_translator.score(pairs, search=options)
+    assert scores == pytest.approx([result.score for result in found], abs=1e-4)
+    assert toy_translator.score([]) == []
+    right, wrong = toy_translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
+    assert wrong < right < 0
+
+
+@pytest.mark.parametrize("beam_width", [1, 3])
+def test_a_translation_begins_with_its_prefix(toy_translator, beam_width):
+    options = kb.SearchOptions(beam_width=beam_width)
+    sentences = ["three one", "five", "", "two four"]
+    prefixes = ["vier", "", "eins", "zwei vier"]
+    results = toy_translator.translate(sentences, 2, options, prefixes)
+    free = toy_translator.translate(sentences, search=options)
+    assert results[0].text.split()[0] == "vier" and results[2].text == ""
+    same(results[1], free[1])
+    same(results[3], free[3])
+    (read,) = toy_translator.align([("three one", results[0].text)], search=options)
+    same(results[0], read)
+
+
+def test_a_long_prefix_has_room_and_one_beyond_the_longest_length_is_cut(toy_translator):
+    prefix = " ".join(["eins"] * 20)
+    options = kb.SearchOptions(beam_width=2)
+    (result,) = toy_translator.translate(["one"], search=options, prefixes=[prefix])
+    assert result.text.startswith(prefix)
+    short = kb.SearchOptions(beam_width=2, max_length=5)
+    (result,) = toy_translator.translate(["one"], search=short, prefixes=[prefix])
+    assert len(result.target_tokens) == 5 and not result.finished
+    assert prefix.startswith(result.text)
+
+
+def test_each_sentence_needs_its_prefix(toy_translator):
+    with pytest.raises(ValueError, match="1 prefixes, 2 sentences"):
+        toy_translator.translate(["one", "two"], prefixes=["eins"])
+    with pytest.raises(TypeError, match=r"prefixes\[1\]=None"):
+        toy_translator.translate(["one", "two"], prefixes=["eins", None])
+
+
+def test_lengths_and_repetition_follow_the_options(toy_translator):
+    (free,) = toy_translator.translate(["one"])
+    for beam_width in (1, 3):
+        options = kb.SearchOptions(beam_width=beam_width, min_length=20, max_length_ratio=0)
+        (result,) = toy_translator.translate(["one"], search=options)
+        assert len(result.target_tokens) >= 20 > len(free.target_tokens)
+        options = kb.SearchOptions(beam_width=beam_width, no_repeat_ngram=1, min_length=6)
+        (result,) = toy_translator.translate(["one one one"], search=options)
+        assert len(set(result.target_tokens)) == len(result.target_tokens) >= 6
+
+
+def test_draws_depend_on_the_seed_and_the_sentence_alone(toy_translator):
+    def found(sentences, batch_size=64, **settings):
+        options = kb.SearchOptions(beam_width=4, temperature=2.0, **settings)
+        return toy_translator.translate_nbest(sentences, 4, batch_size, options)
+
+    together, backwards = found(SENTENCES), found(SENTENCES[::-1], 3)[::-1]
+    for one, other in zip(together, backwards, strict=True):
+        for draw, again in zip(one, other, strict=True):
+            same(draw, again)
+    texts = [[draw.text for draw in draws] for draws in together]
+    assert texts != [[draw.text for draw in draws] for draws in found(SENTENCES, seed=1)]
+    assert len(set(texts[0])) > 1
+    assert texts[1] == [""]
+    options = kb.SearchOptions(beam_width=4, temperature=2.0)
+    first = toy_translator.translate(SENTENCES, search=options)
+    assert [result.text for result in first] == [draws[0] for draws in texts]
+
+
+def test_an_unknown_token_becomes_the_source_word_it_attends_to(toy_translator):
+    """A prefix with a character that no vocabulary has."""
+    plain, copying = (
+        kb.SearchOptions(beam_width=2, replace_unknown=replaced) for replaced in (False, True)
+    )
+    sentences, prefixes = ["one ☃☃ two", "five"], ["eins ☃", "fünf"]
+    before = toy_translator.translate(sentences, search=plain, prefixes=prefixes)
+    after = toy_translator.translate(sentences, search=copying, prefixes=prefixes)
+    place = before[0].target_tokens.index("<unk>")
+    words, groups = kb.text.alignments.join_subwords(before[0].source_tokens)
+    weights = [before[0].alignment[place, group].sum() for group in groups[:-1]]
+    word = sentences[0].split()[int(np.argmax(weights))]
+    assert "⁇" in before[0].text and "⁇" not in after[0].text
+    assert after[0].text.split()[1].startswith(word)
+    assert after[0].target_tokens == before[0].target_tokens
+    same(before[1], after[1])
+
+
+def test_save_and_load_need_no_custom_objects(toy_translator, tmp_path):
+    options = kb.SearchOptions(beam_width=3, length_normalization=0.5, no_repeat_ngram=3)
+    translator = kb.Translator(toy_translator.model, toy_translator.tokenizer, options)
+    translator.save(tmp_path / "toy.keras")
+    loaded = kb.Translator.load(tmp_path / "toy.keras")
+    assert loaded.search == options
+    assert loaded.tokenizer == translator.tokenizer
+    results = zip(translator.translate(SENTENCES), loaded.translate(SENTENCES), strict=True)
+    for one, other in results:
+        same(one, other)
+    assert [path.name for path in tmp_path.iterdir()] == ["toy.keras"]
+    assert isinstance(keras.saving.load_model(tmp_path / "toy.keras"), kb.Seq2Seq)
+
+
+def test_one_string_is_refused(toy_translator):
+    with pytest.raises(TypeError, match=r"sentences='one'"):
+        toy_translator.translate("one")
+    with pytest.raises(TypeError, match=r"sentences\[1\]=None"):
+        toy_translator.translate(["one", None])
+
+
+def test_more_hypotheses_than_the_beam_are_refused(toy_translator):
+    with pytest.raises(ValueError, match="nbest=6"):
+        toy_translator.translate_nbest(["one"], nbest=6)
+
+
+def test_a_tokenizer_of_another_model_is_refused(toy_translator):
+    other = kb.text.Tokenizer.train(toy_pairs(), vocabulary_size=40)
+    with pytest.raises(ValueError, match=r"\(40, 40\).*\(48, 48\)"):
+        kb.Translator(toy_translator.model, other)
+
+
+def test_files_that_are_no_translator_are_refused(toy_translator, tmp_path):
+    with pytest.raises(FileNotFoundError, match="missing.keras"):
+        kb.Translator.load(tmp_path / "missing.keras")
+    with pytest.raises(FileNotFoundError, match="a directory"):
+        kb.Translator.load(tmp_path)
+    with pytest.raises(ValueError, match=r"\.keras"):
+        toy_translator.save(tmp_path / "toy.h5")
+
+    toy_translator.model.save(tmp_path / "model.keras")
+    with pytest.raises(ValueError, match="without one"):
+        kb.Translator.load(tmp_path / "model.keras")
+
+    toy_translator.save(tmp_path / "toy.keras")
+    whole = (tmp_path / "toy.keras").read_bytes()
+    (tmp_path / "cut.keras").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="cut.keras"):
+        kb.Translator.load(tmp_path / "cut.keras")
+
+
+def test_the_optimizer_does_not_travel(toy_translator, tmp_path):
+    toy_translator.save(tmp_path / "toy.keras")
+    with zipfile.ZipFile(tmp_path / "toy.keras") as archive:
+        weights = archive.getinfo("model.weights.h5").file_size
+    assert weights < 2 * 4 * toy_translator.model.count_params() + 200_000
+
+
+@pytest.mark.slow
+def test_one_search_after_another_is_nothing_to_warn_of(toy_translator, monkeypatch):
+    said = []
+    monkeypatch.setattr(tf.get_logger(), "warning", lambda *about: said.append(about))
+    for exponent in (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 0.9):
+        search = kb.SearchOptions(beam_width=2, max_length=5, length_normalization=exponent)
+        toy_translator.translate(["one two"], search=search)
+    assert said == []

@@ -1,0 +1,172 @@
+"""The walk-through of a trace: what it shows, what it claims, and how it stays on its page."""
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.patches import FancyArrowPatch
+
+from keras_bahdanau.pipelines.trace import Trace
+from keras_bahdanau.plotting import plot_trace
+
+RED_CAR = ["▁the", "▁red", "▁car", "</s>"]
+VOITURE = ["▁la", "▁voiture", "▁rouge", "</s>"]
+
+
+def trace_of(source, target, scores=None, weights=None, **fields):
+    """A `Trace` of random vectors, whose softmax and sums are right unless given otherwise."""
+    random = np.random.default_rng(0)
+    steps, length = len(target), len(source)
+    if scores is None:
+        scores = random.normal(size=(steps, length))
+    if weights is None:
+        weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    values = np.tanh(random.normal(size=(length, 16)))
+    states = np.tanh(random.normal(size=(steps + 1, 20)))
+    made = {
+        "text": "".join(target).replace("▁", " ").replace("</s>", "").strip(),
+        "score": -1.0,
+        "source_tokens": source,
+        "input_tokens": ["<s>", *target][:steps],
+        "target_tokens": target,
+        "values": values,
+        "first_state": states[0],
+        "embedded": random.normal(size=(steps, 14)),
+        "query": states[:-1],
+        "scores": scores,
+        "weights": weights,
+        "context": weights @ values,
+        "state": states[1:],
+        "output": states[1:],
+        "log_probs": np.log(np.full(steps, 0.75)),
+        "top_tokens": [[token, "▁other"] for token in target],
+        "top_probabilities": np.array([[0.75, 0.25]] * steps).reshape(steps, 2),
+    }
+    return Trace(**{**made, **fields})
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def drawn(figure):
+    FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def flows(figure, color="#e6952b"):
+    """Widths of the streams from the weighted states to the context."""
+    arrows = (patch for patch in figure.axes[0].patches if isinstance(patch, FancyArrowPatch))
+    return [
+        arrow.get_linewidth()
+        for arrow in arrows
+        if tuple(np.round(np.array(arrow.get_edgecolor()[:3]) * 255).astype(int))
+        == tuple(bytes.fromhex(color[1:]))
+    ]
+
+
+def test_each_step_is_a_row_of_tokens_scores_weights_and_probabilities():
+    scores = np.log([[0.5, 0.25, 0.13, 0.12], [0.01, 0.04, 0.05, 0.9]])
+    shown = texts(plot_trace(trace_of(RED_CAR, ["▁la", "▁voiture"], scores)))
+    assert [shown.count(f"Step {step}") for step in (1, 2, 3)] == [1, 1, 0]
+    assert [shown.count(token) for token in ("the", "red", "car", "</s>")] == [2, 2, 2, 2]
+    for number in ("−0.7", "−4.6", "0.50", "0.12", "0.90", "75%", "25%"):
+        assert number in shown, number
+    assert "the red car  →  la voiture" in shown
+    assert ["<s>" in shown, "<s> la" in shown] == [True, True]
+
+
+def test_it_is_1600_pixels_wide_and_grows_by_the_step():
+    trace = trace_of(RED_CAR, VOITURE)
+    sizes = [plot_trace(trace, steps=steps).bbox.size for steps in (1, 2, 3)]
+    np.testing.assert_allclose([width for width, _ in sizes], 1600)
+    first, second = np.diff([height for _, height in sizes])
+    assert first == pytest.approx(second) and first > 100
+
+
+def test_the_more_weight_the_broader_its_stream():
+    weights = np.array([[0.7, 0.2, 0.1, 0.0]])
+    widths = flows(plot_trace(trace_of(RED_CAR, ["▁la"], weights=weights)))
+    assert len(widths) == 3  # nothing flows from a weight of zero
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_it_stops_after_the_last_step():
+    shown = texts(plot_trace(trace_of(RED_CAR, VOITURE), steps=9))
+    assert "Step 4" in shown and "Step 5" not in shown
+
+
+def test_of_many_source_tokens_it_shows_the_most_attended_ones_in_their_order():
+    weights = np.array([[0.05, 0.4, 0.02, 0.3, 0.03, 0.2]])
+    source = ["▁a", "▁b", "▁c", "▁d", "▁e", "</s>"]
+    shown = texts(plot_trace(trace_of(source, ["▁x"], weights=weights), sources=3))
+    tokens = [text for text in shown if text in ("a", "b", "c", "d", "e", "</s>")]
+    assert tokens == ["b", "d", "</s>"]
+    assert "3 more tokens" in shown and "0.10" in shown
+
+
+def test_the_query_is_called_by_the_state_that_it_is():
+    trace = trace_of(RED_CAR, ["▁la"])
+    assert "query $= s_{0}$" in texts(plot_trace(trace))
+    after = trace_of(RED_CAR, ["▁la"], query=trace.state)
+    assert "query $= s_{1}$" in texts(plot_trace(after))
+    other = trace_of(RED_CAR, ["▁la"], query=np.ones((1, 5)))
+    assert "query $q_{1}$" in texts(plot_trace(other))
+
+
+def test_it_claims_a_softmax_and_a_sum_only_where_there_is_one():
+    def claims(trace):
+        shown = " ".join(texts(plot_trace(trace)))
+        return "softmax" in shown, "added up" in shown
+
+    assert claims(trace_of(RED_CAR, VOITURE)) == (True, True)
+    hard = np.eye(4)
+    assert claims(trace_of(RED_CAR, VOITURE, weights=hard)) == (False, True)
+    assert claims(trace_of(RED_CAR, VOITURE, context=np.ones((4, 16)))) == (True, False)
+    assert claims(trace_of(RED_CAR, VOITURE, context=np.ones((4, 20)))) == (True, False)
+
+
+def test_a_decoder_without_attention_is_told_so():
+    zeros = np.zeros((4, 4))
+    trace = trace_of(RED_CAR, VOITURE, zeros, zeros, context=np.ones((4, 16)))
+    figure = drawn(plot_trace(trace))
+    assert any("does not attend" in text for text in texts(figure))
+    assert not flows(figure)
+    assert "−0.0" not in texts(figure)
+
+
+def test_a_chosen_token_that_is_not_among_the_best_is_shown_too():
+    trace = trace_of(RED_CAR, ["▁la"], top_tokens=[["▁le", "▁les"]], log_probs=np.log([0.02]))
+    shown = texts(plot_trace(trace))
+    assert shown[shown.index("la") + 1] == "2.0%"
+
+
+@pytest.mark.parametrize(("source", "target"), [([], []), (RED_CAR, []), ([], VOITURE)])
+def test_an_empty_translation_gives_a_picture(source, target):
+    assert min(drawn(plot_trace(trace_of(source, target))).bbox.size) > 0
+
+
+def test_every_text_lies_on_the_page_and_no_token_runs_into_the_next_column():
+    source = ["▁" + "W" * 40, "▁$5", "fahrt", "</s>"] * 5
+    figure = drawn(plot_trace(trace_of(source, ["▁" + "M" * 40] * 3 + ["▁_x^{$"] * 7), steps=10))
+    width, height = figure.bbox.size
+    for text in figure.axes[0].texts:
+        box = text.get_window_extent()
+        assert 0 <= box.x0 and box.x1 <= width and 0 <= box.y0 and box.y1 <= height, text
+        if text.get_text().startswith("WWW") and "→" not in text.get_text():
+            assert box.width < 90
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font:UserWarning")
+@pytest.mark.filterwarnings("ignore:Matplotlib currently does not support:UserWarning")
+def test_scripts_without_a_font_are_reported_once(only_fonts_of_matplotlib):
+    with pytest.warns(UserWarning, match="Noto Sans Devanagari") as warned:
+        plot_trace(trace_of(["▁क", "</s>"], ["▁a"]))
+    (ours,) = (warning for warning in warned if "Noto" in str(warning.message))
+    assert ours.filename == __file__
+
+
+@pytest.mark.parametrize("name", ["steps", "sources"])
+@pytest.mark.parametrize("value", [0, -1, 2.0, None])
+def test_a_picture_of_nothing_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be a positive integer"):
+        plot_trace(trace_of(RED_CAR, VOITURE), **{name: value})

@@ -1,0 +1,337 @@
+"""Every public layer and model: how it is made, what it is called with, what comes out."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+import tensorflow as tf
+from memory import shape_of
+
+from keras_bahdanau import layers, models
+from keras_bahdanau.layers.attention.attention import AttentionMemo
+
+RANDOM = np.random.default_rng(12)
+BATCH, SOURCE_TIME, TARGET_TIME = 2, 3, 9
+
+
+def floats(*shape):
+    return RANDOM.normal(size=shape).astype("float32")
+
+
+VALUES = floats(BATCH, SOURCE_TIME, 6)
+MASK = np.array([[True, True, True], [True, False, False]])
+WEIGHTS = np.array([[0.5, 0.3, 0.2], [1.0, 0.0, 0.0]], "float32")
+MEMORY = layers.Memory(
+    VALUES, MASK, summary=floats(BATCH, 6), last=floats(BATCH, 6), task=floats(BATCH, 5)
+)
+SOURCE = np.array([[3, 1, 4], [5, 0, 0]], "int32")
+TARGET_IN = np.array([[2, 5, 1, 6, 4, 4, 1, 3, 5], [2, 3, 0, 0, 0, 0, 0, 0, 0]], "int32")
+ALIGNMENT = np.repeat(WEIGHTS[:, None], TARGET_TIME, axis=1)
+
+
+def padded(array, value):
+    return np.pad(array, ((0, 0), (0, 2), *((0, 0),) * (array.ndim - 2)), constant_values=value)
+
+
+def padded_memory(memory):
+    return memory._replace(values=padded(memory.values, 50.0), mask=padded(memory.mask, False))
+
+
+class Row(NamedTuple):
+    """What there is to know of a layer.
+
+    Attributes:
+        new: Its constructor, without the arguments that every layer has.
+        inputs: Positional arguments of its call.
+        outputs: Dtype of each output: "compute" is that of the layer's policy.
+        padding: Function of the inputs that gives them with more source padding, if it has any.
+        drops: Whether training differs from inference.
+        apart: Names of the parts that its call leaves to other methods.
+        learns: Whether it has weights.
+        shapes: Arguments of its `build`, where its call does not tell them.
+        functional: Whether a functional model can hold it, which wants tensors alone.
+        cast: Function of the inputs and a dtype, where the layer leaves casting to its caller.
+    """
+
+    new: Callable
+    inputs: tuple
+    outputs: tuple = ("compute",)
+    padding: Any = None
+    drops: bool = False
+    apart: tuple = ()
+    learns: bool = True
+    shapes: tuple = ()
+    functional: bool = True
+    cast: Any = None
+
+    def inputs_for(self, layer):
+        """The inputs as the layer wants them under its policy."""
+        return self.cast(layer.compute_dtype, *self.inputs) if self.cast else self.inputs
+
+
+def row(kind, *arguments, inputs, **fields):
+    """A row of a layer whose constructor needs no other layer."""
+    options = fields.pop("options", {})
+    return Row(lambda **kwargs: kind(*arguments, **options, **kwargs), inputs, **fields)
+
+
+def score_row(kind, *arguments, **fields):
+    inputs = (floats(BATCH, TARGET_TIME, 6), VALUES)
+    return row(kind, *arguments, inputs=inputs, outputs=("float32",), **fields)
+
+
+def window_row(kind, memo, outputs, **fields):
+    return row(
+        kind,
+        inputs=(floats(BATCH, 4), MASK, memo),
+        outputs=outputs,
+        padding=lambda query, mask, memo: (query, padded(mask, False), memo),
+        **fields,
+    )
+
+
+def normalizer_row(kind, memo, outputs, **fields):
+    def padding(scores, mask, memo):
+        memo = padded(memo, 0.0) if len(memo) else memo
+        return padded(scores, 50.0), padded(mask, False), memo
+
+    inputs = (floats(BATCH, SOURCE_TIME), MASK, memo)
+    return row(kind, inputs=inputs, outputs=outputs, padding=padding, **fields)
+
+
+def location_row(kind, memo, **fields):
+    def padding(keys, memo):
+        return padded(keys, 50.0), padded(memo, 0.0) if len(memo) else memo
+
+    inputs = (floats(BATCH, SOURCE_TIME, 5), memo)
+    return row(kind, inputs=inputs, outputs=("float32",), padding=padding, **fields)
+
+
+def cell_row(kind, *arguments, states=1, **fields):
+    """A row of a cell of one layer."""
+    inputs = (floats(BATCH, 8), tuple(floats(BATCH, 4) for _ in range(states)))
+    outputs = ("compute",) * (1 + states)
+    return row(kind, *arguments, inputs=inputs, outputs=outputs, **fields)
+
+
+def bahdanau(**kwargs):
+    return layers.BahdanauAttention(5, dropout=0.5, **kwargs)
+
+
+def of_bahdanau(kind, *arguments):
+    """The constructor of an attention around another one."""
+    return lambda **kwargs: kind(bahdanau(dtype=kwargs.get("dtype")), *arguments, **kwargs)
+
+
+def attention_row(new, query=(TARGET_TIME, 6), **fields):
+    def padding(query, values, mask):
+        return query, padded(values, 50.0), padded(mask, False)
+
+    fields = {"drops": True, **fields}
+    return Row(new, (floats(BATCH, *query), VALUES, MASK), padding=padding, **fields)
+
+
+def decoder_cell_row(kind, cell="gru", states=1, fed=()):
+    """A row of a decoder cell whose attention remembers where it looked."""
+
+    def new(**kwargs):
+        attention = bahdanau(location="coverage", dtype=kwargs.get("dtype"))
+        return kind(4, attention, cell=cell, **kwargs)
+
+    def padding(inputs, state, prepared):
+        memo = state.attention._replace(location=padded(state.attention.location, 0.0))
+        memory, keys = padded_memory(prepared.memory), padded(prepared.keys, 50.0)
+        return inputs, state._replace(attention=memo), layers.Prepared(memory, keys)
+
+    def cast(dtype, inputs, state, prepared):
+        """All but the attention's memo."""
+        halves = tf.nest.map_structure(
+            lambda array: tf.cast(array, dtype) if array.dtype == "float32" else array,
+            (inputs, state, prepared),
+        )
+        return inputs, halves[1]._replace(attention=state.attention), halves[2]
+
+    memo = AttentionMemo(window=(), normalizer=(), location=WEIGHTS)
+    state = layers.DecoderState((tuple(floats(BATCH, 4) for _ in range(states)),), memo, output=fed)
+    step = ("compute", "compute", "float32", "float32", "compute")
+    return Row(
+        new,
+        inputs=(floats(BATCH, 8), state, layers.Prepared(MEMORY, floats(BATCH, SOURCE_TIME, 5))),
+        outputs=(*step, *["compute"] * states, "float32", *["compute"] * bool(len(fed))),
+        padding=padding,
+        drops=True,
+        apart=("key_projection", "bridge"),  # those of `prepare` and `first_state`
+        shapes=((BATCH, 8), None, shape_of(6, task_units=5)),
+        cast=cast,
+    )
+
+
+def reader_row(reader, *arguments):
+    """A row of a reader of `VALUES`, whose second sentence is shorter."""
+    return row(
+        reader,
+        *(4, *arguments),
+        inputs=(VALUES, np.array([3, 1], "int32")),
+        padding=lambda inputs, lengths: (padded(inputs, 50.0), lengths),
+    )
+
+
+def readout_row(kind, **fields):
+    widths = (4, 6, 8)
+    inputs = tuple(floats(BATCH, TARGET_TIME, width) for width in widths)
+    return row(kind, 4, 0.5, inputs=inputs, drops=True, **fields)
+
+
+def encoder(**options):
+    return lambda **kwargs: models.Encoder(7, 5, 4, dropout=0.5, **options, **kwargs)
+
+
+def encoder_row(**options):
+    outputs = "compute", "bool", *["compute"] * 3
+    return Row(encoder(**options), (SOURCE,), outputs, lambda ids: (padded(ids, 0),), drops=True)
+
+
+def decoder(**options):
+    def new(**kwargs):
+        attention = {"attention": layers.BahdanauAttention(5, dtype=kwargs.get("dtype"))}
+        return models.Decoder(7, 5, 4, **{"dropout": 0.5, **attention, **options, **kwargs})
+
+    return new
+
+
+def decoder_row(*alignment, **options):
+    def padding(target_in, memory, *alignment):
+        wider = (np.pad(part, ((0, 0), (0, 2), (0, 2))) for part in alignment)
+        return padded(target_in, 0), padded_memory(memory), *wider
+
+    inputs = (TARGET_IN, MEMORY, *alignment)
+    return Row(decoder(**options), inputs, ("float32",), padding, drops=True)
+
+
+def seq2seq(**options):
+    return lambda **kwargs: models.Seq2Seq(
+        encoder()(dtype=kwargs.get("dtype")),
+        decoder(tie_embeddings=True)(dtype=kwargs.get("dtype")),
+        **options,
+        **kwargs,
+    )
+
+
+def ensemble(**kwargs):
+    dtype = {"dtype": kwargs.get("dtype")}
+    return models.Ensemble([seq2seq(name=name)(**dtype) for name in ("one", "two")], **kwargs)
+
+
+def model_row(new):
+    def padding(inputs):
+        return (tuple(padded(ids, 0) for ids in inputs),)
+
+    return Row(new, ((SOURCE, TARGET_IN),), ("float32",), padding, drops=True)
+
+
+TABLE = {
+    "AdditiveScore": score_row(layers.AdditiveScore, 5),
+    "ConcatScore": score_row(layers.ConcatScore, 5),
+    "CosineScore": score_row(layers.CosineScore),
+    "DotScore": score_row(layers.DotScore, learns=False),
+    "GeneralScore": score_row(layers.GeneralScore),
+    "LocationScore": score_row(layers.LocationScore, 4),
+    "PairScore": score_row(layers.PairScore),
+    "PairScore, tanh": score_row(layers.PairScore, "tanh"),
+    "ScaledDotScore": score_row(layers.ScaledDotScore, learns=False),
+    #
+    "Everywhere": window_row(layers.Everywhere, (), ("bool",), learns=False, functional=False),
+    "LocalMonotonic": window_row(
+        layers.LocalMonotonic,
+        np.array([0, 7], "float32"),
+        ("bool", "float32"),
+        learns=False,
+        functional=False,
+    ),
+    "LocalPredictive": window_row(layers.LocalPredictive, (), ("bool", "float32")),
+    "Softmax": normalizer_row(layers.Softmax, (), ("float32",), learns=False),
+    "Monotonic": normalizer_row(layers.Monotonic, WEIGHTS, ("float32", "float32"), drops=True),
+    "NoLocation": location_row(layers.NoLocation, (), learns=False),
+    "Coverage": location_row(layers.Coverage, WEIGHTS),
+    "LocationConvolution": location_row(layers.LocationConvolution, WEIGHTS),
+    #
+    "Attention": attention_row(
+        lambda **kwargs: layers.Attention("general", dropout=0.5, location="coverage", **kwargs)
+    ),
+    "BahdanauAttention": attention_row(bahdanau),
+    "BahdanauAttention, one query": attention_row(bahdanau, query=(4,)),
+    "LuongAttention": attention_row(
+        lambda **kwargs: layers.LuongAttention(dropout=0.5, window="local-p", **kwargs)
+    ),
+    "MultiHeadAttention": attention_row(of_bahdanau(layers.MultiHeadAttention, 2)),
+    "PastAttention": attention_row(of_bahdanau(layers.PastAttention, 3, 4)),
+    "FixedContext": attention_row(layers.FixedContext, drops=False, learns=False),
+    "FixedContext, one query": attention_row(
+        layers.FixedContext, query=(4,), drops=False, learns=False
+    ),
+    #
+    "SimpleCell": cell_row(layers.SimpleCell, 4),
+    "GRUCell": cell_row(layers.GRUCell, 4),
+    "ResetBeforeGRUCell": cell_row(layers.ResetBeforeGRUCell, 4),
+    "LSTMCell": cell_row(layers.LSTMCell, 4, states=2),
+    "LayerNormGRUCell": cell_row(layers.LayerNormGRUCell, 4),
+    "LayerNormLSTMCell": cell_row(layers.LayerNormLSTMCell, 4, states=2),
+    "KerasCell": Row(
+        lambda **kwargs: layers.KerasCell(keras.layers.LSTMCell(4), **kwargs),
+        *cell_row(layers.LSTMCell, states=2)[1:],
+    ),
+    "CellStack": Row(
+        lambda **kwargs: layers.CellStack(
+            [kind(4, dtype=kwargs.get("dtype")) for kind in (layers.GRUCell, layers.LSTMCell)],
+            residual=True,
+            **kwargs,
+        ),
+        (floats(BATCH, 8), ((floats(BATCH, 4),), (floats(BATCH, 4), floats(BATCH, 4)))),
+        outputs=("compute",) * 4,
+    ),
+    #
+    "DecoderCell": decoder_cell_row(layers.DecoderCell),
+    "DecoderCell, LSTM": decoder_cell_row(layers.DecoderCell, "lstm", states=2),
+    "InputFeedingCell": decoder_cell_row(layers.InputFeedingCell, fed=floats(BATCH, 4)),
+    "ConditionalCell": decoder_cell_row(layers.ConditionalCell),
+    "Query": row(
+        layers.Query,
+        ("embedding", "state"),
+        inputs=(floats(BATCH, 4), floats(BATCH, 8)),
+        learns=False,
+    ),
+    "StateBridge": row(
+        layers.StateBridge, ((4, 4),), inputs=(floats(BATCH, 6),), outputs=("compute", "compute")
+    ),
+    "ZeroBridge": row(layers.ZeroBridge, (4,), inputs=(floats(BATCH, 6),), learns=False),
+    "Readout": readout_row(layers.Readout),
+    "MaxoutReadout": readout_row(layers.MaxoutReadout),
+    "AttentionalReadout": readout_row(layers.AttentionalReadout),
+    "PlainReadout": readout_row(layers.PlainReadout, learns=False),
+    #
+    "BidirectionalRNN": reader_row(layers.BidirectionalRNN),
+    "BidirectionalRNN, LSTM": reader_row(layers.BidirectionalRNN, "lstm"),
+    "ConvolutionalReader": reader_row(layers.ConvolutionalReader),
+    "UnidirectionalRNN": reader_row(layers.UnidirectionalRNN, "layer-norm-gru"),
+    "WordDropout": row(layers.WordDropout, 0.5, inputs=(VALUES,), drops=True, learns=False),
+    #
+    "Encoder": encoder_row(),
+    "Encoder, LSTM": encoder_row(cell="lstm"),
+    "Encoder, convolutional": encoder_row(kind="convolutional", depth=2),
+    "Encoder, unidirectional": encoder_row(
+        kind="unidirectional",
+        cell="layer-norm-gru",
+        depth=2,
+        summary="last",
+        residual=True,
+        recurrent_dropout=0.5,
+        word_dropout=0.5,
+    ),
+    "Decoder": decoder_row(),
+    "Decoder, LSTM": decoder_row(cell="lstm", tie_embeddings=True),
+    "Decoder, no attention": decoder_row(attention=None),
+    "Decoder, forced alignment": decoder_row(ALIGNMENT, attention="forced"),
+    "Seq2Seq": model_row(seq2seq(share_embeddings=True)),
+    "Ensemble": model_row(ensemble),
+}

@@ -1,0 +1,166 @@
+"""Subwords drawn by chance: what they spell, how often, and what they do to batches."""
+
+import numpy as np
+import pytest
+import sentencepiece
+
+from keras_bahdanau.data.batching import BatchedPairs
+from keras_bahdanau.text.subword_sampling import SubwordSampler
+from keras_bahdanau.text.tokenizer import END, PAD, Tokenizer
+
+WORDS = ("lower", "lowest", "newer", "newest", "wider", "widest", "low", "new", "wide")
+RANDOM = np.random.default_rng(1)
+PAIRS = [
+    (" ".join(RANDOM.choice(WORDS, n)), " ".join(RANDOM.choice(WORDS, n)).upper())
+    for n in RANDOM.integers(1, 8, 120)
+]
+SENTENCES = [source for source, _ in PAIRS]
+
+
+@pytest.fixture(scope="module", params=["bpe", "unigram"])
+def tokenizer(request):
+    return Tokenizer.train(PAIRS, 40, model_type=request.param)
+
+
+def epoch(data, number, first_step=0):
+    return [
+        [np.asarray(part) for part in (*inputs, target_out, weight)]
+        for inputs, target_out, weight in data.epoch(number, first_step)
+    ]
+
+
+def texts(tokenizer, batches):
+    """The target sentences, as they are spelt."""
+    rows = [row for batch in batches for row in batch[2] if row[0] != PAD]
+    longest = max(map(len, rows))
+    padded = np.array([np.pad(row, (0, longest - len(row))) for row in rows])
+    return [text.decode() for text in tokenizer.detokenize_target(padded).numpy()]
+
+
+def same(left, right):
+    return len(left) == len(right) and all(
+        np.array_equal(a, b)
+        for first, second in zip(left, right, strict=True)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def test_what_is_drawn_spells_the_sentence_in_other_ways(tokenizer):
+    sampler = SubwordSampler(tokenizer.source_model, 0.3)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    draws = [sampler.sample(SENTENCES, seed) for seed in range(3)]
+    for rows in draws:
+        assert processor.decode(rows) == SENTENCES
+    assert draws[0] != draws[1] != draws[2]
+
+
+def test_the_same_seed_draws_the_same_whatever_was_drawn_before(tokenizer):
+    sampler = SubwordSampler(tokenizer.source_model, 0.3)
+    first = sampler.sample(SENTENCES, (0, 1))
+    assert sampler.sample(SENTENCES, (0, 2)) != first
+    other = SubwordSampler(tokenizer.source_model, 0.3)
+    assert other.sample(SENTENCES, (0, 1)) == first
+
+
+def test_bpe_leaves_out_that_share_of_merges():
+    """A word of two letters is one merge: it stays in two with the probability alpha."""
+    tokenizer = Tokenizer.train([("ab " * 9, "ab")], 8, model_type="bpe")  # ▁ a b ▁ab or ab
+    sampler = SubwordSampler(tokenizer.source_model, 0.25)
+    whole = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model).encode("ab")
+    rows = sampler.sample(["ab"] * 4000, 5)
+    kept = np.mean([row[-1] == whole[-1] for row in rows])
+    assert abs(kept - 0.75) < 0.03
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram"])
+def test_symbols_stay_whole(model_type):
+    tokenizer = Tokenizer.train(PAIRS, 40, model_type=model_type, symbols=("<2de>",))
+    sampler = SubwordSampler(tokenizer.source_model, 0.5)
+    rows = sampler.sample([f"<2de> {sentence}" for sentence in SENTENCES], 0)
+    assert {bytes(tokenizer.source_tokens(row[0]).numpy()).decode() for row in rows} == {"▁<2de>"}
+
+
+@pytest.mark.parametrize("measure", [{"batch_tokens": 120}, {"batch_sentences": 16}])
+def test_each_epoch_has_all_pairs_split_anew(tokenizer, measure):
+    data = BatchedPairs(PAIRS, tokenizer, subword_sampling=0.2, **measure)
+    epochs = [epoch(data, number) for number in range(3)]
+    for batches in epochs:
+        assert len(batches) == data.steps
+        assert sorted(texts(tokenizer, batches)) == sorted(target for _, target in PAIRS)
+        for source, target_in, target_out, weight in batches:
+            assert np.array_equal(weight, target_out != PAD)
+            assert np.array_equal((source == END).sum(1), (source[:, 0] != PAD))
+            assert np.array_equal(
+                target_in[:, 1:][weight[:, 1:] > 0], target_out[:, :-1][weight[:, 1:] > 0]
+            )
+    tokens = [sum(int(batch[3].sum()) for batch in batches) for batches in epochs]
+    assert len(set(tokens)) > 1 and tokens[0] == data.tokens
+
+
+def test_a_pair_stays_a_pair():
+    """Source and target of a pair are the same words, small and large."""
+    pairs = [(words, words.upper()) for words in SENTENCES]
+    tokenizer = Tokenizer.train(pairs, 40, joint=False)
+    data = BatchedPairs(pairs, tokenizer, 120, subword_sampling=0.3)
+    source_of = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    for batches in (epoch(data, number) for number in (0, 3)):
+        sources = [
+            source_of.decode([int(i) for i in row if i not in (PAD, END)])
+            for batch in batches
+            for row in batch[0]
+            if row[0] != PAD
+        ]
+        assert [source.upper() for source in sources] == texts(tokenizer, batches)
+
+
+@pytest.mark.parametrize("measure", [{"batch_tokens": 120}, {"batch_sentences": 16}])
+def test_an_epoch_goes_on_where_it_was_left(tokenizer, measure):
+    """In another process, which has drawn nothing before."""
+    data = BatchedPairs(PAIRS, tokenizer, subword_sampling=0.2, seed=4, **measure)
+    batches = epoch(data, 2)
+    again = BatchedPairs(PAIRS, tokenizer, subword_sampling=0.2, seed=4, **measure)
+    assert same(epoch(again, 2, first_step=3), batches[3:])
+    assert not same(epoch(again, 1), batches)
+
+
+def test_shapes_are_few_in_all_epochs(tokenizer):
+    data = BatchedPairs(PAIRS, tokenizer, 120, buckets=3, subword_sampling=0.2)
+    shapes = {batch[0].shape for number in range(6) for batch in epoch(data, number)}
+    assert {rows for rows, _ in shapes} == {rows for rows, _ in data.shapes}
+    assert max(length for _, length in shapes) == data.shapes[-1][1], "none beyond the longest"
+    assert len(shapes) <= 4 * len(data.shapes)
+
+
+def test_no_sentence_grows_beyond_the_longest(tokenizer):
+    plain = BatchedPairs(PAIRS, tokenizer, 400, max_length=7)
+    data = BatchedPairs(PAIRS, tokenizer, 400, max_length=7, subword_sampling=0.5)
+    assert data.skipped == plain.skipped and data.skipped.too_long > 0
+    assert all(batch[0].shape[1] <= 7 for number in range(3) for batch in epoch(data, number))
+
+
+def test_pairs_with_an_empty_side_are_left_out_as_ever(tokenizer):
+    data = BatchedPairs([*PAIRS[:9], ("", "NEW"), ("new", "")], tokenizer, subword_sampling=0.2)
+    assert data.skipped.empty == 2
+    assert len(texts(tokenizer, epoch(data, 1))) == 9
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        (
+            {"subword_sampling": 1.0},
+            r"`subword_sampling` must be .* Received: subword_sampling=1.0",
+        ),
+        (
+            {"subword_sampling": "a"},
+            r"`subword_sampling` must be .* Received: subword_sampling='a'",
+        ),
+        (
+            {"subword_sampling": 0.1, "alignments": [set()] * len(PAIRS)},
+            r"split in one way. Received: alignments, with subword_sampling=0.1. Leave",
+        ),
+    ],
+)
+def test_unusable_settings_are_refused(tokenizer, settings, message):
+    with pytest.raises(ValueError, match=message):
+        BatchedPairs(PAIRS, tokenizer, **settings)

@@ -1,0 +1,352 @@
+import dataclasses
+import json
+import math
+import signal
+import subprocess
+import sys
+import typing
+
+import keras
+import numpy as np
+import pytest
+import reference
+from conftest import toy_pairs
+
+from keras_bahdanau.demo import generate
+from keras_bahdanau.losses import SentenceCrossentropy
+from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.presets import PRESETS
+from keras_bahdanau.recipe import TrainingOptions
+from keras_bahdanau.run import Run
+from keras_bahdanau.training import loop, train
+from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training.schedules import learning_rate
+
+OPTIONS = TrainingOptions(
+    vocabulary_size=150,
+    embedding_units=16,
+    units=24,
+    attention_units=16,
+    epochs=2,
+    batch_tokens=300,
+    learning_rate=1e-2,
+    ema_momentum=0.9,
+    checkpoint_steps=8,
+)
+PAIRS = [(example.source, example.target) for example in generate(260)]
+TRAINING, VALIDATION = PAIRS[:240], PAIRS[240:]
+
+KILLED_TRAINING = """
+import json, os, signal, sys
+from keras_bahdanau.recipe import TrainingOptions
+from keras_bahdanau.training import loop, train
+
+class Killed(loop.Checkpoint):
+    def on_train_batch_end(self, batch, logs=None):
+        super().on_train_batch_end(batch, logs)
+        if batch == 11:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+loop.Checkpoint = Killed
+out, options, pairs, valid_pairs = json.load(sys.stdin)
+train(pairs, valid_pairs, out, TrainingOptions(**options), verbose=0)
+"""
+
+
+def train_quietly(out, options=OPTIONS):
+    return train(TRAINING, VALIDATION, out, options, verbose=0, say=lambda _: None)
+
+
+def history_of(out):
+    return json.loads((out / "history.json").read_text())
+
+
+def weights_of(out):
+    return Translator.load(out / "translator.keras").model.get_weights()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    out = tmp_path_factory.mktemp("training") / "undisturbed"
+    assert train_quietly(out) == out / "translator.keras"
+    return out
+
+
+def check_same_end(out, undisturbed):
+    for epoch, expected in zip(history_of(out), history_of(undisturbed), strict=True):
+        assert epoch["val_perplexity"] == pytest.approx(expected["val_perplexity"], rel=1e-3)
+    for weights, expected in zip(weights_of(out), weights_of(undisturbed), strict=True):
+        np.testing.assert_allclose(weights, expected, atol=1e-3)
+
+
+def test_a_killed_training_ends_as_an_undisturbed_one(tmp_path, undisturbed):
+    out = tmp_path / "killed"
+    arguments = json.dumps([str(out), dataclasses.asdict(OPTIONS), TRAINING, VALIDATION])
+    command = [sys.executable, "-c", KILLED_TRAINING]
+    killed = subprocess.run(command, input=arguments, capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    progress = Run(out).progress()
+    assert (progress["epoch"], progress["step"]) == (0, 8)  # it was killed after batch 12
+    train_quietly(out)
+    check_same_end(out, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_training_stopped_before_its_validation_ends_as_an_undisturbed_one(
+    tmp_path, undisturbed, monkeypatch
+):
+    def stop(model):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(loop, "averaged_weights", stop)
+        train_quietly(tmp_path)
+    train_quietly(tmp_path)
+    check_same_end(tmp_path, undisturbed)
+    assert all("loss" in epoch for epoch in history_of(tmp_path))
+
+
+def check_best_is_saved(out):
+    best = min(epoch["val_perplexity"] for epoch in history_of(out))
+    translator = Translator.load(out / "translator.keras")
+    losses = [
+        -result.score * len(result.target_tokens) ** translator.search.length_normalization
+        for result in translator.align(VALIDATION)
+    ]
+    tokens = sum(len(result.target_tokens) for result in translator.align(VALIDATION))
+    assert math.exp(sum(losses) / tokens) == pytest.approx(best, rel=1e-3)
+    return translator.model
+
+
+def test_the_saved_translator_is_the_best_epochs(undisturbed):
+    check_best_is_saved(undisturbed)
+
+
+@pytest.mark.slow
+def test_a_training_in_bfloat16_leaves_a_translator_in_float32(tmp_path):
+    train_quietly(tmp_path, dataclasses.replace(OPTIONS, precision="bfloat16", epochs=1))
+    model = check_best_is_saved(tmp_path)
+    assert {layer.compute_dtype for layer in model._flatten_layers()} == {"float32"}
+    assert keras.config.dtype_policy().name == "float32"
+
+
+def test_training_lowers_the_perplexity(undisturbed):
+    first, second = (epoch["val_perplexity"] for epoch in history_of(undisturbed))
+    assert second < first < OPTIONS.vocabulary_size
+
+
+def test_a_finished_training_is_left_alone(undisturbed):
+    before = {path: path.stat().st_mtime_ns for path in undisturbed.iterdir()}
+    with pytest.raises(FileExistsError, match="has ended after 2 epochs. Received: out="):
+        train_quietly(undisturbed)
+    assert {path: path.stat().st_mtime_ns for path in undisturbed.iterdir()} == before
+
+
+class Vocabularies(typing.NamedTuple):
+    """What a preset asks of a tokenizer."""
+
+    source_vocabulary_size: int = 10
+    target_vocabulary_size: int = 10
+    joint: bool = True
+
+
+WORDS = [(source.lower(), target.lower()) for source, target in toy_pairs()]
+LINKS = [{(i, i) for i in range(len(source.split()))} for source, _ in WORDS]
+CHARACTERS = {"model_type": "char", "vocabulary_size": 16, "max_length": 60, "seed": 3}
+TINY = {**CHARACTERS, "embedding_units": 8, "units": 8, "batch_sentences": 40}
+
+
+def trained(out, options, **data):
+    train(WORDS[:120], WORDS[120:], out, options, verbose=0, say=lambda _: None, **data)
+    return Translator.load(out / "translator.keras").model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name == "rnnsearch" else pytest.param(name, marks=pytest.mark.slow)
+        for name in PRESETS
+    ],
+)
+def test_each_preset_trains(tmp_path, name):
+    model = trained(tmp_path / "run", TrainingOptions(preset=name, epochs=1, **TINY))
+    (logs,) = history_of(tmp_path / "run")
+    assert all(math.isfinite(value) for value in logs.values())
+    assert model.decoder.units == 8
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A run with much of what a training can have."""
+    options = TrainingOptions(
+        epochs=3,
+        patience=9,
+        ema_momentum=0.0,
+        label_smoothing=0.0,
+        average_last=2,
+        scheduled_sampling=0.5,
+        guided_alignment=1.0,
+        **TINY,
+    )
+    out = tmp_path_factory.mktemp("training") / "mixed"
+    return out, options, trained(out, options, alignments=LINKS[:120])
+
+
+@pytest.mark.slow
+def test_the_last_epochs_are_averaged(mixed):
+    out, _, model = mixed
+    perplexities = [logs["val_perplexity"] for logs in history_of(out)]
+    assert min(perplexities) == perplexities[-1]  # so that the last translator is the saved one
+    first, second = (np.load(path) for path in sorted((out / "epochs").iterdir()))
+    for variable, name in zip(model.trainable_variables, first.files, strict=True):
+        mean = (first[name] + second[name]) / 2
+        np.testing.assert_allclose(variable.numpy(), mean, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_decoder_reads_evenly_more_of_its_own_tokens(mixed):
+    model = mixed[2]
+    assert float(model.decoder.sampling_rate) == pytest.approx(0.5 * 8 / 9)  # before step 9
+
+
+@pytest.mark.slow
+def test_the_loss_has_the_alignments_part(mixed):
+    for logs in history_of(mixed[0]):
+        assert logs["loss"] - math.log(logs["perplexity"]) > 0.1
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_the_alignments_it_began_with(mixed):
+    out, options, _ = mixed
+    with pytest.raises(ValueError, match="or other alignments"):
+        trained(out, options, alignments=[set()] * 120)
+
+
+@pytest.mark.slow
+def test_known_alignments_can_be_all_that_is_attended_to(tmp_path):
+    links = {"alignments": LINKS[:120], "valid_alignments": LINKS[120:]}
+    options = TrainingOptions(attention="forced", epochs=1, **TINY)
+    assert not trained(tmp_path / "run", options, **links).exportable
+
+
+@pytest.mark.parametrize(
+    "options, data, received",
+    [
+        ({"guided_alignment": 0.1}, {}, "no alignments, with guided_alignment=0.1"),
+        ({}, {"alignments": LINKS[:120]}, "alignments, with guided_alignment=0.0"),
+        ({"attention": "forced"}, {"alignments": LINKS[:120]}, "none of the validation"),
+    ],
+)
+def test_alignments_and_options_must_go_together(tmp_path, options, data, received):
+    with pytest.raises(ValueError, match=f"Received: {received}"):
+        trained(tmp_path / "run", TrainingOptions(**options, **TINY), **data)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_checkpoint_of_another_model_is_named(tmp_path):
+    path = tmp_path / "checkpoint.weights.h5"
+    checkpoint = loop.Checkpoint(path, {"seconds": 0})
+    checkpoint.set_model(compiled(cell="lstm"))
+    checkpoint.save()
+    loop._restore(path, compiled(cell="lstm"))
+    for other in ({"cell": "gru"}, {"cell": "lstm", "units": 7}, {"cell": "lstm", "depth": 2}):
+        with pytest.raises(ValueError, match="with the model it began with. Received: the check"):
+            loop._restore(path, compiled(**other))
+
+
+def test_a_loss_over_sentences_sums_their_tokens():
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(3, 4, 5)).astype("float32")
+    tokens = random.integers(0, 5, size=(3, 4))
+    weight = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 0]], "float32")
+    sums = [
+        sum(
+            reference.token_loss(tokens[n, i], np.float64(logits[n, i]), 0.1) for i in range(length)
+        )
+        for n, length in enumerate([4, 1])
+    ]
+    loss = SentenceCrossentropy(0.1)
+    assert float(loss(tokens, logits, weight)) == pytest.approx(sum(sums) / 2, rel=1e-5)
+    again = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert float(again(tokens, logits, weight)) == float(loss(tokens, logits, weight))
+    assert float(loss(tokens, logits, 0 * weight)) == 0
+
+
+def rates(steps, **options):
+    schedule = learning_rate(TrainingOptions(learning_rate=0.5, **options), steps)
+    return lambda step: float(schedule(step))
+
+
+def test_the_cosine_rises_and_falls_to_nothing():
+    rate = rates(10, epochs=10, warmup=0.2)
+    assert (rate(0), rate(10), rate(20)) == (0, 0.25, 0.5)
+    assert rate(60) == pytest.approx(0.25) and rate(100) == pytest.approx(0, abs=1e-7)
+
+
+def test_the_constant_rate_stays_after_its_warm_up():
+    rate = rates(10, epochs=10, warmup=0.2, schedule="constant")
+    found = [rate(step) for step in (0, 9, 19, 20, 99)]
+    assert found == pytest.approx([0.025, 0.25, 0.5, 0.5, 0.5])
+    assert rates(10, warmup=0.0, schedule="constant")(0) == 0.5
+
+
+def test_the_rate_is_halved_in_each_epoch_after_the_full_ones():
+    """Luong et al. 2015: "after 5 epochs, we begin to halve the learning rate every epoch"."""
+    rate = rates(10, epochs=12, warmup=0.0, schedule="halving", halving_after=5)
+    assert [rate(step) for step in (0, 49, 50, 59, 60, 110)] == [
+        *(0.5, 0.5, 0.25, 0.25, 0.125),
+        0.5 / 2**7,
+    ]
+
+
+def test_the_rate_falls_with_the_root_of_the_steps():
+    rate = rates(10, epochs=10, warmup=0.25, schedule="inverse-sqrt")
+    assert rate(24) == 0.5 and rate(99) == pytest.approx(0.25)
+
+
+def compiled(**options):
+    settings = {"units": 6, "embedding_units": 4, **options}
+    return compiled_model(Vocabularies(), TrainingOptions(**settings), steps=5)
+
+
+def optimizer_of(**options):
+    return compiled(**options).optimizer
+
+
+def test_adadelta_is_zeilers_with_the_papers_constants():
+    config = optimizer_of(preset="rnnsearch").get_config()
+    assert (config["rho"], config["epsilon"], config["global_clipnorm"]) == (0.95, 1e-6, 1.0)
+    assert float(optimizer_of(preset="rnnsearch").learning_rate) == 1.0
+
+
+def test_plain_descent_takes_one_step_of_the_rate():
+    model = compiled(optimizer="sgd", schedule="constant", warmup=0.0, learning_rate=0.5)
+    variables = model.trainable_variables
+    before = [variable.numpy() for variable in variables]
+    gradients = [0 * value + 1e-3 for value in before]
+    model.optimizer.apply(gradients, variables)
+    for variable, value in zip(variables, before, strict=True):
+        np.testing.assert_allclose(variable.numpy(), value - 0.5e-3, atol=1e-7)
+
+
+def test_the_penalty_is_on_all_weights_and_in_the_loss():
+    model = compiled(l2=0.1)
+    squares = sum(np.sum(variable.numpy() ** 2) for variable in model.trainable_variables)
+    assert float(sum(model.losses)) == pytest.approx(0.1 * squares, rel=1e-5)
+    assert not compiled().losses
+
+
+@pytest.mark.parametrize(
+    "parts", [{"cell": "layer-norm-gru", "tie_embeddings": False}, {"encoder": "convolutional"}]
+)
+def test_weight_decay_spares_embeddings_biases_and_gains(parts):
+    steady = {"learning_rate": 0.5, "schedule": "constant", "warmup": 0.0}
+    model = compiled(weight_decay=0.1, **steady, **parts)
+    for variable in model.trainable_variables:
+        variable.assign(0 * variable + 1)
+    model.optimizer.apply([0 * variable for variable in model.trainable_variables])
+    spared = ("bias", "beta", "gamma", "embeddings", "positions")
+    for variable in model.trainable_variables:
+        expected = 1.0 if variable.path.endswith(spared) else 0.95
+        np.testing.assert_allclose(variable.numpy(), expected, rtol=1e-6, err_msg=variable.path)
