@@ -12,16 +12,16 @@ def positive_integer(name, meaning, value):
     return value
 
 
-def share(name, meaning, value):
+def rate(name, meaning, value):
     """Returns `value`, or raises ValueError if it is not a number in [0, 1)."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
         raise ValueError(f"`{name}`, {meaning}, must be in [0, 1). Received: {name}={value!r}")
     return value
 
 
-def share_or(default, name, meaning, value):
-    """Returns `default` if `value` is None, and `share` of it otherwise."""
-    return default if value is None else share(name, meaning, value)
+def rate_or(default, name, meaning, value):
+    """Returns `default` if `value` is None, and `rate` of it otherwise."""
+    return default if value is None else rate(name, meaning, value)
 
 
 def not_negative(name, meaning, value):

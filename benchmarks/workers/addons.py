@@ -41,7 +41,7 @@ class Model(tf.Module):
             self.cell, self.sampler, output_layer=self.output if output_in_loop else None
         )
 
-    def first_state(self, source, beam=1):
+    def initial_state(self, source, beam=1):
         """The wrapper's state before the first token, the memory set up."""
         mask = tf.not_equal(source, sentences.PAD)
         values, forward, backward = self.encoder(self.source(source), mask=mask)
@@ -56,7 +56,9 @@ class Model(tf.Module):
 
     def logits(self, source, target_in, lengths):
         found, _, _ = self.decoder(
-            self.target(target_in), initial_state=self.first_state(source), sequence_length=lengths
+            self.target(target_in),
+            initial_state=self.initial_state(source),
+            sequence_length=lengths,
         )
         return found.rnn_output if self.output_in_loop else self.output(found.rnn_output)
 
@@ -157,7 +159,7 @@ def decode(sizes, corpus, beam, batch=64):
 
     @tf.function(input_signature=[_IDS, tf.TensorSpec((), tf.int32)])
     def search(source, steps):
-        first = model.first_state(source, beam)
+        first = model.initial_state(source, beam)
         common = {"output_layer": model.output, "maximum_iterations": steps}
         tokens = {
             "start_tokens": tf.fill([tf.shape(source)[0]], sentences.START),

@@ -29,7 +29,7 @@ class Searcher(keras.Model):
         prepared = self.model.encode(source)
         found = search(
             lambda tokens, state: self.model.decode_step(tokens, state, prepared),
-            self.model.first_state(prepared),
+            self.model.initial_state(prepared),
             ops.zeros_like(source[:, 0]) + self.steps,
             self.options,
             start=START,

@@ -42,8 +42,8 @@ OTHERS = {
     "local-p": _before("within 10 places of a predicted one", window="local-p"),
     "monotonic": _before("never goes back, in expectation", normalizer="monotonic"),
     "monotonic-hard": _before("never goes back, stops at one place", normalizer="monotonic-hard"),
-    "coverage": _before("sees the sum of its weights so far", location="coverage"),
-    "convolution": _before("sees its last weights, convolved", location="convolution"),
+    "coverage": _before("sees the sum of its weights so far", coverage="sum"),
+    "convolution": _before("sees its last weights, convolved", coverage="convolution"),
     "past": _before("attends to its own 64 last states too", past=64),
 }
 CONFIGURATIONS = {**PRESETS, **SCORES, **OTHERS}

@@ -110,7 +110,7 @@ def encode(translator, source):
     `state_0`, `state_1`, ...
     """
     prepared = translator.model.encode(_known(translator, source))
-    state = translator.model.first_state(prepared)
+    state = translator.model.initial_state(prepared)
     return {**_numbered("prepared", prepared), **_numbered("state", state)}
 
 
@@ -123,7 +123,7 @@ def decode_step(translator, tokens, **fields):
     model = translator.model
     with tf.init_scope():  # outside of the graph: only their structure counts
         prepared = model.encode(tf.zeros((1, 1), tf.int32))
-        state = model.first_state(prepared)
+        state = model.initial_state(prepared)
     prepared, state = _collected("prepared", prepared, fields), _collected("state", state, fields)
     log_probs, weights, state = model.decode_step(tokens, state, prepared)
     return {"log_probs": log_probs, "weights": weights, **_numbered("state", state)}

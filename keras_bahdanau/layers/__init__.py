@@ -6,7 +6,7 @@ from keras_bahdanau.layers.attention.by_name import new_attention
 from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
-from keras_bahdanau.layers.bridge import FIRST_STATES, StateBridge, ZeroBridge
+from keras_bahdanau.layers.bridge import BRIDGES, StateBridge, ZeroBridge
 from keras_bahdanau.layers.cells import (
     CELLS,
     BlockOrthogonal,
@@ -23,12 +23,12 @@ from keras_bahdanau.layers.cells import (
     new_cell,
 )
 from keras_bahdanau.layers.coverage import (
-    LOCATIONS,
+    COVERAGES,
     Coverage,
-    Location,
+    CoverageBase,
     LocationConvolution,
-    NoLocation,
-    new_location,
+    NoCoverage,
+    new_coverage,
 )
 from keras_bahdanau.layers.decoder_cells import (
     DECODER_CELLS,
@@ -38,7 +38,7 @@ from keras_bahdanau.layers.decoder_cells import (
     InputFeedingCell,
     Step,
 )
-from keras_bahdanau.layers.memory import Memory, Prepared
+from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
     Monotonic,
@@ -86,8 +86,8 @@ from keras_bahdanau.layers.word_dropout import WordDropout
 __all__ = [
     "CELLS",
     "DECODER_CELLS",
-    "FIRST_STATES",
-    "LOCATIONS",
+    "BRIDGES",
+    "COVERAGES",
     "NORMALIZERS",
     "READERS",
     "READOUTS",
@@ -124,7 +124,7 @@ __all__ = [
     "LayerNormLSTMCell",
     "LocalMonotonic",
     "LocalPredictive",
-    "Location",
+    "CoverageBase",
     "LocationConvolution",
     "LocationScore",
     "LuongAttention",
@@ -132,12 +132,12 @@ __all__ = [
     "Memory",
     "Monotonic",
     "MultiHeadAttention",
-    "NoLocation",
+    "NoCoverage",
     "Normalizer",
     "PairScore",
     "PastAttention",
     "PlainReadout",
-    "Prepared",
+    "ProjectedMemory",
     "Query",
     "Readout",
     "RecurrentCell",
@@ -155,7 +155,7 @@ __all__ = [
     "masked_softmax",
     "new_attention",
     "new_cell",
-    "new_location",
+    "new_coverage",
     "new_normalizer",
     "new_score",
     "new_window",

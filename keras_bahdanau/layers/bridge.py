@@ -82,7 +82,7 @@ class ZeroBridge(Bridge):
         )
 
 
-FIRST_STATES = {"summary": StateBridge, "zeros": ZeroBridge}
+BRIDGES = {"summary": StateBridge, "zeros": ZeroBridge}
 
 
 def _sizes(sizes):

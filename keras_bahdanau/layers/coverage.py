@@ -6,7 +6,7 @@ from keras import ops
 from keras_bahdanau import checks
 
 
-class Location(keras.layers.Layer):
+class CoverageBase(keras.layers.Layer):
     """Base of the location features: a vector for each place, added to its key.
 
     A subclass writes `features` and `remember`. The axis n below is the beam of a
@@ -14,7 +14,7 @@ class Location(keras.layers.Layer):
 
     Call arguments:
         keys: Float tensor `(batch, source_time, key_units)`.
-        memo: Float32 tensor `(batch, [n,] source_time)`: `first_state(memory)`, or what
+        state: Float32 tensor `(batch, [n,] source_time)`: `initial_state(memory)`, or what
             `remember` gave in the step before, with the axis n.
 
     Output:
@@ -22,32 +22,32 @@ class Location(keras.layers.Layer):
     """
 
     def __init__(self, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # the memo is float32 under every policy
+        super().__init__(autocast=False, **kwargs)  # the state is float32 under every policy
 
     def build(self, keys_shape):
         pass
 
-    def first_state(self, memory):
-        """The memo before the first step: zeros."""
+    def initial_state(self, memory):
+        """The state before the first step: zeros."""
         return ops.zeros_like(memory.mask, dtype="float32")
 
-    def features(self, memo):
+    def features(self, state):
         """What is added to the keys: float tensor `(batch, [n,] source_time, key_units)`."""
         raise NotImplementedError
 
-    def remember(self, memo, weights):
-        """The memo of the next step, from that of this one and its weights, of one shape."""
+    def remember(self, state, weights):
+        """The state of the next step, from that of this one and its weights, of one shape."""
         raise NotImplementedError
 
-    def add_to(self, keys, memo):
+    def add_to(self, keys, state):
         """See the class: what `call` does."""
-        features = self.features(memo)
+        features = self.features(state)
         if len(features.shape) > len(keys.shape):
             keys = ops.expand_dims(keys, axis=1)
         return keys + ops.cast(features, keys.dtype)
 
-    def call(self, keys, memo):
-        return self.add_to(keys, memo)
+    def call(self, keys, state):
+        return self.add_to(keys, state)
 
     def get_config(self):
         return super().get_config()  # its presence tells Keras that there is no more to know
@@ -63,21 +63,21 @@ def at_each_place(layer, inputs):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class NoLocation(Location):
-    """Leaves the keys as they are; the memo is ()."""
+class NoCoverage(CoverageBase):
+    """Leaves the keys as they are; the state is ()."""
 
-    def first_state(self, memory):
+    def initial_state(self, memory):
         return ()
 
-    def add_to(self, keys, memo):
+    def add_to(self, keys, state):
         return keys
 
-    def remember(self, memo, weights):
+    def remember(self, state, weights):
         return ()
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class Coverage(Location):
+class Coverage(CoverageBase):
     """The sum of the weights so far, in the score.
 
     C_ij = C_{i-1,j} + alpha_ij,  C_0j = 0
@@ -86,7 +86,7 @@ class Coverage(Location):
 
     `features` is V C_{i-1,j}, whatever the score does with the keys it is added to.
 
-    Call arguments and output: see `Location`; the memo is C.
+    Call arguments and output: see `CoverageBase`; the state is C.
     """
 
     def build(self, keys_shape):
@@ -95,15 +95,15 @@ class Coverage(Location):
         )
         self.projection.build((None, 1))
 
-    def features(self, memo):
-        return at_each_place(self.projection, ops.expand_dims(memo, axis=-1))
+    def features(self, state):
+        return at_each_place(self.projection, ops.expand_dims(state, axis=-1))
 
-    def remember(self, memo, weights):
-        return memo + weights
+    def remember(self, state, weights):
+        return state + weights
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class LocationConvolution(Location):
+class LocationConvolution(CoverageBase):
     """What the last weights look like around each place, in the score.
 
     f_i  = F * alpha_{i-1},  alpha_0 = 0
@@ -116,7 +116,7 @@ class LocationConvolution(Location):
         kernel_size: Positive integer. How many places a filter spans. The paper's 201
             are frames of speech: sentences are shorter.
 
-    Call arguments and output: see `Location`; the memo is alpha_{i-1}.
+    Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}.
 
     Raises:
         ValueError: If `filters` or `kernel_size` is not a positive integer.
@@ -140,13 +140,13 @@ class LocationConvolution(Location):
         self.convolution.build((None, None, 1))
         self.projection.build((None, self.filters))
 
-    def features(self, memo):
-        shape = ops.shape(memo)
-        weights = ops.reshape(memo, (-1, shape[-1], 1))
+    def features(self, state):
+        shape = ops.shape(state)
+        weights = ops.reshape(state, (-1, shape[-1], 1))
         found = ops.reshape(self.convolution(weights), (*shape, self.filters))
         return at_each_place(self.projection, found)
 
-    def remember(self, memo, weights):
+    def remember(self, state, weights):
         return weights
 
     def get_config(self):
@@ -154,9 +154,9 @@ class LocationConvolution(Location):
         return {**super().get_config(), **config}
 
 
-LOCATIONS = {None: NoLocation, "coverage": Coverage, "convolution": LocationConvolution}
+COVERAGES = {None: NoCoverage, "sum": Coverage, "convolution": LocationConvolution}
 
 
-def new_location(kind, **kwargs):
+def new_coverage(kind, **kwargs):
     """What None, "coverage" or "convolution" stands for."""
-    return LOCATIONS[checks.choice("location", kind, LOCATIONS)](**kwargs)
+    return COVERAGES[checks.choice("coverage", kind, COVERAGES)](**kwargs)

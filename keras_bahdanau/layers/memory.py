@@ -24,18 +24,18 @@ class Memory(NamedTuple):
     task: Any
 
 
-class Prepared(NamedTuple):
+class ProjectedMemory(NamedTuple):
     """What a decoder's steps look at, computed once a sentence.
 
     Attributes:
         memory: `Memory`.
         keys: The values as the attention's scores want them: its own structure of tensors.
-        noise: Dropout masks drawn once a sentence, or ().
+        dropout_masks: Dropout masks drawn once a sentence, or ().
         alignment: Float tensor `(batch, target_time, source_time)`, weights given from
             outside, or ().
     """
 
     memory: Any
     keys: Any
-    noise: Any = ()
+    dropout_masks: Any = ()
     alignment: Any = ()

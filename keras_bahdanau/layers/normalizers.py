@@ -11,18 +11,18 @@ from keras_bahdanau import checks
 class Normalizer(keras.layers.Layer):
     """Base of the normalizers: weights alpha_ij from scores e_ij.
 
-    A subclass writes `align`, and `first_state` where it takes something along
+    A subclass writes `align`, and `initial_state` where it takes something along
     from step to step. The axis n below is the beam of a search, or absent.
 
     Call arguments:
         scores: Float32 tensor `(batch, [n,] source_time)`.
         allowed: Bool tensor that broadcasts to `scores`, True where one may look.
-        memo: `first_state(memory)`, or that of the step before, with the axis n.
+        state: `initial_state(memory)`, or that of the step before, with the axis n.
         training: Python bool.
 
     Output:
         Pair of the weights, float32, of the shape of `scores`, exactly 0 where
-        one may not look, and the memo of the next step.
+        one may not look, and the state of the next step.
     """
 
     def __init__(self, **kwargs):
@@ -31,16 +31,16 @@ class Normalizer(keras.layers.Layer):
     def build(self, scores_shape=None):
         pass
 
-    def first_state(self, memory):
-        """The memo before the first step: a structure of tensors `(batch, ...)`."""
+    def initial_state(self, memory):
+        """The state before the first step: a structure of tensors `(batch, ...)`."""
         return ()
 
-    def align(self, scores, allowed, memo, training=None):
+    def align(self, scores, allowed, state, training=None):
         """See the class: what `call` does."""
         raise NotImplementedError
 
-    def call(self, scores, allowed, memo, training=None):
-        return self.align(scores, allowed, memo, training=training)
+    def call(self, scores, allowed, state, training=None):
+        return self.align(scores, allowed, state, training=training)
 
     def get_config(self):
         return super().get_config()  # its presence tells Keras that there is no more to know
@@ -50,11 +50,11 @@ class Normalizer(keras.layers.Layer):
 class Softmax(Normalizer):
     """alpha_ij = exp(e_ij) / sum_k exp(e_ik)      (Bahdanau et al. 2015, eq. 6).
 
-    Call arguments and output: see `Normalizer`; the memo is (). Weights sum to
+    Call arguments and output: see `Normalizer`; the state is (). Weights sum to
     1, or are all zero where no place is allowed.
     """
 
-    def align(self, scores, allowed, memo, training=None):
+    def align(self, scores, allowed, state, training=None):
         return masked_softmax(scores, allowed), ()
 
 
@@ -100,21 +100,23 @@ class Monotonic(Normalizer):
 
     Args:
         hard: Bool. Whether inference stops at one place.
-        noise: Float, at least 0. Standard deviation of the noise on scores in training.
+        score_noise: Float, at least 0. Standard deviation of the noise on scores in training.
         offset: Float. Initial value of the learned r (section 2.4): negative, so that
             untrained scores let the attention reach the later places.
 
-    Call arguments and output: see `Normalizer`; the memo is the last alignment,
+    Call arguments and output: see `Normalizer`; the state is the last alignment,
     float32 `(batch, [n,] source_time)`.
 
     Raises:
-        ValueError: If `noise` is not a number of at least 0, `offset` not a number.
+        ValueError: If `score_noise` is not a number of at least 0, `offset` not a number.
     """
 
-    def __init__(self, hard=False, noise=1.0, offset=-1.0, **kwargs):
+    def __init__(self, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
         super().__init__(**kwargs)
         self.hard = bool(hard)
-        self.noise = checks.not_negative("noise", "the deviation of the noise on scores", noise)
+        self.score_noise = checks.not_negative(
+            "score_noise", "the deviation of the noise on scores", score_noise
+        )
         self.offset = checks.number("offset", "the first value of the learned offset", offset)
         self.random = keras.random.SeedGenerator()
 
@@ -123,23 +125,23 @@ class Monotonic(Normalizer):
             shape=(), initializer=keras.initializers.Constant(self.offset), autocast=False, name="r"
         )
 
-    def first_state(self, memory):
+    def initial_state(self, memory):
         place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
         return ops.cast(ops.equal(place, 1), "float32")
 
-    def align(self, scores, allowed, memo, training=None):
+    def align(self, scores, allowed, state, training=None):
         energy = scores + ops.cast(self.r, "float32")
-        if training and self.noise:
-            energy += self.noise * keras.random.normal(ops.shape(energy), seed=self.random)
+        if training and self.score_noise:
+            energy += self.score_noise * keras.random.normal(ops.shape(energy), seed=self.random)
         if training or not self.hard:
-            alignment = _expected(energy, allowed, memo)
+            alignment = _expected(energy, allowed, state)
             return alignment, alignment
-        alignment = _first_stop(energy, allowed, memo)
+        alignment = _first_stop(energy, allowed, state)
         found = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)
-        return alignment, ops.where(found, alignment, memo)
+        return alignment, ops.where(found, alignment, state)
 
     def get_config(self):
-        config = {"hard": self.hard, "noise": self.noise, "offset": self.offset}
+        config = {"hard": self.hard, "score_noise": self.score_noise, "offset": self.offset}
         return {**super().get_config(), **config}
 
 

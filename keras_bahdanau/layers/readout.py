@@ -26,7 +26,7 @@ class ReadoutBase(keras.layers.Layer):
     def __init__(self, units, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of the readout", units)
-        self.dropout = checks.share("dropout", "the share of the readout dropped", dropout)
+        self.dropout = checks.rate("dropout", "the dropout rate of the readout", dropout)
         self.output_dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy)
 
     def read(self, state, context, embedded):

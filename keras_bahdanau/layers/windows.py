@@ -9,19 +9,19 @@ from keras_bahdanau import checks
 class Window(keras.layers.Layer):
     """Base of the windows: which places of the source a query may see, and how well.
 
-    A subclass writes `look`, and `first_state` where it takes something along
+    A subclass writes `look`, and `initial_state` where it takes something along
     from step to step. The axis n below is the beam of a search, or absent.
 
     Call arguments:
         query: Float tensor `(batch, [n,] query_units)`.
         mask: Bool tensor `(batch, source_time)`, True where a token is real.
-        memo: `first_state(memory)`, or that of the step before, with the axis n.
+        state: `initial_state(memory)`, or that of the step before, with the axis n.
 
     Output:
         Tuple of three. `allowed`: bool tensor that broadcasts to
         `(batch, [n,] source_time)`, never empty where the sentence has a real
         token. `factor`: float32 tensor of the same shape, or 1.0, by which the
-        weights are multiplied. `memo`: that of the next step.
+        weights are multiplied. `state`: that of the next step.
     """
 
     def __init__(self, **kwargs):
@@ -30,16 +30,16 @@ class Window(keras.layers.Layer):
     def build(self, query_shape):
         pass
 
-    def first_state(self, memory):
-        """The memo before the first step: a structure of tensors `(batch, ...)`."""
+    def initial_state(self, memory):
+        """The state before the first step: a structure of tensors `(batch, ...)`."""
         return ()
 
-    def look(self, query, mask, memo):
+    def look(self, query, mask, state):
         """See the class: what `call` does."""
         raise NotImplementedError
 
-    def call(self, query, mask, memo):
-        return self.look(query, mask, memo)
+    def call(self, query, mask, state):
+        return self.look(query, mask, state)
 
     def get_config(self):
         return super().get_config()  # its presence tells Keras that there is no more to know
@@ -99,10 +99,10 @@ def real_length(mask, position):
 class Everywhere(Window):
     """Every real token, all alike (Bahdanau et al. 2015; Luong et al. 2015: global attention).
 
-    Call arguments and output: see `Window`; the factor is 1.0, the memo ().
+    Call arguments and output: see `Window`; the factor is 1.0, the state ().
     """
 
-    def look(self, query, mask, memo):
+    def look(self, query, mask, state):
         return (ops.expand_dims(mask, axis=1) if len(query.shape) == 3 else mask), 1.0, ()
 
 
@@ -118,20 +118,20 @@ class LocalMonotonic(LocalWindow):
     Args:
         width: Positive integer. The paper's D: how far to either side it sees.
 
-    Call arguments and output: see `Window`; the factor is 1.0, the memo the
+    Call arguments and output: see `Window`; the factor is 1.0, the state the
     step t, float32 `(batch, [n])`.
 
     Raises:
         ValueError: If `width` is not a positive integer.
     """
 
-    def first_state(self, memory):
+    def initial_state(self, memory):
         return ops.zeros(ops.shape(memory.mask)[:1], dtype="float32")
 
-    def look(self, query, mask, memo):
-        position = ops.minimum(memo, real_length(mask, memo) - 1.0)
+    def look(self, query, mask, state):
+        position = ops.minimum(state, real_length(mask, state) - 1.0)
         allowed, _ = self.near(position, mask)
-        return allowed, 1.0, memo + 1.0
+        return allowed, 1.0, state + 1.0
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -149,7 +149,7 @@ class LocalPredictive(LocalWindow):
     Args:
         width: Positive integer. The paper's D: how far to either side it sees.
 
-    Call arguments and output: see `Window`; the memo is ().
+    Call arguments and output: see `Window`; the state is ().
 
     Raises:
         ValueError: If `width` is not a positive integer.
@@ -166,7 +166,7 @@ class LocalPredictive(LocalWindow):
         self.projection.build(query_shape)
         self.v.build((None, units))
 
-    def look(self, query, mask, memo):
+    def look(self, query, mask, state):
         share = ops.squeeze(self.v(self.projection(query)), axis=-1)
         position = real_length(mask, share) * share
         allowed, distance = self.near(position, mask)

@@ -30,7 +30,7 @@ class WordDropout(keras.layers.Layer):
 
     def __init__(self, rate, seed=None, **kwargs):
         super().__init__(**kwargs)
-        self.rate = checks.share("rate", "the share of tokens hidden", rate)
+        self.rate = checks.rate("rate", "the dropout rate of tokens", rate)
         self.seed = seed
         if rate:
             self.seed_generator = keras.random.SeedGenerator(seed)

@@ -41,7 +41,7 @@ class Decoder(keras.Model):
         when: When it attends: "before" the cell moves (Bahdanau), "after" it with input
             feeding (Luong), or "between" two cells (the conditional GRU).
         query: Tuple: what the query is made of, any of "state", "embedding", "context", "task".
-        first_state: "summary", made of the encoder's summary, or "zeros".
+        bridge: "summary", made of the encoder's summary, or "zeros".
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": what the
             cell says.
         readout_units: Positive integer. Width of the readout; that of an embedding when left
@@ -90,7 +90,7 @@ class Decoder(keras.Model):
         residual=False,
         when="before",
         query=("state",),
-        first_state="summary",
+        bridge="summary",
         readout="tanh",
         readout_units=None,
         readout_state="current",
@@ -110,12 +110,12 @@ class Decoder(keras.Model):
         self.units = checks.positive_integer("units", "the width of the decoder state", units)
         self.when = checks.choice("when", when, DECODER_CELLS)
         self.readout_name = checks.choice("readout", readout, READOUTS)
-        self.dropout = checks.share("dropout", "the share dropped", dropout)
-        embedding_dropout = checks.share_or(
-            dropout, "embedding_dropout", "the share of embeddings dropped", embedding_dropout
+        self.dropout = checks.rate("dropout", "the dropout rate", dropout)
+        embedding_dropout = checks.rate_or(
+            dropout, "embedding_dropout", "the dropout rate of the embeddings", embedding_dropout
         )
-        readout_dropout = checks.share_or(
-            dropout, "readout_dropout", "the share of the readout dropped", readout_dropout
+        readout_dropout = checks.rate_or(
+            dropout, "readout_dropout", "the dropout rate of the readout", readout_dropout
         )
         self.tie_embeddings = tie_embeddings
         self.scheduled_sampling = scheduled_sampling
@@ -148,7 +148,7 @@ class Decoder(keras.Model):
             depth=depth,
             residual=residual,
             query=query,
-            first_state=first_state,
+            bridge=bridge,
             recurrent_dropout=recurrent_dropout,
             context_dropout=context_dropout,
             name="cell",
@@ -187,12 +187,12 @@ class Decoder(keras.Model):
         self.embedding = embedding
 
     def prepare(self, memory, alignment=(), training=None):
-        """What the steps look at, computed once a sentence: `Prepared`."""
+        """What the steps look at, computed once a sentence: `ProjectedMemory`."""
         return self.cell.prepare(memory, alignment, training=training)
 
-    def first_state(self, prepared):
+    def initial_state(self, prepared):
         """The `DecoderState` before the first token."""
-        return self.cell.first_state(prepared)
+        return self.cell.initial_state(prepared)
 
     def embed(self, tokens, training=None):
         """Embeddings `(..., embedding_units)` of token ids."""
@@ -263,14 +263,14 @@ class Decoder(keras.Model):
 
         return scan(
             step,
-            self.first_state(prepared),
+            self.initial_state(prepared),
             self.cell.project(embedded),
             kept(self.cell.like(prepared)),
         )
 
     def get_config(self):
         cell = self.cell.get_config()
-        names = ("cell", "attention", "depth", "residual", "query", "first_state")
+        names = ("cell", "attention", "depth", "residual", "query", "bridge")
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,

@@ -86,15 +86,15 @@ class Encoder(keras.Model):
         is_layer = isinstance(cell, keras.layers.Layer)
         self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
         self.depth = checks.positive_integer("depth", "the number of layers", depth)
-        self.dropout = checks.share("dropout", "the share dropped", dropout)
+        self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         self.kind = kind
         self.summary_name = checks.choice("summary", summary, SUMMARIES)
         self.residual = residual
         self.recurrent_dropout = recurrent_dropout
-        embedding_dropout = checks.share_or(
-            dropout, "embedding_dropout", "the share of embeddings dropped", embedding_dropout
+        embedding_dropout = checks.rate_or(
+            dropout, "embedding_dropout", "the dropout rate of the embeddings", embedding_dropout
         )
-        checks.share("word_dropout", "the share of tokens hidden", word_dropout)
+        checks.rate("word_dropout", "the dropout rate of tokens", word_dropout)
         policy = {"dtype": self.dtype_policy}
         self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
         self.word_dropout = WordDropout(word_dropout, name="word_dropout", **policy)

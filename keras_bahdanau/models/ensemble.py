@@ -70,15 +70,15 @@ class Ensemble(keras.Model):
         self.built = True
 
     def encode(self, source, alignment=(), training=None):
-        """A tuple of what `Seq2Seq.encode` gives: one `Prepared` a member."""
+        """A tuple of what `Seq2Seq.encode` gives: one `ProjectedMemory` a member."""
         if not self.built:
             self.build()
         return tuple(model.encode(source, alignment, training=training) for model in self.models)
 
-    def first_state(self, prepared):
+    def initial_state(self, prepared):
         """A tuple of the members' states before the first token."""
         pairs = zip(self.models, prepared, strict=True)
-        return tuple(model.first_state(own) for model, own in pairs)
+        return tuple(model.initial_state(own) for model, own in pairs)
 
     def decode_step(self, tokens, state, prepared):
         """Log-probabilities of the next token: as in `Seq2Seq`.

@@ -17,7 +17,7 @@ def sampled_steps(decoder, target_in, prepared):
     Args:
         decoder: A `Decoder` with `scheduled_sampling=True`.
         target_in: Int tensor `(batch, target_time)`.
-        prepared: `Prepared`.
+        prepared: `ProjectedMemory`.
 
     Returns:
         (`Step` of all steps, embeddings `(batch, target_time, embedding_units)` that were read).
@@ -28,13 +28,13 @@ def sampled_steps(decoder, target_in, prepared):
     # what `embed` drops, drawn before the loop
     ones = ops.ones((*shape, decoder.embedding_units), decoder.compute_dtype)
     ones = decoder.word_dropout(ones, training=True)
-    noise = decoder.embedding_dropout(ones, training=True)
+    dropout_masks = decoder.embedding_dropout(ones, training=True)
 
     def step(carry, inputs):
         state, predicted = carry
-        teacher, own, noise = inputs
+        teacher, own, dropout_masks = inputs
         tokens = ops.where(own, predicted, teacher)
-        embedded = decoder.embedding(tokens) * noise
+        embedded = decoder.embedding(tokens) * dropout_masks
         projected = decoder.cell.project(embedded)
         shown, state = decoder.cell.step(projected, state, prepared, training=True)
         read = decoder.readout(shown.output, shown.context, embedded, training=False)
@@ -47,5 +47,5 @@ def sampled_steps(decoder, target_in, prepared):
     first = ops.take(target_in, 0, axis=1)
     like = (decoder.cell.like(prepared), ops.take(ones, 0, axis=1))
     own = ops.logical_and(own, ops.arange(shape[1]) > 0)
-    carry = (decoder.first_state(prepared), first)
-    return scan(step, carry, (target_in, own, noise), like)
+    carry = (decoder.initial_state(prepared), first)
+    return scan(step, carry, (target_in, own, dropout_masks), like)

@@ -115,14 +115,14 @@ class Seq2Seq(keras.Model):
         self.built = True
 
     def encode(self, source, alignment=(), training=None):
-        """What `decode_step` looks at for the source ids `(batch, source_time)`: `Prepared`."""
+        """`ProjectedMemory` of the source ids `(batch, source_time)`, for `decode_step`."""
         if not self.built:
             self.build()
         return self.decoder.prepare(self.encoder(source, training=training), alignment)
 
-    def first_state(self, prepared):
+    def initial_state(self, prepared):
         """The decoder's state before the first token."""
-        return self.decoder.first_state(prepared)
+        return self.decoder.initial_state(prepared)
 
     def decode_step(self, tokens, state, prepared):
         """Log-probabilities of the next token, in float32.

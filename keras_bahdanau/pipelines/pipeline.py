@@ -41,7 +41,7 @@ class GraphTranslator:
         missing = tf.maximum(1 - tf.shape(ids)[1], 0)
         return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD)
 
-    def search_ids(self, source, options=None, time=None, prefix=None, noise=None):
+    def search_ids(self, source, options=None, time=None, prefix=None, uniforms=None):
         """The hypotheses for source ids, in the graph: what every export is traced from.
 
         Args:
@@ -50,7 +50,7 @@ class GraphTranslator:
             time: Integer, the length of the buffers where it must be static.
             prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0:
                 what each hypothesis begins with.
-            noise: Float tensor `(batch, beam_width, max_length)` in [0, 1):
+            uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1):
                 what draws at random come from; the seed's when left out.
 
         Returns:
@@ -65,7 +65,7 @@ class GraphTranslator:
         limits = limits_of(source != PAD, options, prefix, time)
         return search(
             step,
-            self.model.first_state(prepared),
+            self.model.initial_state(prepared),
             limits,
             options,
             start=START,
@@ -74,7 +74,7 @@ class GraphTranslator:
             source_time=keras.ops.shape(source)[1],
             source_mask=source != PAD,
             prefix=prefix,
-            noise=noise,
+            uniforms=uniforms,
         )
 
     def forced_ids(self, source, target, options=None):

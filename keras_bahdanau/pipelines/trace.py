@@ -22,7 +22,7 @@ class Trace:
         input_tokens: List of T pieces, y_{i-1}: what each step reads. The first is `<s>`.
         target_tokens: List of T pieces, y_i: what is chosen at each step.
         values: `(S, values_units)`, h_j, what the encoder says of each source token.
-        first_state: `(units,)`, s_0.
+        initial_state: `(units,)`, s_0.
         embedded: `(T, embedding_units)`, the embedding of y_{i-1}.
         query: `(T, query_units)`, what the step asks with: s_{i-1}, or what the model's `query`
             and `when` make of it.
@@ -44,7 +44,7 @@ class Trace:
     input_tokens: list
     target_tokens: list
     values: np.ndarray
-    first_state: np.ndarray
+    initial_state: np.ndarray
     embedded: np.ndarray
     query: np.ndarray
     scores: np.ndarray
@@ -78,7 +78,7 @@ def trace(translator, sentence, target=None, top=5):
     read = [START, *chosen][: max(1, len(chosen))]
     source = translator.source_ids([sentence])
     _check_source(found, tokenizer, source)
-    prepared, first_state, steps = _run(translator.model, source, read)
+    prepared, initial_state, steps = _run(translator.model, source, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}
     length = len(found.source_tokens)
     log_probs = steps.pop("log_probs")
@@ -90,7 +90,7 @@ def trace(translator, sentence, target=None, top=5):
         input_tokens=[pieces[number] for number in read[: len(chosen)]],
         target_tokens=found.target_tokens,
         values=_array(prepared.memory.values)[0, :length],
-        first_state=first_state,
+        initial_state=initial_state,
         scores=steps.pop("scores")[:, :length],
         weights=steps.pop("weights")[:, :length],
         log_probs=log_probs[np.arange(len(chosen)), chosen],
@@ -141,8 +141,8 @@ def _ids(tokens, pieces):
 def _run(model, source, tokens):
     """What the encoder gives, s_0, and what each step shows, as arrays `(len(tokens), ...)`."""
     prepared = model.encode(source)
-    state = model.first_state(prepared)
-    first_state = _array(_top(state))[0]
+    state = model.initial_state(prepared)
+    initial_state = _array(_top(state))[0]
     steps = []
     for token in tokens:
         token = ops.convert_to_tensor([token], "int32")
@@ -156,7 +156,7 @@ def _run(model, source, tokens):
             }
         )
     arrays = {name: np.concatenate([_array(step[name]) for step in steps]) for name in steps[0]}
-    return prepared, first_state, arrays
+    return prepared, initial_state, arrays
 
 
 def _top(state):

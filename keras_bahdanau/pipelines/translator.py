@@ -33,7 +33,7 @@ __all__ = ["Translation", "Translator"]
 _SOURCE = tf.TensorSpec((None, None), tf.int32)
 _EXTRAS = {
     "prefix": tf.TensorSpec((None, None), tf.int32),
-    "noise": tf.TensorSpec((None, None, None), tf.float32),
+    "uniforms": tf.TensorSpec((None, None, None), tf.float32),
 }
 
 
@@ -123,7 +123,7 @@ class Translator(GraphTranslator):
             if prefixes is not None:
                 extras["prefix"] = self._prefix_ids([prefixes[row] for row in rows])
             if options.random:
-                extras["noise"] = _noise(text, options)
+                extras["uniforms"] = _uniforms(text, options)
             found = self._graph(options, extras)(source, extras)
             return self._read(source, text, found, nbest, options)
 
@@ -229,7 +229,7 @@ class Translator(GraphTranslator):
 
     def _graph(self, options, extras):
         """The search with these options as one `tf.function`, traced once."""
-        options = dataclasses.replace(options, seed=0)  # the noise has it
+        options = dataclasses.replace(options, seed=0)  # the uniforms has it
         key = (options, *extras)
         if key not in self._graphs:
             # a `partial`: of one lambda TensorFlow would say that it is traced too often
@@ -318,7 +318,7 @@ def _bare(model):
     return twin
 
 
-def _noise(sentences, options):
+def _uniforms(sentences, options):
     """Float32 `(batch, beam_width, max_length)`: of each sentence the seed's, and its own."""
     shape = (options.beam_width, options.max_length)
     seeds = ([options.seed, zlib.crc32(tf.compat.as_bytes(text))] for text in sentences)

@@ -139,7 +139,7 @@ class _Walkthrough:
     def _query_name(self, step):
         """What the query is, found by comparing it."""
         trace = self.trace
-        before = trace.state[step - 1] if step else trace.first_state
+        before = trace.state[step - 1] if step else trace.initial_state
         for name, state in (
             (f"= s_{{{step}}}", before),
             (f"= s_{{{step + 1}}}", trace.state[step]),

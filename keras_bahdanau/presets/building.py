@@ -4,7 +4,7 @@ from keras_bahdanau.layers import new_attention
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 from keras_bahdanau.recipe import MODEL_OPTIONS, TrainingOptions
 
-_NONE_IS_A_CHOICE = ("attention", "location")
+_NONE_IS_A_CHOICE = ("attention", "coverage")
 
 
 def new_model(tokenizer, preset, overrides):
@@ -15,7 +15,7 @@ def new_model(tokenizer, preset, overrides):
             there is one embedding to share.
         preset: A name of `PRESETS`.
         overrides: Dictionary of what is to differ, by the names of
-            `recipe.MODEL_OPTIONS`. For `attention` and `location` None means "none".
+            `recipe.MODEL_OPTIONS`. For `attention` and `coverage` None means "none".
 
     Returns:
         A `Seq2Seq`, not yet compiled.
@@ -54,7 +54,7 @@ def _encoder(tokenizer, options):
         cell=options.encoder_cell,
         depth=options.depth,
         kind=options.encoder,
-        summary="mean" if options.first_state == "zeros" else options.first_state,
+        summary="mean" if options.bridge == "zeros" else options.bridge,
         residual=options.residual,
         dropout=options.dropout,
         embedding_dropout=options.embedding_dropout,
@@ -75,7 +75,7 @@ def _decoder(tokenizer, options):
         residual=options.residual,
         when=options.when,
         query=tuple(options.query.split(",")),
-        first_state="zeros" if options.first_state == "zeros" else "summary",
+        bridge="zeros" if options.bridge == "zeros" else "summary",
         readout=options.readout,
         readout_units=options.readout_units,
         readout_state=options.readout_state,
@@ -99,6 +99,6 @@ def _attention(options):
         past=options.past,
         window=options.window,
         normalizer=options.normalizer,
-        location=None if options.location == "none" else options.location,
+        coverage=None if options.coverage == "none" else options.coverage,
         name="attention",
     )

@@ -20,9 +20,9 @@ CHOICES = {  # the names are those of the registries in `layers`, which need Ker
     "attention": ("bahdanau", *SCORES, "forced", "none"),
     "window": ("everywhere", "local-m", "local-p"),
     "normalizer": ("softmax", "monotonic", "monotonic-hard"),
-    "location": ("none", "coverage", "convolution"),
+    "coverage": ("none", "sum", "convolution"),
     "when": ("before", "after", "between"),
-    "first_state": ("mean", "backward", "last", "zeros"),
+    "bridge": ("mean", "backward", "last", "zeros"),
     "readout": ("tanh", "maxout", "attentional", "plain"),
     "readout_state": ("current", "previous"),
     "loss_mean": ("tokens", "sentences"),
@@ -39,7 +39,7 @@ _MAY_BE_ZERO = {
     *("past", "guided_alignment", "r_drop", "l2", "weight_decay"),
     *("batch_tokens", "batch_sentences", "average_last", "minutes", "seed"),
 }
-_OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "location": "none", "heads": 1}
+_OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
 
 
 def check_value(field, value):

@@ -42,13 +42,13 @@ class TrainingOptions:
         heads: Attentions side by side.
         window: Where it may look: "everywhere", "local-m" or "local-p".
         normalizer: From scores to weights: "softmax", "monotonic" or "monotonic-hard".
-        location: What it remembers of where it looked: "none", "coverage" or "convolution".
+        coverage: What it remembers of where it looked: "none", "sum" or "convolution".
         past: How many of its own earlier states the decoder attends to; 0 for none.
         when: When it attends: "before" the cell moves, "after" it (input feeding), or
             "between" two cells.
         query: What it asks with: "state", "embedding", "context", "task", or several of
             them, such as state,embedding.
-        first_state: What the decoder begins with: the "mean" of the encoder's values, its
+        bridge: What the decoder begins with: the "mean" of the encoder's values, its
             "backward" state at the first token, its "last" state, or "zeros".
         readout: "tanh", "maxout", "attentional" or "plain".
         readout_units: Width of the readout.
@@ -131,11 +131,11 @@ class TrainingOptions:
     heads: int | None = None
     window: str | None = None
     normalizer: str | None = None
-    location: str | None = None
+    coverage: str | None = None
     past: int | None = None
     when: str | None = None
     query: str | None = None
-    first_state: str | None = None
+    bridge: str | None = None
     readout: str | None = None
     readout_units: int | None = None
     readout_state: str | None = None

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from keras import ops, tree
 
 from keras_bahdanau.search.result import SearchResult, normalized, spread, take_beams, write_row
-from keras_bahdanau.search.top_k import best_tokens
+from keras_bahdanau.search.top_k import top_k_tokens
 
 IMPOSSIBLE = -1e9
 
@@ -102,7 +102,7 @@ def _advance(step, loop, room_at, options, end):
     beam = loop.tokens.shape[1]
     # no more than `beam` children of one hypothesis can be among the best `beam` of all
     children = min(beam, log_probs.shape[-1])
-    gained, tokens = best_tokens(log_probs, children)  # -> (batch, beam, children)
+    gained, tokens = top_k_tokens(log_probs, children)  # -> (batch, beam, children)
 
     # a frozen hypothesis has one child, itself: padding, at no cost
     alive = ops.expand_dims(loop.alive, axis=-1)

@@ -13,44 +13,44 @@ from keras import ops
 from keras_bahdanau.search.result import FORBIDDEN
 
 
-def rules_of(options, *, end, time, prefix=None):
-    """The rules that `SearchOptions` ask for, those that others yield to first."""
-    rules = []
+def constraints_of(options, *, end, time, prefix=None):
+    """The constraints that `SearchOptions` ask for, those that others yield to first."""
+    constraints = []
     if prefix is not None:
-        rules.append(ForcedPrefix(prefix))
+        constraints.append(ForcedPrefix(prefix))
     if options.min_length > 1:
-        rules.append(MinLength(options.min_length, end))
+        constraints.append(MinLength(options.min_length, end))
     if options.no_repeat_ngram:
-        rules.append(NoRepeatedNgram(options.no_repeat_ngram, end, time))
-    return rules
+        constraints.append(NoRepeatedNgram(options.no_repeat_ngram, end, time))
+    return constraints
 
 
-def governed(step, state, rules, batch):
-    """The pair (step, first state) in which a hypothesis keeps to rules.
+def constrained(step, state, constraints, batch):
+    """The pair (step, first state) in which a hypothesis keeps to constraints.
 
     Tokens that are not allowed get log-probabilities of -1e30, the others keep
-    theirs. A rule that would leave nothing of what the rules before it
+    theirs. A constraint that would leave nothing of what the constraints before it
     allow has no say in that step.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)`.
         state: Its first state.
-        rules: List of rules.
+        constraints: List of constraints.
         batch: Integer or int32 scalar, number of rows.
     """
 
-    def ruled(tokens, state):
-        inner, memos = state
+    def constrained_step(tokens, state):
+        inner, states = state
         log_probs, weights, inner = step(tokens, inner)
         vocabulary = log_probs.shape[-1]
-        allowed, next_memos = ops.ones((vocabulary,), "bool"), []
-        for rule, memo in zip(rules, memos, strict=True):
-            wanted, memo = rule(tokens, memo, vocabulary)
+        allowed, after = ops.ones((vocabulary,), "bool"), []
+        for constraint, own in zip(constraints, states, strict=True):
+            wanted, own = constraint(tokens, own, vocabulary)
             allowed = _both(allowed, wanted)
-            next_memos.append(memo)
-        return ops.where(allowed, log_probs, FORBIDDEN), weights, (inner, tuple(next_memos))
+            after.append(own)
+        return ops.where(allowed, log_probs, FORBIDDEN), weights, (inner, tuple(after))
 
-    return ruled, (state, tuple(rule.first(batch) for rule in rules))
+    return constrained_step, (state, tuple(constraint.first(batch) for constraint in constraints))
 
 
 def _both(allowed, wanted):

@@ -1,9 +1,9 @@
-"""One search for all options: rules around the step, a method, penalties at the end."""
+"""One search for all options: constraints around the step, a method, penalties at the end."""
 
 from keras import ops
 
 from keras_bahdanau.search.beam import beam_search
-from keras_bahdanau.search.constraints import governed, rules_of
+from keras_bahdanau.search.constraints import constrained, constraints_of
 from keras_bahdanau.search.greedy import greedy_search
 from keras_bahdanau.search.result import add_coverage, best_first
 from keras_bahdanau.search.sampling import sample
@@ -21,7 +21,7 @@ def search(
     source_time,
     source_mask=None,
     prefix=None,
-    noise=None,
+    uniforms=None,
 ):
     """Searches, or draws, as the options say.
 
@@ -41,18 +41,18 @@ def search(
             are real: all, for the coverage penalty, if left out.
         prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: what
             each hypothesis begins with.
-        noise: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
+        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
             longer: what draws come from. From `options.seed` if left out.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
     """
-    rules = rules_of(options, end=end, time=time, prefix=prefix)
-    if rules:
-        step, state = governed(step, state, rules, batch=ops.shape(limits)[0])
+    constraints = constraints_of(options, end=end, time=time, prefix=prefix)
+    if constraints:
+        step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
     if options.random:
-        found = sample(step, state, limits, options, noise=noise, **places)
+        found = sample(step, state, limits, options, uniforms=uniforms, **places)
     else:
         method = greedy_search if options.beam_width == 1 else beam_search
         found = method(step, state, limits, options, **places)

@@ -3,7 +3,7 @@
 from keras import ops
 
 from keras_bahdanau.search.result import SearchResult, normalized
-from keras_bahdanau.search.sequential import walk
+from keras_bahdanau.search.sequential import sequential_search
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
@@ -26,7 +26,7 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
         `SearchResult` with a beam axis of 1.
     """
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
-    found = walk(step, _most_probable, state, limits, **places)
+    found = sequential_search(step, _most_probable, state, limits, **places)
     scores = normalized(found.log_probs, found.lengths, options)
     return SearchResult(
         ids=ops.expand_dims(ops.transpose(found.ids), axis=1),

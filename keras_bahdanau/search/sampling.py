@@ -4,10 +4,10 @@ import keras
 from keras import ops
 
 from keras_bahdanau.search.result import FORBIDDEN, SearchResult, normalized, spread
-from keras_bahdanau.search.sequential import walk
+from keras_bahdanau.search.sequential import sequential_search
 
 
-def sample(step, state, limits, options, *, start, end, time, source_time, noise=None):
+def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):
     """Draws `options.beam_width` translations of each sentence, one without the others.
 
     They come as they are drawn, not best first, and their scores are those
@@ -26,24 +26,24 @@ def sample(step, state, limits, options, *, start, end, time, source_time, noise
         end: Integer, the token that ends a hypothesis.
         time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
         source_time: Integer or int32 scalar, last axis of the weights.
-        noise: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
+        uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
             longer: one number for each draw. From `options.seed` if left out.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
     """
     draws = options.beam_width
-    if noise is None:
-        noise = keras.random.uniform((ops.shape(limits)[0], draws, time), seed=options.seed)
-    noise = ops.transpose(noise, (2, 0, 1))
+    if uniforms is None:
+        uniforms = keras.random.uniform((ops.shape(limits)[0], draws, time), seed=options.seed)
+    uniforms = ops.transpose(uniforms, (2, 0, 1))
 
     def choose(log_probs, t):
-        now = ops.reshape(ops.take(noise, t, axis=0), (-1, draws))  # -> (batch, beam)
+        now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, beam)
         return draw(log_probs, now, options)
 
     rows = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
-    found = walk(step, choose, spread(state, draws), rows, **places)
+    found = sequential_search(step, choose, spread(state, draws), rows, **places)
     return SearchResult(
         ids=ops.transpose(found.ids, (1, 2, 0)),
         lengths=found.lengths,
@@ -53,12 +53,12 @@ def sample(step, state, limits, options, *, start, end, time, source_time, noise
     )
 
 
-def draw(log_probs, noise, options):
+def draw(log_probs, uniforms, options):
     """Draws one token from each distribution.
 
     Args:
         log_probs: Float32 tensor `(..., vocabulary)`.
-        noise: Float tensor `(...)` in [0, 1): the share of probability, most
+        uniforms: Float tensor `(...)` in [0, 1): the share of probability, most
             probable token first, that lies before what is drawn.
         options: `SearchOptions`.
 
@@ -69,7 +69,7 @@ def draw(log_probs, noise, options):
     odds = _tempered(ranked, options.temperature or 1.0)
     if options.top_p is not None:
         odds = _nucleus(odds, options.top_p)
-    chosen = _drawn(odds, noise)
+    chosen = _drawn(odds, uniforms)
     tokens = ops.sum(ops.where(chosen, ops.cast(tokens, "int32"), 0), axis=-1)
     return tokens, ops.sum(ops.where(chosen, ranked, 0.0), axis=-1)
 
@@ -83,7 +83,7 @@ def _ranked(log_probs, options):
 
 
 def _tempered(log_probs, temperature):
-    """p^(1/temperature) in parts of the highest; 0 for what a rule forbids."""
+    """p^(1/temperature) in parts of the highest; 0 for what a constraint forbids."""
     highest = ops.max(log_probs, axis=-1, keepdims=True)
     odds = ops.exp((log_probs - highest) / temperature)
     return ops.where(ops.greater(log_probs, FORBIDDEN / 2), odds, 0.0)
@@ -95,10 +95,10 @@ def _nucleus(odds, share):
     return ops.where(ops.less(heights - odds, share * heights[..., -1:]), odds, 0.0)
 
 
-def _drawn(odds, noise):
-    """Bool like `odds`, True at the first that lifts their sum above its share `noise`."""
+def _drawn(odds, uniforms):
+    """Bool like `odds`, True at the first that lifts their sum above its share `uniforms`."""
     heights = ops.cumsum(odds, axis=-1)
-    level = ops.expand_dims(noise, axis=-1) * heights[..., -1:]
+    level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]
     passed = ops.logical_and(ops.greater(heights, level), ops.greater(odds, 0))
     # the most probable one, should rounding have let none pass
     _, place = ops.top_k(ops.where(passed, 2.0, odds), 1)

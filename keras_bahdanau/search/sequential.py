@@ -7,7 +7,7 @@ from keras import ops
 from keras_bahdanau.search.result import write_row
 
 
-class Walk(NamedTuple):
+class SequentialState(NamedTuple):
     """What the loop carries from step to step.
 
     Its hypotheses know nothing of each other: there is one in each row of
@@ -36,7 +36,7 @@ class Walk(NamedTuple):
     model: Any
 
 
-def walk(step, choose, state, limits, *, start, end, time, source_time):
+def sequential_search(step, choose, state, limits, *, start, end, time, source_time):
     """Chooses a token at each step, until every hypothesis has ended or is cut.
 
     Args:
@@ -51,11 +51,11 @@ def walk(step, choose, state, limits, *, start, end, time, source_time):
         source_time: Integer or int32 scalar, last axis of the weights.
 
     Returns:
-        The last `Walk`.
+        The last `SequentialState`.
     """
     shape = ops.shape(limits)
     alive = ops.greater(limits, 0)
-    first = Walk(
+    first = SequentialState(
         t=ops.zeros((), "int32"),
         tokens=ops.full(shape, start, "int32"),
         alive=alive,
@@ -68,13 +68,13 @@ def walk(step, choose, state, limits, *, start, end, time, source_time):
     )
 
     def go_on(*fields):
-        here = Walk(*fields)
+        here = SequentialState(*fields)
         return ops.logical_and(ops.less(here.t, time), ops.any(here.alive))
 
     def body(*fields):
-        return _advance(step, choose, Walk(*fields), limits, end)
+        return _advance(step, choose, SequentialState(*fields), limits, end)
 
-    return Walk(*ops.while_loop(go_on, body, tuple(first)))
+    return SequentialState(*ops.while_loop(go_on, body, tuple(first)))
 
 
 def _advance(step, choose, here, limits, end):
@@ -86,7 +86,7 @@ def _advance(step, choose, here, limits, end):
     ended = ops.logical_and(here.alive, ops.equal(tokens, end))
     room = ops.less(here.t + 1, limits)
     weights = weights * ops.expand_dims(ops.cast(here.alive, "float32"), axis=-1)
-    return Walk(
+    return SequentialState(
         t=here.t + 1,
         tokens=tokens,
         alive=ops.logical_and(ops.logical_and(here.alive, room), ops.logical_not(ended)),

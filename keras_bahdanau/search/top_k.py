@@ -7,7 +7,7 @@ from keras_bahdanau.search.result import take_beams
 SMALLEST, LARGEST = 16, 128  # tokens of a block
 
 
-def best_tokens(log_probs, count):
+def top_k_tokens(log_probs, count):
     """What `ops.top_k` gives over the last axis, faster where there are many tokens.
 
     The best `count` tokens stand in the `count` blocks whose best tokens are best: so the

@@ -23,7 +23,7 @@ ALIGNMENT = np.zeros((3, LONGEST, 3), "float32")
 ALIGNMENT[0, :3] = np.eye(3)
 ALIGNMENT[2, :, 0] = 1
 OF_PLAIN = {
-    *("encoder unidirectional", "first state mean", "location None", "normalizer softmax"),
+    *("encoder unidirectional", "first state mean", "coverage None", "normalizer softmax"),
     *("readout tanh", "score additive", "when before", "window everywhere"),
 }
 EXPORTED = {  # a forced alignment can't be: see tests/exporters/test_requirements.py
@@ -88,7 +88,7 @@ def searched(model, method, width, source, alignment):
     prepared = model.encode(tf.constant(source), *alignment)
     return method(
         lambda tokens, state: model.decode_step(tokens, state, prepared),
-        model.first_state(prepared),
+        model.initial_state(prepared),
         limits=tf.constant(LONGEST * source.any(axis=1), "int32"),
         options=kb.SearchOptions(beam_width=width),
         start=START,
@@ -120,7 +120,7 @@ def test_every_name_of_a_registry_is_tried():
         "cell": layers.CELLS,
         "encoder": layers.READERS,
         "first state": {"zeros", *layers.SUMMARIES},
-        "location": layers.LOCATIONS,
+        "coverage": layers.COVERAGES,
         "normalizer": layers.NORMALIZERS,
         "preset": kb.presets.PRESETS,
         "readout": layers.READOUTS,
@@ -241,7 +241,7 @@ def test_it_is_exported_to_litert(option, tokenizer, tmp_path):
     source = np.array([[4, 5, END, 0, 0, 0]], "int32")
     fields = encode(source=source)
     prepared = translator.model.encode(tf.constant(source))
-    state = translator.model.first_state(prepared)
+    state = translator.model.initial_state(prepared)
     for token in (START, 4, 7):
         tokens = np.array([token], "int32")
         log_probs, weights, state = translator.model.decode_step(tokens, state, prepared)

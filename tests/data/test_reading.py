@@ -118,7 +118,7 @@ def test_damaged_gzip_is_refused(tmp_path, data):
 
 def test_reading_needs_no_tensorflow():
     code = (
-        "import sys; from keras_bahdanau.text import read_pairs;"
+        "import sys; from keras_bahdanau.data import read_pairs;"
         "sys.exit('tensorflow' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

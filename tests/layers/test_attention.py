@@ -7,7 +7,7 @@ import pytest
 import reference
 import tensorflow as tf
 
-from keras_bahdanau.layers import BahdanauAttention, Memory, Prepared
+from keras_bahdanau.layers import BahdanauAttention, Memory, ProjectedMemory
 
 RANDOM = np.random.default_rng(2)
 LENGTHS = (4, 2, 1)
@@ -159,8 +159,8 @@ def test_a_prepared_memory_gives_what_the_call_gives(run):
 
     def attend(query, values, mask):
         memory = Memory(values, mask, summary=(), last=(), task=())
-        prepared = Prepared(memory, attention.prepare(memory))
-        return attention.attend(query, prepared, attention.first_state(memory))[:2]
+        prepared = ProjectedMemory(memory, attention.prepare(memory))
+        return attention.attend(query, prepared, attention.initial_state(memory))[:2]
 
     expected = run(both(attention), QUERIES, VALUES, MASK)
     found = run(attend, QUERIES, VALUES, MASK)

@@ -18,7 +18,7 @@ MASK = np.arange(5) < np.array(LENGTHS)[:, None]
 
 def local_p_with_coverage():
     """Luong's general score and local-p, and coverage in the score."""
-    return layers.Attention("general", window=layers.LocalPredictive(WIDTH), location="coverage")
+    return layers.Attention("general", window=layers.LocalPredictive(WIDTH), coverage="sum")
 
 
 def monotonic_with_convolution():
@@ -27,7 +27,7 @@ def monotonic_with_convolution():
         5,
         window=layers.LocalMonotonic(WIDTH),
         normalizer="monotonic",
-        location=layers.LocationConvolution(FILTERS, SIZE),
+        coverage=layers.LocationConvolution(FILTERS, SIZE),
     )
 
 
@@ -39,7 +39,7 @@ def local_p_oracle(attention, queries, values):
     """Contexts and weights of a sentence, in the letters of Luong et al. and Tu et al."""
     (K,), (V,) = (
         extract.arrays(layer)
-        for layer in (attention.score.key_projection, attention.location.projection)
+        for layer in (attention.score.key_projection, attention.coverage.projection)
     )
     (W,), (v,) = map(extract.arrays, (attention.window.projection, attention.window.v))
     C = np.zeros(len(values))
@@ -59,7 +59,7 @@ def monotonic_oracle(attention, queries, values):
     W, U, v = extract.attention(attention)
     (F,), (projection,) = (
         extract.arrays(layer)
-        for layer in (attention.location.convolution, attention.location.projection)
+        for layer in (attention.coverage.convolution, attention.coverage.projection)
     )
     (r,) = extract.arrays(attention.normalizer)
     length = len(values)

@@ -10,17 +10,17 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.bridge import FIRST_STATES, StateBridge, ZeroBridge
+from keras_bahdanau.layers.bridge import BRIDGES, StateBridge, ZeroBridge
 
 SUMMARY = np.random.default_rng(4).normal(size=(2, 5)).astype("float32")
 SIZES = [(3,), (3, 3), ((3,),), ((3,), (2, 4)), ((4,), (4,))]
 
 every_structure = pytest.mark.parametrize("sizes", SIZES, ids=str)
-every_bridge = pytest.mark.parametrize("name", FIRST_STATES)
+every_bridge = pytest.mark.parametrize("name", BRIDGES)
 
 
 def built(name, sizes, **kwargs):
-    bridge = FIRST_STATES[name](sizes, **kwargs)
+    bridge = BRIDGES[name](sizes, **kwargs)
     bridge.build(SUMMARY.shape)
     return extract.randomize(bridge)
 
@@ -52,7 +52,7 @@ def test_the_states_have_the_structure_of_the_sizes(run, name, sizes):
 @every_structure
 @every_bridge
 def test_shapes_are_known_beforehand(name, sizes):
-    found = FIRST_STATES[name](sizes, dtype="mixed_bfloat16")(keras.KerasTensor((None, 5)))
+    found = BRIDGES[name](sizes, dtype="mixed_bfloat16")(keras.KerasTensor((None, 5)))
     tf.nest.assert_same_structure(found, sizes)
     for symbol, size in zip(tf.nest.flatten(found), tf.nest.flatten(sizes), strict=True):
         assert (symbol.shape, symbol.dtype) == ((None, size), "bfloat16")
@@ -75,7 +75,7 @@ def test_a_phone_computes_the_same_with_built_in_operations(name):
 
 @every_bridge
 def test_its_config_round_trips_through_json(name):
-    bridge = FIRST_STATES[name](((3,), (2, 4)), name="mine")
+    bridge = BRIDGES[name](((3,), (2, 4)), name="mine")
     copy = type(bridge).from_config(json.loads(json.dumps(bridge.get_config())))
     assert copy.sizes == ((3,), (2, 4))
     assert copy.get_config() == bridge.get_config()
@@ -85,14 +85,14 @@ def test_its_config_round_trips_through_json(name):
 @pytest.mark.parametrize("sizes", [(0,), ((3,), (3, 0)), ("3",)])
 def test_sizes_must_be_positive_integers(name, sizes):
     with pytest.raises(ValueError, match="must be a positive integer. Received: sizes="):
-        FIRST_STATES[name](sizes)
+        BRIDGES[name](sizes)
 
 
 @every_bridge
 @pytest.mark.parametrize("sizes", [3, (), ((3,), ())])
 def test_sizes_must_be_a_structure(name, sizes):
     with pytest.raises(ValueError, match="must be a tuple of positive integers or of such"):
-        FIRST_STATES[name](sizes)
+        BRIDGES[name](sizes)
 
 
 def test_every_weight_gets_a_gradient():
@@ -107,4 +107,4 @@ def test_a_bridge_of_zeros_learns_nothing():
 
 
 def test_the_registry_has_both():
-    assert FIRST_STATES == {"summary": StateBridge, "zeros": ZeroBridge}
+    assert BRIDGES == {"summary": StateBridge, "zeros": ZeroBridge}

@@ -42,7 +42,7 @@ def built(kind="gru", when="before", dropout=0.0, **options):
 
 def state_of(cell):
     """A state in the middle of a sentence, as if another context had gone before."""
-    state = cell.first_state(cell.prepare(memory_of(*MEMORY)))
+    state = cell.initial_state(cell.prepare(memory_of(*MEMORY)))
     random = np.random.default_rng(3)
     return tf.nest.map_structure(
         lambda leaf: random.normal(size=leaf.shape).astype(leaf.dtype.as_numpy_dtype), state
@@ -122,7 +122,7 @@ def test_the_papers_readout_reads_the_state_of_the_step_before(run):
 @CELLS
 def test_the_first_state_comes_from_the_summary(run, kind, when, query):
     cell = built(kind, when, query=query)
-    found = run(lambda: cell.first_state(cell.prepare(memory_of(*MEMORY))))
+    found = run(lambda: cell.initial_state(cell.prepare(memory_of(*MEMORY))))
     kernel, bias = extract.arrays(cell.bridge.projection)
     expected = np.tanh(SUMMARY @ kernel + bias)
     np.testing.assert_allclose(np.concatenate(found.cell[0], axis=-1), expected, atol=1e-6)
@@ -130,8 +130,8 @@ def test_the_first_state_comes_from_the_summary(run, kind, when, query):
 
 @WHENS
 def test_the_first_state_may_be_zero(run, when):
-    cell = built("lstm", when, first_state="zeros", query=EVERYTHING)
-    found = run(lambda: cell.first_state(cell.prepare(memory_of(*MEMORY))))
+    cell = built("lstm", when, bridge="zeros", query=EVERYTHING)
+    found = run(lambda: cell.initial_state(cell.prepare(memory_of(*MEMORY))))
     leaves = tf.nest.flatten(found)
     assert len(leaves) == (4 if when == "after" else 3)
     assert not any(leaf.any() for leaf in leaves)
@@ -143,7 +143,7 @@ def test_a_step_keeps_the_structure_of_the_state(run, kind, when, query):
 
     def two(inputs):
         prepared = cell.prepare(memory_of(*MEMORY))
-        state = cell.first_state(prepared)
+        state = cell.initial_state(prepared)
         shown, after = cell(inputs, state, prepared)
         return state, after, cell.like(prepared)[:3], shown[:3]
 
@@ -201,7 +201,7 @@ def test_without_input_feeding_the_cell_does_not_know_what_was_found(run):
 def test_attention_is_dropped_in_training_only():
     cell = built(dropout=0.5)
     prepared = cell.prepare(memory_of(*MEMORY))
-    state = cell.first_state(prepared)
+    state = cell.initial_state(prepared)
     inputs = tf.constant(INPUTS)
     plain = cell(inputs, state, prepared)[0].weights.numpy()
     np.testing.assert_allclose(plain.sum(axis=-1), 1, atol=1e-6)
@@ -213,18 +213,18 @@ def test_attention_is_dropped_in_training_only():
 def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when):
     cell = built("gru", when, context_dropout=0.5, recurrent_dropout=0.5)
     plain = cell.prepare(memory_of(*MEMORY))
-    assert plain.noise == ()
+    assert plain.dropout_masks == ()
     prepared = cell.prepare(memory_of(*MEMORY), training=True)
-    np.testing.assert_array_equal(np.unique(prepared.noise.context), [0, 2])
-    np.testing.assert_array_equal(np.unique(prepared.noise.cell[0]), [0, 2])
-    inputs, state = tf.constant(INPUTS), cell.first_state(prepared)
+    np.testing.assert_array_equal(np.unique(prepared.dropout_masks.context), [0, 2])
+    np.testing.assert_array_equal(np.unique(prepared.dropout_masks.cell[0]), [0, 2])
+    inputs, state = tf.constant(INPUTS), cell.initial_state(prepared)
     contexts = []
     for _ in range(3):
         shown, state = cell(inputs, state, prepared, training=True)
         contexts.append(shown.context.numpy() == 0)
     np.testing.assert_array_equal(contexts[0], contexts[1])
     np.testing.assert_array_equal(contexts[0], contexts[2])
-    np.testing.assert_array_equal(contexts[0], prepared.noise.context.numpy() == 0)
+    np.testing.assert_array_equal(contexts[0], prepared.dropout_masks.context.numpy() == 0)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when)
         ({"units": -1}, "`units`.*must be a positive integer. Received: units=-1"),
         ({"depth": 0}, "`depth`.*must be a positive integer. Received: depth=0"),
         ({"cell": "rnn"}, "`cell` must be one of .*'gru'.* Received: cell='rnn'"),
-        ({"first_state": "one"}, "`first_state` must be one of .*Received: first_state='one'"),
+        ({"bridge": "one"}, "`bridge` must be one of .*Received: bridge='one'"),
         ({"readout_state": "next"}, "`readout_state` must be one of .*readout_state='next'"),
         ({"query": ("state", "past")}, "`query` must be one of .*Received: query='past'"),
         ({"query": ("state", "state")}, "`query` must name each of its parts once"),

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bahdanau.layers import ForcedAlignment, Memory, Prepared
+from keras_bahdanau.layers import ForcedAlignment, Memory, ProjectedMemory
 
 RANDOM = np.random.default_rng(23)
 LENGTHS = (3, 2, 0)
@@ -22,13 +22,13 @@ def steps(beam=()):
     def function(values, mask, given):
         attention = ForcedAlignment()
         memory = Memory(values, mask, summary=(), last=(), task=())
-        prepared = Prepared(memory, attention.prepare(memory), alignment=given)
-        memo, found = attention.first_state(memory), []
+        prepared = ProjectedMemory(memory, attention.prepare(memory), alignment=given)
+        state, found = attention.initial_state(memory), []
         if beam:
-            memo = keras.ops.repeat(memo[:, None], *beam, axis=1)
+            state = keras.ops.repeat(state[:, None], *beam, axis=1)
         for _ in range(3):
             query = np.zeros((3, *beam, 5), "float32")
-            context, weights, _, memo = attention.attend(query, prepared, memo)
+            context, weights, _, state = attention.attend(query, prepared, state)
             found.append((context, weights))
         return found
 

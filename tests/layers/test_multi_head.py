@@ -11,7 +11,7 @@ from keras_bahdanau.layers import (
     ForcedAlignment,
     Memory,
     MultiHeadAttention,
-    Prepared,
+    ProjectedMemory,
 )
 
 RANDOM = np.random.default_rng(21)
@@ -76,20 +76,20 @@ def test_each_head_asks_and_looks_by_itself(run, name, score):
             np.testing.assert_allclose(weights[row, step], expected, atol=1e-5)
 
 
-def test_heads_take_their_own_memo_along(run):
-    attention = built(BahdanauAttention(5, location="coverage"))
+def test_heads_take_their_own_state_along(run):
+    attention = built(BahdanauAttention(5, coverage="sum"))
     whole = run(answers(attention), QUERIES, VALUES, MASK)
 
     def second_step(queries, values, mask):
         memory = Memory(values, mask, summary=(), last=(), task=())
-        prepared = Prepared(memory, attention.prepare(memory))
-        first = attention.attend(queries[:, 0], prepared, attention.first_state(memory))
-        return attention.attend(queries[:, 1], prepared, first.memo)
+        prepared = ProjectedMemory(memory, attention.prepare(memory))
+        first = attention.attend(queries[:, 0], prepared, attention.initial_state(memory))
+        return attention.attend(queries[:, 1], prepared, first.state)
 
     found = run(second_step, QUERIES, VALUES, MASK)
     np.testing.assert_allclose(found.context, whole[0][:, 1], atol=1e-6)
     for head, other in ([0, 1], [1, 0]):
-        assert np.abs(found.memo[head].location - found.memo[other].location).max() > 1e-2
+        assert np.abs(found.state[head].coverage - found.state[other].coverage).max() > 1e-2
 
 
 def test_a_beam_is_answered_as_each_of_its_queries_alone(run):
@@ -97,8 +97,8 @@ def test_a_beam_is_answered_as_each_of_its_queries_alone(run):
 
     def attend(query, values, mask):
         memory = Memory(values, mask, summary=(), last=(), task=())
-        prepared = Prepared(memory, attention.prepare(memory))
-        return attention.attend(query, prepared, attention.first_state(memory))[:3]
+        prepared = ProjectedMemory(memory, attention.prepare(memory))
+        return attention.attend(query, prepared, attention.initial_state(memory))[:3]
 
     beam = run(attend, QUERIES, VALUES, MASK)
     for n in range(QUERIES.shape[1]):

@@ -44,10 +44,10 @@ def alignment(normalizer, training=False):
     """A function of all scores and the mask: the weights of every step."""
 
     def function(scores, mask):
-        def step(memo, scores):
-            return normalizer.align(scores, mask, memo, training=training)
+        def step(state, scores):
+            return normalizer.align(scores, mask, state, training=training)
 
-        return steps.looped(step, normalizer.first_state(steps.memory(mask)), scores)
+        return steps.looped(step, normalizer.initial_state(steps.memory(mask)), scores)
 
     return function
 
@@ -152,7 +152,7 @@ def test_where_no_place_is_probable_the_place_stays(run):
 
 def test_in_training_the_hard_alignment_is_the_soft_one(run):
     soft = run(alignment(monotonic()), SCORES, MASK)
-    found = run(alignment(monotonic(hard=True, noise=0.0), training=True), SCORES, MASK)
+    found = run(alignment(monotonic(hard=True, score_noise=0.0), training=True), SCORES, MASK)
     np.testing.assert_array_equal(found, soft)
 
 
@@ -172,7 +172,9 @@ def test_a_long_sentence_of_decided_scores_keeps_its_digits(run):
     np.testing.assert_allclose(found[0], expected, atol=2e-4)
 
 
-@pytest.mark.parametrize("normalizer", [monotonic(noise=1.5), monotonic(hard=True, noise=1.5)])
+@pytest.mark.parametrize(
+    "normalizer", [monotonic(score_noise=1.5), monotonic(hard=True, score_noise=1.5)]
+)
 def test_training_adds_noise_to_the_scores(normalizer):
     scores = np.full((4000, 1), 0.2, "float32")
     mask = np.ones((4000, 1), bool)
@@ -184,7 +186,7 @@ def test_training_adds_noise_to_the_scores(normalizer):
 
 
 def test_inference_draws_nothing():
-    for normalizer in (monotonic(noise=5.0), monotonic(hard=True, noise=5.0)):
+    for normalizer in (monotonic(score_noise=5.0), monotonic(hard=True, score_noise=5.0)):
         before = np.asarray(normalizer.random.state)
         once, again = (alignment(normalizer)(tf.constant(SCORES), MASK) for _ in range(2))
         np.testing.assert_array_equal(once, again)
@@ -204,14 +206,14 @@ def test_more_padding_changes_nothing(run, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_row_of_a_beam_is_aligned_as_it_is_alone(run, kind):
     normalizer = built(kind)
-    memo = RANDOM.dirichlet(np.ones(SOURCE_TIME), SCORES.shape[:2]).astype("float32")
+    state = RANDOM.dirichlet(np.ones(SOURCE_TIME), SCORES.shape[:2]).astype("float32")
     if kind == "monotonic-hard":
-        memo = np.eye(SOURCE_TIME, dtype="float32")[RANDOM.integers(0, 5, SCORES.shape[:2])]
+        state = np.eye(SOURCE_TIME, dtype="float32")[RANDOM.integers(0, 5, SCORES.shape[:2])]
     stateful = kind != "softmax"
     allowed = MASK[:, None]
-    weights, after = run(normalizer.align, SCORES, allowed, memo if stateful else ())
+    weights, after = run(normalizer.align, SCORES, allowed, state if stateful else ())
     for n in range(TARGET_TIME):
-        one = run(normalizer.align, SCORES[:, n], MASK, memo[:, n] if stateful else ())
+        one = run(normalizer.align, SCORES[:, n], MASK, state[:, n] if stateful else ())
         np.testing.assert_allclose(weights[:, n], one[0], atol=1e-6)
         if stateful:
             np.testing.assert_allclose(after[:, n], one[1], atol=1e-6)
@@ -222,13 +224,13 @@ def test_each_row_of_a_beam_is_aligned_as_it_is_alone(run, kind):
 def test_gradients_are_finite_and_none_comes_from_padding(kind, training):
     normalizer = built(kind)
 
-    def step(memo, scores):
-        return normalizer.align(scores, MASK, memo, training=training)
+    def step(state, scores):
+        return normalizer.align(scores, MASK, state, training=training)
 
-    memo = normalizer.first_state(steps.memory(MASK))
+    state = normalizer.initial_state(steps.memory(MASK))
     scores = SCORES * np.array([1, 1, 1e4, 1e4], "float32")[:, None, None]
     _, (by_scores, *by_weights) = steps.gradients(
-        steps.unrolled, step, memo, scores, normalizer.trainable_variables
+        steps.unrolled, step, state, scores, normalizer.trainable_variables
     )
     if kind == "monotonic-hard" and not training:
         assert by_scores is None  # a decision has no gradient
@@ -253,17 +255,17 @@ def test_gradients_of_the_soft_alignment_are_those_of_finite_differences():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("training", [False, True])
 def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind, training):
-    normalizer = built(kind, **({} if kind == "softmax" else {"noise": 0.0}))
+    normalizer = built(kind, **({} if kind == "softmax" else {"score_noise": 0.0}))
 
-    def step(memo, scores):
-        memo, mask = memo
-        weights, memo = normalizer.align(scores, mask, memo, training=training)
-        return weights + 0 * scores, (memo, mask)
+    def step(state, scores):
+        state, mask = state
+        weights, state = normalizer.align(scores, mask, state, training=training)
+        return weights + 0 * scores, (state, mask)
 
-    memo = (normalizer.first_state(steps.memory(MASK)), tf.convert_to_tensor(MASK))
+    state = (normalizer.initial_state(steps.memory(MASK)), tf.convert_to_tensor(MASK))
     variables = normalizer.trainable_variables
-    expected = steps.gradients(steps.unrolled, step, memo, SCORES, variables)
-    found = steps.looped_by_xla(step, memo, SCORES, variables)
+    expected = steps.gradients(steps.unrolled, step, state, SCORES, variables)
+    found = steps.looped_by_xla(step, state, SCORES, variables)
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         if other is not None:
             np.testing.assert_allclose(one, other, atol=1e-5)
@@ -272,15 +274,15 @@ def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind, training):
 def test_a_loop_of_xla_draws_new_noise_at_each_step():
     normalizer = monotonic()
 
-    def step(memo, scores):
-        mask, first = memo
+    def step(state, scores):
+        mask, first = state
         weights, _ = normalizer.align(scores, mask, first, training=True)
-        return weights, memo
+        return weights, state
 
     mask = tf.ones((3, 2), "bool")
-    memo = (mask, normalizer.first_state(steps.memory(mask)))
+    state = (mask, normalizer.initial_state(steps.memory(mask)))
     outputs, gradients = steps.looped_by_xla(
-        step, memo, np.zeros((3, 6, 2), "float32"), normalizer.trainable_variables
+        step, state, np.zeros((3, 6, 2), "float32"), normalizer.trainable_variables
     )
     assert len(np.unique(outputs[..., 0])) == 18
     assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
@@ -290,8 +292,8 @@ def test_a_loop_of_xla_draws_new_noise_at_each_step():
 def test_a_step_runs_in_litert(kind):
     normalizer = built(kind)
     scores = np.array([[-1e4, 0.3, 1e4, 2.0, -0.4]], "float32")
-    memo = () if kind == "softmax" else np.eye(SOURCE_TIME, dtype="float32")[1:2]
-    args = (scores, ALL_ALLOWED & [[True] * 4 + [False]], memo)
+    state = () if kind == "softmax" else np.eye(SOURCE_TIME, dtype="float32")[1:2]
+    args = (scores, ALL_ALLOWED & [[True] * 4 + [False]], state)
     expected = normalizer.align(*tf.nest.map_structure(tf.convert_to_tensor, args))
     for found, one in zip(steps.litert(normalizer.align, *args), expected, strict=True):
         np.testing.assert_allclose(found, one, atol=1e-6)
@@ -301,16 +303,16 @@ def test_a_step_runs_in_litert(kind):
 @pytest.mark.parametrize("policy", ["float16", "bfloat16", "mixed_float16"])
 def test_weights_are_float32_under_every_policy(kind, policy):
     normalizer = built(kind, dtype=policy)
-    memo = normalizer.first_state(steps.memory(MASK))
-    weights, after = normalizer(tf.constant(SCORES[:, 0]), tf.constant(MASK), memo)
-    expected, _ = built(kind).align(tf.constant(SCORES[:, 0]), MASK, memo)
+    state = normalizer.initial_state(steps.memory(MASK))
+    weights, after = normalizer(tf.constant(SCORES[:, 0]), tf.constant(MASK), state)
+    expected, _ = built(kind).align(tf.constant(SCORES[:, 0]), MASK, state)
     np.testing.assert_array_equal(weights, expected)
     assert all(leaf.dtype == "float32" for leaf in tf.nest.flatten((weights, after)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_written_down_and_read_back(kind):
-    options = {} if kind == "softmax" else {"noise": 0.5, "offset": -2.0}
+    options = {} if kind == "softmax" else {"score_noise": 0.5, "offset": -2.0}
     normalizer = extract.randomize(built(kind, name="normalizer", **options))
     loaded = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(normalizer))
     assert type(loaded) is type(normalizer) and loaded.get_config() == normalizer.get_config()
@@ -336,8 +338,8 @@ def test_a_normalizer_has_a_known_name():
 
 @pytest.mark.parametrize("noise", [-1, float("nan"), "much", True])
 def test_noise_must_not_be_negative(noise):
-    with pytest.raises(ValueError, match="`noise`.* at least 0. Received: noise="):
-        Monotonic(noise=noise)
+    with pytest.raises(ValueError, match="`score_noise`.* at least 0. Received: score_noise="):
+        Monotonic(score_noise=noise)
 
 
 @pytest.mark.parametrize("offset", [float("inf"), None, True])

@@ -10,7 +10,7 @@ from keras_bahdanau.layers import (
     ForcedAlignment,
     Memory,
     PastAttention,
-    Prepared,
+    ProjectedMemory,
 )
 
 RANDOM = np.random.default_rng(22)
@@ -64,12 +64,15 @@ def test_each_hypothesis_of_a_beam_has_a_past_of_its_own(run):
     def two_steps(first, second, values, mask):
         """Each row of the beam asks with `first`, then all with `second`."""
         memory = Memory(values, mask, summary=(), last=(), task=())
-        prepared, memo = Prepared(memory, attention.prepare(memory)), first_memo(memory, first)
-        memo = attention.attend(first, prepared, memo).memo
-        return attention.attend(second, prepared, memo).context
+        prepared, state = (
+            ProjectedMemory(memory, attention.prepare(memory)),
+            first_state(memory, first),
+        )
+        state = attention.attend(first, prepared, state).state
+        return attention.attend(second, prepared, state).context
 
-    def first_memo(memory, query):
-        inner, *buffers = attention.first_state(memory)
+    def first_state(memory, query):
+        inner, *buffers = attention.initial_state(memory)
         if len(query.shape) == 2:
             return inner, *buffers
         return inner, *(np.repeat(buffer[:, None], query.shape[1], axis=1) for buffer in buffers)

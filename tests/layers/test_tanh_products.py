@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
 
-from keras_bahdanau.layers.scores.tanh_products import AT_ONCE, compare_by_tanh
+from keras_bahdanau.layers.scores.tanh_products import AT_ONCE, tanh_scores
 
 BATCH, SOURCE, UNITS = 2, 3, 4
 SHAPES = {
@@ -35,7 +35,7 @@ def in_float64(query, keys, v, upstream):
 def with_gradients(query, keys, v, upstream):
     with tf.GradientTape() as tape:
         tape.watch((query, keys, v))
-        scores = compare_by_tanh(query, keys, v)
+        scores = tanh_scores(query, keys, v)
     return scores, *tape.gradient(scores, (query, keys, v), upstream)
 
 

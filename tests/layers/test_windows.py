@@ -29,9 +29,9 @@ def looks(window, scale=1.0):
     """A function of all queries and the mask: allowed and factor of each step."""
 
     def function(queries, mask):
-        memo, seen = window.first_state(steps.memory(mask)), []
+        state, seen = window.initial_state(steps.memory(mask)), []
         for t in range(QUERIES.shape[1]):
-            allowed, factor, memo = window.look(scale * queries[:, t], mask, memo)
+            allowed, factor, state = window.look(scale * queries[:, t], mask, state)
             seen.append((allowed, tf.broadcast_to(factor, tf.shape(allowed))))
         allowed, factor = zip(*seen, strict=True)
         return tf.stack(allowed, axis=1), tf.stack(factor, axis=1)
@@ -99,8 +99,8 @@ def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
     window = built(kind)
     beam = QUERIES[:, :3]
     places = np.array([[0, 1, 2], [5, 0, 1], [2, 2, 2], [0, 1, 0]], "float32")
-    memo = places if kind == "local-m" else ()
-    allowed, factor, after = run(window.look, beam, MASK, memo)
+    state = places if kind == "local-m" else ()
+    allowed, factor, after = run(window.look, beam, MASK, state)
     shape = (4, 3, SOURCE_TIME)
     for n in range(3):
         one = places[:, n] if kind == "local-m" else ()
@@ -116,11 +116,11 @@ def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
 
 
 def weighted(window, mask):
-    """A step over memos: the factor where it is allowed, and zero elsewhere."""
+    """A step over states: the factor where it is allowed, and zero elsewhere."""
 
-    def step(memo, query):
-        allowed, factor, memo = window.look(query, mask, memo)
-        return tf.where(allowed, factor, 0.0), memo
+    def step(state, query):
+        allowed, factor, state = window.look(query, mask, state)
+        return tf.where(allowed, factor, 0.0), state
 
     return step
 
@@ -139,17 +139,17 @@ def test_every_weight_of_local_p_learns_through_the_factor():
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind):
     window = built(kind)
-    memo = (window.first_state(steps.memory(MASK)), tf.convert_to_tensor(MASK))
+    state = (window.initial_state(steps.memory(MASK)), tf.convert_to_tensor(MASK))
 
-    def step(memo, query):
-        memo, mask = memo
-        allowed, factor, memo = window.look(query, mask, memo)
+    def step(state, query):
+        state, mask = state
+        allowed, factor, state = window.look(query, mask, state)
         shown = tf.where(allowed, factor, 0.0) * tf.reduce_sum(query, axis=-1, keepdims=True)
-        return shown, (memo, mask)
+        return shown, (state, mask)
 
     variables = window.trainable_variables
-    expected = steps.gradients(steps.unrolled, step, memo, QUERIES, variables)
-    found = steps.looped_by_xla(step, memo, QUERIES, variables)
+    expected = steps.gradients(steps.unrolled, step, state, QUERIES, variables)
+    found = steps.looped_by_xla(step, state, QUERIES, variables)
     for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(expected), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
 
@@ -157,9 +157,9 @@ def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind):
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_a_step_runs_in_litert(kind):
     window = built(kind)
-    memo = np.array([2], "float32") if kind == "local-m" else ()
-    args = (QUERIES[1:2, 0], MASK[1:2], memo)
-    expected = window.look(*map(tf.convert_to_tensor, args[:2]), memo)
+    state = np.array([2], "float32") if kind == "local-m" else ()
+    args = (QUERIES[1:2, 0], MASK[1:2], state)
+    expected = window.look(*map(tf.convert_to_tensor, args[:2]), state)
     for found, one in zip(steps.litert(window.look, *args), expected, strict=True):
         np.testing.assert_allclose(found, one, atol=1e-6)
 
@@ -169,11 +169,11 @@ def test_a_step_runs_in_litert(kind):
 def test_positions_are_float32_under_every_policy(kind, policy):
     window = built(kind, dtype=policy)
     mask = tf.ones((1, 3000), "bool")
-    memo = window.first_state(steps.memory(mask))
+    state = window.initial_state(steps.memory(mask))
     if kind == "local-m":
-        memo += 2500.0  # no number of float16 or bfloat16 + 1
+        state += 2500.0  # no number of float16 or bfloat16 + 1
     query = tf.cast(QUERIES[:1, 0], window.compute_dtype)
-    allowed, factor, after = window(query, mask, memo)
+    allowed, factor, after = window(query, mask, state)
     if kind == "local-m":
         assert after.dtype == "float32" and float(after[0]) == 2501
         np.testing.assert_array_equal(np.flatnonzero(allowed[0]), range(2498, 2503))

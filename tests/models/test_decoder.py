@@ -32,11 +32,11 @@ OPTIONS = pytest.mark.parametrize(
         {"attention": None},
         {"attention": "general"},
         {"attention": new_attention("bahdanau", 4, heads=2, past=2)},
-        {"attention": new_attention("bahdanau", window="local-m", location="coverage")},
+        {"attention": new_attention("bahdanau", window="local-m", coverage="sum")},
         {"attention": new_attention("bahdanau", normalizer="monotonic-hard")},
         {"when": "after", "query": ("state", "task"), "readout": "plain"},
         {"when": "between", "readout": "maxout", "depth": 2, "residual": True},
-        {"readout": "attentional", "readout_state": "previous", "first_state": "zeros"},
+        {"readout": "attentional", "readout_state": "previous", "bridge": "zeros"},
         {"cell": keras.layers.GRUCell(8), "query": ("embedding", "context")},
         {"cell": "layer-norm-lstm", "recurrent_dropout": 0.2, "word_dropout": 0.1},
         {"scheduled_sampling": True, "context_dropout": 0.1, "readout_units": 9},
@@ -67,7 +67,7 @@ def one_by_one(decoder):
 
     def function(target_in, memory):
         prepared = decoder.prepare(memory_of(*memory))
-        state, logits, weights = decoder.first_state(prepared), [], []
+        state, logits, weights = decoder.initial_state(prepared), [], []
         for t in range(TARGET_IN.shape[1]):
             scores, shown, state = decoder.step(target_in[:, t], state, prepared)
             logits.append(scores)
@@ -117,7 +117,7 @@ def test_a_beam_is_as_good_as_separate_rows(run, options):
     decoder = built(**options)
     state = tf.nest.map_structure(
         lambda leaf: RANDOM.normal(size=(3, 2, leaf.shape[-1])).astype("float32"),
-        decoder.first_state(decoder.prepare(memory_of(*MEMORY))),
+        decoder.initial_state(decoder.prepare(memory_of(*MEMORY))),
     )
     tokens = TARGET_IN[:, :2]
 

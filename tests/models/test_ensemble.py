@@ -36,7 +36,7 @@ def members():
 def steps_of(model, source, target_in, beam):
     """Log-probabilities and weights of all steps, from `decode_step`."""
     prepared = model.encode(source)
-    state, found = model.first_state(prepared), []
+    state, found = model.initial_state(prepared), []
     if beam:
         state = keras.tree.map_structure(lambda one: tf.stack([one] * beam, axis=1), state)
         target_in = tf.stack([target_in] * beam, axis=1)

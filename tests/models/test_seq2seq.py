@@ -63,7 +63,7 @@ def test_steps_of_a_search_equal_the_teacher_forced_model(run, cell):
 
     def search(source, target_in):
         prepared = model.encode(source)
-        state, log_probs, weights = model.first_state(prepared), [], []
+        state, log_probs, weights = model.initial_state(prepared), [], []
         for t in range(TARGET_IN.shape[1]):
             step, alpha, state = model.decode_step(target_in[:, t], state, prepared)
             log_probs.append(step)
@@ -103,7 +103,7 @@ def test_an_empty_sentence_gives_finite_log_probs_and_gradients(policy):
 def test_encoding_before_the_first_call_leaves_a_whole_model():
     model = new()
     prepared = model.encode(tf.constant(SOURCE))
-    model.decode_step(tf.constant([2, 2, 2]), model.first_state(prepared), prepared)
+    model.decode_step(tf.constant([2, 2, 2]), model.initial_state(prepared), prepared)
     assert model((SOURCE, TARGET_IN)).shape == (3, 3, 7)
 
 

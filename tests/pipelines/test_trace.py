@@ -63,7 +63,7 @@ def test_shapes_are_as_documented(toy_translator, trace):
     source, target = len(trace.source_tokens), len(trace.target_tokens)
     shapes = {
         "values": (source, 48),
-        "first_state": (48,),
+        "initial_state": (48,),
         "embedded": (target, 24),
         "query": (target, 48),
         "scores": (target, source),
@@ -91,7 +91,7 @@ def test_the_context_is_the_weighted_sum_of_the_values(trace):
 
 def test_between_two_cells_each_step_asks_with_what_the_first_one_says(toy_translator, trace):
     cell = toy_translator.model.decoder.cell.first_cell
-    before = np.vstack([trace.first_state, trace.state[:-1]])
+    before = np.vstack([trace.initial_state, trace.state[:-1]])
     told, _ = cell.step(cell.project(trace.embedded), (before,))
     assert_close(trace.query, told)
     np.testing.assert_array_equal(trace.output, trace.state)
@@ -101,7 +101,7 @@ def test_before_a_cell_each_step_asks_with_the_state_before(toy_translator):
     tokenizer = toy_translator.tokenizer
     model = kb.presets.small(tokenizer, when="before", embedding_units=4, units=6)
     trace = kb.Translator(model, tokenizer).trace(SENTENCE)
-    np.testing.assert_array_equal(trace.query[0], trace.first_state)
+    np.testing.assert_array_equal(trace.query[0], trace.initial_state)
     np.testing.assert_array_equal(trace.query[1:], trace.state[:-1])
     np.testing.assert_array_equal(trace.output, trace.state)
 
@@ -139,7 +139,7 @@ MECHANISMS = {
     "all in the query": {"query": ("state", "embedding", "context", "task")},
     "heads": {"attention": {"kind": "dot", "heads": 2}, "units": 12},
     "local-p, coverage": {
-        "attention": {"kind": "bahdanau", "window": "local-p", "location": "coverage"}
+        "attention": {"kind": "bahdanau", "window": "local-p", "coverage": "sum"}
     },
     "monotonic, hard": {"attention": {"kind": "additive", "normalizer": "monotonic-hard"}},
     "the own past": {"attention": {"kind": "additive", "past": 4}},

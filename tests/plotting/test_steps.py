@@ -29,7 +29,7 @@ def trace_of(source, target, scores=None, weights=None, **fields):
         "input_tokens": ["<s>", *target][:steps],
         "target_tokens": target,
         "values": values,
-        "first_state": states[0],
+        "initial_state": states[0],
         "embedded": random.normal(size=(steps, 14)),
         "query": states[:-1],
         "scores": scores,

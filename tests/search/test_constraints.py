@@ -7,7 +7,7 @@ import reference_search as reference
 from toy_chain import END, SOURCE_TIME, VOCABULARY, Chain, Given, run_chain
 
 from keras_bahdanau.search import SearchOptions, beam_search, search
-from keras_bahdanau.search.constraints import governed, rules_of
+from keras_bahdanau.search.constraints import constrained, constraints_of
 
 LIMITS = np.array([5, 5, 5, 5, 4, 3, 2, 1, 0], "int32")
 PREFIX = np.array([[1, 0], [2, 1], [0, 2], [1, 1], [3, 0], [2, 2], [1, 2], [2, 1], [1, 1]], "int32")
@@ -23,16 +23,18 @@ EACH_CASE = pytest.mark.parametrize("case", CASES)
 
 
 def language_of(chain, row, case):
-    """The row's language under the rules of a case, in their order."""
+    """The row's language under the constraints of a case, in their order."""
     settings, prefix = CASES[case]
-    rules = []
+    constraints = []
     if prefix:
-        rules.append(reference.forced(PREFIX[row], VOCABULARY))
+        constraints.append(reference.forced(PREFIX[row], VOCABULARY))
     if "min_length" in settings:
-        rules.append(reference.min_length(settings["min_length"], END, VOCABULARY))
+        constraints.append(reference.min_length(settings["min_length"], END, VOCABULARY))
     if "no_repeat_ngram" in settings:
-        rules.append(reference.no_repeated_ngram(settings["no_repeat_ngram"], END, VOCABULARY))
-    return reference.governed(chain.after(row), rules)
+        constraints.append(
+            reference.no_repeated_ngram(settings["no_repeat_ngram"], END, VOCABULARY)
+        )
+    return reference.constrained(chain.after(row), constraints)
 
 
 def given(case, rows=slice(None)):
@@ -92,13 +94,13 @@ def test_a_wide_beam_finds_every_hypothesis_that_keeps_to_them_and_no_other(case
 
 @EACH_CASE
 def test_a_beam_of_one_equals_greedy_search(case):
-    """`beam_search` itself, under the rules that `search` puts around the step."""
+    """`beam_search` itself, under the constraints that `search` puts around the step."""
     chain = Chain(len(LIMITS), seed=4)
     options = SearchOptions(beam_width=1, **CASES[case][0])
 
     def narrow(step, state, limits, options, *, prefix=None, **places):
-        rules = rules_of(options, end=END, time=places["time"], prefix=prefix)
-        step, state = governed(step, state, rules, batch=limits.shape[0])
+        constraints = constraints_of(options, end=END, time=places["time"], prefix=prefix)
+        step, state = constrained(step, state, constraints, batch=limits.shape[0])
         return beam_search(step, state, limits, options, **places)
 
     beam = run_chain(modes.eager, narrow, chain, options, given(case))

@@ -1,4 +1,4 @@
-"""Searches with every rule and penalty on the runtime of a phone, with built-in operations."""
+"""Searches under every constraint and penalty in LiteRT, with built-in operations."""
 
 import numpy as np
 import pytest

@@ -29,10 +29,10 @@ LIMITS = np.array([4, 3, 2, 1, 0], "int32")
 @pytest.mark.parametrize("settings", FILTERS, ids=str)
 def test_evenly_spread_noise_draws_each_token_as_often_as_it_should(run, settings):
     count = 20_000
-    noise = (np.arange(count, dtype="float32") / count).reshape(2, -1)
-    log_probs = np.broadcast_to(np.log(ODDS).astype("float32"), (*noise.shape, len(ODDS)))
+    uniforms = (np.arange(count, dtype="float32") / count).reshape(2, -1)
+    log_probs = np.broadcast_to(np.log(ODDS).astype("float32"), (*uniforms.shape, len(ODDS)))
     options = SearchOptions(**settings)
-    tokens, gained = run(lambda *args: draw(*args, options), log_probs, noise)
+    tokens, gained = run(lambda *args: draw(*args, options), log_probs, uniforms)
     shares = np.bincount(tokens.ravel(), minlength=len(ODDS)) / count
     expected = reference.filtered(ODDS, **settings)
     np.testing.assert_allclose(shares, expected, atol=2 / count)
@@ -41,19 +41,22 @@ def test_evenly_spread_noise_draws_each_token_as_often_as_it_should(run, setting
 
 
 def test_equals_are_not_drawn_beyond_the_k_that_are_allowed(run):
-    log_probs, noise = np.zeros((1000, 6), "float32"), np.linspace(0, 0.9999, 1000, dtype="float32")
+    log_probs, uniforms = (
+        np.zeros((1000, 6), "float32"),
+        np.linspace(0, 0.9999, 1000, dtype="float32"),
+    )
     for settings, drawn in (({"top_k": 2}, 2), ({"top_p": 0.49}, 3)):
         options = SearchOptions(**settings)
-        tokens, _ = run(lambda *args, options=options: draw(*args, options), log_probs, noise)
+        tokens, _ = run(lambda *args, options=options: draw(*args, options), log_probs, uniforms)
         assert len(set(tokens)) == drawn
 
 
 @pytest.mark.parametrize("settings", [{"temperature": 1e-30}, {"temperature": 1e30}, {"top_p": 1}])
 def test_extreme_settings_and_log_probs_draw_what_is_possible(run, settings):
     log_probs = np.array([[-1e30, -0.5, -1e30, -1.0]] * 3, "float32")
-    noise = np.array([0.0, 0.5, 1.0], "float32")
+    uniforms = np.array([0.0, 0.5, 1.0], "float32")
     options = SearchOptions(**settings)
-    tokens, gained = run(lambda *args: draw(*args, options), log_probs, noise)
+    tokens, gained = run(lambda *args: draw(*args, options), log_probs, uniforms)
     assert set(tokens) <= ({1} if settings.get("temperature") == 1e-30 else {1, 3})
     assert (gained >= -1.0).all()
 
@@ -115,10 +118,10 @@ def test_the_seed_decides_and_nothing_else():
 
 def test_given_noise_makes_a_row_the_same_in_any_batch():
     chain, order = Chain(5, seed=4), np.array([3, 0, 4, 1])
-    noise = np.random.default_rng(0).random((5, 3, 9), "float32")
+    uniforms = np.random.default_rng(0).random((5, 3, 9), "float32")
     options = SearchOptions(beam_width=3, top_p=0.9)
-    whole = run_chain(modes.eager, search, chain, options, Given(LIMITS, noise=noise), time=7)
-    given = Given(LIMITS[order], noise=noise[order])
+    whole = run_chain(modes.eager, search, chain, options, Given(LIMITS, uniforms=uniforms), time=7)
+    given = Given(LIMITS[order], uniforms=uniforms[order])
     turned = run_chain(modes.graph, search, chain, options, given, rows=order)
     for field, other in zip(whole, turned, strict=True):
         field = field[:, :, :4] if field.ndim > 2 else field

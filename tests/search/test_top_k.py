@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose, assert_array_equal
 
-from keras_bahdanau.search.top_k import best_tokens
+from keras_bahdanau.search.top_k import top_k_tokens
 
 RANDOM = np.random.default_rng(0)
 
@@ -24,7 +24,7 @@ RANDOM = np.random.default_rng(0)
 def test_they_are_those_of_a_full_sort(run, vocabulary, count, leading):
     log_probs = np.log(RANDOM.dirichlet(np.ones(vocabulary), leading)).astype("float32")
     values, ids = run(
-        lambda one: best_tokens(tf.ensure_shape(one, (*leading, vocabulary)), count), log_probs
+        lambda one: top_k_tokens(tf.ensure_shape(one, (*leading, vocabulary)), count), log_probs
     )
     order = np.argsort(-log_probs, axis=-1, kind="stable")[..., :count]
     assert_array_equal(ids, order)
@@ -34,12 +34,12 @@ def test_they_are_those_of_a_full_sort(run, vocabulary, count, leading):
 def test_all_of_the_best_may_stand_in_one_block(run):
     log_probs = np.full((1, 2000), -9.0, "float32")
     log_probs[0, [1203, 1201, 1202]] = [-1, -2, -3]
-    _, ids = run(lambda one: best_tokens(tf.ensure_shape(one, (1, 2000)), 3), log_probs)
+    _, ids = run(lambda one: top_k_tokens(tf.ensure_shape(one, (1, 2000)), 3), log_probs)
     assert ids.tolist() == [[1203, 1201, 1202]]
 
 
 def test_of_equal_tokens_the_first_is_best(run):
     _, ids = run(
-        lambda one: best_tokens(tf.ensure_shape(one, (1, 2000)), 1), np.zeros((1, 2000), "f")
+        lambda one: top_k_tokens(tf.ensure_shape(one, (1, 2000)), 1), np.zeros((1, 2000), "f")
     )
     assert ids.tolist() == [[0]]

@@ -9,7 +9,7 @@ import tensorflow as tf
 from memory import shape_of
 
 from keras_bahdanau import layers, models
-from keras_bahdanau.layers.attention.attention import AttentionMemo
+from keras_bahdanau.layers.attention.attention import AttentionState
 
 RANDOM = np.random.default_rng(12)
 BATCH, SOURCE_TIME, TARGET_TIME = 2, 3, 9
@@ -81,30 +81,30 @@ def score_row(kind, *arguments, **fields):
     return row(kind, *arguments, inputs=inputs, outputs=("float32",), **fields)
 
 
-def window_row(kind, memo, outputs, **fields):
+def window_row(kind, state, outputs, **fields):
     return row(
         kind,
-        inputs=(floats(BATCH, 4), MASK, memo),
+        inputs=(floats(BATCH, 4), MASK, state),
         outputs=outputs,
-        padding=lambda query, mask, memo: (query, padded(mask, False), memo),
+        padding=lambda query, mask, state: (query, padded(mask, False), state),
         **fields,
     )
 
 
-def normalizer_row(kind, memo, outputs, **fields):
-    def padding(scores, mask, memo):
-        memo = padded(memo, 0.0) if len(memo) else memo
-        return padded(scores, 50.0), padded(mask, False), memo
+def normalizer_row(kind, state, outputs, **fields):
+    def padding(scores, mask, state):
+        state = padded(state, 0.0) if len(state) else state
+        return padded(scores, 50.0), padded(mask, False), state
 
-    inputs = (floats(BATCH, SOURCE_TIME), MASK, memo)
+    inputs = (floats(BATCH, SOURCE_TIME), MASK, state)
     return row(kind, inputs=inputs, outputs=outputs, padding=padding, **fields)
 
 
-def location_row(kind, memo, **fields):
-    def padding(keys, memo):
-        return padded(keys, 50.0), padded(memo, 0.0) if len(memo) else memo
+def coverage_row(kind, state, **fields):
+    def padding(keys, state):
+        return padded(keys, 50.0), padded(state, 0.0) if len(state) else state
 
-    inputs = (floats(BATCH, SOURCE_TIME, 5), memo)
+    inputs = (floats(BATCH, SOURCE_TIME, 5), state)
     return row(kind, inputs=inputs, outputs=("float32",), padding=padding, **fields)
 
 
@@ -136,32 +136,42 @@ def decoder_cell_row(kind, cell="gru", states=1, fed=()):
     """A row of a decoder cell whose attention remembers where it looked."""
 
     def new(**kwargs):
-        attention = bahdanau(location="coverage", dtype=kwargs.get("dtype"))
+        attention = bahdanau(coverage="sum", dtype=kwargs.get("dtype"))
         return kind(4, attention, cell=cell, **kwargs)
 
     def padding(inputs, state, prepared):
-        memo = state.attention._replace(location=padded(state.attention.location, 0.0))
+        attention_state = state.attention._replace(coverage=padded(state.attention.coverage, 0.0))
         memory, keys = padded_memory(prepared.memory), padded(prepared.keys, 50.0)
-        return inputs, state._replace(attention=memo), layers.Prepared(memory, keys)
+        return (
+            inputs,
+            state._replace(attention=attention_state),
+            layers.ProjectedMemory(memory, keys),
+        )
 
     def cast(dtype, inputs, state, prepared):
-        """All but the attention's memo."""
+        """All but the attention's state."""
         halves = tf.nest.map_structure(
             lambda array: tf.cast(array, dtype) if array.dtype == "float32" else array,
             (inputs, state, prepared),
         )
         return inputs, halves[1]._replace(attention=state.attention), halves[2]
 
-    memo = AttentionMemo(window=(), normalizer=(), location=WEIGHTS)
-    state = layers.DecoderState((tuple(floats(BATCH, 4) for _ in range(states)),), memo, output=fed)
+    attention_state = AttentionState(window=(), normalizer=(), coverage=WEIGHTS)
+    state = layers.DecoderState(
+        (tuple(floats(BATCH, 4) for _ in range(states)),), attention_state, output=fed
+    )
     step = ("compute", "compute", "float32", "float32", "compute")
     return Row(
         new,
-        inputs=(floats(BATCH, 8), state, layers.Prepared(MEMORY, floats(BATCH, SOURCE_TIME, 5))),
+        inputs=(
+            floats(BATCH, 8),
+            state,
+            layers.ProjectedMemory(MEMORY, floats(BATCH, SOURCE_TIME, 5)),
+        ),
         outputs=(*step, *["compute"] * states, "float32", *["compute"] * bool(len(fed))),
         padding=padding,
         drops=True,
-        apart=("key_projection", "bridge"),  # those of `prepare` and `first_state`
+        apart=("key_projection", "bridge"),  # those of `prepare` and `initial_state`
         shapes=((BATCH, 8), None, shape_of(6, task_units=5)),
         cast=cast,
     )
@@ -252,12 +262,12 @@ TABLE = {
     "LocalPredictive": window_row(layers.LocalPredictive, (), ("bool", "float32")),
     "Softmax": normalizer_row(layers.Softmax, (), ("float32",), learns=False),
     "Monotonic": normalizer_row(layers.Monotonic, WEIGHTS, ("float32", "float32"), drops=True),
-    "NoLocation": location_row(layers.NoLocation, (), learns=False),
-    "Coverage": location_row(layers.Coverage, WEIGHTS),
-    "LocationConvolution": location_row(layers.LocationConvolution, WEIGHTS),
+    "NoCoverage": coverage_row(layers.NoCoverage, (), learns=False),
+    "Coverage": coverage_row(layers.Coverage, WEIGHTS),
+    "LocationConvolution": coverage_row(layers.LocationConvolution, WEIGHTS),
     #
     "Attention": attention_row(
-        lambda **kwargs: layers.Attention("general", dropout=0.5, location="coverage", **kwargs)
+        lambda **kwargs: layers.Attention("general", dropout=0.5, coverage="sum", **kwargs)
     ),
     "BahdanauAttention": attention_row(bahdanau),
     "BahdanauAttention, one query": attention_row(bahdanau, query=(4,)),

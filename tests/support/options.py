@@ -98,7 +98,7 @@ TOGETHER = {  # mechanisms that have to get on with each other
     ),
     "monotonic with coverage": Option(
         encoder={"cell": "gru-reset-before", "summary": "last"},
-        attention={"kind": "concat", "normalizer": "monotonic-hard", "location": "coverage"},
+        attention={"kind": "concat", "normalizer": "monotonic-hard", "coverage": "sum"},
         decoder={"cell": "gru-reset-before", "tie_embeddings": True},
         model={"share_embeddings": True},
         search={"beam_width": 1},
@@ -111,11 +111,11 @@ TOGETHER = {  # mechanisms that have to get on with each other
     ),
     "convolutions and a task": Option(
         encoder={"kind": "convolutional", "depth": 2},
-        attention={"kind": "cosine", "window": "local-m", "location": "convolution"},
+        attention={"kind": "cosine", "window": "local-m", "coverage": "convolution"},
         decoder={
             "query": ("state", "embedding", "context", "task"),
             "cell": keras.layers.GRUCell(UNITS),
-            "first_state": "zeros",
+            "bridge": "zeros",
         },
         search={"min_length": 3},
     ),
@@ -170,9 +170,9 @@ ONE_BY_ONE = {  # what stands in one of those above
     **{
         f"normalizer {kind}": attending(normalizer=kind) for kind in ("monotonic", "monotonic-hard")
     },
-    **{f"location {kind}": attending(location=kind) for kind in ("coverage", "convolution")},
+    **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution")},
     "past": attending(past=2),
-    "first state zeros": decoding(first_state="zeros"),
+    "first state zeros": decoding(bridge="zeros"),
     "first state last": encoding(summary="last"),
     "first state backward": encoding(summary="backward", kind="bidirectional"),
     **{f"cell {kind}": both(cell=kind) for kind in layers.CELLS},

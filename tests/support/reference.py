@@ -116,7 +116,7 @@ class Decoder(NamedTuple):
     output: tuple
 
 
-def first_state(summary, weights):
+def initial_state(summary, weights):
     """s_0 = tanh(W summary + b); an LSTM's second state likewise."""
     kernel, bias = weights.bridge
     return tuple(np.split(np.tanh(summary @ kernel + bias), len(weights.cell.first())))
@@ -130,7 +130,7 @@ def decoder_step(y, state, values, weights):
 
 def decoder(ids, values, summary, weights):
     """Logits and alignment, one row a token of `ids`, which starts with the start token."""
-    state, logits, alignment = first_state(summary, weights), [], []
+    state, logits, alignment = initial_state(summary, weights), [], []
     for y in weights.embedding[list(ids)]:
         state, context, alpha = decoder_step(y, state, values, weights)
         kernel, bias = weights.readout

@@ -33,7 +33,7 @@ def forced(prefix, vocabulary):
     return rule
 
 
-def governed(log_probs_after, rules):
+def constrained(log_probs_after, rules):
     """The same language, where what a rule forbids has no probability."""
 
     def after(tokens):

@@ -1,4 +1,4 @@
-"""Parts that take a memo from step to step: the loops and runtimes they must run in."""
+"""Parts that take a state from step to step: the loops and runtimes they must run in."""
 
 import numpy as np
 import tensorflow as tf
@@ -14,42 +14,42 @@ def memory(mask):
     return Memory((), mask, summary=(), last=(), task=())
 
 
-def unrolled(step, memo, inputs):
+def unrolled(step, state, inputs):
     """What each step shows, by a Python loop: outputs `(batch, time, ...)`."""
     outputs = []
     for t in range(inputs.shape[1]):
-        output, memo = step(memo, inputs[:, t])
+        output, state = step(state, inputs[:, t])
         outputs.append(output)
     return tf.stack(outputs, axis=1)
 
 
-def looped(step, memo, inputs):
+def looped(step, state, inputs):
     """The same by the library's loop, of which nobody needs to know the length."""
-    return scan(step, memo, inputs, like=step(memo, inputs[:, 0])[0])
+    return scan(step, state, inputs, like=step(state, inputs[:, 0])[0])
 
 
-def gradients(loop, step, memo, inputs, variables):
+def gradients(loop, step, state, inputs, variables):
     """Outputs of a loop over steps, and gradients of the sum of their squares."""
     inputs = tf.convert_to_tensor(inputs)
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        outputs = loop(step, memo, inputs)
+        outputs = loop(step, state, inputs)
         loss = tf.reduce_sum(outputs**2)
     return outputs, tape.gradient(loss, [inputs, *variables])
 
 
-def looped_by_xla(step, memo, inputs, variables):
+def looped_by_xla(step, state, inputs, variables):
     """`gradients` of a loop that XLA compiles, traced without knowing the batch or any length."""
 
-    def function(memo, inputs):
-        return gradients(looped, step, memo, inputs, variables)
+    def function(state, inputs):
+        return gradients(looped, step, state, inputs, variables)
 
     unknown = tf.nest.map_structure(
-        lambda leaf: tf.TensorSpec([None] * len(leaf.shape), leaf.dtype), memo
+        lambda leaf: tf.TensorSpec([None] * len(leaf.shape), leaf.dtype), state
     )
     like_inputs = tf.TensorSpec([None, None, inputs.shape[-1]], inputs.dtype)
     compiled = tf.function(function, jit_compile=True, input_signature=(unknown, like_inputs))
-    return compiled(memo, inputs)
+    return compiled(state, inputs)
 
 
 def litert(function, *args):

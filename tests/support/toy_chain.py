@@ -50,7 +50,7 @@ class Given(NamedTuple):
     limits: np.ndarray
     source_mask: np.ndarray | None = None
     prefix: np.ndarray | None = None
-    noise: np.ndarray | None = None
+    uniforms: np.ndarray | None = None
 
 
 def run_chain(run, search, chain, options, given, rows=None, time=None):

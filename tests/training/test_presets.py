@@ -109,7 +109,7 @@ class Appendix:
         backward = self.read("backward", source[::-1])[::-1]
         return np.hstack([self.read("forward", source), backward])
 
-    def first_state(self, h):
+    def initial_state(self, h):
         """s_0 = tanh(W_s h)      (A.2.2; the bias is left out there)."""
         bridge = "decoder/cell/bridge/projection"
         return np.tanh(self.weights[f"{bridge}/kernel"].T @ h + self.weights[f"{bridge}/bias"])
@@ -173,10 +173,10 @@ def test_the_encoder_is_that_of_appendix_a_2_1(rnnsearch):
 def test_one_step_is_that_of_appendix_a_2_2(rnnsearch):
     paper = Appendix(rnnsearch)
     annotations = paper.annotations(SOURCE)
-    s = paper.first_state(annotations[0, SIZES["units"] :])
+    s = paper.initial_state(annotations[0, SIZES["units"] :])
     c, alpha = paper.attend(s, annotations)
     prepared = rnnsearch.encode(np.array([SOURCE]))
-    state = rnnsearch.first_state(prepared)
+    state = rnnsearch.initial_state(prepared)
     np.testing.assert_allclose(state.cell[0][0][0], s, rtol=1e-4, atol=1e-6)
     embedded = rnnsearch.decoder.embedding(np.array([TARGET_IN[0]]))
     shown, state = rnnsearch.decoder.cell(embedded, state, prepared)
@@ -191,7 +191,7 @@ def test_a_whole_sentence_is_that_of_appendix_a(run, rnnsearch):
     paper = Appendix(rnnsearch)
     annotations = paper.annotations(SOURCE)
     expected = paper.translate(
-        paper.first_state(annotations[0, SIZES["units"] :]),
+        paper.initial_state(annotations[0, SIZES["units"] :]),
         TARGET_IN,
         lambda s: paper.attend(s, annotations)[0],
     )
@@ -202,7 +202,7 @@ def test_rnnencdec_is_rnnsearch_with_the_last_state_as_every_context(run):
     model = with_random_weights(presets.rnnencdec(Vocabularies(), **SIZES))
     paper = Appendix(model)
     last = paper.read("forward", SOURCE)[-1]
-    expected = paper.translate(paper.first_state(last), TARGET_IN, lambda s: last)
+    expected = paper.translate(paper.initial_state(last), TARGET_IN, lambda s: last)
     np.testing.assert_allclose(probabilities_of(model, run), expected, rtol=1e-4, atol=1e-6)
 
 
@@ -303,10 +303,10 @@ def test_the_small_shares_one_matrix_three_times_where_there_is_one_vocabulary()
 
 
 def test_any_mechanism_can_be_put_into_any_preset():
-    model = presets.rnnsearch(Vocabularies(), attention=None, first_state="zeros", **SIZES)
+    model = presets.rnnsearch(Vocabularies(), attention=None, bridge="zeros", **SIZES)
     assert type(model.decoder.cell.attention) is layers.FixedContext
     model = presets.small(
-        Vocabularies(), heads=2, location="coverage", query="state,context", past=3, **SIZES
+        Vocabularies(), heads=2, coverage="sum", query="state,context", past=3, **SIZES
     )
     logits = model((np.array([SOURCE]), np.array([TARGET_IN])))
     assert logits.shape == (1, 4, 10)

@@ -4,7 +4,7 @@ import pytest
 
 from keras_bahdanau import layers
 from keras_bahdanau.layers import query
-from keras_bahdanau.layers.bridge import FIRST_STATES
+from keras_bahdanau.layers.bridge import BRIDGES
 from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.recipe import MODEL_OPTIONS, RECIPES, TrainingOptions, checks
 
@@ -15,9 +15,9 @@ REGISTRIES = {
     "attention": {"bahdanau", "forced", "none", *layers.SCORES},
     "window": layers.WINDOWS,
     "normalizer": layers.NORMALIZERS,
-    "location": {"none", *(name for name in layers.LOCATIONS if name)},
+    "coverage": {"none", *(name for name in layers.COVERAGES if name)},
     "when": layers.DECODER_CELLS,
-    "first_state": {*SUMMARIES, *(name for name in FIRST_STATES if name != "summary")},
+    "bridge": {*SUMMARIES, *(name for name in BRIDGES if name != "summary")},
     "readout": layers.READOUTS,
 }
 

@@ -6,25 +6,25 @@ import keras
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
-from keras_bahdanau.layers.coverage import new_location
+from keras_bahdanau.layers.coverage import new_coverage
 from keras_bahdanau.layers.normalizers import new_normalizer
 from keras_bahdanau.layers.registry import part
 from keras_bahdanau.layers.scores import AdditiveScore, new_score
 from keras_bahdanau.layers.windows import new_window
 
 
-class AttentionMemo(NamedTuple):
+class AttentionState(NamedTuple):
     """What an attention takes along from step to step: one structure a part.
 
     Attributes:
         window: Of the window, such as the step.
         normalizer: Of the normalizer, such as the last weights.
-        location: Of what it remembers, such as the sum of the weights.
+        coverage: Of what it remembers, such as the sum of the weights.
     """
 
     window: Any
     normalizer: Any
-    location: Any
+    coverage: Any
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -37,7 +37,7 @@ class Attention(AttentionBase):
 
     ```python
     attention = keras_bahdanau.layers.Attention("general", window="local-p")
-    attention = keras_bahdanau.layers.Attention("additive", units=256, location="coverage")
+    attention = keras_bahdanau.layers.Attention("additive", units=256, coverage="sum")
     ```
 
     Args:
@@ -45,7 +45,7 @@ class Attention(AttentionBase):
         units: Positive integer. Width of a score called by a name, where it has one.
         window: Where it may look: "everywhere", "local-m", "local-p", or a layer.
         normalizer: "softmax", "monotonic", "monotonic-hard", or a layer.
-        location: What it remembers: None, "coverage", "convolution", or a layer.
+        coverage: What it remembers of where it looked: None, "sum", "convolution", or a layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
 
     Call arguments and output: see `AttentionBase`.
@@ -60,17 +60,17 @@ class Attention(AttentionBase):
         units=256,
         window="everywhere",
         normalizer="softmax",
-        location=None,
+        coverage=None,
         dropout=0.0,
         **kwargs,
     ):
         super().__init__(**kwargs)
         policy = {"dtype": self.dtype_policy}
-        self.dropout = checks.share("dropout", "the share of weights dropped", dropout)
+        self.dropout = checks.rate("dropout", "the dropout rate of the weights", dropout)
         self.score = part(score, new_score, units=units, name="score", **policy)
         self.window = part(window, new_window, name="window", **policy)
         self.normalizer = part(normalizer, new_normalizer, name="normalizer", **policy)
-        self.location = part(location, new_location, name="location", **policy)
+        self.coverage = part(coverage, new_coverage, name="coverage", **policy)
         self.weights_dropout = keras.layers.Dropout(
             dropout, dtype="float32", name="weights_dropout"
         )
@@ -78,37 +78,37 @@ class Attention(AttentionBase):
     def build(self, query_shape, values_shape):
         self.score.build(query_shape, values_shape)
         self.window.build(query_shape)
-        self.location.build((None, None, self.score.key_units))
+        self.coverage.build((None, None, self.score.key_units))
         self.normalizer.build()
 
     def prepare(self, memory):
         return self.score.project(memory.values)
 
-    def first_state(self, memory):
-        parts = (self.window, self.normalizer, self.location)
-        return AttentionMemo(*(one.first_state(memory) for one in parts))
+    def initial_state(self, memory):
+        parts = (self.window, self.normalizer, self.coverage)
+        return AttentionState(*(one.initial_state(memory) for one in parts))
 
-    def attend(self, query, prepared, memo, training=None):
+    def attend(self, query, prepared, state, training=None):
         memory = prepared.memory
-        keys = self.location.add_to(prepared.keys, memo.location)
+        keys = self.coverage.add_to(prepared.keys, state.coverage)
         scores = self.score.compare(query, keys)
-        allowed, factor, window = self.window.look(query, memory.mask, memo.window)
+        allowed, factor, window = self.window.look(query, memory.mask, state.window)
         weights, normalizer = self.normalizer.align(
-            scores, allowed, memo.normalizer, training=training
+            scores, allowed, state.normalizer, training=training
         )
         weights = self.weights_dropout(weights * factor, training=training)
-        location = self.location.remember(memo.location, weights)
+        coverage = self.coverage.remember(state.coverage, weights)
         return Attended(
             weighted_sum(weights, memory.values),
             weights,
             scores,
-            AttentionMemo(window, normalizer, location),
+            AttentionState(window, normalizer, coverage),
         )
 
     def get_config(self):
         parts = {
             name: keras.saving.serialize_keras_object(getattr(self, name))
-            for name in ("score", "window", "normalizer", "location")
+            for name in ("score", "window", "normalizer", "coverage")
         }
         return {**super().get_config(), **parts, "dropout": self.dropout}
 
@@ -133,7 +133,7 @@ class BahdanauAttention(Attention):
         units: Positive integer. Width of the space in which query and values
             meet (the paper's n').
         dropout: Float in [0, 1). Share of the weights dropped in training.
-        **kwargs: `window`, `normalizer` and `location` of `Attention`.
+        **kwargs: `window`, `normalizer` and `coverage` of `Attention`.
 
     Call arguments and output: see `AttentionBase`.
 
@@ -164,7 +164,7 @@ class LuongAttention(Attention):
 
     Args:
         score: "general", "dot", "concat" or "location", or any other of `layers.SCORES`.
-        **kwargs: `units`, `window`, `normalizer`, `location` and `dropout` of `Attention`.
+        **kwargs: `units`, `window`, `normalizer`, `coverage` and `dropout` of `Attention`.
 
     Call arguments and output: see `AttentionBase`.
     """

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops, tree
 
-from keras_bahdanau.layers.memory import Memory, Prepared
+from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.summaries import last_value
 
@@ -17,13 +17,13 @@ class Attended(NamedTuple):
         context: Float tensor `(batch, [n,] context_units)`, c_i.
         weights: Float32 tensor `(batch, [n,] source_time)`, alpha_i.
         scores: Float32 tensor `(batch, [n,] source_time)`, e_i, before mask and softmax.
-        memo: What the mechanism takes along to the next step: a structure of tensors.
+        state: What the mechanism takes along to the next step: a structure of tensors.
     """
 
     context: Any
     weights: Any
     scores: Any
-    memo: Any
+    state: Any
 
 
 class AttentionBase(keras.layers.Layer):
@@ -57,20 +57,20 @@ class AttentionBase(keras.layers.Layer):
         return values_units
 
     def prepare(self, memory):
-        """The part that no query changes: the `keys` of `Prepared`."""
+        """The part that no query changes: the `keys` of `ProjectedMemory`."""
         return ()
 
-    def first_state(self, memory):
-        """The memo before the first step: a structure of tensors `(batch, ...)`."""
+    def initial_state(self, memory):
+        """The state before the first step: a structure of tensors `(batch, ...)`."""
         return ()
 
-    def attend(self, query, prepared, memo, training=None):
+    def attend(self, query, prepared, state, training=None):
         """One step.
 
         Args:
             query: Float tensor `(batch, [n,] query_units)`.
-            prepared: `Prepared`, without the axis n.
-            memo: `first_state(memory)`, or that of the step before, with the axis n.
+            prepared: `ProjectedMemory`, without the axis n.
+            state: `initial_state(memory)`, or that of the step before, with the axis n.
             training: Python bool.
 
         Returns:
@@ -82,21 +82,21 @@ class AttentionBase(keras.layers.Layer):
         if mask is None:
             mask = ops.ones(ops.shape(values)[:2], dtype="bool")
         memory = Memory(values, mask, summary=(), last=last_value(values, mask), task=())
-        prepared = Prepared(memory, self.prepare(memory))
-        memo = self.first_state(memory)
-        if len(query.shape) == 3 and tree.flatten(memo):
-            attended = self._along_time(query, prepared, memo, training)
+        prepared = ProjectedMemory(memory, self.prepare(memory))
+        state = self.initial_state(memory)
+        if len(query.shape) == 3 and tree.flatten(state):
+            attended = self._along_time(query, prepared, state, training)
         else:
-            attended = self.attend(query, prepared, memo, training=training)
+            attended = self.attend(query, prepared, state, training=training)
         context, weights, *_ = attended
         return (context, weights) if return_attention_scores else context
 
-    def _along_time(self, query, prepared, memo, training):
+    def _along_time(self, query, prepared, state, training):
         """Query after query, where a step depends on the one before."""
 
-        def step(memo, query):
-            context, weights, _, memo = self.attend(query, prepared, memo, training=training)
-            return (context, weights), memo
+        def step(state, query):
+            context, weights, _, state = self.attend(query, prepared, state, training=training)
+            return (context, weights), state
 
         values = prepared.memory.values
         batch, source_time, units = ops.shape(values)
@@ -104,7 +104,7 @@ class AttentionBase(keras.layers.Layer):
             ops.zeros((batch, self.context_units(units)), values.dtype),
             ops.zeros((batch, source_time), "float32"),
         )
-        return scan(step, memo, query, like)
+        return scan(step, state, query, like)
 
     def compute_output_shape(self, query_shape, values_shape):
         return (*query_shape[:-1], self.context_units(values_shape[-1]))

@@ -24,7 +24,7 @@ def new_attention(kind, units=256, heads=1, past=0, **kwargs):
         heads: Positive integer. See `MultiHeadAttention`.
         past: Integer. How many of the decoder's own earlier states are looked at too:
             see `PastAttention`.
-        **kwargs: `window`, `normalizer`, `location`, `dropout` of `Attention`; `name`, `dtype`.
+        **kwargs: `window`, `normalizer`, `coverage`, `dropout` of `Attention`; `name`, `dtype`.
 
     Raises:
         ValueError: If the name is unknown, or several heads are asked for without a score.

@@ -18,14 +18,14 @@ class FixedContext(AttentionBase):
     Call arguments and output: see `AttentionBase`; the context is the last real value.
     """
 
-    def attend(self, query, prepared, memo, training=None):
+    def attend(self, query, prepared, state, training=None):
         values, context = prepared.memory.values, prepared.memory.last
         weights = ops.zeros(ops.shape(values)[:2], dtype="float32")
         if len(query.shape) == 3:
             n = ops.shape(query)[1]
             context = ops.repeat(ops.expand_dims(context, axis=1), n, axis=1)
             weights = ops.repeat(ops.expand_dims(weights, axis=1), n, axis=1)
-        return Attended(context, weights, weights, memo)
+        return Attended(context, weights, weights, state)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -48,22 +48,22 @@ class ForcedAlignment(AttentionBase):
 
     exportable = False
 
-    def first_state(self, memory):
+    def initial_state(self, memory):
         return ops.zeros(ops.shape(memory.mask)[:1], "int32")  # the step
 
-    def attend(self, query, prepared, memo, training=None):
+    def attend(self, query, prepared, state, training=None):
         given = self._given(prepared)
         last = ops.shape(given)[1] - 1
         row = ops.cast(
             ops.equal(
-                ops.expand_dims(ops.minimum(memo, last), axis=-1),
+                ops.expand_dims(ops.minimum(state, last), axis=-1),
                 ops.arange(last + 1, dtype="int32"),
             ),
             "float32",
         )  # -> (batch, [n,] target_time)
         weights = weighted_sum(row, ops.cast(given, "float32"))
         values = prepared.memory.values
-        return Attended(weighted_sum(weights, values), weights, weights, memo + 1)
+        return Attended(weighted_sum(weights, values), weights, weights, state + 1)
 
     def _given(self, prepared):
         given = prepared.alignment

@@ -86,21 +86,21 @@ class MultiHeadAttention(AttentionBase):
             for attention, keys, values in zip(self.attentions, self.keys, self.values, strict=True)
         )
 
-    def first_state(self, memory):
-        return tuple(attention.first_state(memory) for attention in self.attentions)
+    def initial_state(self, memory):
+        return tuple(attention.initial_state(memory) for attention in self.attentions)
 
-    def attend(self, query, prepared, memo, training=None):
+    def attend(self, query, prepared, state, training=None):
         found = []
-        for attention, projection, (keys, values), state in zip(
-            self.attentions, self.queries, prepared.keys, memo, strict=True
+        for attention, projection, (keys, values), own_state in zip(
+            self.attentions, self.queries, prepared.keys, state, strict=True
         ):
             own = prepared._replace(keys=keys, memory=prepared.memory._replace(values=values))
-            found.append(attention.attend(projection(query), own, state, training=training))
+            found.append(attention.attend(projection(query), own, own_state, training=training))
         return Attended(
             ops.concatenate([head.context for head in found], axis=-1),
             sum(head.weights for head in found) / self.heads,
             sum(head.scores for head in found) / self.heads,
-            tuple(head.memo for head in found),
+            tuple(head.state for head in found),
         )
 
     def get_config(self):

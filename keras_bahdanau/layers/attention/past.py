@@ -54,30 +54,30 @@ class PastAttention(AttentionBase):
     def prepare(self, memory):
         return self.attention.prepare(memory)
 
-    def first_state(self, memory):
+    def initial_state(self, memory):
         batch = ops.shape(memory.mask)[0]
         dtype = memory.values.dtype
         return (
-            self.attention.first_state(memory),
+            self.attention.initial_state(memory),
             ops.zeros((batch, self.length, self.units), dtype),
             ops.zeros((batch, self.length, self.units), dtype),
             ops.zeros((batch, self.length, 1), "float32"),  # 1 where a query was written
         )
 
-    def attend(self, query, prepared, memo, training=None):
-        inner, values, keys, written = memo
+    def attend(self, query, prepared, state, training=None):
+        inner, values, keys, written = state
         found = self.attention.attend(query, prepared, inner, training=training)
         scores = self.score.compare(query, keys)
         weights = masked_softmax(scores, ops.greater(written[..., 0], 0))
         weights = ops.expand_dims(ops.cast(weights, values.dtype), axis=-1)
         past = ops.sum(weights * values, axis=-2)
-        memo = (
-            found.memo,
+        state = (
+            found.state,
             _pushed(values, self.projection(query)),
             _pushed(keys, self.score.project(query)),
             _pushed(written, ops.ones_like(written[..., 0, :])),
         )
-        return found._replace(context=ops.concatenate([found.context, past], axis=-1), memo=memo)
+        return found._replace(context=ops.concatenate([found.context, past], axis=-1), state=state)
 
     def get_config(self):
         return {

@@ -1,4 +1,4 @@
-"""What every cell has: one step in two parts, and the noise of a sentence."""
+"""What every cell has: one step in two parts, and the dropout_masks of a sentence."""
 
 import keras
 from keras import ops
@@ -35,11 +35,11 @@ class Cell(keras.layers.Layer):
         """What the inputs alone give, `(..., input_units)` -> `(..., any width)`."""
         return inputs
 
-    def step(self, projected, states, context=None, noise=()):
+    def step(self, projected, states, context=None, dropout_masks=()):
         """`(output, states)` from inputs that `project` has seen."""
         raise NotImplementedError
 
-    def noise(self, batch, training):
+    def dropout_masks(self, batch, training):
         """What is dropped in this sentence, the same at all its steps; () for nothing.
 
         Args:
@@ -49,5 +49,5 @@ class Cell(keras.layers.Layer):
         return ()
 
     def call(self, inputs, states, context=None, training=None):
-        noise = self.noise(ops.shape(inputs)[0], training)
-        return self.step(self.project(inputs), states, context, noise)
+        dropout_masks = self.dropout_masks(ops.shape(inputs)[0], training)
+        return self.step(self.project(inputs), states, context, dropout_masks)

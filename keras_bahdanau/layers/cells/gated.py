@@ -52,8 +52,8 @@ class RecurrentCell(Cell):
     ):
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of the state", units)
-        self.recurrent_dropout = checks.share(
-            "recurrent_dropout", "the share of the state dropped", recurrent_dropout
+        self.recurrent_dropout = checks.rate(
+            "recurrent_dropout", "the dropout rate of the state", recurrent_dropout
         )
         self.kernel_initializer = _config(kernel_initializer)
         self.recurrent_initializer = _config(recurrent_initializer)
@@ -103,7 +103,7 @@ class RecurrentCell(Cell):
         """W x + b: `(..., input_units)` -> `(..., gates * units)`."""
         return self.input_projection(inputs)
 
-    def step(self, projected, states, context=None, noise=()):
+    def step(self, projected, states, context=None, dropout_masks=()):
         """`(output, states)` from W x + b, the old states and the context."""
         if (context is not None) != self.context_projection.built:
             raise ValueError(
@@ -112,7 +112,7 @@ class RecurrentCell(Cell):
             )
         if context is not None:
             projected = projected + self.context_projection(context)
-        states = self.advance(projected, _dropped(states[0], noise), states)
+        states = self.advance(projected, _dropped(states[0], dropout_masks), states)
         return states[0], states
 
     def advance(self, projected, h, states):
@@ -125,7 +125,7 @@ class RecurrentCell(Cell):
         """
         raise NotImplementedError
 
-    def noise(self, batch, training):
+    def dropout_masks(self, batch, training):
         """A mask `(batch, units)` in the compute dtype, its mean 1; () for nothing."""
         if not training or not self.recurrent_dropout:
             return ()
@@ -148,10 +148,10 @@ def _config(initializer):
     return keras.initializers.serialize(keras.initializers.get(initializer))
 
 
-def _dropped(h, noise):
-    if not noise:
+def _dropped(h, dropout_masks):
+    if not dropout_masks:
         return h
-    (mask,) = noise
+    (mask,) = dropout_masks
     if len(h.shape) == 3:  # all of a sentence's beam drops the same
         mask = ops.expand_dims(mask, axis=1)
     return h * mask

@@ -46,7 +46,7 @@ class KerasCell(Cell):
         width = inputs_shape[-1] + (0 if context_shape is None else context_shape[-1])
         self.cell.build((None, width))
 
-    def step(self, projected, states, context=None, noise=()):
+    def step(self, projected, states, context=None, dropout_masks=()):
         """`(output, states)` from the inputs, the old states and the context."""
         inputs = projected if context is None else ops.concatenate([projected, context], axis=-1)
         axes = ops.shape(inputs)[:-1]

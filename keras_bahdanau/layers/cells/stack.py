@@ -71,20 +71,20 @@ class CellStack(Cell):
         """The lowest cell's share of the inputs."""
         return self.cells[0].project(inputs)
 
-    def step(self, projected, states, context=None, noise=()):
+    def step(self, projected, states, context=None, dropout_masks=()):
         """`(output, states)` of one step through all layers."""
-        noise = noise or ((),) * len(self.cells)
-        output, lowest = self.cells[0].step(projected, states[0], context, noise[0])
+        dropout_masks = dropout_masks or ((),) * len(self.cells)
+        output, lowest = self.cells[0].step(projected, states[0], context, dropout_masks[0])
         after = [lowest]
-        for cell, old, dropped in zip(self.cells[1:], states[1:], noise[1:], strict=True):
-            said, new = cell.step(cell.project(output), old, noise=dropped)
+        for cell, old, dropped in zip(self.cells[1:], states[1:], dropout_masks[1:], strict=True):
+            said, new = cell.step(cell.project(output), old, dropout_masks=dropped)
             output = said + output if self.residual else said
             after.append(new)
         return output, tuple(after)
 
-    def noise(self, batch, training):
+    def dropout_masks(self, batch, training):
         """The layers' noises, one item a layer."""
-        return tuple(cell.noise(batch, training) for cell in self.cells)
+        return tuple(cell.dropout_masks(batch, training) for cell in self.cells)
 
     def get_config(self):
         cells = [keras.saving.serialize_keras_object(cell) for cell in self.cells]

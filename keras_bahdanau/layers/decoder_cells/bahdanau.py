@@ -26,7 +26,7 @@ class DecoderCell(DecoderCellBase):
         readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1},
             as the paper's appendix A.2.2 has it.
         **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
-            `query`, `first_state`, `recurrent_dropout`, `context_dropout`.
+            `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 
     Call arguments and output: see `DecoderCellBase`.
     """
@@ -52,14 +52,14 @@ class DecoderCell(DecoderCellBase):
         previous = state.cell[-1][0]
         query, found = self._attend(previous, embedding, state, prepared, training)
         output, cell = self.stack.step(
-            projected, state.cell, context=found.context, noise=self._cell_noise(prepared)
+            projected, state.cell, context=found.context, dropout_masks=self._cell_masks(prepared)
         )
         if self.readout_state == "previous":
             output = previous
         kept = found.context if self._asks_context else ()
         return (
             Step(output, found.context, found.weights, found.scores, query),
-            DecoderState(cell, found.memo, context=kept),
+            DecoderState(cell, found.state, context=kept),
         )
 
     def get_config(self):

@@ -24,7 +24,7 @@ class ConditionalCell(DecoderCellBase):
         units: Positive integer. Width of the decoder state.
         attention: An attention layer.
         **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
-            `query`, `first_state`, `recurrent_dropout`, `context_dropout`.
+            `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 
     Call arguments and output: see `DecoderCellBase`.
     """
@@ -45,15 +45,15 @@ class ConditionalCell(DecoderCellBase):
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
         lowest, *upper = state.cell
-        noise = self._cell_noise(prepared)
-        first_noise = noise[0] if noise else ()
-        told, lowest = self.first_cell.step(projected, lowest, noise=first_noise)
+        dropout_masks = self._cell_masks(prepared)
+        first_masks = dropout_masks[0] if dropout_masks else ()
+        told, lowest = self.first_cell.step(projected, lowest, dropout_masks=first_masks)
         query, found = self._attend(told, embedding, state, prepared, training)
         output, cell = self.stack.step(
-            self.stack.project(found.context), (lowest, *upper), noise=noise
+            self.stack.project(found.context), (lowest, *upper), dropout_masks=dropout_masks
         )
         kept = found.context if self._asks_context else ()
         return (
             Step(output, found.context, found.weights, found.scores, query),
-            DecoderState(cell, found.memo, context=kept),
+            DecoderState(cell, found.state, context=kept),
         )

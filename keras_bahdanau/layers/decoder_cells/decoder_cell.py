@@ -6,9 +6,9 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.bridge import FIRST_STATES
+from keras_bahdanau.layers.bridge import BRIDGES
 from keras_bahdanau.layers.cells import CellStack, new_cell
-from keras_bahdanau.layers.memory import Memory, Prepared
+from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.registry import unbuilt
 
@@ -19,7 +19,7 @@ class DecoderState(NamedTuple):
     Attributes:
         cell: Tuple of the layers' states, each a tuple of float tensors `(batch, units)`;
             the first of the last layer is s_i.
-        attention: The attention's memo.
+        attention: The attention's state.
         context: Float tensor `(batch, context_units)`, c_i, if the next query is made of it.
         output: Float tensor `(batch, units)`, if it is fed to the next step.
     """
@@ -48,7 +48,7 @@ class Step(NamedTuple):
     query: Any
 
 
-class StepNoise(NamedTuple):
+class DropoutMasks(NamedTuple):
     """Dropout masks drawn once a sentence, or ().
 
     Attributes:
@@ -70,14 +70,14 @@ class DecoderCellBase(keras.layers.Layer):
         depth: Positive integer. Cells that stand on each other.
         residual: Bool. Whether each but the lowest adds its input to its output.
         query: Tuple of names: see `Query`.
-        first_state: "summary" (`StateBridge`) or "zeros" (`ZeroBridge`).
+        bridge: "summary" (`StateBridge`) or "zeros" (`ZeroBridge`).
         recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent
             product in training, the same at all steps (Gal and Ghahramani 2016).
         context_dropout: Float in [0, 1). Share of the context dropped, likewise.
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
-        state: `DecoderState` of the step before, or `first_state(prepared)`.
+        state: `DecoderState` of the step before, or `initial_state(prepared)`.
         prepared: From `prepare(memory)`.
         training: Python bool.
 
@@ -94,18 +94,18 @@ class DecoderCellBase(keras.layers.Layer):
         depth=1,
         residual=False,
         query=("state",),
-        first_state="summary",
+        bridge="summary",
         recurrent_dropout=0.0,
         context_dropout=0.0,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # a memo is float32 under every policy
+        super().__init__(autocast=False, **kwargs)  # a state is float32 under every policy
         self.units = checks.positive_integer("units", "the width of the decoder state", units)
         self.depth = checks.positive_integer("depth", "the number of cells", depth)
-        self.first_state_name = checks.choice("first_state", first_state, FIRST_STATES)
+        self.bridge_name = checks.choice("bridge", bridge, BRIDGES)
         self.recurrent_dropout = recurrent_dropout
-        self.context_dropout = checks.share(
-            "context_dropout", "the share of the context dropped", context_dropout
+        self.context_dropout = checks.rate(
+            "context_dropout", "the dropout rate of the context", context_dropout
         )
         self.residual = residual
         is_layer = isinstance(cell, keras.layers.Layer)
@@ -118,10 +118,10 @@ class DecoderCellBase(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="stack",
         )
-        self.bridge = FIRST_STATES[first_state](
+        self.bridge = BRIDGES[bridge](
             self.stack.state_sizes, dtype=self.dtype_policy, name="bridge"
         )
-        self.context_noise = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
+        self.context_mask = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
 
     def _new_cell(self, name):
         return new_cell(
@@ -163,22 +163,22 @@ class DecoderCellBase(keras.layers.Layer):
 
     def prepare(self, memory, alignment=(), training=None):
         """What the steps look at, computed once a sentence."""
-        noise = ()
+        dropout_masks = ()
         if training and (self.recurrent_dropout or self.context_dropout):
             batch = ops.shape(memory.values)[0]
             ones = ops.ones((batch, self.context_units), self.compute_dtype)
-            noise = StepNoise(
-                cell=self.stack.noise(batch, training=training),
-                context=self.context_noise(ones, training=training),
+            dropout_masks = DropoutMasks(
+                cell=self.stack.dropout_masks(batch, training=training),
+                context=self.context_mask(ones, training=training),
             )
-        return Prepared(memory, self.attention.prepare(memory), noise, alignment)
+        return ProjectedMemory(memory, self.attention.prepare(memory), dropout_masks, alignment)
 
-    def first_state(self, prepared):
+    def initial_state(self, prepared):
         """s_0 from the encoder's summary, or zeros; nothing attended to yet."""
         memory = prepared.memory
         return DecoderState(
             cell=self.bridge(memory.summary),
-            attention=self.attention.first_state(memory),
+            attention=self.attention.initial_state(memory),
             context=self._zeros(memory, self.context_units) if self._asks_context else (),
         )
 
@@ -218,12 +218,12 @@ class DecoderCellBase(keras.layers.Layer):
         """(query, `Attended`), the context with its dropout."""
         query = self.query(top, embedding, state.context, prepared.memory.task)
         found = self.attention.attend(query, prepared, state.attention, training=training)
-        if prepared.noise:
-            found = found._replace(context=found.context * prepared.noise.context)
+        if prepared.dropout_masks:
+            found = found._replace(context=found.context * prepared.dropout_masks.context)
         return query, found
 
-    def _cell_noise(self, prepared):
-        return prepared.noise.cell if prepared.noise else ()
+    def _cell_masks(self, prepared):
+        return prepared.dropout_masks.cell if prepared.dropout_masks else ()
 
     def step(self, projected, state, prepared, training=None):
         """The pair (`Step`, next `DecoderState`), from inputs that `project` has seen."""
@@ -242,7 +242,7 @@ class DecoderCellBase(keras.layers.Layer):
             "depth": self.depth,
             "residual": self.residual,
             "query": self.query.parts,
-            "first_state": self.first_state_name,
+            "bridge": self.bridge_name,
             "recurrent_dropout": self.recurrent_dropout,
             "context_dropout": self.context_dropout,
         }

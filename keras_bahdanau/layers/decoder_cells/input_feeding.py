@@ -24,7 +24,7 @@ class InputFeedingCell(DecoderCellBase):
         attention: An attention layer.
         input_feeding: Bool. Whether the cell reads h~_{i-1} beside the token.
         **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
-            `query`, `first_state`, `recurrent_dropout`, `context_dropout`.
+            `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 
     Call arguments and output: see `DecoderCellBase`; `Step.output` is h~_i.
     """
@@ -41,8 +41,8 @@ class InputFeedingCell(DecoderCellBase):
         self.stack.build(inputs_shape, (None, self.units) if self.input_feeding else None)
         self.attentional.build((None, context_units + self.units))
 
-    def first_state(self, prepared):
-        state = super().first_state(prepared)
+    def initial_state(self, prepared):
+        state = super().initial_state(prepared)
         if not self.input_feeding:
             return state
         return state._replace(output=self._zeros(prepared.memory, self.units))
@@ -51,7 +51,7 @@ class InputFeedingCell(DecoderCellBase):
         projected, embedding = projected
         fed = state.output if self.input_feeding else None
         top, cell = self.stack.step(
-            projected, state.cell, context=fed, noise=self._cell_noise(prepared)
+            projected, state.cell, context=fed, dropout_masks=self._cell_masks(prepared)
         )
         query, found = self._attend(top, embedding, state, prepared, training)
         output = self.attentional(ops.concatenate([found.context, top], axis=-1))
@@ -59,7 +59,7 @@ class InputFeedingCell(DecoderCellBase):
             Step(output, found.context, found.weights, found.scores, query),
             DecoderState(
                 cell,
-                found.memo,
+                found.state,
                 context=found.context if self._asks_context else (),
                 output=output if self.input_feeding else (),
             ),

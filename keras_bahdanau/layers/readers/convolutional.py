@@ -71,7 +71,7 @@ class ConvolutionalReader(keras.layers.Layer):
         self.kernel_size = checks.positive_integer("kernel_size", "the tokens seen", kernel_size)
         self.activation = checks.choice("activation", activation, BLOCKS)
         self.positions = checks.positive_integer("positions", "the places known", positions)
-        self.dropout = checks.share("dropout", "the share dropped", dropout)
+        self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         policy = {"dtype": self.dtype_policy}
         self.input_projection = keras.layers.Dense(units, name="input_projection", **policy)
         self.join, width = BLOCKS[activation]

@@ -37,8 +37,8 @@ class RecurrentReader(keras.layers.Layer):
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of each direction", units)
-        self.recurrent_dropout = checks.share(
-            "recurrent_dropout", "the share of the state dropped", recurrent_dropout
+        self.recurrent_dropout = checks.rate(
+            "recurrent_dropout", "the dropout rate of the state", recurrent_dropout
         )
         is_layer = isinstance(cell, keras.layers.Layer)
         self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell

@@ -73,9 +73,9 @@ class ScannedRNN(keras.layers.Layer):
     def call(self, inputs, training=None):
         batch = ops.shape(inputs)[0]
         state = tuple(ops.zeros((batch, size), inputs.dtype) for size in self.cell.state_sizes)
-        noise = self.cell.noise(batch, training)
+        dropout_masks = self.cell.dropout_masks(batch, training)
         return scan(
-            lambda state, x: self.cell.step(x, state, noise=noise),
+            lambda state, x: self.cell.step(x, state, dropout_masks=dropout_masks),
             state,
             self.cell.project(inputs),
             like=state[0],

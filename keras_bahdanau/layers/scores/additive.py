@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.scores.score import Score, keys_for
-from keras_bahdanau.layers.scores.tanh_products import compare_by_tanh
+from keras_bahdanau.layers.scores.tanh_products import tanh_scores
 
 
 def glorot_of_pair(query_shape, values_shape, units):
@@ -53,7 +53,7 @@ class AdditiveScore(Score):
 
     def compare(self, query, keys):
         v = ops.copy(self.v)  # a tensor: a gradient of one's own takes no variables
-        return compare_by_tanh(self.query_projection(query), keys, v)
+        return tanh_scores(self.query_projection(query), keys, v)
 
     def get_config(self):
         return {**super().get_config(), "units": self.units}

@@ -7,7 +7,7 @@ from keras_bahdanau.layers.recurrence import loop
 AT_ONCE = 16  # queries whose pairs are held together: a beam, not a sentence
 
 
-def compare_by_tanh(query, keys, v):
+def tanh_scores(query, keys, v):
     """e_ij = v^T tanh(q_i + k_j), of which no tanh is kept for the gradient.
 
     With h = tanh(q + k) and g the gradient of the scores,

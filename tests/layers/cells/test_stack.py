@@ -79,19 +79,19 @@ def test_a_beam_axis_is_as_good_as_separate_rows(run):
 
 def test_the_noise_of_a_layer_goes_to_its_cell(run):
     stack, states = built()
-    noise = tuple((np.full((2, UNITS), share, "float32"),) for share in (0.0, 2.0)) + ((),)
+    dropout_masks = tuple((np.full((2, UNITS), share, "float32"),) for share in (0.0, 2.0)) + ((),)
 
     def step(inputs, states, context):
-        return stack.step(stack.project(inputs), states, context, noise)[1]
+        return stack.step(stack.project(inputs), states, context, dropout_masks)[1]
 
     gru, lstm, _ = run(step, INPUTS, states, CONTEXT)
     low, lower = stack.cells[0], stack.cells[1]
     expected = modes.eager(
-        lambda x, c: low.step(low.project(x), states[0], c, noise[0]), INPUTS, CONTEXT
+        lambda x, c: low.step(low.project(x), states[0], c, dropout_masks[0]), INPUTS, CONTEXT
     )
     np.testing.assert_allclose(gru, expected[1], atol=1e-6)
     projected = lower.project(expected[0])
-    expected = modes.eager(lambda x: lower.step(x, states[1], None, noise[1]), projected)
+    expected = modes.eager(lambda x: lower.step(x, states[1], None, dropout_masks[1]), projected)
     np.testing.assert_allclose(lstm, expected[1], atol=1e-6)
 
 
