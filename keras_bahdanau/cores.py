@@ -1,4 +1,4 @@
-"""How many processor cores this process may use, which may be fewer than there are."""
+"""The number of processor cores that this process may use."""
 
 import os
 

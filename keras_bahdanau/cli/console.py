@@ -1,4 +1,4 @@
-"""How the program behaves on a terminal: how it starts, fails, and ends."""
+"""Behaviour of the program on a terminal: start, errors, end."""
 
 import contextlib
 import faulthandler
@@ -71,7 +71,7 @@ def _told(error):
 
 
 def _threads(threads):
-    """What TensorFlow is told of threads, by the variables that it reads."""
+    """Environment variables that tell TensorFlow how many threads to use."""
     each, at_once = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
     if threads is not None:
         return {each: threads, at_once: threads}

@@ -84,7 +84,7 @@ class _Data(NamedTuple):
 
     @classmethod
     def read(cls, source, target, alignments):
-        """What stands in the files."""
+        """Pairs and links read from files."""
         pairs = read_pairs(source, target)
         if alignments is None:
             return cls(pairs, None)

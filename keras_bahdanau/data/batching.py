@@ -15,7 +15,7 @@ _BATCH_TOKENS = 2048
 
 @dataclasses.dataclass(frozen=True)
 class Skipped:
-    """How many pairs do not take part in training.
+    """Counts of the pairs that are left out of training.
 
     Attributes:
         empty: Pairs with a side that has no token.

@@ -1,4 +1,4 @@
-"""Which pairs make a batch together: by tokens, in buckets of one shape, or by sentences."""
+"""Groups of pairs that make a batch: by tokens, in buckets of one shape, or by sentences."""
 
 import dataclasses
 

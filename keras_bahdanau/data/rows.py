@@ -26,7 +26,7 @@ class Rows:
 
     @classmethod
     def tokenized(cls, tokenize, sentences):
-        """Those of sentences as a translator splits them."""
+        """Rows of sentences, split as a translator splits them."""
         chunks = [
             tokenize(tf.constant(sentences[first : first + _CHUNK]))
             for first in range(0, len(sentences), _CHUNK)
@@ -38,7 +38,7 @@ class Rows:
 
     @classmethod
     def sampled(cls, sampler, sentences, seed):
-        """Those of sentences as chance splits them, each with an end token."""
+        """Rows of sentences, split at random, each with an end token."""
         rows = sampler.sample(sentences, seed)
         lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
         values = itertools.chain.from_iterable((*row, END) for row in rows)

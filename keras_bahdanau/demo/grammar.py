@@ -78,7 +78,7 @@ class French(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """What other words agree with: `person` is 0 je, 1 il, 2 nous, 3 ils; `gender` m, f or ""."""
+    """Agreement of other words: `person` is 0 je, 1 il, 2 nous, 3 ils; `gender` m, f or ""."""
 
     person: int
     gender: str

@@ -152,7 +152,7 @@ def _shown(test):
 
 
 def _crosses(example):
-    """Whether a word moved to the other side of another one."""
+    """Return True if a word moved to the other side of another one."""
     return any(
         source < other_source and target > other_target
         for source, target in example.sure

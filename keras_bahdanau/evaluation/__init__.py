@@ -1,4 +1,4 @@
-"""How good a translator is, in figures, and whether it is better than another one."""
+"""Scores of a translator, and significance tests between two of them."""
 
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.by_length import Band, bleu_by_length

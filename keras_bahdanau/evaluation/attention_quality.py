@@ -1,4 +1,4 @@
-"""Where a translator looks: how sharply, and whether at the right words."""
+"""Quality of the attention: its entropy, and its error against known word alignments."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from keras_bahdanau.text.alignments import alignment_error_rate, check_links, sp
 
 
 def attention_entropy(translations):
-    """How widely the attention spreads over the source, in the mean over target tokens.
+    """Entropy of the attention over the source, in the mean over target tokens.
 
     A token that attends to one place has entropy 0, one that attends to n places alike log n.
 

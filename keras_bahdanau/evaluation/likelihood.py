@@ -1,4 +1,4 @@
-"""What the model makes of the references, each token after the true ones before it."""
+"""Likelihood of the references, each token given the true ones before it."""
 
 import dataclasses
 import math

@@ -1,11 +1,11 @@
-"""What an evaluation found, to be read by people and by programs."""
+"""Report of an evaluation, for people and for programs."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What `evaluate` measured.
+    """Figures that `evaluate` measured.
 
     Attributes:
         bleu: Float, sacreBLEU's BLEU of the corpus, from 0 to 100.

@@ -1,4 +1,4 @@
-"""Whether one system is better than another, or only luckier with these sentences."""
+"""Significance of the difference between two systems."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Which search options translate best, tried one after the other."""
+"""Search for the best search options on validation pairs."""
 
 import dataclasses
 import itertools
@@ -15,7 +15,7 @@ TOLERANCE = 0.1  # of BLEU: on a thousand sentences less is chance
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """What one set of search options gives.
+    """Result of one set of search options.
 
     Attributes:
         search: `SearchOptions`.

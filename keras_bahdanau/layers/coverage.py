@@ -32,7 +32,7 @@ class CoverageBase(keras.layers.Layer):
         return ops.zeros_like(memory.mask, dtype="float32")
 
     def features(self, state):
-        """What is added to the keys: float tensor `(batch, [n,] source_time, key_units)`."""
+        """Features added to the keys: float tensor `(batch, [n,] source_time, key_units)`."""
         raise NotImplementedError
 
     def remember(self, state, weights):
@@ -104,7 +104,7 @@ class Coverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationConvolution(CoverageBase):
-    """What the last weights look like around each place, in the score.
+    """Features of the last weights around each position, in the score.
 
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
@@ -158,5 +158,5 @@ COVERAGES = {None: NoCoverage, "sum": Coverage, "convolution": LocationConvoluti
 
 
 def new_coverage(kind, **kwargs):
-    """What None, "coverage" or "convolution" stands for."""
+    """The coverage of that name: None, "sum" or "convolution"."""
     return COVERAGES[checks.choice("coverage", kind, COVERAGES)](**kwargs)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 
 class Memory(NamedTuple):
-    """What a decoder may look at: one encoded source sentence per row.
+    """Output of an encoder, one source per row: all that a decoder can attend to.
 
     Attributes:
         values: Float tensor `(batch, source_time, values_units)`, the annotations h_j,
@@ -25,7 +25,7 @@ class Memory(NamedTuple):
 
 
 class ProjectedMemory(NamedTuple):
-    """What a decoder's steps look at, computed once a sentence.
+    """Memory with its projections, computed once per source for all decoder steps.
 
     Attributes:
         memory: `Memory`.

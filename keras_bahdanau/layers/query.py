@@ -1,4 +1,4 @@
-"""What the query is made of."""
+"""The query of an attention, made of one or more vectors."""
 
 import keras
 from keras import ops

@@ -1,4 +1,4 @@
-"""How a layer made of other layers is written down and read back."""
+"""Parts of a layer that are layers themselves: serialization and lookup."""
 
 import copy
 

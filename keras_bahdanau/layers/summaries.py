@@ -58,7 +58,7 @@ def _at_place(values, places):
 
 
 class Summary(NamedTuple):
-    """How a sentence is summed up.
+    """A function that sums up a source in one vector, and its width.
 
     Attributes:
         make: Function `(reader, values, mask) -> summary`, of the reader that gave the

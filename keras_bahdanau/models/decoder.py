@@ -187,7 +187,7 @@ class Decoder(keras.Model):
         self.embedding = embedding
 
     def prepare(self, memory, alignment=(), training=None):
-        """What the steps look at, computed once a sentence: `ProjectedMemory`."""
+        """Project the memory, once per sentence, for all steps: `ProjectedMemory`."""
         return self.cell.prepare(memory, alignment, training=training)
 
     def initial_state(self, prepared):

@@ -60,7 +60,7 @@ class Ensemble(keras.Model):
 
     @property
     def exportable(self):
-        """Whether translation needs nothing but the source sentence."""
+        """True if decoding needs nothing but the source."""
         return all(model.exportable for model in self.models)
 
     def build(self, inputs_shape=None):

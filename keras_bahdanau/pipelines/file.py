@@ -38,7 +38,7 @@ def find_translator(path):
 
 
 def read_card(path):
-    """What stands in a translator's file beside the model: tokenizer and search options.
+    """Read what a translator's file holds beside the model: tokenizer and search options.
 
     Args:
         path: Path of a `.keras` file.

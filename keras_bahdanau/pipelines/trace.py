@@ -63,7 +63,7 @@ class Trace:
 
 
 def trace(translator, sentence, target=None, top=5):
-    """What a translator's model computes: see `Translator.trace`."""
+    """Trace one translation: see `Translator.trace`."""
     tokenizer = translator.tokenizer
     if not isinstance(sentence, str | bytes):
         raise TypeError(f"`sentence` must be a string. Received: sentence={sentence!r}")
@@ -139,7 +139,7 @@ def _ids(tokens, pieces):
 
 
 def _run(model, source, tokens):
-    """What the encoder gives, s_0, and what each step shows, as arrays `(len(tokens), ...)`."""
+    """Projected memory, s_0, and the output of each step as arrays `(len(tokens), ...)`."""
     prepared = model.encode(source)
     state = model.initial_state(prepared)
     initial_state = _array(_top(state))[0]

@@ -1,4 +1,4 @@
-"""What a translator gives: one translation of one sentence, read from the tensors of a search."""
+"""The result of a translator, read from the tensors of a search."""
 
 import dataclasses
 

@@ -130,7 +130,7 @@ class Translator(GraphTranslator):
         return self._of_each(sentences, batch_size, translated)
 
     def align(self, pairs, batch_size=64, search=None):
-        """How the model reads given translations: forced decoding.
+        """Align given translations with their sources, by forced decoding.
 
         Args:
             pairs: List of (source, target) strings.
@@ -155,7 +155,7 @@ class Translator(GraphTranslator):
         return [only for (only,) in self._of_each(sources, batch_size, forced)]
 
     def score(self, pairs, batch_size=64, search=None):
-        """How well the model likes given translations: the scores that `align` gives them.
+        """Score given translations: the scores that `align` gives them.
 
         Args:
             pairs: List of (source, target) strings.
@@ -174,7 +174,7 @@ class Translator(GraphTranslator):
         return [result.score for result in self.align(pairs, batch_size, search)]
 
     def trace(self, sentence, target=None, top=5):
-        """What the model computes at each step of one translation.
+        """Trace what the model computes at each step of one translation.
 
         Args:
             sentence: String.
@@ -202,7 +202,7 @@ class Translator(GraphTranslator):
         return trace(self, sentence, target, top)
 
     def _of_each(self, sentences, batch_size, work):
-        """What `work(rows, source)` gives for each row, in the order of the sentences.
+        """Results of `work(rows, source)` for each row, in the order of the sentences.
 
         There are as many batches under way as cores: one batch alone leaves cores idle, as
         the steps of a search follow each other.
@@ -229,7 +229,7 @@ class Translator(GraphTranslator):
 
     def _graph(self, options, extras):
         """The search with these options as one `tf.function`, traced once."""
-        options = dataclasses.replace(options, seed=0)  # the uniforms has it
+        options = dataclasses.replace(options, seed=0)  # the uniforms depend on it
         key = (options, *extras)
         if key not in self._graphs:
             # a `partial`: of one lambda TensorFlow would say that it is traced too often

@@ -128,7 +128,7 @@ def _warn(missing):
 
 
 def _script(character):
-    """What Noto calls the script of a character."""
+    """Noto's name for the script of a character."""
     if unicodedata.category(character)[0] == "S":
         return "Symbols"
     name = re.match("[A-Z]*", unicodedata.name(character, ""))[0]

@@ -1,4 +1,4 @@
-"""The walk-through: how a decoder writes a translation, step after step."""
+"""The steps of a decoder as a picture: from query to next token."""
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class _Walkthrough:
         self._strip(ASKS, self.middle + 52, trace.query[step], _limit(trace.query))
 
     def _query_name(self, step):
-        """What the query is, found by comparing it."""
+        """Name of the query, from a comparison with the other vectors."""
         trace = self.trace
         before = trace.state[step - 1] if step else trace.initial_state
         for name, state in (
@@ -228,7 +228,7 @@ class _Walkthrough:
             canvas.text(NEXT + 188, y, _percent(probability), size=9.5, color=color, weight=weight)
 
     def _draw_link(self, step, bottom):
-        """What goes on to the next step."""
+        """Draw the arrow to the next step."""
         canvas, y = self.canvas, bottom + GAP / 2
         right, left = KNOWN + STRIP / 2, ASKS + STRIP / 2
         xs, ys = (right, right, left, left), (self._context_y + 126, y, y, bottom + GAP - 5)
@@ -243,7 +243,7 @@ class _Walkthrough:
         )
 
     def draw_footer(self):
-        """What the strips are, and how much is shown."""
+        """Draw the legend of the strips, and how much of the translation is drawn."""
         self.canvas.text(
             ASKS,
             self.bottom + FOOTER / 2,
@@ -259,7 +259,7 @@ class _Walkthrough:
 
 
 def _limit(*arrays):
-    """What counts as a large number in strips of these vectors."""
+    """Value that gets the darkest colour in strips of these vectors."""
     shown = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
     return max(1e-6, np.quantile(shown, 0.95)) if shown.size else 1.0
 

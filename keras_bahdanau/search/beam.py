@@ -11,7 +11,7 @@ IMPOSSIBLE = -1e9
 
 
 class BeamState(NamedTuple):
-    """What the loop carries from step to step.
+    """State of the loop.
 
     Attributes:
         t: Int32 scalar, the step.
@@ -39,7 +39,7 @@ class BeamState(NamedTuple):
 
 
 def beam_search(step, state, limits, options, *, start, end, time, source_time):
-    """Keeps the `options.beam_width` best hypotheses of each sentence.
+    """Keep the `options.beam_width` best hypotheses of each sentence.
 
     A hypothesis that ends stands in the beam with its score until better ones
     push it out; the search is over when nothing in any beam goes on.

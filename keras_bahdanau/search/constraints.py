@@ -14,7 +14,7 @@ from keras_bahdanau.search.result import FORBIDDEN
 
 
 def constraints_of(options, *, end, time, prefix=None):
-    """The constraints that `SearchOptions` ask for, those that others yield to first."""
+    """The constraints that `SearchOptions` ask for, the strongest first."""
     constraints = []
     if prefix is not None:
         constraints.append(ForcedPrefix(prefix))
@@ -26,11 +26,11 @@ def constraints_of(options, *, end, time, prefix=None):
 
 
 def constrained(step, state, constraints, batch):
-    """The pair (step, first state) in which a hypothesis keeps to constraints.
+    """The pair (step, initial state) of a step function under constraints.
 
     Tokens that are not allowed get log-probabilities of -1e30, the others keep
     theirs. A constraint that would leave nothing of what the constraints before it
-    allow has no say in that step.
+    allow is ignored in that step.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)`.
@@ -54,7 +54,7 @@ def constrained(step, state, constraints, batch):
 
 
 def _both(allowed, wanted):
-    """What both say, or the first alone where they have nothing in common."""
+    """Tokens that both allow, or the first alone where they have none in common."""
     common = ops.logical_and(allowed, wanted)
     return ops.where(ops.any(common, axis=-1, keepdims=True), common, allowed)
 

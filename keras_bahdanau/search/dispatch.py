@@ -23,7 +23,7 @@ def search(
     prefix=None,
     uniforms=None,
 ):
-    """Searches, or draws, as the options say.
+    """Search, or draw at random, as the options ask.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)` with

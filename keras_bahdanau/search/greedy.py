@@ -7,7 +7,7 @@ from keras_bahdanau.search.sequential import sequential_search
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
-    """Takes the most probable token at each step.
+    """Take the most probable token at each step.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)` with

@@ -81,7 +81,7 @@ UNSEEN = 1e-7  # of attention, the least that a source token counts as having go
 
 
 def coverage_penalty(alignment, source_mask=None):
-    """How much of the source a hypothesis has looked at.
+    """Coverage penalty of hypotheses that leave parts of the source unattended.
 
     cp = sum_j log(min(sum_i alpha_ij, 1))      (Wu et al. 2016, eq. 14)
 

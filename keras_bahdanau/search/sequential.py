@@ -1,4 +1,4 @@
-"""One token after the other, and never back: the loop of greedy search and of sampling."""
+"""The loop of greedy search and of sampling: one token after the other."""
 
 from typing import Any, NamedTuple
 
@@ -8,7 +8,7 @@ from keras_bahdanau.search.result import write_row
 
 
 class SequentialState(NamedTuple):
-    """What the loop carries from step to step.
+    """State of the loop.
 
     Its hypotheses know nothing of each other: there is one in each row of
     the batch, or `draws` with an axis of their own behind it.
@@ -37,7 +37,7 @@ class SequentialState(NamedTuple):
 
 
 def sequential_search(step, choose, state, limits, *, start, end, time, source_time):
-    """Chooses a token at each step, until every hypothesis has ended or is cut.
+    """Choose a token at each step, until every hypothesis has ended or is cut.
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)`.

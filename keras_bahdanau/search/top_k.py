@@ -8,7 +8,7 @@ SMALLEST, LARGEST = 16, 128  # tokens of a block
 
 
 def top_k_tokens(log_probs, count):
-    """What `ops.top_k` gives over the last axis, faster where there are many tokens.
+    """`ops.top_k` over the last axis, faster for a large vocabulary.
 
     The best `count` tokens stand in the `count` blocks whose best tokens are best: so the
     maximum of each block comes first, which a processor takes in one pass, and only those

@@ -133,7 +133,7 @@ def word_links(source_tokens, target_tokens, alignment):
 
 
 def word_spans(tokens):
-    """Which word each token stands for, as `Tokenizer.source_words` has it.
+    """The word that each token stands for, as `Tokenizer.source_words` gives it.
 
     Args:
         tokens: Sequence of strings, the pieces of one sentence.

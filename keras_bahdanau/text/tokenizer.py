@@ -174,7 +174,7 @@ class Tokenizer(tf.Module):
         return _pieces(self._target, _known(ids, self.target_vocabulary_size))
 
     def source_words(self, text) -> list:
-        """Which words of `sentence.split()` each source token stands for.
+        """The words of `sentence.split()` that each source token stands for.
 
         White space in the text as it is given counts, whatever the normalization makes of it.
 
@@ -189,7 +189,7 @@ class Tokenizer(tf.Module):
         return _words(self._source, text, end_of_empty=False)
 
     def target_words(self, text) -> list:
-        """Which words of `sentence.split()` each target token stands for: see `source_words`.
+        """The words of `sentence.split()` that each target token stands for: see `source_words`.
 
         Args:
             text: List of strings, the sentences.

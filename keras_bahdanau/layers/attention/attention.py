@@ -14,12 +14,12 @@ from keras_bahdanau.layers.windows import new_window
 
 
 class AttentionState(NamedTuple):
-    """What an attention takes along from step to step: one structure a part.
+    """State that an attention carries from step to step: one structure a part.
 
     Attributes:
         window: Of the window, such as the step.
         normalizer: Of the normalizer, such as the last weights.
-        coverage: Of what it remembers, such as the sum of the weights.
+        coverage: Of the coverage, such as the sum of the weights.
     """
 
     window: Any

@@ -1,4 +1,4 @@
-"""What stands where a decoder attends: one interface, whatever the mechanism."""
+"""The interface of all attention mechanisms."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from keras_bahdanau.layers.summaries import last_value
 
 
 class Attended(NamedTuple):
-    """What one query, or many, brought back.
+    """Result of one query, or of many.
 
     Attributes:
         context: Float tensor `(batch, [n,] context_units)`, c_i.

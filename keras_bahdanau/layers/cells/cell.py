@@ -1,4 +1,4 @@
-"""What every cell has: one step in two parts, and the dropout_masks of a sentence."""
+"""Base of the recurrent cells: one step in two parts, and the dropout masks of a sentence."""
 
 import keras
 from keras import ops
@@ -32,7 +32,7 @@ class Cell(keras.layers.Layer):
     """
 
     def project(self, inputs):
-        """What the inputs alone give, `(..., input_units)` -> `(..., any width)`."""
+        """Product of the inputs alone, `(..., input_units)` -> `(..., any width)`."""
         return inputs
 
     def step(self, projected, states, context=None, dropout_masks=()):
@@ -40,7 +40,7 @@ class Cell(keras.layers.Layer):
         raise NotImplementedError
 
     def dropout_masks(self, batch, training):
-        """What is dropped in this sentence, the same at all its steps; () for nothing.
+        """Dropout masks of a sentence, the same at all its steps; () for none.
 
         Args:
             batch: Number of sentences, an int or a scalar tensor.

@@ -14,7 +14,7 @@ from keras_bahdanau.layers.registry import unbuilt
 
 
 class DecoderState(NamedTuple):
-    """What the next step needs; () where it needs nothing.
+    """State that a step hands to the next; () where nothing is needed.
 
     Attributes:
         cell: Tuple of the layers' states, each a tuple of float tensors `(batch, units)`;
@@ -31,7 +31,7 @@ class DecoderState(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What one step shows to the readout, and to whoever looks.
+    """Output of one step, for the readout and for traces.
 
     Attributes:
         output: Float tensor `(batch, units)`, what the readout reads as the state.
@@ -162,7 +162,7 @@ class DecoderCellBase(keras.layers.Layer):
         return self.attention.context_units(self.values_units)
 
     def prepare(self, memory, alignment=(), training=None):
-        """What the steps look at, computed once a sentence."""
+        """Project the memory, once per sentence, for all steps."""
         dropout_masks = ()
         if training and (self.recurrent_dropout or self.context_dropout):
             batch = ops.shape(memory.values)[0]

@@ -1,4 +1,4 @@
-"""What all scores share: one interface, one rule of shapes, one product."""
+"""Base of the scores: one interface, one rule of shapes, one product."""
 
 import keras
 from keras import ops
