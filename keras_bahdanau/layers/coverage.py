@@ -142,9 +142,9 @@ class LocationConvolution(CoverageBase):
 
     def features(self, state):
         shape = ops.shape(state)
-        weights = ops.reshape(state, (-1, shape[-1], 1))
-        found = ops.reshape(self.convolution(weights), (*shape, self.filters))
-        return at_each_place(self.projection, found)
+        weights = ops.reshape(state, (-1, shape[-1], 1))  # -> (batch * n, source_time, 1)
+        features = ops.reshape(self.convolution(weights), (*shape, self.filters))
+        return at_each_place(self.projection, features)
 
     def remember(self, state, weights):
         return weights

@@ -137,8 +137,8 @@ class Monotonic(Normalizer):
             alignment = _expected(energy, allowed, state)
             return alignment, alignment
         alignment = _first_stop(energy, allowed, state)
-        found = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)
-        return alignment, ops.where(found, alignment, state)
+        stopped = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)
+        return alignment, ops.where(stopped, alignment, state)
 
     def get_config(self):
         config = {"hard": self.hard, "score_noise": self.score_noise, "offset": self.offset}
@@ -147,7 +147,7 @@ class Monotonic(Normalizer):
 
 def _expected(energy, allowed, last):
     """alpha_i of the class docstring, from alpha_{i-1}."""
-    stop = ops.where(allowed, ops.sigmoid(energy), 0.0)
+    stop = ops.where(allowed, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
     # at least 1e-8, which nobody sees: a logarithm of bounded size keeps its digits in sums
     go_on = ops.where(allowed, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)
     way = ops.log(go_on)

@@ -14,7 +14,7 @@ class ReadoutBase(keras.layers.Layer):
         dropout: Float in [0, 1). Share of t_i dropped in training.
 
     Call arguments:
-        state: Float tensor `(..., state_units)`, s_i, or what the decoder cell says.
+        state: Float tensor `(..., state_units)`, s_i, or the output of the decoder cell.
         context: Float tensor `(..., context_units)`, c_i.
         embedded: Float tensor `(..., embedding_units)`, the previous token's embedding.
         training: Python bool.
@@ -88,6 +88,7 @@ class MaxoutReadout(ReadoutBase):
 
     def read(self, state, context, embedded):
         pieces = self.projection(ops.concatenate([state, context, embedded], axis=-1))
+        # -> (..., units, 2), of which the maximum is (..., units)
         pairs = ops.reshape(pieces, (*ops.shape(pieces)[:-1], self.units, 2))
         return ops.max(pairs, axis=-1)
 
@@ -114,7 +115,7 @@ class AttentionalReadout(ReadoutBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class PlainReadout(ReadoutBase):
-    """t_i is what the decoder cell says, such as the attentional vector of `InputFeedingCell`.
+    """t_i is the output of the decoder cell, such as the attentional vector of `InputFeedingCell`.
 
     Arguments and output: see `ReadoutBase`; `units` must be the width of the state.
     """
@@ -122,7 +123,7 @@ class PlainReadout(ReadoutBase):
     def build(self, state_shape, context_shape, embedded_shape):
         if state_shape[-1] != self.units:
             raise ValueError(
-                "A plain readout is as wide as what the decoder cell says. "
+                "A plain readout is as wide as the output of the decoder cell. "
                 f"Received: readout_units={self.units}, units={state_shape[-1]}. "
                 "Make them equal, or take another readout."
             )

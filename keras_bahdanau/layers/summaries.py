@@ -17,6 +17,7 @@ def masked_mean(values, mask):
     Returns:
         Tensor `(batch, values_units)` in the dtype of the values, summed in float32.
     """
+    # mask (batch, source_time, 1), values (batch, source_time, values_units)
     real = ops.where(ops.expand_dims(mask, axis=-1), ops.cast(values, "float32"), 0.0)
     count = ops.maximum(ops.sum(ops.cast(mask, "float32"), axis=1, keepdims=True), 1.0)
     return ops.cast(ops.sum(real, axis=1) / count, values.dtype)

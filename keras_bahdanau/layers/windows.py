@@ -75,6 +75,7 @@ class LocalWindow(Window):
         """
         if len(position.shape) == 2:
             mask = ops.expand_dims(mask, axis=1)
+        # (source_time,) - (batch, [n,] 1) -> (batch, [n,] source_time)
         distance = ops.abs(places(mask) - ops.expand_dims(position, axis=-1))
         nearest = ops.min(ops.where(mask, distance, 1e9), axis=-1, keepdims=True)
         inside = ops.less_equal(distance, ops.maximum(nearest, float(self.width)))

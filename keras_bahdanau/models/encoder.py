@@ -16,7 +16,7 @@ PAD = 0
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Encoder(keras.Model):
-    """Embedding and a stack of readers, bidirectional RNNs if nothing else is said.
+    """Embedding and a stack of readers, bidirectional RNNs if nothing else is outputs.
 
     (Bahdanau et al. 2015, section 3.2.)
 
@@ -129,7 +129,7 @@ class Encoder(keras.Model):
 
     def call(self, source, training=None):
         mask = ops.not_equal(source, PAD)
-        embedded = self.embedding(source)
+        embedded = self.embedding(source)  # -> (batch, source_time, embedding_units)
         values = self._read(embedded, mask, training)
         reader = self.rnns[-1]
         return Memory(
@@ -146,8 +146,8 @@ class Encoder(keras.Model):
         values = self.word_dropout(embedded, training=training)
         values = self.dropouts[0](values, training=training)
         for index, (rnn, dropout) in enumerate(zip(self.rnns, self.dropouts[1:], strict=True)):
-            said = dropout(rnn(values, lengths, training=training), training=training)
-            values = values + said if self.residual and index > 0 else said
+            outputs = dropout(rnn(values, lengths, training=training), training=training)
+            values = values + outputs if self.residual and index > 0 else outputs
         return ops.where(ops.expand_dims(mask, axis=-1), values, ops.zeros_like(values))
 
     def get_config(self):

@@ -115,7 +115,7 @@ class Ensemble(keras.Model):
 
 def log_mean_exp(log_probs):
     """The logarithm of the mean of probabilities whose logarithms are given, one tensor each."""
-    stacked = ops.stack(log_probs)
+    stacked = ops.stack(log_probs)  # -> (models, batch, [beam,] vocabulary)
     largest = ops.max(stacked, axis=0, keepdims=True)  # so that not all are exp(-1000) = 0
     mean = ops.mean(ops.exp(stacked - largest), axis=0)
     return ops.log(mean) + ops.squeeze(largest, axis=0)

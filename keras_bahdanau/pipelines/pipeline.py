@@ -93,6 +93,7 @@ class GraphTranslator:
         target_in = tf.pad(target_out[:, :-1], [[0, 0], [1, 0]], constant_values=START)
         logits, weights = self.model((source, target_in), return_attention_scores=True)
         real = tf.cast(target_out != PAD, tf.float32)
+        # (batch, target_time, vocabulary) -> (batch, target_time)
         log_probs = tf.gather(tf.nn.log_softmax(logits), target_out, batch_dims=2) * real
         lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
         scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)

@@ -62,14 +62,14 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
         hypotheses exist than that, the rest are empty, with scores of -1e9.
     """
     first = _first(state, limits, options.beam_width, start, time, source_time)
-    room_at = ops.expand_dims(limits, axis=1)
+    limit_at = ops.expand_dims(limits, axis=1)
 
     def go_on(*fields):
         loop = BeamState(*fields)
         return ops.logical_and(ops.less(loop.t, time), ops.any(loop.alive))
 
     def body(*fields):
-        return _advance(step, BeamState(*fields), room_at, options, end)
+        return _advance(step, BeamState(*fields), limit_at, options, end)
 
     loop = BeamState(*ops.while_loop(go_on, body, tuple(first)))
     return _finish(loop, options, time)
@@ -78,15 +78,15 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
 def _first(state, limits, beam, start, time, source_time):
     """One real hypothesis a sentence; the other places wait, frozen, for its children."""
     batch = ops.shape(limits)[0]
-    room = ops.expand_dims(ops.greater(limits, 0), axis=1)
+    below_limit = ops.expand_dims(ops.greater(limits, 0), axis=1)
     identity = ops.arange(beam, dtype="int32")
     real = ops.equal(identity, 0)
     rows = ops.zeros((batch, beam), "int32")
     return BeamState(
         t=ops.zeros((), "int32"),
         tokens=rows + start,
-        alive=ops.logical_and(room, real),
-        finished=ops.repeat(ops.logical_not(room), beam, axis=1),
+        alive=ops.logical_and(below_limit, real),
+        finished=ops.repeat(ops.logical_not(below_limit), beam, axis=1),
         lengths=rows,
         log_probs=ops.cast(rows, "float32") + ops.where(real, 0.0, IMPOSSIBLE),
         ids=ops.zeros((time, batch, beam), "int32"),
@@ -96,8 +96,9 @@ def _first(state, limits, beam, start, time, source_time):
     )
 
 
-def _advance(step, loop, room_at, options, end):
+def _advance(step, loop, limit_at, options, end):
     """Every hypothesis grows by its best tokens; the best `beam` of all live on."""
+    # log_probs (batch, beam, vocabulary), weights (batch, beam, source_time)
     log_probs, weights, model = step(loop.tokens, loop.model)
     beam = loop.tokens.shape[1]
     # no more than `beam` children of one hypothesis can be among the best `beam` of all
@@ -107,12 +108,13 @@ def _advance(step, loop, room_at, options, end):
     # a frozen hypothesis has one child, itself: padding, at no cost
     alive = ops.expand_dims(loop.alive, axis=-1)
     born = ops.logical_or(alive, ops.equal(ops.arange(children), 0))
+    # log p of parent and child: (batch, beam, 1) + (batch, beam, children)
     totals = ops.expand_dims(loop.log_probs, axis=-1) + ops.where(alive, gained, 0.0)
     tokens = ops.where(alive, tokens, 0)
     lengths = loop.lengths + ops.cast(loop.alive, "int32")
     scores = normalized(totals, ops.expand_dims(lengths, axis=-1), options)
     scores = ops.where(born, scores, 2 * IMPOSSIBLE)
-    _, best = ops.top_k(ops.reshape(scores, (-1, beam * children)), beam)
+    _, best = ops.top_k(ops.reshape(scores, (-1, beam * children)), beam)  # -> (batch, beam)
     best = ops.cast(best, "int32")
     parents = best // children  # -> (batch, beam)
     tokens, chosen = (
@@ -121,13 +123,13 @@ def _advance(step, loop, room_at, options, end):
 
     was_alive = take_beams(loop.alive, parents)
     ended = ops.logical_and(was_alive, ops.equal(tokens, end))
-    room = ops.less(loop.t + 1, room_at)
+    below_limit = ops.less(loop.t + 1, limit_at)
     weights = take_beams(weights, parents)
     weights = weights * ops.expand_dims(ops.cast(was_alive, "float32"), axis=-1)
     return BeamState(
         t=loop.t + 1,
         tokens=tokens,
-        alive=ops.logical_and(ops.logical_and(was_alive, room), ops.logical_not(ended)),
+        alive=ops.logical_and(ops.logical_and(was_alive, below_limit), ops.logical_not(ended)),
         finished=ops.logical_or(take_beams(loop.finished, parents), ended),
         lengths=take_beams(lengths, parents),
         log_probs=chosen,

@@ -129,7 +129,7 @@ class NoRepeatedNgram:
         for place in range(context):
             now = before[..., place - context :][..., :1]
             met = ops.logical_and(met, ops.equal(before[..., place : place - context], now))
-        repeated = _among(followers, met, vocabulary)
+        repeated = _among(followers, met, vocabulary)  # -> (batch, [beam,] vocabulary)
         ends = ops.equal(ops.arange(vocabulary), self.end)
         return ops.logical_or(ends, ops.logical_not(repeated)), before
 

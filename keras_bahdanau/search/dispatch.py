@@ -52,11 +52,11 @@ def search(
         step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
     if options.random:
-        found = sample(step, state, limits, options, uniforms=uniforms, **places)
+        result = sample(step, state, limits, options, uniforms=uniforms, **places)
     else:
         method = greedy_search if options.beam_width == 1 else beam_search
-        found = method(step, state, limits, options, **places)
+        result = method(step, state, limits, options, **places)
     if options.coverage_penalty:
-        found = add_coverage(found, options.coverage_penalty, source_mask)
-        found = found if options.random else best_first(found)
-    return found
+        result = add_coverage(result, options.coverage_penalty, source_mask)
+        result = result if options.random else best_first(result)
+    return result

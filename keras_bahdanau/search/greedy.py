@@ -26,14 +26,14 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
         `SearchResult` with a beam axis of 1.
     """
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
-    found = sequential_search(step, _most_probable, state, limits, **places)
-    scores = normalized(found.log_probs, found.lengths, options)
+    result = sequential_search(step, _most_probable, state, limits, **places)
+    scores = normalized(result.log_probs, result.lengths, options)
     return SearchResult(
-        ids=ops.expand_dims(ops.transpose(found.ids), axis=1),
-        lengths=ops.expand_dims(found.lengths, axis=1),
+        ids=ops.expand_dims(ops.transpose(result.ids), axis=1),
+        lengths=ops.expand_dims(result.lengths, axis=1),
         scores=ops.expand_dims(scores, axis=1),
-        alignment=ops.expand_dims(ops.transpose(found.alignment, (1, 0, 2)), axis=1),
-        finished=ops.expand_dims(found.finished, axis=1),
+        alignment=ops.expand_dims(ops.transpose(result.alignment, (1, 0, 2)), axis=1),
+        finished=ops.expand_dims(result.finished, axis=1),
     )
 
 

@@ -102,8 +102,8 @@ def coverage_penalty(alignment, source_mask=None):
     return ops.sum(penalty, axis=-1)
 
 
-def add_coverage(found, factor, source_mask=None):
+def add_coverage(result, factor, source_mask=None):
     """The `SearchResult` with `factor` times the penalty added to the scores."""
-    penalty = factor * coverage_penalty(found.alignment, source_mask)
-    real = ops.greater(found.lengths, 0)
-    return found._replace(scores=ops.where(real, found.scores + penalty, found.scores))
+    penalty = factor * coverage_penalty(result.alignment, source_mask)
+    real = ops.greater(result.lengths, 0)
+    return result._replace(scores=ops.where(real, result.scores + penalty, result.scores))

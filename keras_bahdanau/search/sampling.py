@@ -35,7 +35,7 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
     draws = options.beam_width
     if uniforms is None:
         uniforms = keras.random.uniform((ops.shape(limits)[0], draws, time), seed=options.seed)
-    uniforms = ops.transpose(uniforms, (2, 0, 1))
+    uniforms = ops.transpose(uniforms, (2, 0, 1))  # -> (time, batch, draws)
 
     def choose(log_probs, t):
         now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, beam)
@@ -43,13 +43,13 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
 
     rows = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
-    found = sequential_search(step, choose, spread(state, draws), rows, **places)
+    result = sequential_search(step, choose, spread(state, draws), rows, **places)
     return SearchResult(
-        ids=ops.transpose(found.ids, (1, 2, 0)),
-        lengths=found.lengths,
-        scores=normalized(found.log_probs, found.lengths, options),
-        alignment=ops.transpose(found.alignment, (1, 2, 0, 3)),
-        finished=found.finished,
+        ids=ops.transpose(result.ids, (1, 2, 0)),
+        lengths=result.lengths,
+        scores=normalized(result.log_probs, result.lengths, options),
+        alignment=ops.transpose(result.alignment, (1, 2, 0, 3)),
+        finished=result.finished,
     )
 
 
@@ -97,7 +97,7 @@ def _nucleus(odds, share):
 
 def _drawn(odds, uniforms):
     """Bool like `odds`, True at the first that lifts their sum above its share `uniforms`."""
-    heights = ops.cumsum(odds, axis=-1)
+    heights = ops.cumsum(odds, axis=-1)  # -> (..., vocabulary), rising
     level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]
     passed = ops.logical_and(ops.greater(heights, level), ops.greater(odds, 0))
     # the most probable one, should rounding have let none pass

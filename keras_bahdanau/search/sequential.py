@@ -79,17 +79,18 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
 
 def _advance(step, choose, here, limits, end):
     """One token further, in the hypotheses that are still alive."""
+    # log_probs (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
     log_probs, weights, model = step(here.tokens, here.model)
     real = ops.cast(here.alive, "int32")
     tokens, gained = choose(log_probs, here.t)
     tokens = tokens * real
     ended = ops.logical_and(here.alive, ops.equal(tokens, end))
-    room = ops.less(here.t + 1, limits)
+    below_limit = ops.less(here.t + 1, limits)
     weights = weights * ops.expand_dims(ops.cast(here.alive, "float32"), axis=-1)
     return SequentialState(
         t=here.t + 1,
         tokens=tokens,
-        alive=ops.logical_and(ops.logical_and(here.alive, room), ops.logical_not(ended)),
+        alive=ops.logical_and(ops.logical_and(here.alive, below_limit), ops.logical_not(ended)),
         finished=ops.logical_or(here.finished, ended),
         lengths=here.lengths + real,
         log_probs=here.log_probs + gained * ops.cast(here.alive, "float32"),

@@ -90,8 +90,9 @@ class Attention(AttentionBase):
 
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory
+        # keys: (batch, [n,] source_time, key_units), the axis n only where coverage adds to them
         keys = self.coverage.add_to(prepared.keys, state.coverage)
-        scores = self.score.compare(query, keys)
+        scores = self.score.compare(query, keys)  # -> (batch, [n,] source_time), e_ij
         allowed, factor, window = self.window.look(query, memory.mask, state.window)
         weights, normalizer = self.normalizer.align(
             scores, allowed, state.normalizer, training=training

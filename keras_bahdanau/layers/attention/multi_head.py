@@ -90,17 +90,18 @@ class MultiHeadAttention(AttentionBase):
         return tuple(attention.initial_state(memory) for attention in self.attentions)
 
     def attend(self, query, prepared, state, training=None):
-        found = []
+        attended = []
         for attention, projection, (keys, values), own_state in zip(
             self.attentions, self.queries, prepared.keys, state, strict=True
         ):
             own = prepared._replace(keys=keys, memory=prepared.memory._replace(values=values))
-            found.append(attention.attend(projection(query), own, own_state, training=training))
+            # Q^n s: (batch, [n,] query_units) -> (batch, [n,] head_units)
+            attended.append(attention.attend(projection(query), own, own_state, training=training))
         return Attended(
-            ops.concatenate([head.context for head in found], axis=-1),
-            sum(head.weights for head in found) / self.heads,
-            sum(head.scores for head in found) / self.heads,
-            tuple(head.state for head in found),
+            ops.concatenate([head.context for head in attended], axis=-1),
+            sum(head.weights for head in attended) / self.heads,
+            sum(head.scores for head in attended) / self.heads,
+            tuple(head.state for head in attended),
         )
 
     def get_config(self):

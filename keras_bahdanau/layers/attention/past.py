@@ -66,18 +66,20 @@ class PastAttention(AttentionBase):
 
     def attend(self, query, prepared, state, training=None):
         inner, values, keys, written = state
-        found = self.attention.attend(query, prepared, inner, training=training)
-        scores = self.score.compare(query, keys)
+        attended = self.attention.attend(query, prepared, inner, training=training)
+        scores = self.score.compare(query, keys)  # -> (batch, [n,] length)
         weights = masked_softmax(scores, ops.greater(written[..., 0], 0))
         weights = ops.expand_dims(ops.cast(weights, values.dtype), axis=-1)
-        past = ops.sum(weights * values, axis=-2)
+        past = ops.sum(weights * values, axis=-2)  # -> (batch, [n,] units), d_i
         state = (
-            found.state,
+            attended.state,
             _pushed(values, self.projection(query)),
             _pushed(keys, self.score.project(query)),
             _pushed(written, ops.ones_like(written[..., 0, :])),
         )
-        return found._replace(context=ops.concatenate([found.context, past], axis=-1), state=state)
+        return attended._replace(
+            context=ops.concatenate([attended.context, past], axis=-1), state=state
+        )
 
     def get_config(self):
         return {

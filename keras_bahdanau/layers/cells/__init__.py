@@ -46,7 +46,7 @@ def new_cell(kind, units, recurrent_dropout=0.0, **kwargs):
     Args:
         kind: A name in `CELLS`, or a Keras cell: a pattern, of which each call makes
             a new cell with weights of its own.
-        units: Positive integer. Width of the state, and of what the cell says.
+        units: Positive integer. Width of the state and of the output.
         recurrent_dropout: Float in [0, 1). Share of the state dropped in training,
             the same units at all steps of a sentence; 0 for a Keras cell.
         **kwargs: Further arguments of the cell, such as `dtype` and `name`.
@@ -71,7 +71,7 @@ def new_cell(kind, units, recurrent_dropout=0.0, **kwargs):
         )
     if cell.output_units != units:
         raise ValueError(
-            "`units` must be the width of what the Keras cell says, "
+            "`units` must be the width of the Keras cell's output, "
             f"{cell.output_units}. Received: units={units!r}"
         )
     return cell

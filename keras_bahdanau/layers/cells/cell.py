@@ -5,7 +5,7 @@ from keras import ops
 
 
 class Cell(keras.layers.Layer):
-    """Base of the cells: what an encoder or a decoder asks of one.
+    """Base of the cells: the interface that encoders and decoders need.
 
     A decoder knows the teacher's tokens beforehand, so `project` (what no state
     changes) runs once for all steps, and only `step` stays in the loop;
@@ -17,7 +17,7 @@ class Cell(keras.layers.Layer):
     Attributes:
         state_sizes: Tuple of the widths of the states; that of a stack is a
             tuple of such tuples.
-        output_units: Positive integer. Width of what the cell says.
+        output_units: Positive integer. Width of the output.
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)` or `(batch, beam, input_units)`.
@@ -27,7 +27,7 @@ class Cell(keras.layers.Layer):
         training: Python bool. Whether to drop; a new mask each call.
 
     Output:
-        `(output, states)`: what the cell says, `(batch, [beam,] output_units)`,
+        `(output, states)`: the output, `(batch, [beam,] output_units)`,
         and its new states.
     """
 

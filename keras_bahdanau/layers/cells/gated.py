@@ -29,7 +29,7 @@ class RecurrentCell(Cell):
         gates: How many blocks come from the inputs.
         recurrent_gates: How many blocks come from U h.
         recurrent_bias: Whether U h has a bias.
-        state_count: How many states there are; the first is what the cell says.
+        state_count: How many states there are; the first is the output.
 
     Raises:
         ValueError: If `units` is not a positive integer or `recurrent_dropout` is
@@ -90,7 +90,7 @@ class RecurrentCell(Cell):
 
     @property
     def output_units(self):
-        """Width of what the cell says."""
+        """Width of the output."""
         return self.units
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
@@ -116,7 +116,7 @@ class RecurrentCell(Cell):
         return states[0], states
 
     def advance(self, projected, h, states):
-        """The new states, the first being what the cell says.
+        """The new states, the first being the output.
 
         Args:
             projected: W x + b, and C c if there is a context, `(..., gates * units)`.
@@ -185,7 +185,7 @@ class GRUCell(RecurrentCell):
     recurrent_bias = True
 
     def advance(self, projected, h, states):
-        x_z, x_r, x_g = ops.split(projected, 3, axis=-1)
+        x_z, x_r, x_g = ops.split(projected, 3, axis=-1)  # -> 3 of (batch, [beam,] units)
         u_z, u_r, u_g = ops.split(self.recurrent_projection(h), 3, axis=-1)
         z = ops.sigmoid(x_z + u_z)
         r = ops.sigmoid(x_r + u_r)
@@ -251,8 +251,8 @@ class LSTMCell(RecurrentCell):
         i, f, g, o = ops.split(projected + self.recurrent_projection(h), 4, axis=-1)
         # the forget gate's 1 is a constant here, not an initial value: the same family of cells
         c = ops.sigmoid(f + 1) * c + ops.sigmoid(i) * ops.tanh(g)
-        return ops.sigmoid(o) * ops.tanh(self.shown(c)), c
+        return ops.sigmoid(o) * ops.tanh(self.output_memory(c)), c
 
-    def shown(self, c):
+    def output_memory(self, c):
         """The memory as the output sees it."""
         return c

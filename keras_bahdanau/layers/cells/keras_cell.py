@@ -39,8 +39,8 @@ class KerasCell(Cell):
         _check_no_dropout(cell)
         self.cell = cell
         self.state_sizes = _sizes("state_size", cell.state_size)
-        said = getattr(cell, "output_size", None)
-        (self.output_units,) = self.state_sizes[:1] if said is None else _sizes("output_size", said)
+        size = getattr(cell, "output_size", None)
+        (self.output_units,) = self.state_sizes[:1] if size is None else _sizes("output_size", size)
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
         width = inputs_shape[-1] + (0 if context_shape is None else context_shape[-1])

@@ -101,7 +101,7 @@ class LayerNormLSTMCell(LSTMCell):
         sizes = (gates * self.units,)
         return NormalizedDense(sizes, initializer, dtype=self.dtype_policy, name=name)
 
-    def shown(self, c):
+    def output_memory(self, c):
         return self.memory_norm(c)
 
 

@@ -8,9 +8,9 @@ from keras_bahdanau.layers.registry import unbuilt
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class CellStack(Cell):
-    """A deep cell: what each cell says is the input of the next.
+    """A deep cell: the output of each cell is the input of the next.
 
-    With `residual`, from the second layer up, what a layer says is its cell's
+    With `residual`, from the second layer up, the output of a layer is its cell's
     output and its input, added (Wu et al. 2016, section 3.1). The inputs are
     projected beforehand, and the context heard, by the lowest cell alone.
 
@@ -22,7 +22,7 @@ class CellStack(Cell):
 
     Args:
         cells: Cells, the lowest first; of any kinds.
-        residual: Whether each layer but the lowest adds its input to what it says.
+        residual: Whether each layer but the lowest adds its input to its output.
 
     Call arguments and output: see `Cell`; the states are a tuple, one item a layer,
     each the tuple of that cell's states.
@@ -37,11 +37,11 @@ class CellStack(Cell):
         super().__init__(**kwargs)
         self.cells = list(cells)
         self.residual = residual
-        strangers = [cell for cell in self.cells if not isinstance(cell, Cell)]
-        if strangers:
+        others = [cell for cell in self.cells if not isinstance(cell, Cell)]
+        if others:
             raise TypeError(
                 "`cells` must be cells of this package; KerasCell(cell) makes one of any Keras "
-                f"cell. Received: cells with {strangers[0]!r}"
+                f"cell. Received: cells with {others[0]!r}"
             )
         widths = [cell.output_units for cell in self.cells]
         if not widths:
@@ -59,7 +59,7 @@ class CellStack(Cell):
 
     @property
     def output_units(self):
-        """Width of what the highest layer says."""
+        """Width of the output."""
         return self.cells[-1].output_units
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
@@ -77,13 +77,13 @@ class CellStack(Cell):
         output, lowest = self.cells[0].step(projected, states[0], context, dropout_masks[0])
         after = [lowest]
         for cell, old, dropped in zip(self.cells[1:], states[1:], dropout_masks[1:], strict=True):
-            said, new = cell.step(cell.project(output), old, dropout_masks=dropped)
-            output = said + output if self.residual else said
+            above, new = cell.step(cell.project(output), old, dropout_masks=dropped)
+            output = above + output if self.residual else above
             after.append(new)
         return output, tuple(after)
 
     def dropout_masks(self, batch, training):
-        """The layers' noises, one item a layer."""
+        """Dropout masks of the layers, one item a layer."""
         return tuple(cell.dropout_masks(batch, training) for cell in self.cells)
 
     def get_config(self):

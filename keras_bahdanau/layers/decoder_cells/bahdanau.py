@@ -40,26 +40,29 @@ class DecoderCell(DecoderCellBase):
         self.stack.build(inputs_shape, (None, context_units))
 
     @property
-    def asking_units(self):
+    def querying_units(self):
         return self.stack.state_sizes[-1][0]
 
     @property
     def output_units(self):
-        return self.asking_units if self.readout_state == "previous" else self.units
+        return self.querying_units if self.readout_state == "previous" else self.units
 
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
-        previous = state.cell[-1][0]
-        query, found = self._attend(previous, embedding, state, prepared, training)
+        previous = state.cell[-1][0]  # s_{i-1}: (batch, [beam,] units)
+        query, attended = self._attend(previous, embedding, state, prepared, training)
         output, cell = self.stack.step(
-            projected, state.cell, context=found.context, dropout_masks=self._cell_masks(prepared)
+            projected,
+            state.cell,
+            context=attended.context,
+            dropout_masks=self._cell_masks(prepared),
         )
         if self.readout_state == "previous":
             output = previous
-        kept = found.context if self._asks_context else ()
+        kept = attended.context if self._queries_context else ()
         return (
-            Step(output, found.context, found.weights, found.scores, query),
-            DecoderState(cell, found.state, context=kept),
+            Step(output, attended.context, attended.weights, attended.scores, query),
+            DecoderState(cell, attended.state, context=kept),
         )
 
     def get_config(self):

@@ -47,13 +47,13 @@ class ConditionalCell(DecoderCellBase):
         lowest, *upper = state.cell
         dropout_masks = self._cell_masks(prepared)
         first_masks = dropout_masks[0] if dropout_masks else ()
-        told, lowest = self.first_cell.step(projected, lowest, dropout_masks=first_masks)
-        query, found = self._attend(told, embedding, state, prepared, training)
+        intermediate, lowest = self.first_cell.step(projected, lowest, dropout_masks=first_masks)
+        query, attended = self._attend(intermediate, embedding, state, prepared, training)
         output, cell = self.stack.step(
-            self.stack.project(found.context), (lowest, *upper), dropout_masks=dropout_masks
+            self.stack.project(attended.context), (lowest, *upper), dropout_masks=dropout_masks
         )
-        kept = found.context if self._asks_context else ()
+        kept = attended.context if self._queries_context else ()
         return (
-            Step(output, found.context, found.weights, found.scores, query),
-            DecoderState(cell, found.state, context=kept),
+            Step(output, attended.context, attended.weights, attended.scores, query),
+            DecoderState(cell, attended.state, context=kept),
         )

@@ -61,7 +61,7 @@ class DropoutMasks(NamedTuple):
 
 
 class DecoderCellBase(keras.layers.Layer):
-    """Base of the decoder cells; a subclass says in `step` when it attends.
+    """Base of the decoder cells; a subclass decides in `step` when it attends.
 
     Args:
         units: Positive integer. Width of the decoder state.
@@ -136,7 +136,7 @@ class DecoderCellBase(keras.layers.Layer):
         """Builds query, attention and bridge; returns the width of the context."""
         context_units = self.attention.context_units(memory_shape.values[-1])
         query_units = self.query.units(
-            state=self.asking_units,
+            state=self.querying_units,
             embedding=inputs_shape[-1],
             context=context_units,
             task=memory_shape.task[-1],
@@ -147,8 +147,8 @@ class DecoderCellBase(keras.layers.Layer):
         return context_units
 
     @property
-    def asking_units(self):
-        """Width of the state that asks."""
+    def querying_units(self):
+        """Width of the state that makes the query."""
         return self.stack.output_units
 
     @property
@@ -179,14 +179,14 @@ class DecoderCellBase(keras.layers.Layer):
         return DecoderState(
             cell=self.bridge(memory.summary),
             attention=self.attention.initial_state(memory),
-            context=self._zeros(memory, self.context_units) if self._asks_context else (),
+            context=self._zeros(memory, self.context_units) if self._queries_context else (),
         )
 
     def _zeros(self, memory, units):
         return ops.zeros((ops.shape(memory.values)[0], units), memory.values.dtype)
 
     @property
-    def _asks_context(self):
+    def _queries_context(self):
         return "context" in self.query.parts
 
     def like(self, prepared):
@@ -217,10 +217,10 @@ class DecoderCellBase(keras.layers.Layer):
     def _attend(self, top, embedding, state, prepared, training):
         """(query, `Attended`), the context with its dropout."""
         query = self.query(top, embedding, state.context, prepared.memory.task)
-        found = self.attention.attend(query, prepared, state.attention, training=training)
+        attended = self.attention.attend(query, prepared, state.attention, training=training)
         if prepared.dropout_masks:
-            found = found._replace(context=found.context * prepared.dropout_masks.context)
-        return query, found
+            attended = attended._replace(context=attended.context * prepared.dropout_masks.context)
+        return query, attended
 
     def _cell_masks(self, prepared):
         return prepared.dropout_masks.cell if prepared.dropout_masks else ()

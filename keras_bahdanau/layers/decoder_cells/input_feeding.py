@@ -1,4 +1,4 @@
-"""Move, then attend, and feed what was found to the next step: Luong's step."""
+"""Move, then attend, and feed the result to the next step: Luong's step."""
 
 import keras
 from keras import ops
@@ -13,7 +13,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class InputFeedingCell(DecoderCellBase):
-    """Asks with the new state, and says the attentional vector.
+    """Query with the new state, and output the attentional vector.
 
     s_i  = f(s_{i-1}, y_{i-1}, h~_{i-1})         (Luong et al. 2015, section 3.3)
     c_i  = sum_j alpha_ij h_j,   alpha_i from s_i
@@ -49,18 +49,19 @@ class InputFeedingCell(DecoderCellBase):
 
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
-        fed = state.output if self.input_feeding else None
+        fed = state.output if self.input_feeding else None  # (batch, [beam,] units)
         top, cell = self.stack.step(
             projected, state.cell, context=fed, dropout_masks=self._cell_masks(prepared)
         )
-        query, found = self._attend(top, embedding, state, prepared, training)
-        output = self.attentional(ops.concatenate([found.context, top], axis=-1))
+        query, attended = self._attend(top, embedding, state, prepared, training)
+        # [c_i; s_i]: (batch, [beam,] context_units + units) -> (batch, [beam,] units)
+        output = self.attentional(ops.concatenate([attended.context, top], axis=-1))
         return (
-            Step(output, found.context, found.weights, found.scores, query),
+            Step(output, attended.context, attended.weights, attended.scores, query),
             DecoderState(
                 cell,
-                found.state,
-                context=found.context if self._asks_context else (),
+                attended.state,
+                context=attended.context if self._queries_context else (),
                 output=output if self.input_feeding else (),
             ),
         )

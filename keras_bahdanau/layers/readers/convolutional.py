@@ -112,7 +112,7 @@ class ConvolutionalReader(keras.layers.Layer):
     def call(self, inputs, lengths, training=None):
         steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
         places = ops.take(self.table, ops.minimum(steps, self.positions - 1), axis=0)
-        values = self.input_projection(inputs + places)
+        values = self.input_projection(inputs + places)  # -> (batch, time, units)
         real = ops.expand_dims(steps < ops.expand_dims(lengths, axis=1), axis=-1)
         for convolution, dropout in zip(self.convolutions, self.dropouts, strict=True):
             seen = dropout(ops.where(real, values, ops.zeros_like(values)), training=training)

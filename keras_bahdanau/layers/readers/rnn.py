@@ -60,7 +60,7 @@ class ScannedRNN(keras.layers.Layer):
         training: Python bool. Whether the cell drops part of its state.
 
     Output:
-        Float tensor `(batch, time, units)`: what the cell says at each step.
+        Float tensor `(batch, time, units)`: the output of the cell at each step.
     """
 
     def __init__(self, cell, **kwargs):

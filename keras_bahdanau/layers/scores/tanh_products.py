@@ -58,6 +58,7 @@ def _one_by_one(query, keys, v):
     @ops.custom_gradient
     def compared(query, keys, v):
         def score(_, query):
+            # (batch, 1, units) + (batch, source_time, units) -> (batch, source_time)
             return _scores(ops.tanh(ops.expand_dims(query, axis=1) + keys), v), ()
 
         def gradient(upstream, *_):
