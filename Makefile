@@ -6,10 +6,11 @@ PYTHON ?= python3
 ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+BACKEND_PACKAGES := jax torch==2.13.0
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-all lint format clean
+.PHONY: help demo test test-all backends lint format clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -24,6 +25,15 @@ test: lint ## Lint, format check and the fast tests
 test-all: lint ## The same with the slow tests
 	$(BIN)/python -m pytest -q --durations=10 -m "" $(ARGS)
 
+backends: .backends/jax/.installed .backends/torch/.installed ## Environments of JAX and torch, without TensorFlow, for tests/backends
+
+.backends/%/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check $(filter $*%,$(BACKEND_PACKAGES))
+	$(@D)/bin/python -m pip install --disable-pip-version-check -c constraints.txt keras numpy
+	$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps -e .
+	@touch $@
+
 lint: $(INSTALLED) ## Lint and format check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -32,8 +42,8 @@ format: $(INSTALLED) ## Mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-clean: ## Remove .venv, caches, build output and the demo's
-	rm -rf .venv .pytest_cache .ruff_cache build demo dist *.egg-info
+clean: ## Remove .venv, .backends, caches, build output and the demo's
+	rm -rf .venv .backends .pytest_cache .ruff_cache build demo dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt

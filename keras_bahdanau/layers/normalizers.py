@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.step_seed import StepSeedGenerator
 
 
 class Normalizer(keras.layers.Layer):
@@ -118,7 +119,7 @@ class Monotonic(Normalizer):
             "score_noise", "the deviation of the noise on scores", score_noise
         )
         self.offset = checks.number("offset", "the first value of the learned offset", offset)
-        self.random = keras.random.SeedGenerator()
+        self.random = StepSeedGenerator()
 
     def build(self, scores_shape=None):
         self.r = self.add_weight(

@@ -3,6 +3,8 @@
 import keras
 from keras import ops, tree
 
+from keras_bahdanau.layers.step_seed import LoopDraws
+
 
 def scan(step, state, inputs, like):
     """Runs `step` along time and keeps what each step shows.
@@ -31,8 +33,7 @@ def loop(step, state, inputs, like):
     """`scan` along the first axis; the last state comes too: (outputs, state)."""
     if keras.backend.backend() == "tensorflow":
         return _loop_tensorflow(step, state, inputs, like)
-    state, outputs = ops.scan(lambda carry, x: step(carry, x)[::-1], state, inputs)
-    return outputs, state
+    return _loop_scan(step, state, inputs)
 
 
 def _loop_tensorflow(step, state, inputs, like):
@@ -58,3 +59,18 @@ def _loop_tensorflow(step, state, inputs, like):
         maximum_iterations=time,  # XLA needs a bound to keep what the gradient reads
     )
     return tree.map_structure(lambda y: y.stack(), ys), state
+
+
+def _loop_scan(step, state, inputs):
+    """`keras.ops.scan`, with new random numbers at each step on JAX, too."""
+    draws = LoopDraws()
+
+    def body(carry, x):
+        t, state = carry
+        with draws.at(t):
+            output, state = step(state, x)
+        return (t + 1, state), output
+
+    (_, state), outputs = ops.scan(body, (ops.zeros((), "int32"), state), inputs)
+    draws.end(ops.shape(tree.flatten(inputs)[0])[0])
+    return outputs, state

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
+from keras_bahdanau.layers.custom_gradient import custom_gradient
 from keras_bahdanau.layers.recurrence import loop
 
 LOGITS_AT_A_TIME = 2**21  # 8 MB of float32: they stay in a processor's cache
@@ -59,7 +60,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     targets = ops.cast(ops.reshape(targets, (-1,)), "int32")
     weights = ops.cast(ops.reshape(weights, (-1,)), "float32")
 
-    @ops.custom_gradient
+    @custom_gradient
     def summed(read, kernel, bias=None):
         step = _Rows(ops.cast(kernel, dtype), bias, label_smoothing, tied, r_drop)
         total, log_probs, gradients = _in_chunks(step, read, targets, weights)
@@ -76,7 +77,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
 
     passes = ops.reshape(read, (2 if r_drop else 1, -1, read.shape[-1]))
     total, log_probs = summed(ops.transpose(passes, (1, 0, 2)), *variables)
-    return OutputLoss(total, ops.reshape(log_probs, shape))
+    return OutputLoss(total, ops.reshape(ops.stop_gradient(log_probs), shape))
 
 
 class _Rows:

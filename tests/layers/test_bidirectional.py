@@ -34,7 +34,10 @@ def test_the_real_part_is_turned_around_and_padding_stays(run):
 def test_each_row_is_read_as_if_it_were_alone(run, cell):
     rnn = built(cell)
     found = run(rnn, INPUTS, LENGTHS)
-    forward, backward = extract.keras_cell(rnn.forward), extract.keras_cell(rnn.backward)
+    forward, backward = (
+        extract.keras_cell(rnn.forward_layer),
+        extract.keras_cell(rnn.backward_layer),
+    )
     for row, length in enumerate(LENGTHS):
         if length:
             expected = reference.bidirectional(INPUTS[row, :length], forward, backward)
@@ -67,7 +70,8 @@ def test_each_direction_has_its_own_copy_of_a_keras_cell(run):
     assert not pattern.built
     found = run(rnn, INPUTS, LENGTHS)
     forward, backward = (
-        reference.LSTM(*extract.arrays(layer.cell.cell)) for layer in (rnn.forward, rnn.backward)
+        reference.LSTM(*extract.arrays(layer.cell.cell))
+        for layer in (rnn.forward_layer, rnn.backward_layer)
     )
     expected = reference.bidirectional(INPUTS[2, :3], forward, backward)
     np.testing.assert_allclose(found[2, :3], expected, atol=1e-5)

@@ -24,7 +24,7 @@ def built(cell):
 def test_it_reads_from_left_to_right(run, cell):
     rnn = built(cell)
     found = run(rnn, INPUTS, LENGTHS)
-    reader = extract.keras_cell(rnn.forward)
+    reader = extract.keras_cell(rnn.forward_layer)
     state = reader.first()
     for x, said in zip(INPUTS[0], found[0], strict=True):
         state = reader(x, state)

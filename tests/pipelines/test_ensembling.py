@@ -25,7 +25,9 @@ def path(toy_translator, tmp_path_factory):
 def mixed(toy_translator):
     """The toy translator beside a model of another architecture, which has learnt nothing."""
     keras.utils.set_random_seed(0)
-    other = kb.presets.luong(toy_translator.tokenizer, embedding_units=8, units=12)
+    other = kb.presets.luong(
+        toy_translator.tokenizer, embedding_units=8, units=12, depth=1, decoder_depth=1
+    )
     options = kb.SearchOptions(beam_width=2, max_length=8)
     return kb.ensemble(
         [toy_translator, kb.Translator(other, toy_translator.tokenizer)], search=options

@@ -35,7 +35,9 @@ def cell(layer):
 def encoder(model):
     """Embedding and pairs of cells."""
     (embedding,) = arrays(model.embedding)
-    return embedding, [(keras_cell(rnn.forward), keras_cell(rnn.backward)) for rnn in model.rnns]
+    return embedding, [
+        (keras_cell(rnn.forward_layer), keras_cell(rnn.backward_layer)) for rnn in model.rnns
+    ]
 
 
 def decoder_cell(layer):

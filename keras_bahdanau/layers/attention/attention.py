@@ -10,6 +10,7 @@ from keras_bahdanau.layers.coverage import new_coverage
 from keras_bahdanau.layers.normalizers import new_normalizer
 from keras_bahdanau.layers.registry import part
 from keras_bahdanau.layers.scores import AdditiveScore, new_score
+from keras_bahdanau.layers.step_seed import StepDropout
 from keras_bahdanau.layers.windows import new_window
 
 
@@ -71,9 +72,7 @@ class Attention(AttentionBase):
         self.window = part(window, new_window, name="window", **policy)
         self.normalizer = part(normalizer, new_normalizer, name="normalizer", **policy)
         self.coverage = part(coverage, new_coverage, name="coverage", **policy)
-        self.weights_dropout = keras.layers.Dropout(
-            dropout, dtype="float32", name="weights_dropout"
-        )
+        self.weights_dropout = StepDropout(dropout, dtype="float32", name="weights_dropout")
 
     def build(self, query_shape, values_shape):
         self.score.build(query_shape, values_shape)

@@ -83,7 +83,7 @@ class UnidirectionalRNN(RecurrentReader):
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
         super().__init__(units, cell, recurrent_dropout, **kwargs)
-        self.forward = self.new_direction(cell, "forward")
+        self.forward_layer = self.new_direction(cell, "forward")
 
     @property
     def output_units(self):
@@ -91,10 +91,10 @@ class UnidirectionalRNN(RecurrentReader):
         return self.units
 
     def build(self, inputs_shape, lengths_shape=None):
-        self.forward.build(inputs_shape)
+        self.forward_layer.build(inputs_shape)
 
     def call(self, inputs, lengths, training=None):
-        return self.forward(inputs, training=training)
+        return self.forward_layer(inputs, training=training)
 
     def last(self, values, mask):
         """The state behind the last token, `(batch, output_units)`."""
@@ -130,8 +130,8 @@ class BidirectionalRNN(RecurrentReader):
 
     def __init__(self, units, cell="gru", recurrent_dropout=0.0, **kwargs):
         super().__init__(units, cell, recurrent_dropout, **kwargs)
-        self.forward = self.new_direction(cell, "forward")
-        self.backward = self.new_direction(cell, "backward")
+        self.forward_layer = self.new_direction(cell, "forward")
+        self.backward_layer = self.new_direction(cell, "backward")
 
     @property
     def output_units(self):
@@ -139,13 +139,13 @@ class BidirectionalRNN(RecurrentReader):
         return 2 * self.units
 
     def build(self, inputs_shape, lengths_shape=None):
-        self.forward.build(inputs_shape)
-        self.backward.build(inputs_shape)
+        self.forward_layer.build(inputs_shape)
+        self.backward_layer.build(inputs_shape)
 
     def call(self, inputs, lengths, training=None):
-        backward = self.backward(reverse_by_length(inputs, lengths), training=training)
+        backward = self.backward_layer(reverse_by_length(inputs, lengths), training=training)
         return ops.concatenate(
-            [self.forward(inputs, training=training), reverse_by_length(backward, lengths)],
+            [self.forward_layer(inputs, training=training), reverse_by_length(backward, lengths)],
             axis=-1,
         )
 

@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_bahdanau.layers.custom_gradient import custom_gradient
 from keras_bahdanau.layers.recurrence import loop
 
 AT_ONCE = 16  # queries whose pairs are held together: a beam, not a sentence
@@ -41,7 +42,7 @@ def _few(count):
 def _together(query, keys, v):
     """All pairs at once; the queries have an axis of length 1 for the source."""
 
-    @ops.custom_gradient
+    @custom_gradient
     def compared(query, keys, v):
         def gradient(upstream, *_):
             slopes, of_v = _slopes(ops.tanh(query + keys), v, upstream)
@@ -55,7 +56,7 @@ def _together(query, keys, v):
 def _one_by_one(query, keys, v):
     """`(batch, target_time, units)` queries, in a loop that holds the pairs of one."""
 
-    @ops.custom_gradient
+    @custom_gradient
     def compared(query, keys, v):
         def score(_, query):
             # (batch, 1, units) + (batch, source_time, units) -> (batch, source_time)

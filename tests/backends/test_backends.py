@@ -1,0 +1,136 @@
+"""JAX and torch do what TensorFlow does, each in a process and an environment of its own."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from backend_models import DRAWING, MODELS
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+OTHERS = ("jax", "torch")
+
+pytestmark = pytest.mark.slow
+
+
+def python_of(backend):
+    """The Python of a backend's environment, or None."""
+    if backend == "tensorflow":
+        return sys.executable
+    named = os.environ.get(f"KERAS_BAHDANAU_{backend.upper()}_PYTHON")
+    made = ROOT / ".backends" / backend / "bin" / "python"
+    return named or (str(made) if made.exists() else None)
+
+
+def work(backend, task, folder):
+    """Run `worker.py` on a backend."""
+    subprocess.run(
+        [python_of(backend), TESTS / "backends" / "worker.py", task, folder],
+        env={
+            **os.environ,
+            "KERAS_BACKEND": backend,
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, TESTS / "support"))),
+            "JAX_PLATFORMS": "cpu",
+            # both save time in compiling, where there is next to nothing to compute
+            "XLA_FLAGS": "--xla_backend_optimization_level=0",
+            "JAX_DISABLE_JIT": str(int(task == "load")),
+        },
+        check=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What all backends that are here have written, and have read of each other."""
+    path = tmp_path_factory.mktemp("backends")
+    here = [backend for backend in ("tensorflow", *OTHERS) if python_of(backend)]
+    for task in ("write", "load"):
+        for backend in here:
+            work(backend, task, path)
+    return path
+
+
+@pytest.fixture(params=OTHERS)
+def backend(request):
+    if python_of(request.param) is None:
+        pytest.skip(
+            f"There is no environment for {request.param}. Make it with `make backends`, or name "
+            f"its Python in KERAS_BAHDANAU_{request.param.upper()}_PYTHON."
+        )
+    return request.param
+
+
+@pytest.fixture(params=MODELS)
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def answers(backend, name, folder):
+    """The answers of a backend to one model, and those of TensorFlow."""
+    return (read(folder, one, name) for one in (backend, "tensorflow"))
+
+
+def read(folder, backend, name):
+    with np.load(folder / backend / f"{name}.npz") as arrays:
+        return dict(arrays)
+
+
+def assert_alike(answers, *keys, **tolerance):
+    found, expected = answers
+    for key in keys:
+        np.testing.assert_allclose(found[key], expected[key], err_msg=key, **tolerance)
+
+
+def test_no_layer_model_or_search_needs_tensorflow(answers):
+    found, expected = answers
+    assert (found["tensorflow"], expected["tensorflow"]) == (False, True)
+
+
+def test_the_weights_have_the_same_names_in_the_same_order(answers):
+    found, expected = answers
+    assert [*found["paths"]] == [*expected["paths"]]
+
+
+def test_a_call_and_predict_give_the_numbers_of_tensorflow(answers):
+    assert_alike(answers, "logits", "weights", "predicted", atol=1e-5, rtol=1e-5)
+
+
+def test_fit_lowers_the_loss(answers):
+    found, _ = answers
+    for key in {"losses", "losses_unbuilt"} & {*found}:
+        assert np.isfinite(found[key]).all() and found[key][-1] < found[key][0]
+    assert np.isfinite(found["perplexity"])
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in DRAWING], indirect=True)
+def test_fit_takes_the_steps_that_tensorflow_takes(answers):
+    keys = ("losses", "perplexity", "trained_logits", "trained_weights")
+    assert_alike(answers, *keys, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_a_search_finds_what_it_finds_on_tensorflow(answers, method):
+    found, expected = answers
+    for key in ("ids", "lengths", "finished"):
+        np.testing.assert_array_equal(found[f"{method}_{key}"], expected[f"{method}_{key}"])
+    assert_alike((found, expected), f"{method}_scores", f"{method}_alignment", atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["weights", "keras"])
+@pytest.mark.parametrize("writes", [True, False], ids=["its files", "others' files"])
+def test_files_move_between_backends(folder, backend, name, kind, writes):
+    """Each pair of the three: what one has trained and saved, the other loads."""
+    others = {"tensorflow", *OTHERS} - {backend}
+    pairs = {(backend, other) if writes else (other, backend) for other in others}
+    for writer, reader in pairs:
+        if python_of(writer) and python_of(reader):
+            loaded = read(folder, reader, f"{name} loaded")
+            written = read(folder, writer, name)
+            for key in ("logits", "weights"):
+                np.testing.assert_allclose(
+                    loaded[f"{writer}_{kind}_{key}"], written[f"trained_{key}"], atol=1e-5
+                )
