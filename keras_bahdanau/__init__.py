@@ -40,7 +40,6 @@ _MODULES = (
     "plotting",
     "presets",
     "recipe",
-    "schedules",
     "search",
     "text",
     "training",

@@ -13,16 +13,19 @@ PACKAGE = "keras_bahdanau"
 ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
-# A part is a module or subpackage of the package. Each may import the parts before it.
+# A part is a module or subpackage of the package, or a module of `training` that is named here.
+# Each may import the parts before it.
 FLOORS = (
     *("checks", "cores", "recipe"),
-    *("layers", "losses", "metrics", "models", "schedules"),
+    *("layers", "losses", "metrics", "models"),
     *("search", "text", "data"),
-    *("presets", "pipelines", "plotting", "callbacks", "run"),
+    *("training.optimizers", "training.schedules", "training.progress", "training.run"),
+    *("presets", "pipelines", "plotting", "callbacks"),
     *("exporters", "evaluation", "training", "demo", "cli"),
 )
 WITHOUT_TENSORFLOW = {
-    *("callbacks", "layers", "losses", "metrics", "models", "presets", "schedules", "search"),
+    *("callbacks", "layers", "losses", "metrics", "models", "presets", "search"),
+    *("training.optimizers", "training.schedules"),
 }
 TENSORFLOW_BRANCHES = {
     ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA
@@ -35,7 +38,13 @@ def name_of(path):
 
 
 def part_of(path):
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+    return part_named(path.relative_to(ROOT).with_suffix("").parts)
+
+
+def part_named(names):
+    """The part of a module or name within the package, given as (name, name, ...)."""
+    module = ".".join(names[:2])
+    return module if module in FLOORS else names[0]
 
 
 @functools.cache
@@ -77,7 +86,7 @@ def test_imports_point_one_way():
         if own == "__init__":
             return set()  # the names of the package are loaded on first use
         names = [name.split(".") for name in imports_of(path)]
-        parts = {name[1] if name[1:] else PACKAGE for name in names if name[0] == PACKAGE}
+        parts = {part_named(name[1:]) for name in names if name[0] == PACKAGE and name[1:]}
         return parts - set(FLOORS[: FLOORS.index(own) + 1]) - {"__version__"}
 
     assert files_with(above) == {}
@@ -86,7 +95,7 @@ def test_imports_point_one_way():
 def test_no_two_modules_have_one_name():
     names = collections.Counter(path.name for path in FILES if path.name != "__init__.py")
     twice = {name for name, count in names.items() if count > 1}
-    assert twice <= {"checks.py", "schedules.py"}
+    assert twice <= {"checks.py"}
 
 
 def test_no_part_but_those_that_need_it_imports_tensorflow():
@@ -118,7 +127,7 @@ def test_files_are_named_by_what_they_hold():
     )
 
 
-@pytest.mark.parametrize("module", ["", ".cli", ".text.alignments", ".plotting"])
+@pytest.mark.parametrize("module", ["", ".cli", ".text.alignments", ".plotting", ".training.run"])
 def test_tensorflow_loads_only_when_it_is_needed(module):
     program = (
         f"import sys, {PACKAGE}{module}; "

@@ -24,9 +24,9 @@ import tensorflow as tf
 import keras_bahdanau as kb
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.run import Run, is_over, write_json
-from keras_bahdanau.training import train
+from keras_bahdanau.training import Run, train
 from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training.run import write_json
 
 TIERS = {  # what differs from `presets.small`
     "cpu": {},
@@ -124,7 +124,7 @@ def seconds_an_epoch(pairs, options):
 def ended(run):
     """Whether a run has nothing left to do: there is a checkpoint, and it says so."""
     options = TrainingOptions(**run.read_card()["options"])
-    return run.checkpoint.is_file() and is_over(run.progress(), options)
+    return run.checkpoint.is_file() and run.progress().is_over(options)
 
 
 def draw_curves(run, out):
@@ -198,7 +198,7 @@ def about(arguments, options, run):
         "options": dataclasses.asdict(options),
         "epochs": len(history),
         "val_perplexity": min(perplexities),
-        "training_minutes": run.progress()["seconds"] / 60,
+        "training_minutes": run.progress().seconds / 60,
         "hardware": [tf.config.experimental.get_device_details(each) for each in devices]
         or f"{platform.machine()}, {usable_cores()} of {os.cpu_count()} cores",
         "versions": {"tensorflow": tf.__version__, "keras": keras.__version__},

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import keras
 
-from keras_bahdanau.callbacks.averaging import averaged_weights
 from keras_bahdanau.callbacks.bleu import check_trained
+from keras_bahdanau.training.optimizers import averaged_weights
 
 
 class AlignmentPlotCallback(keras.callbacks.Callback):

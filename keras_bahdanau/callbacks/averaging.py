@@ -1,4 +1,4 @@
-"""Averages of the weights of many steps, of the last epochs, or of several models."""
+"""Averages of the weights of the last epochs, or of several models."""
 
 import contextlib
 from pathlib import Path
@@ -6,60 +6,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
-
-@keras.saving.register_keras_serializable(package="keras_bahdanau")
-class AveragingAdam(keras.optimizers.Adam):
-    """Adam that keeps a moving average of the weights beside them.
-
-    `keras.optimizers.Adam(use_ema=True)` puts the average in the weights' place
-    whenever a `fit` ends; here a run of several `fit`s goes on from the weights
-    as trained, and `averaged_weights` puts the average in for as long as asked.
-
-    Args:
-        learning_rate: Float or schedule.
-        ema_momentum: Float in [0, 1). Share of the old average at each step.
-        **kwargs: As in `keras.optimizers.Adam`.
-    """
-
-    def __init__(self, learning_rate=1e-3, ema_momentum=0.998, **kwargs):
-        kwargs["use_ema"] = True
-        super().__init__(learning_rate, ema_momentum=ema_momentum, **kwargs)
-
-    def finalize_variable_values(self, var_list):
-        """Leaves the weights as trained, at the end of `fit`."""
-
-    def put_average(self, variables):
-        """Gives the weights the values of their moving average."""
-        super().finalize_variable_values(variables)
-
-
-@contextlib.contextmanager
-def averaged_weights(model):
-    """The model with the moving average of its weights, for as long as the block lasts.
-
-    With another optimizer than `AveragingAdam` the block changes nothing.
-
-    Args:
-        model: A compiled Keras model.
-    """
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-    if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
-        yield
-        return
-    with _unchanged(model.trainable_variables) as variables:
-        optimizer.put_average(variables)
-        yield
-
-
-@contextlib.contextmanager
-def _unchanged(variables):
-    """Gives variables the values back that they have now, when the block ends."""
-    before = [keras.ops.copy(variable.value) for variable in variables]
-    try:
-        yield variables
-    finally:
-        for variable, value in zip(variables, before, strict=True):
-            variable.assign(value)
+from keras_bahdanau.training.optimizers import restoring
 
 
 class AverageLast(keras.callbacks.Callback):
@@ -78,7 +25,7 @@ class AverageLast(keras.callbacks.Callback):
     Args:
         epochs: Positive integer, how many.
         directory: Path of a directory for the weights of these epochs, one file
-            each, from which a later `fit` goes on; in memory when left out.
+            each, from which a later `fit` resumes; in memory when left out.
         put_at_end: Bool. Whether the average takes the weights' place when `fit` ends.
 
     Raises:
@@ -116,7 +63,7 @@ class AverageLast(keras.callbacks.Callback):
     @contextlib.contextmanager
     def in_place(self):
         """The model with the average, for as long as the block lasts."""
-        with _unchanged(self.model.trainable_variables):
+        with restoring(self.model.trainable_variables):
             self._put()
             yield
 

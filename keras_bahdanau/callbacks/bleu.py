@@ -5,7 +5,7 @@ from pathlib import Path
 import keras
 from sacrebleu.metrics import BLEU
 
-from keras_bahdanau.callbacks.averaging import averaged_weights
+from keras_bahdanau.training.optimizers import averaged_weights
 
 
 class BleuCallback(keras.callbacks.Callback):

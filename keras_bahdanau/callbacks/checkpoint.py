@@ -1,6 +1,5 @@
-"""Checkpoints that a killed training goes on from."""
+"""Checkpoints from which a killed training resumes."""
 
-import json
 import os
 import time
 from pathlib import Path
@@ -10,15 +9,15 @@ import keras
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Saves all that training needs to go on: weights, optimizer, random state, progress.
+    """Saves all that training needs to resume: weights, optimizer, random state, progress.
 
     One file, replaced as a whole: killed at any moment, the last one stands.
 
     Args:
         path: Path that ends in ".weights.h5".
-        progress: JSON-able dict that is saved with the weights; the callback
-            keeps its entries "step" (batches done in this epoch) and "seconds"
-            (of all the sittings together).
+        progress: `training.Progress` that is saved with the weights. The callback
+            counts its `step` (batches done in this epoch) and `seconds` (of all
+            the sittings together).
         every: Positive integer. Batches from one checkpoint to the next.
     """
 
@@ -30,27 +29,27 @@ class Checkpoint(keras.callbacks.Callback):
         self._counted_until = time.monotonic()
 
     def on_train_batch_end(self, batch, logs=None):
-        self.progress["step"] += 1
+        self.progress.step += 1
         steps = self.params["steps"]  # None where Keras does not know it
         epoch_goes_on = steps is None or batch + 1 < steps
-        if epoch_goes_on and self.progress["step"] % self.every == 0:
+        if epoch_goes_on and self.progress.step % self.every == 0:
             self.save()
 
     def save(self):
-        """Writes the file now."""
+        """Write the file now."""
         now = time.monotonic()
-        self.progress["seconds"] += now - self._counted_until
+        self.progress.seconds += now - self._counted_until
         self._counted_until = now
         unfinished = self.path.with_name(f".unfinished-{self.path.name}")
         self.model.save_weights(unfinished, overwrite=True)
         with h5py.File(unfinished, "a") as file:
-            file["progress"] = json.dumps(self.progress)
+            file["progress"] = self.progress.to_json()
             file["random"] = [variable.numpy() for variable in _random_states(self.model)]
         os.replace(unfinished, self.path)
 
     @staticmethod
     def restore(path, model):
-        """Loads weights, optimizer and random state into a compiled model."""
+        """Load weights, optimizer and random state into a compiled model."""
         if not model.optimizer.built:
             model.optimizer.build(model.trainable_variables)
         model.load_weights(path)
@@ -60,12 +59,5 @@ class Checkpoint(keras.callbacks.Callback):
 
 
 def _random_states(model):
-    """What dropout counts on, which Keras leaves out of a weights file."""
+    """Variables of the random numbers of dropout, which Keras leaves out of a weights file."""
     return [variable for variable in model.variables if variable.name == "seed_generator_state"]
-
-
-class OneEpoch(keras.callbacks.Callback):
-    """Ends a `fit` after its first epoch, which is still counted as one of many."""
-
-    def on_epoch_end(self, epoch, logs=None):
-        self.model.stop_training = True

@@ -20,7 +20,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
 from keras_bahdanau.data.reading import read_lines, read_pairs
 from keras_bahdanau.pipelines.file import find_translator
-from keras_bahdanau.run import write_json
+from keras_bahdanau.training.run import write_json
 
 
 @ends_well()

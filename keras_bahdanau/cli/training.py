@@ -10,7 +10,7 @@ from keras_bahdanau.cli.arguments import options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.run import Run
+from keras_bahdanau.training.run import Run
 
 HELD_OUT = 50  # every so many pairs one is held out for validation,
 MOST_HELD_OUT = 1000  # but not more than this

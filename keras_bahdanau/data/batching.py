@@ -151,7 +151,7 @@ class BatchedPairs:
         Args:
             number: Non-negative integer, which epoch.
             first_step: Integer from 0 to `steps`: so many batches are left out at the beginning,
-                without being computed. For going on with an interrupted epoch.
+                without being computed. To resume an interrupted epoch.
 
         Returns:
             A `tf.data.Dataset` of known length `steps - first_step`.
@@ -167,13 +167,20 @@ class BatchedPairs:
             )
         return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
 
-    def dataset(self) -> tf.data.Dataset:
+    def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
         """A dataset whose every iteration is the next epoch, of known length `steps`.
 
         An iteration that is broken off counts, such as Keras' look at the first batch when it
         builds a model.
+
+        Args:
+            first_epoch: Non-negative integer, the epoch of the first iteration.
+
+        Raises:
+            ValueError: If `first_epoch` is negative.
         """
-        numbers = itertools.count()
+        _check_integers(0, first_epoch=first_epoch)
+        numbers = itertools.count(first_epoch)
         return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)
 
     def _dataset(self, batches_of_epoch, steps):

@@ -1,5 +1,36 @@
-"""Training a translator on sentence pairs in a run directory that can be picked up again."""
+"""Training of a translator on sentence pairs, in a run directory from which it resumes.
 
-from keras_bahdanau.training.loop import train
+The names are loaded on first use, since a run directory need not wait for TensorFlow.
+"""
 
-__all__ = ["train"]
+import importlib
+
+_MODULE_OF = {
+    "AveragingAdam": "optimizers",
+    "InverseSquareRoot": "schedules",
+    "Progress": "progress",
+    "Run": "run",
+    "averaged_weights": "optimizers",
+    "train": "loop",
+}
+
+__all__ = [
+    "AveragingAdam",
+    "InverseSquareRoot",
+    "Progress",
+    "Run",
+    "averaged_weights",
+    "train",
+]
+
+
+def __getattr__(name):
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__():
+    return sorted(set(globals()) | set(__all__))

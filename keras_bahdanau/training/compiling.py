@@ -4,11 +4,11 @@ import contextlib
 
 import keras
 
-from keras_bahdanau.callbacks import AveragingAdam
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.presets import PRESETS
 from keras_bahdanau.recipe import MODEL_OPTIONS
+from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.schedules import learning_rate
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
@@ -27,7 +27,8 @@ def compiled_model(tokenizer, options, steps):
         A `Seq2Seq`.
     """
     model = _new_model(tokenizer, options, _POLICIES[options.precision])
-    _compile(model, options, optimizer=_optimizer(options, steps, model))
+    rate = learning_rate(options, steps)
+    _compile(model, options, optimizer=new_optimizer(options, rate, model.trainable_variables))
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     return model
 
@@ -75,33 +76,3 @@ def _compile(model, options, **settings):
         jit_compile=options.jit_compile,
         **settings,
     )
-
-
-def _optimizer(options, steps, model):
-    rate = learning_rate(options, steps)
-    settings = {"global_clipnorm": options.clip_norm}
-    if options.weight_decay:
-        settings["weight_decay"] = options.weight_decay
-    if options.ema_momentum:
-        optimizer = AveragingAdam(rate, options.ema_momentum, **settings)
-    else:
-        optimizer = _OPTIMIZERS[options.optimizer](rate, **settings)
-    optimizer.exclude_from_weight_decay([*filter(_stays, model.trainable_variables)])
-    return optimizer
-
-
-def _zeilers_adadelta(rate, **settings):
-    """Adadelta as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1."""
-    return keras.optimizers.Adadelta(rate, rho=0.95, epsilon=1e-6, **settings)
-
-
-_OPTIMIZERS = {
-    "adam": keras.optimizers.Adam,
-    "adadelta": _zeilers_adadelta,
-    "sgd": keras.optimizers.SGD,
-}
-
-
-def _stays(variable):
-    """Whether a weight is spared by weight decay: embeddings, biases, gains."""
-    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions"))

@@ -1,23 +1,16 @@
-"""Epoch after epoch, until the last one or until nothing gets better."""
-
-import contextlib
+"""From sentence pairs to a trained translator, in one `fit`."""
 
 import keras
 
-from keras_bahdanau.callbacks import (
-    AverageLast,
-    Checkpoint,
-    LinearDecay,
-    OneEpoch,
-    ScheduledSampling,
-    averaged_weights,
-)
+from keras_bahdanau.callbacks import AverageLast, Checkpoint, LinearDecay, ScheduledSampling
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.run import Run, is_over, write_json
 from keras_bahdanau.text import Tokenizer
 from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.progress import Progress
+from keras_bahdanau.training.run import Run
+from keras_bahdanau.training.validation import ValidateAndSave
 
 LONGEST_VALID = 512  # tokens of a validation pair
 
@@ -31,8 +24,9 @@ def train(
     say=print,
     alignments=None,
     valid_alignments=None,
+    callbacks=None,
 ):
-    """Trains a translator, or goes on where a killed training was.
+    """Train a translator, or resume a training that was killed.
 
     Args:
         pairs: List of (source, target) strings.
@@ -44,6 +38,10 @@ def train(
         alignments: List of sets of links (source, target) between words, one for each of
             `pairs`: for guided alignment, or for the attention "forced".
         valid_alignments: The same of `valid_pairs`, for the attention "forced".
+        callbacks: List of Keras callbacks that take part in `fit`. At the end of an epoch their
+            logs hold "val_loss" and "val_perplexity". One that sets `model.stop_training` ends
+            the run: the epoch is validated and saved, and is not resumed. What callbacks keep
+            themselves begins anew when a training is resumed.
 
     Returns:
         Path of the saved translator, the best by validation perplexity.
@@ -69,30 +67,48 @@ def train(
         f"{len(pairs):,} pairs, {training.steps} batches an epoch, {training.tokens:,} target "
         f"tokens; {model.count_params():,} weights"
     )
-    progress = {"epoch": 0, "step": 0, "best": None, "waited": 0, "seconds": 0.0, "history": []}
+    progress = Progress()
     if run.checkpoint.is_file():
         _restore(run.checkpoint, model)
         progress = run.progress()
-        say(f"going on at epoch {progress['epoch'] + 1}, batch {progress['step']}")
+        say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
     elif not run.begun():
         run.begin(options, pairs, valid_pairs, tokenizer, alignments, valid_alignments)
-    checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
-    callbacks = [checkpoint, *_sampling(options, training.steps), OneEpoch()]
-    average = _average(options, run, model)
     in_float32 = options.precision == "float32"
     translator = Translator(model if in_float32 else validated_model(tokenizer, options), tokenizer)
-    while not is_over(progress, options):
-        epoch = progress["epoch"]
-        fitted = model.fit(
-            training.epoch(epoch, first_step=progress["step"]),
-            initial_epoch=epoch,
-            epochs=options.epochs,
-            callbacks=callbacks,
-            shuffle=False,
-            verbose=verbose,
-        )
-        _validate(model, translator, validation, checkpoint, run, average, fitted, say)
+    checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
+    average = AverageLast(options.average_last, run.epochs) if options.average_last else None
+    _fit(
+        model,
+        training,
+        progress,
+        options,
+        callbacks=[
+            *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
+            checkpoint,
+            *_sampling(options, training.steps),
+            ValidateAndSave(run, translator, validation, options, checkpoint, average, say),
+            *(callbacks or ()),
+        ],
+        verbose=verbose,
+    )
     return run.translator
+
+
+def _fit(model, training, progress, options, **settings):
+    """Fit the model from where its progress stands to the end.
+
+    Keras gives each epoch of a `fit` as many steps as the first one, so the rest of an epoch that
+    was interrupted is a `fit` of its own.
+    """
+    settings["shuffle"] = False  # the batches are shuffled already
+    if progress.step:
+        epoch = progress.epoch
+        rest = training.epoch(epoch, first_step=progress.step)
+        model.fit(rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
+    if not progress.is_over(options):
+        epochs = training.dataset(first_epoch=progress.epoch)
+        model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
 
 
 def _batches(run, options, training, validation):
@@ -141,67 +157,18 @@ def _restore(path, model):
         Checkpoint.restore(path, model)
     except (KeyError, ValueError):
         raise ValueError(
-            "A run goes on with the model it began with. Received: the checkpoint "
+            "A run resumes with the model it began with. Received: the checkpoint "
             f"{str(path)!r} of another model, such as that of an older version of this package. "
             "Choose another output directory to begin anew."
         ) from None
 
 
 def _sampling(options, steps):
-    """What makes the decoder read its own tokens, evenly more of them step by step."""
+    """The callback that lets the decoder read evenly more of its own tokens, in a list."""
     if not options.scheduled_sampling:
         return []
     slope = options.scheduled_sampling / (options.epochs * steps)
     return [ScheduledSampling(LinearDecay(slope))]
-
-
-def _average(options, run, model):
-    """The `AverageLast` of a training, or None."""
-    if not options.average_last:
-        return None
-    average = AverageLast(options.average_last, run.epochs)
-    average.set_model(model)
-    return average
-
-
-@contextlib.contextmanager
-def _as_saved(model, average, epoch):
-    """The model with the weights that validation and the saved translator use."""
-    with averaged_weights(model):
-        if average is None:
-            yield
-            return
-        average.on_epoch_end(epoch)
-        with average.in_place():
-            yield
-
-
-def _validate(model, translator, validation, checkpoint, run, average, fitted, say):
-    """What follows from an epoch's validation: the best translator, history, checkpoint."""
-    progress = checkpoint.progress
-    epoch = progress["epoch"]
-    with _as_saved(model, average, epoch):
-        if translator.model is not model:
-            translator.model.set_weights(model.get_weights())
-        valid = translator.model.evaluate(validation.epoch(0), return_dict=True, verbose=0)
-        better = progress["best"] is None or valid["perplexity"] < progress["best"]
-        if better:
-            translator.save(run.translator)
-    logs = {name: values[-1] for name, values in fitted.history.items()}
-    logs.update({f"val_{name}": value for name, value in valid.items()})
-    progress["history"].append(logs)
-    progress.update(
-        epoch=epoch + 1,
-        step=0,
-        best=valid["perplexity"] if better else progress["best"],
-        waited=0 if better else progress["waited"] + 1,
-    )
-    write_json(run.history, progress["history"])
-    checkpoint.save()
-    say(
-        f"epoch {epoch + 1}: validation perplexity {valid['perplexity']:.3f}"
-        f"{' (best)' if better else ''}, {progress['seconds'] / 60:.1f} min"
-    )
 
 
 def _tell_smaller(tokenizer, asked_for, say):

@@ -8,7 +8,8 @@ import pytest
 import tensorflow as tf
 
 import keras_bahdanau as kb
-from keras_bahdanau.callbacks import AveragingAdam, BleuCallback, averaged_weights
+from keras_bahdanau.callbacks import BleuCallback
+from keras_bahdanau.training import AveragingAdam, averaged_weights
 
 PAIRS = [
     ("one two three", "eins zwei drei"),

@@ -1,17 +1,16 @@
-"""Checkpoints that training goes on from."""
-
-import json
+"""Checkpoints from which training resumes."""
 
 import h5py
 import pytest
 from toy_regression import X, Y, assert_equal, fit, new
 
-from keras_bahdanau.callbacks import Checkpoint, averaged_weights
+from keras_bahdanau.callbacks import Checkpoint
+from keras_bahdanau.training import Progress, averaged_weights
 
 
-def test_training_goes_on_from_a_checkpoint_as_if_never_stopped(tmp_path):
+def test_training_resumes_from_a_checkpoint_as_if_never_stopped(tmp_path):
     """Weights, optimizer, average and the random state of dropout are all in it."""
-    path, progress = tmp_path / "checkpoint.weights.h5", {"step": 0, "seconds": 0.0, "epoch": 7}
+    path, progress = tmp_path / "checkpoint.weights.h5", Progress(epoch=7)
     whole = new(dropout=0.5)
     fit(whole)
 
@@ -20,9 +19,9 @@ def test_training_goes_on_from_a_checkpoint_as_if_never_stopped(tmp_path):
     resumed = new(dropout=0.5)
     Checkpoint.restore(path, resumed)
     with h5py.File(path) as file:
-        restored = json.loads(file["progress"][()])
-    assert (restored["step"], restored["epoch"]) == (4, 7)
-    assert restored["seconds"] > 0
+        restored = Progress.from_json(file["progress"][()])
+    assert (restored.step, restored.epoch) == (4, 7)
+    assert restored.seconds > 0
     fit(resumed, X[4:], Y[4:])
     assert_equal(resumed.get_weights(), whole.get_weights())
     with averaged_weights(resumed), averaged_weights(whole):
@@ -31,17 +30,17 @@ def test_training_goes_on_from_a_checkpoint_as_if_never_stopped(tmp_path):
 
 def test_a_checkpoint_leaves_nothing_beside_it(tmp_path):
     path = tmp_path / "checkpoint.weights.h5"
-    fit(new(), callbacks=[Checkpoint(path, {"step": 0, "seconds": 0.0}, every=2)])
+    fit(new(), callbacks=[Checkpoint(path, Progress(), every=2)])
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_checkpoint_that_fails_leaves_the_last_one(tmp_path):
     model, path = new(), tmp_path / "checkpoint.weights.h5"
-    checkpoint = Checkpoint(path, {"step": 0, "seconds": 0.0})
+    checkpoint = Checkpoint(path, Progress())
     checkpoint.set_model(model)
     checkpoint.save()
     before = path.read_bytes()
-    checkpoint.progress["step"] = object()  # nothing that JSON can write
+    checkpoint.progress.step = object()  # nothing that JSON can write
     with pytest.raises(TypeError):
         checkpoint.save()
     assert path.read_bytes() == before

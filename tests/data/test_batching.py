@@ -133,6 +133,14 @@ def test_each_iteration_of_the_dataset_is_the_next_epoch(data, tokenizer):
         assert same(arrays(dataset), arrays(data.epoch(number)))
 
 
+def test_a_dataset_may_begin_at_a_later_epoch(data):
+    dataset = data.dataset(first_epoch=2)
+    for number in (2, 3):
+        assert same(arrays(dataset), arrays(data.epoch(number)))
+    with pytest.raises(ValueError, match="`first_epoch` must be .* Received: first_epoch=-1"):
+        data.dataset(first_epoch=-1)
+
+
 def test_dimensions_are_unknown_to_the_graph(data):
     for spec in tf.nest.flatten(data.dataset().element_spec):
         assert spec.shape.as_list() == [None, None]

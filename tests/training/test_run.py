@@ -1,10 +1,11 @@
+import dataclasses
 import json
 
 import h5py
 import pytest
 
 from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.run import Run, is_over
+from keras_bahdanau.training import Progress, Run
 
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
 
@@ -64,12 +65,33 @@ def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress)
 
 def test_a_run_is_over_before_an_epoch_that_would_last_too_long():
     options = TrainingOptions(epochs=9, minutes=10)
-    progress = {"epoch": 3, "step": 0, "waited": 0, "seconds": 450.0}  # 150 s each
-    assert not is_over(progress, options)
-    assert is_over({**progress, "seconds": 451.0}, options)
-    assert not is_over({**progress, "seconds": 451.0, "step": 7}, options), "one is begun"
-    assert not is_over({**progress, "seconds": 451.0}, TrainingOptions(epochs=9))
-    assert not is_over({**progress, "epoch": 0, "seconds": 900.0}, options), "one there must be"
+    in_time, late = (Progress(epoch=3, seconds=seconds) for seconds in (450.0, 451.0))  # 150 s each
+    assert not in_time.is_over(options)
+    assert late.is_over(options)
+    assert not dataclasses.replace(late, step=7).is_over(options), "one is begun"
+    assert not late.is_over(TrainingOptions(epochs=9))
+    assert not Progress(epoch=0, seconds=900.0).is_over(options), "one there must be"
+
+
+def test_a_run_that_a_callback_stopped_is_over():
+    assert not Progress(epoch=1).is_over(TrainingOptions(epochs=9))
+    assert Progress(epoch=1, stopped=True).is_over(TrainingOptions(epochs=9))
+
+
+def test_progress_counts_epochs_and_the_wait_for_a_better_one():
+    progress = Progress(step=7)
+    for perplexity in (5.0, 4.0, 4.0, 4.5):
+        progress.end_epoch({"val_perplexity": perplexity})
+    assert (progress.epoch, progress.step, progress.best, progress.waited) == (4, 0, 4.0, 2)
+    assert [logs["val_perplexity"] for logs in progress.history] == [5.0, 4.0, 4.0, 4.5]
+    assert Progress.from_json(progress.to_json()) == progress
+
+
+def test_progress_with_a_field_of_a_newer_version_is_named(run):
+    with h5py.File(run.checkpoint, "w") as file:
+        file["progress"] = json.dumps({"epoch": 1, "telepathy": True})
+    with pytest.raises(ValueError, match="must be whole. Received: path='.*h5' .*telepathy"):
+        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
 
 
 @pytest.mark.parametrize("name", ["run.json", "checkpoint.weights.h5"])

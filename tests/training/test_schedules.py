@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bahdanau.schedules import InverseSquareRoot
+from keras_bahdanau.training import InverseSquareRoot
 
 
 def test_it_rises_evenly_and_falls_with_the_square_root():

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import math
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,8 +18,7 @@ from keras_bahdanau.losses import SentenceCrossentropy
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.presets import PRESETS
 from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.run import Run
-from keras_bahdanau.training import loop, train
+from keras_bahdanau.training import Progress, Run, loop, train
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.schedules import learning_rate
 
@@ -33,28 +33,60 @@ OPTIONS = TrainingOptions(
     ema_momentum=0.9,
     checkpoint_steps=8,
 )
-PAIRS = [(example.source, example.target) for example in generate(260)]
-TRAINING, VALIDATION = PAIRS[:240], PAIRS[240:]
+PAIRS = [(example.source, example.target) for example in generate(130)]
+TRAINING, VALIDATION = PAIRS[:110], PAIRS[110:]
 
 KILLED_TRAINING = """
 import json, os, signal, sys
+import keras
 from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.training import loop, train
+from keras_bahdanau.training import train
 
-class Killed(loop.Checkpoint):
-    def on_train_batch_end(self, batch, logs=None):
-        super().on_train_batch_end(batch, logs)
-        if batch == 11:
-            os.kill(os.getpid(), signal.SIGKILL)
+def kill(batch, logs):
+    if batch == 11:
+        os.kill(os.getpid(), signal.SIGKILL)
 
-loop.Checkpoint = Killed
 out, options, pairs, valid_pairs = json.load(sys.stdin)
-train(pairs, valid_pairs, out, TrainingOptions(**options), verbose=0)
+kill = keras.callbacks.LambdaCallback(on_train_batch_end=kill)
+train(pairs, valid_pairs, out, TrainingOptions(**options), verbose=0, callbacks=[kill])
 """
 
 
-def train_quietly(out, options=OPTIONS):
-    return train(TRAINING, VALIDATION, out, options, verbose=0, say=lambda _: None)
+def train_quietly(out, options=OPTIONS, callbacks=()):
+    return train(
+        *(TRAINING, VALIDATION, out, options),
+        verbose=0,
+        say=lambda _: None,
+        callbacks=callbacks,
+    )
+
+
+class Witness(keras.callbacks.Callback):
+    """A user's callback: the calls it gets, and copies of the run as a kill would leave it."""
+
+    def __init__(self, out):
+        super().__init__()
+        self.out = out
+        self.begins, self.epochs = 0, []
+
+    def copy_at(self, epoch, moment):
+        return self.out.with_name(f"{epoch}-{moment}")
+
+    def on_train_begin(self, logs=None):
+        self.begins += 1
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 11:
+            self.copy("in an epoch")
+        elif batch + 1 == self.params["steps"]:
+            self.copy("before its validation")
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.copy("after its validation")
+        self.epochs.append((epoch, dict(logs)))
+
+    def copy(self, moment):
+        shutil.copytree(self.out, self.copy_at(len(self.epochs), moment))
 
 
 def history_of(out):
@@ -66,19 +98,49 @@ def weights_of(out):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    out = tmp_path_factory.mktemp("training") / "undisturbed"
-    assert train_quietly(out) == out / "translator.keras"
-    return out
+def witness(tmp_path_factory):
+    return Witness(tmp_path_factory.mktemp("training") / "undisturbed")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(witness):
+    assert train_quietly(witness.out, callbacks=[witness]) == witness.out / "translator.keras"
+    return witness.out
+
+
+def test_one_fit_has_all_epochs_and_the_users_callbacks(undisturbed, witness):
+    assert witness.begins == 1
+    assert witness.epochs == list(enumerate(history_of(undisturbed)))
+    assert {"loss", "val_loss", "val_perplexity"} <= set(witness.epochs[0][1])
 
 
 def check_same_end(out, undisturbed):
     for epoch, expected in zip(history_of(out), history_of(undisturbed), strict=True):
         assert epoch["val_perplexity"] == pytest.approx(expected["val_perplexity"], rel=1e-3)
     for weights, expected in zip(weights_of(out), weights_of(undisturbed), strict=True):
-        np.testing.assert_allclose(weights, expected, atol=1e-3)
+        np.testing.assert_array_equal(weights, expected)
 
 
+@pytest.mark.parametrize(
+    "epoch, moment, expected",
+    [
+        (0, "in an epoch", (0, 8)),
+        (0, "after its validation", (1, 0)),
+        pytest.param(0, "before its validation", (0, 16), marks=pytest.mark.slow),
+        pytest.param(1, "in an epoch", (1, 8), marks=pytest.mark.slow),
+    ],
+)
+def test_a_resumed_training_ends_as_an_undisturbed_one(
+    undisturbed, witness, epoch, moment, expected
+):
+    out = witness.copy_at(epoch, moment)
+    progress = Run(out).progress()
+    assert (progress.epoch, progress.step) == expected  # of the last checkpoint
+    train_quietly(out)
+    check_same_end(out, undisturbed)
+
+
+@pytest.mark.slow
 def test_a_killed_training_ends_as_an_undisturbed_one(tmp_path, undisturbed):
     out = tmp_path / "killed"
     arguments = json.dumps([str(out), dataclasses.asdict(OPTIONS), TRAINING, VALIDATION])
@@ -86,24 +148,9 @@ def test_a_killed_training_ends_as_an_undisturbed_one(tmp_path, undisturbed):
     killed = subprocess.run(command, input=arguments, capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     progress = Run(out).progress()
-    assert (progress["epoch"], progress["step"]) == (0, 8)  # it was killed after batch 12
+    assert (progress.epoch, progress.step) == (0, 8)  # it was killed after batch 12
     train_quietly(out)
     check_same_end(out, undisturbed)
-
-
-@pytest.mark.slow
-def test_a_training_stopped_before_its_validation_ends_as_an_undisturbed_one(
-    tmp_path, undisturbed, monkeypatch
-):
-    def stop(model):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(loop, "averaged_weights", stop)
-        train_quietly(tmp_path)
-    train_quietly(tmp_path)
-    check_same_end(tmp_path, undisturbed)
-    assert all("loss" in epoch for epoch in history_of(tmp_path))
 
 
 def check_best_is_saved(out):
@@ -224,6 +271,20 @@ def test_a_run_goes_on_with_the_alignments_it_began_with(mixed):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("when", ["on_train_batch_end", "on_epoch_end"])
+def test_a_callback_may_end_the_training(tmp_path, when):
+    def stop(number, logs):
+        callback.model.stop_training = True
+
+    callback = keras.callbacks.LambdaCallback(**{when: stop})
+    options = TrainingOptions(epochs=9, **TINY)
+    trained(tmp_path / "run", options, callbacks=[callback])
+    assert len(history_of(tmp_path / "run")) == 1
+    with pytest.raises(FileExistsError, match="has ended after 1 epochs"):
+        trained(tmp_path / "run", options)
+
+
+@pytest.mark.slow
 def test_known_alignments_can_be_all_that_is_attended_to(tmp_path):
     links = {"alignments": LINKS[:120], "valid_alignments": LINKS[120:]}
     options = TrainingOptions(attention="forced", epochs=1, **TINY)
@@ -246,7 +307,7 @@ def test_alignments_and_options_must_go_together(tmp_path, options, data, receiv
 
 def test_a_checkpoint_of_another_model_is_named(tmp_path):
     path = tmp_path / "checkpoint.weights.h5"
-    checkpoint = loop.Checkpoint(path, {"seconds": 0})
+    checkpoint = loop.Checkpoint(path, Progress())
     checkpoint.set_model(compiled(cell="lstm"))
     checkpoint.save()
     loop._restore(path, compiled(cell="lstm"))

@@ -1,4 +1,4 @@
-"""The directory of one training: what it holds, and whether a training may use it."""
+"""The directory of one training: its files, and the checks before a training may use it."""
 
 import dataclasses
 import hashlib
@@ -6,11 +6,13 @@ import json
 import os
 from pathlib import Path
 
+from keras_bahdanau.training.progress import Progress
+
 
 class Run:
     """The files of one training run.
 
-    `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to go on
+    `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to resume
     from), `translator.keras` (the best so far), `history.json`, and `epochs`, the
     weights of the last few, where they are averaged.
 
@@ -27,11 +29,11 @@ class Run:
         self.epochs = self.directory / "epochs"
 
     def begun(self):
-        """Whether there is a run here to go on with."""
+        """True if there is a run here to resume."""
         return self.card.is_file()
 
     def check(self, options, pairs, valid_pairs, alignments=None, valid_alignments=None):
-        """Checks, without TensorFlow, that a training can begin or go on here.
+        """Check, without TensorFlow, that a training can begin or resume here.
 
         Args:
             options: `TrainingOptions`.
@@ -73,7 +75,7 @@ class Run:
         write_json(self.card, content)
 
     def read_card(self):
-        """What `begin` wrote.
+        """The content of `run.json`, as `begin` wrote it.
 
         Raises:
             ValueError: If it is damaged.
@@ -84,7 +86,7 @@ class Run:
             raise self._damaged(self.card, error) from None
 
     def progress(self):
-        """What `callbacks.Checkpoint` counted until its last checkpoint.
+        """The `Progress` of the last checkpoint.
 
         Raises:
             ValueError: If the checkpoint is damaged.
@@ -93,8 +95,8 @@ class Run:
 
         try:
             with h5py.File(self.checkpoint) as file:
-                return json.loads(file["progress"][()])
-        except (OSError, KeyError, ValueError) as error:
+                return Progress.from_json(file["progress"][()])
+        except (OSError, KeyError, TypeError, ValueError) as error:
             raise self._damaged(self.checkpoint, error) from None
 
     def _check_free(self):
@@ -116,13 +118,13 @@ class Run:
         for name, value in dataclasses.asdict(options).items():
             if getattr(begun, name) != value:
                 raise ValueError(
-                    f"A run goes on with the options it began with, {name}="
+                    f"A run resumes with the options it began with, {name}="
                     f"{getattr(begun, name)!r}. Received: {name}={value!r}. "
                     "Use that, or another output directory."
                 )
         if card["data"] != data:
             raise ValueError(
-                "A run goes on with the pairs it began with. Received: other training or "
+                "A run resumes with the pairs it began with. Received: other training or "
                 "validation pairs, or other alignments, than those of "
                 f"out={str(self.directory)!r}. Use those, or another output directory."
             )
@@ -136,9 +138,9 @@ class Run:
 
     def _check_unfinished(self, options):
         progress = self.progress()
-        if is_over(progress, options):
+        if progress.is_over(options):
             raise FileExistsError(
-                f"This run has ended after {progress['epoch']} epochs. Received: "
+                f"This run has ended after {progress.epoch} epochs. Received: "
                 f"out={str(self.directory)!r}. Use {str(self.translator)!r}, or choose another "
                 "output directory."
             )
@@ -150,18 +152,8 @@ class Run:
         )
 
 
-def is_over(progress, options):
-    """Whether a training with this progress has come to its end."""
-    epochs = progress["epoch"]
-    if options.minutes and epochs and progress["step"] == 0:
-        # the next one, as long as those before, would not be done in time
-        if progress["seconds"] * (epochs + 1) / epochs > 60 * options.minutes:
-            return True
-    return epochs >= options.epochs or progress["waited"] >= options.patience
-
-
 def write_json(path, content):
-    """Writes a JSON file as a whole or not at all."""
+    """Write a JSON file as a whole or not at all."""
     unfinished = path.with_name(f".unfinished-{path.name}")
     unfinished.write_text(json.dumps(content, indent=1))
     os.replace(unfinished, path)

@@ -1,0 +1,104 @@
+"""Optimizers: Adam that averages the weights, Zeiler's Adadelta, and what weight decay spares."""
+
+import contextlib
+
+import keras
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class AveragingAdam(keras.optimizers.Adam):
+    """Adam that keeps a moving average of the weights beside them.
+
+    `keras.optimizers.Adam(use_ema=True)` puts the average in the weights' place
+    whenever a `fit` ends; here a run of several `fit`s resumes from the weights
+    as trained, and `averaged_weights` puts the average in for as long as asked.
+
+    Args:
+        learning_rate: Float or schedule.
+        ema_momentum: Float in [0, 1). Share of the old average at each step.
+        **kwargs: As in `keras.optimizers.Adam`.
+    """
+
+    def __init__(self, learning_rate=1e-3, ema_momentum=0.998, **kwargs):
+        kwargs["use_ema"] = True
+        super().__init__(learning_rate, ema_momentum=ema_momentum, **kwargs)
+
+    def finalize_variable_values(self, var_list):
+        """Leaves the weights as trained, at the end of `fit`."""
+
+    def put_average(self, variables):
+        """Gives the weights the values of their moving average."""
+        super().finalize_variable_values(variables)
+
+
+@contextlib.contextmanager
+def averaged_weights(model):
+    """The model with the moving average of its weights, for as long as the block lasts.
+
+    With another optimizer than `AveragingAdam` the block changes nothing.
+
+    Args:
+        model: A compiled Keras model.
+    """
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
+        yield
+        return
+    with restoring(model.trainable_variables) as variables:
+        optimizer.put_average(variables)
+        yield
+
+
+@contextlib.contextmanager
+def restoring(variables):
+    """Variables that get their values back when the block ends.
+
+    Args:
+        variables: List of Keras variables, which the block may change.
+    """
+    before = [keras.ops.copy(variable.value) for variable in variables]
+    try:
+        yield variables
+    finally:
+        for variable, value in zip(variables, before, strict=True):
+            variable.assign(value)
+
+
+def new_optimizer(options, learning_rate, variables):
+    """Optimizer of a training.
+
+    Args:
+        options: `TrainingOptions`.
+        learning_rate: Float or schedule.
+        variables: List of the variables to train. Embeddings, biases and gains among them are
+            exempt from weight decay.
+
+    Returns:
+        A Keras optimizer that is not built yet.
+    """
+    settings = {"global_clipnorm": options.clip_norm}
+    if options.weight_decay:
+        settings["weight_decay"] = options.weight_decay
+    if options.ema_momentum:
+        optimizer = AveragingAdam(learning_rate, options.ema_momentum, **settings)
+    else:
+        optimizer = _OPTIMIZERS[options.optimizer](learning_rate, **settings)
+    optimizer.exclude_from_weight_decay([*filter(_is_exempt, variables)])
+    return optimizer
+
+
+def _zeilers_adadelta(learning_rate, **settings):
+    """Adadelta as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1."""
+    return keras.optimizers.Adadelta(learning_rate, rho=0.95, epsilon=1e-6, **settings)
+
+
+_OPTIMIZERS = {
+    "adam": keras.optimizers.Adam,
+    "adadelta": _zeilers_adadelta,
+    "sgd": keras.optimizers.SGD,
+}
+
+
+def _is_exempt(variable):
+    """True of embeddings, biases and gains, which weight decay leaves alone."""
+    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions"))

@@ -1,0 +1,72 @@
+"""Progress of a training: the part that is done, and the end of it."""
+
+import dataclasses
+import json
+
+
+@dataclasses.dataclass
+class Progress:
+    """Position of a training, and the results of its epochs so far.
+
+    A checkpoint keeps it beside the weights, so that a training resumes at the next batch.
+
+    Attributes:
+        epoch: Integer, epochs that are complete and validated.
+        step: Integer, batches done in the epoch that is under way.
+        best: Float, the lowest validation perplexity so far, or None.
+        waited: Integer, epochs since the one that had it.
+        seconds: Float, time of training and validation, all sittings together.
+        stopped: Bool, True if one of the user's callbacks ended the training.
+        history: List of one dict an epoch, its logs.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    best: float | None = None
+    waited: int = 0
+    seconds: float = 0.0
+    stopped: bool = False
+    history: list = dataclasses.field(default_factory=list)
+
+    @classmethod
+    def from_json(cls, text):
+        """Progress from the text that `to_json` gave.
+
+        Raises:
+            TypeError: If the text has other fields.
+            ValueError: If the text is not JSON.
+        """
+        return cls(**json.loads(text))
+
+    def to_json(self):
+        """Progress as one line of text."""
+        return json.dumps(dataclasses.asdict(self))
+
+    def is_better(self, perplexity):
+        """True if a validation perplexity is lower than that of each epoch before."""
+        return self.best is None or perplexity < self.best
+
+    def end_epoch(self, logs):
+        """Count an epoch.
+
+        Args:
+            logs: Dict of floats. Its "val_perplexity" decides on `best` and `waited`.
+        """
+        better = self.is_better(logs["val_perplexity"])
+        self.best = logs["val_perplexity"] if better else self.best
+        self.waited = 0 if better else self.waited + 1
+        self.epoch, self.step = self.epoch + 1, 0
+        self.history.append(dict(logs))
+
+    def is_over(self, options):
+        """True if the training has come to its end.
+
+        Args:
+            options: `TrainingOptions` with `epochs`, `patience` and `minutes`.
+        """
+        if self.stopped or self.epoch >= options.epochs or self.waited >= options.patience:
+            return True
+        if not options.minutes or not self.epoch or self.step:
+            return False  # the first epoch, and one that is under way, are completed in any case
+        seconds_with_the_next = self.seconds * (self.epoch + 1) / self.epoch
+        return seconds_with_the_next > 60 * options.minutes

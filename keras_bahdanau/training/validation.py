@@ -1,0 +1,88 @@
+"""Validation after each epoch: the best translator, the history, the end of the training."""
+
+import contextlib
+
+import keras
+
+from keras_bahdanau.training.optimizers import averaged_weights
+from keras_bahdanau.training.run import write_json
+
+
+class ValidateAndSave(keras.callbacks.Callback):
+    """Validates each epoch, saves what follows from it, and ends the training in time.
+
+    The averaged weights are validated, where there are some: those of an
+    `AveragingAdam`, or the mean of the last epochs. The logs get the results as
+    "val_loss" and "val_perplexity", for the callbacks that come later in the list.
+
+    Training ends with the last epoch, when patience or time is used up, or when
+    another callback sets `model.stop_training`: the epoch that it cuts short is
+    validated as it stands, and the run does not resume.
+
+    Args:
+        run: `Run`.
+        translator: `Translator` that is validated and saved: its model is the one
+            that is trained, or gets the weights of that.
+        validation: `BatchedPairs`.
+        options: `TrainingOptions`.
+        checkpoint: `Checkpoint`, whose `progress` is kept up to date.
+        average: `AverageLast` of the run, or None.
+        say: Function of one string, which reports the result.
+    """
+
+    def __init__(self, run, translator, validation, options, checkpoint, average=None, say=print):
+        super().__init__()
+        self.run = run
+        self.translator = translator
+        self.validation = validation
+        self.options = options
+        self.checkpoint = checkpoint
+        self.average = average
+        self.say = say
+
+    def on_train_begin(self, logs=None):
+        if self.average is not None:
+            self.average.set_model(self.model)
+
+    def on_epoch_end(self, epoch, logs=None):
+        progress = self.checkpoint.progress
+        logs = {} if logs is None else logs
+        with self._as_saved(epoch):
+            logs.update(self._validate())
+            better = progress.is_better(logs["val_perplexity"])
+            if better:
+                self.translator.save(self.run.translator)
+        progress.end_epoch(logs)
+        progress.stopped = self.model.stop_training  # by a callback, before the epoch was done
+        write_json(self.run.history, progress.history)
+        self.checkpoint.save()
+        self.say(
+            f"epoch {epoch + 1}: validation perplexity {logs['val_perplexity']:.3f}"
+            f"{' (best)' if better else ''}, {progress.seconds / 60:.1f} min"
+        )
+        self.model.stop_training = progress.is_over(self.options)
+
+    def on_train_end(self, logs=None):
+        progress = self.checkpoint.progress
+        if self.model.stop_training and not progress.is_over(self.options):
+            progress.stopped = True  # by a callback that comes later in the list
+            self.checkpoint.save()
+
+    @contextlib.contextmanager
+    def _as_saved(self, epoch):
+        """The translator with the weights that are validated and saved."""
+        with contextlib.ExitStack() as block:
+            block.enter_context(averaged_weights(self.model))
+            if self.average is not None:
+                self.average.on_epoch_end(epoch)
+                block.enter_context(self.average.in_place())
+            if self.translator.model is not self.model:
+                self.translator.model.set_weights(self.model.get_weights())
+            yield
+
+    def _validate(self):
+        """Results on the validation pairs, as logs."""
+        results = self.translator.model.evaluate(
+            self.validation.epoch(0), return_dict=True, verbose=0
+        )
+        return {f"val_{name}": value for name, value in results.items()}

@@ -1,0 +1,125 @@
+"""Validation after an epoch, with a model that only answers: no training, no files of weights."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from keras_bahdanau.recipe import TrainingOptions
+from keras_bahdanau.training import Progress, Run
+from keras_bahdanau.training.validation import ValidateAndSave
+
+
+class Model:
+    """It has one validation perplexity after the other."""
+
+    optimizer = None
+    stop_training = False
+
+    def __init__(self, perplexities):
+        self.perplexities = iter(perplexities)
+
+    def evaluate(self, data, return_dict, verbose):
+        return {"loss": 0.5, "perplexity": next(self.perplexities)}
+
+
+class Translator:
+    """It writes the epoch that it is saved in."""
+
+    def __init__(self, model, progress):
+        self.model, self.progress = model, progress
+
+    def save(self, path):
+        Path(path).write_text(str(self.progress.epoch))
+
+
+class Checkpoint:
+    """It keeps what would be written."""
+
+    def __init__(self, progress):
+        self.progress, self.written = progress, None
+
+    def save(self):
+        self.written = self.progress.to_json()
+
+
+class Pairs:
+    """No pairs, for a model that looks at none."""
+
+    def epoch(self, number):
+        return number
+
+
+class Training:
+    """A training without batches."""
+
+    def __init__(self, out, perplexities, **options):
+        self.progress, self.reports = Progress(step=5), []
+        self.run, self.model = Run(out), Model(perplexities)
+        self.checkpoint = Checkpoint(self.progress)
+        translator = Translator(self.model, self.progress)
+        options = TrainingOptions(**options)
+        self.callback = ValidateAndSave(
+            *(self.run, translator, Pairs(), options, self.checkpoint),
+            say=self.reports.append,
+        )
+        self.callback.set_model(self.model)
+
+    def fit(self, epochs, stop_after=None):
+        for epoch in range(epochs):
+            self.callback.on_epoch_end(epoch, {"loss": float(epoch)})
+            self.model.stop_training |= epoch == stop_after
+            if self.model.stop_training:
+                break
+        self.callback.on_train_end()
+        return len(self.progress.history)
+
+
+def test_the_best_epoch_is_saved_and_all_are_in_the_history(tmp_path):
+    training = Training(tmp_path, [5.0, 3.0, 4.0], epochs=3)
+    assert training.fit(3) == 3
+    assert training.run.translator.read_text() == "1"
+    assert json.loads(training.run.history.read_text()) == [
+        {"loss": float(epoch), "val_loss": 0.5, "val_perplexity": perplexity}
+        for epoch, perplexity in enumerate([5.0, 3.0, 4.0])
+    ]
+    assert Progress.from_json(training.checkpoint.written) == training.progress
+    assert training.reports == [
+        "epoch 1: validation perplexity 5.000 (best), 0.0 min",
+        "epoch 2: validation perplexity 3.000 (best), 0.0 min",
+        "epoch 3: validation perplexity 4.000, 0.0 min",
+    ]
+
+
+@pytest.mark.parametrize("patience, epochs", [(1, 3), (2, 4)])
+def test_training_ends_when_patience_does(tmp_path, patience, epochs):
+    training = Training(tmp_path, [5.0, 3.0, 3.0, 4.0, 2.0], epochs=9, patience=patience)
+    assert training.fit(9) == epochs
+    assert not training.progress.stopped
+
+
+def test_training_ends_before_an_epoch_that_would_be_too_long(tmp_path):
+    training = Training(tmp_path, [5.0, 4.0, 3.0], epochs=9, minutes=10)
+    training.progress.seconds = 400.0
+    assert training.fit(9) == 1
+    assert not training.progress.stopped
+
+
+def test_a_stop_by_a_later_callback_is_kept(tmp_path):
+    training = Training(tmp_path, [5.0, 4.0, 3.0], epochs=9)
+    assert training.fit(9, stop_after=1) == 2
+    assert Progress.from_json(training.checkpoint.written).stopped
+
+
+def test_an_epoch_that_was_cut_short_is_validated_and_the_last(tmp_path):
+    training = Training(tmp_path, [5.0, 4.0], epochs=9)
+    training.model.stop_training = True
+    assert training.fit(9) == 1
+    assert training.run.translator.exists()
+    assert Progress.from_json(training.checkpoint.written).stopped
+
+
+def test_the_end_of_a_fit_of_one_epoch_does_not_end_the_training(tmp_path):
+    training = Training(tmp_path, [5.0, 4.0], epochs=9)
+    assert training.fit(1) == 1
+    assert not training.progress.stopped and not training.model.stop_training
