@@ -25,6 +25,7 @@ _MODULE_OF = {
     "plot_history": "plotting",
     "plot_lengths": "plotting",
     "plot_trace": "plotting",
+    "presets": "training",
 }
 _MODULES = (
     "callbacks",
@@ -38,8 +39,6 @@ _MODULES = (
     "models",
     "pipelines",
     "plotting",
-    "presets",
-    "recipe",
     "search",
     "text",
     "training",

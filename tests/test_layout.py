@@ -16,15 +16,15 @@ FILES = sorted(ROOT.rglob("*.py"))
 # A part is a module or subpackage of the package, or a module of `training` that is named here.
 # Each may import the parts before it.
 FLOORS = (
-    *("checks", "cores", "recipe"),
+    *("checks", "cores", "option"),
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "data"),
     *("training.optimizers", "training.schedules", "training.progress", "training.run"),
-    *("presets", "pipelines", "plotting", "callbacks"),
+    *("pipelines", "plotting", "callbacks"),
     *("exporters", "evaluation", "training", "demo", "cli"),
 )
 WITHOUT_TENSORFLOW = {
-    *("callbacks", "layers", "losses", "metrics", "models", "presets", "search"),
+    *("callbacks", "layers", "losses", "metrics", "models", "search"),
     *("training.optimizers", "training.schedules"),
 }
 TENSORFLOW_BRANCHES = {
@@ -95,7 +95,7 @@ def test_imports_point_one_way():
 def test_no_two_modules_have_one_name():
     names = collections.Counter(path.name for path in FILES if path.name != "__init__.py")
     twice = {name for name, count in names.items() if count > 1}
-    assert twice <= {"checks.py"}
+    assert twice == set()
 
 
 def test_no_part_but_those_that_need_it_imports_tensorflow():
@@ -127,7 +127,9 @@ def test_files_are_named_by_what_they_hold():
     )
 
 
-@pytest.mark.parametrize("module", ["", ".cli", ".text.alignments", ".plotting", ".training.run"])
+@pytest.mark.parametrize(
+    "module", ["", ".cli", ".text.alignments", ".plotting", ".training.run", ".training.presets"]
+)
 def test_tensorflow_loads_only_when_it_is_needed(module):
     program = (
         f"import sys, {PACKAGE}{module}; "

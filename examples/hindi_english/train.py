@@ -16,8 +16,7 @@ import unicodedata
 from pathlib import Path
 
 import keras_bahdanau as kb
-from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.training import train
+from keras_bahdanau.training import TrainingOptions, train
 
 # written for this example, with what they mean: none of them comes from the data
 SENTENCES = [

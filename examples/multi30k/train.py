@@ -23,8 +23,7 @@ import tensorflow as tf
 
 import keras_bahdanau as kb
 from keras_bahdanau.cores import usable_cores
-from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.training import Run, train
+from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.run import write_json
 
@@ -83,15 +82,15 @@ def read(arguments, part):
 def options_of(arguments, run, pairs):
     """The options a run began with, or new ones with as many epochs as there is time for."""
     if run.begun():
-        return TrainingOptions(**run.read_card()["options"])
+        return TrainingOptions(**run.read_card()["options"]).resolved()
     said = {"seed": arguments.seed, "minutes": arguments.minutes}
     options = TrainingOptions(**{**said, **TIERS[arguments.tier], **dict(arguments.set)})
     if not options.minutes or "epochs" in dict(arguments.set):
-        return options
-    seconds = seconds_an_epoch(pairs, options)
+        return options.resolved()
+    seconds = seconds_an_epoch(pairs, options.resolved())
     epochs = max(1, int(0.95 * 60 * options.minutes / seconds))
     print(f"{seconds:.0f} s an epoch: {epochs} in {options.minutes:g} minutes", flush=True)
-    return dataclasses.replace(options, epochs=epochs)
+    return dataclasses.replace(options, epochs=epochs).resolved()
 
 
 def seconds_an_epoch(pairs, options):
@@ -207,7 +206,7 @@ def about(arguments, options, run):
 
 def changed(options, arguments):
     """The options in which a run differs from the tier's, be they given now or when it began."""
-    plain = TrainingOptions(**TIERS[arguments.tier])
+    plain = TrainingOptions(**TIERS[arguments.tier]).resolved()
     said = ("seed", "minutes", "epochs")
     return {
         name: value

@@ -3,9 +3,8 @@
 import dataclasses
 import inspect
 import os
-import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -28,74 +27,68 @@ PrefixOption = Annotated[
 BatchOption = Annotated[int, typer.Option(min=1, help="Sentences translated at once.")]
 TokenizeOption = Annotated[
     str | None,
-    typer.Option(help="How sacreBLEU splits words for BLEU.  [default: 13a]", show_default=False),
+    typer.Option(help="Tokenization of sacreBLEU for BLEU.  [default: 13a]", show_default=False),
 ]
-LowercaseOption = Annotated[
-    bool, typer.Option("--lowercase", help="Whether case counts for nothing in BLEU and chrF.")
-]
+LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")]
 
 
-def options_of(settings, default_is=None):
-    """Gives a function's command an option for each field of a dataclass.
+def options_of(settings, shown=None):
+    """Gives a function's command an option for each field of a settings dataclass.
 
-    Default and help are the dataclass' own; the function receives the values
-    as `**options`. A field left out says None there, if that is its default.
+    Type, help and check come from the fields. The function receives the values as
+    `**options`, None for each option that is left out: see `asked`.
 
     Args:
-        settings: The dataclass.
-        default_is: String, what to call the defaults if they are not the
-            dataclass' own: then every field left out says None.
+        settings: The dataclass, whose fields are made by `keras_bahdanau.option.option`.
+        shown: Instance whose values the help shows as defaults; None if they are the model's.
     """
-    text = inspect.getdoc(settings) or ""
-    helps = dict(re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE))
-    defaults = settings()
-
-    def option(field):
-        names, default = [], getattr(defaults, field.name)
-        if isinstance(default, bool):
-            names = _switch(field.name)
-            default = names[not default]
-        names = ["/".join(f"--{name}" for name in names)] if names else []
-        default = default if default_is is None else default_is
-        shown = " ".join([*helps.get(field.name, "").split(), f"[default: {default}]"])
-        return inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default if default_is is None else None,
-            annotation=Annotated[
-                field.type if default_is is None else field.type | None,
-                typer.Option(*names, help=shown, show_default=False),
-            ],
-        )
+    parameters = [_parameter(field, shown) for field in dataclasses.fields(settings)]
 
     def decorate(function):
         signature = inspect.signature(function)
         *own, _ = signature.parameters.values()  # the last is **options
-        parameters = [*own, *map(option, dataclasses.fields(settings))]
-        function.__signature__ = signature.replace(parameters=parameters)
+        function.__signature__ = signature.replace(parameters=[*own, *parameters])
         return function
 
     return decorate
 
 
-with_search_options = options_of(SearchOptions, default_is="the model's own")
+def _parameter(field, shown):
+    """Keyword parameter of a command, for one field."""
+    default = "the model's own" if shown is None else getattr(shown, field.name)
+    names = []
+    if bool in (field.type, *get_args(field.type)):
+        on = field.name.replace("_", "-")
+        switch = [on, field.metadata.get("off", f"no-{on}")]
+        names = ["/".join(f"--{name}" for name in switch)]
+        default = switch[not default] if isinstance(default, bool) else default
+    help = f"{field.metadata['help']} [default: {default}]"
+    return inspect.Parameter(
+        field.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            field.type | None, typer.Option(*names, help=help, show_default=False)
+        ],
+    )
 
 
-def _switch(name):
-    """The names of a yes-or-no option: when it is on, and when it is off."""
-    on = name.replace("_", "-")
-    return [on, {"joint": "separate"}.get(on, f"no-{on}")]
+with_search_options = options_of(SearchOptions)
 
 
-def search_of(path, asked):
-    """The `SearchOptions` in a translator's file, with what the user asks for.
+def asked(options):
+    """The options that were given on the command line, without those that were left out."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def search_of(path, options):
+    """The `SearchOptions` in a translator's file, changed by those of the command line.
 
     Args:
         path: Path of the file.
-        asked: Dictionary; None stands for nothing asked.
+        options: Dictionary; None stands for an option that is left out.
     """
-    given = {name: value for name, value in asked.items() if value is not None}
-    return SearchOptions(**{**read_card(path)["search"], **given})
+    return SearchOptions(**{**read_card(path)["search"], **asked(options)})
 
 
 def load_translator(paths):
@@ -131,7 +124,7 @@ def check_writable(path, name):
 
 
 def check_picture(path, name):
-    """Checks that a picture, if any is asked for, has a name that says its kind."""
+    """Checks that the name of a picture, if there is one, ends in a known format."""
     if path is None:
         return
     from matplotlib.backend_bases import FigureCanvasBase

@@ -6,18 +6,18 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from keras_bahdanau.cli.arguments import options_of
+from keras_bahdanau.cli.arguments import asked, options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.data.reading import read_pairs
-from keras_bahdanau.recipe import TrainingOptions
+from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.run import Run
 
-HELD_OUT = 50  # every so many pairs one is held out for validation,
-MOST_HELD_OUT = 1000  # but not more than this
+HELD_OUT = 50  # one pair of this number is held out for validation,
+MOST_HELD_OUT = 1000  # but at most this number of pairs
 
 
-@ends_well("The same command goes on from the last checkpoint.")
-@options_of(TrainingOptions)
+@ends_well("The same command resumes from the last checkpoint.")
+@options_of(TrainingOptions, TrainingOptions().resolved())
 def train(
     source: Annotated[
         Path, typer.Argument(help="Source sentences, one a line; or a TSV with both languages.")
@@ -28,7 +28,7 @@ def train(
     valid_source: Annotated[
         Path | None,
         typer.Option(
-            help="Source sentences, or a TSV, that decide which epoch was best. "
+            help="Source sentences, or a TSV, for the choice of the best epoch. "
             f"[default: every {HELD_OUT}th pair, at most {MOST_HELD_OUT:,}, held out]"
         ),
     ] = None,
@@ -42,17 +42,17 @@ def train(
     ] = None,
     valid_alignments: Annotated[
         Path | None,
-        typer.Option(help="Those of the validation pairs, for --attention forced."),
+        typer.Option(help="Links of the validation pairs, for --attention forced."),
     ] = None,
     **options,
 ):
-    """Train a translator, or go on with a training that was stopped.
+    """Train a translator, or resume a training that was stopped.
 
-    What is not said comes from the preset; the defaults shown are those of the preset "small".
-    Files are UTF-8, plain or .gz. OUT/translator.keras is the best translator so far. A training
-    that was stopped, or killed, goes on when the same command is given again.
+    Options that are left out come from the preset; the defaults shown are those of the preset
+    "small". Files are UTF-8, plain or .gz. OUT/translator.keras is the best translator so far.
+    The same command resumes a training that was stopped or killed.
     """
-    options = TrainingOptions(**options)
+    options = TrainingOptions(**asked(options))
     data = _Data.read(source, target, alignments)
     if valid_source is not None:
         valid = _Data.read(valid_source, valid_target, valid_alignments)
@@ -100,7 +100,7 @@ class _Data(NamedTuple):
         return cls(pairs, sure)
 
     def split(self, chosen):
-        """(what is not chosen, what is), by a set of indices."""
+        """(pairs that are not chosen, pairs that are), by a set of indices."""
         return self._at(lambda i: i not in chosen), self._at(lambda i: i in chosen)
 
     def _at(self, taken):

@@ -16,9 +16,8 @@ from keras_bahdanau.exporters import (
 )
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.plotting import plot_alignment
-from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.text import alignments
-from keras_bahdanau.training import train
+from keras_bahdanau.training import TrainingOptions, train
 
 OPTIONS = TrainingOptions(
     vocabulary_size=1200,

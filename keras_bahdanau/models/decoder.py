@@ -1,5 +1,7 @@
 """From the teacher's tokens, or one token at a time, to logits."""
 
+import inspect
+
 import keras
 from keras import ops
 
@@ -7,6 +9,7 @@ from keras_bahdanau import checks
 from keras_bahdanau.layers import scan
 from keras_bahdanau.layers.attention.by_name import new_attention
 from keras_bahdanau.layers.decoder_cells import DECODER_CELLS, Step
+from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.readout import READOUTS
@@ -27,36 +30,48 @@ class Decoder(keras.Model):
     logits = decoder(target_in, memory)
     ```
 
+    The decoder cell, one target step, can be given whole:
+
+    ```python
+    attention = keras_bahdanau.layers.BahdanauAttention(256)
+    cell = keras_bahdanau.layers.InputFeedingCell(512, attention, input_feeding=False)
+    decoder = keras_bahdanau.Decoder(vocabulary_size=6000, embedding_units=256, cell=cell)
+    ```
+
+    Otherwise these arguments make it: `cell` by name, `units`, `attention`, `depth`,
+    `residual`, `when`, `query`, `initial_state`, `readout_state`, `recurrent_dropout` and
+    `context_dropout`.
+
     Args:
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
-        units: Positive integer. Width of the decoder state.
+        units: Positive integer. Width of the decoder state; left out with a decoder cell.
         attention: An attention layer, or what `layers.new_attention` takes: "bahdanau", a
             score's name, "forced"; None for the fixed context of an encoder-decoder
             without attention.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell such as
-            `keras.layers.GRUCell(512)`.
-        depth: Positive integer. Cells that stand on each other.
-        residual: Bool. Whether each cell but the lowest adds its input to its output.
-        when: When it attends: "before" the cell moves (Bahdanau), "after" it with input
+            `keras.layers.GRUCell(512)`; or a whole decoder cell, a `DecoderCellBase`.
+        depth: Positive integer. Cells on top of each other.
+        residual: Bool. True if each cell but the lowest adds its input to its output.
+        when: Time of attention: "before" the cell moves (Bahdanau), "after" it with input
             feeding (Luong), or "between" two cells (the conditional GRU).
-        query: Tuple: what the query is made of, any of "state", "embedding", "context", "task".
+        query: Tuple of the parts of the query, any of "state", "embedding", "context", "task".
         bridge: "summary", made of the encoder's summary, or "zeros".
-        readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": what the
-            cell says.
+        readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the
+            output of the cell.
         readout_units: Positive integer. Width of the readout; that of an embedding when left
             out, or that of the state for a plain readout.
-        readout_state: With `when="before"`: whether the readout reads the "current" state
-            or the "previous" one, as the paper's appendix has it.
-        dropout: Float in [0, 1). Share of embeddings and readout dropped in training.
-        embedding_dropout: Float in [0, 1), of embeddings alone; that of `dropout` if None.
-        readout_dropout: Float in [0, 1), of the readout alone; that of `dropout` if None.
-        recurrent_dropout: Float in [0, 1). Share of the state dropped in training, the same
-            places at all steps.
-        context_dropout: Float in [0, 1). Share of the context dropped, likewise.
-        word_dropout: Float in [0, 1). Share of the tokens whose embedding is dropped whole.
-        tie_embeddings: Bool. Whether the output layer is the embedding, transposed.
-        scheduled_sampling: Bool. Whether training feeds the model's own tokens to it at
+        readout_state: With `when="before"`: state that the readout reads, "current" or
+            "previous" as the paper's appendix has it.
+        dropout: Float in [0, 1). Dropout rate of embeddings and readout.
+        embedding_dropout: Float in [0, 1). Rate of embeddings alone; that of `dropout` if None.
+        readout_dropout: Float in [0, 1). Rate of the readout alone; that of `dropout` if None.
+        recurrent_dropout: Float in [0, 1). Dropout rate of the state, with one mask for all
+            steps.
+        context_dropout: Float in [0, 1). Dropout rate of the context, likewise.
+        word_dropout: Float in [0, 1). Rate of the tokens whose embedding is dropped whole.
+        tie_embeddings: Bool. True if the output layer is the embedding, transposed.
+        scheduled_sampling: Bool. True if training feeds the model's own tokens to it at
             the rate `sampling_rate`, which `callbacks.ScheduledSampling` moves.
 
     Call arguments:
@@ -75,15 +90,15 @@ class Decoder(keras.Model):
         `(batch, target_time, readout_units)`).
 
     Raises:
-        ValueError: If a size is not a positive integer, a share not in [0, 1), or a
-            name unknown.
+        ValueError: If a size is not a positive integer, a rate not in [0, 1), or a
+            name unknown; or if a whole decoder cell comes with arguments that make one.
     """
 
     def __init__(
         self,
         vocabulary_size,
         embedding_units,
-        units,
+        units=None,
         attention="bahdanau",
         cell="gru",
         depth=1,
@@ -107,8 +122,6 @@ class Decoder(keras.Model):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.embedding_units = embedding_units
-        self.units = checks.positive_integer("units", "the width of the decoder state", units)
-        self.when = checks.choice("when", when, DECODER_CELLS)
         self.readout_name = checks.choice("readout", readout, READOUTS)
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         embedding_dropout = checks.rate_or(
@@ -121,44 +134,53 @@ class Decoder(keras.Model):
         self.scheduled_sampling = scheduled_sampling
         if scheduled_sampling:
             self.sampling_seed = keras.random.SeedGenerator()
+        policy = {"dtype": self.dtype_policy}
+        self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
+        self.embedding_dropout = keras.layers.Dropout(embedding_dropout, **policy)
+        self.word_dropout = WordDropout(word_dropout, **policy)
+        of_cell = {
+            "units": units,
+            "attention": attention,
+            "depth": depth,
+            "residual": residual,
+            "when": when,
+            "query": query,
+            "bridge": bridge,
+            "readout_state": readout_state,
+            "recurrent_dropout": recurrent_dropout,
+            "context_dropout": context_dropout,
+        }
+        whole = isinstance(cell, DecoderCellBase)
+        self.cell = _whole_cell(cell, of_cell) if whole else self._new_cell(cell, **of_cell)
+        self.units = self.cell.units
         if readout_units is None:
-            readout_units = units if readout == "plain" else embedding_units
+            readout_units = self.units if readout == "plain" else embedding_units
         if tie_embeddings and readout_units != embedding_units:
             raise ValueError(
                 "A tied output layer reads what is as wide as an embedding. "
                 f"Received: readout_units={readout_units}, embedding_units={embedding_units}. "
                 "Make them equal, or leave tying out."
             )
-        policy = {"dtype": self.dtype_policy}
-        self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
-        self.embedding_dropout = keras.layers.Dropout(embedding_dropout, **policy)
-        self.word_dropout = WordDropout(word_dropout, **policy)
-        attention = part(attention, new_attention, units=units, name="attention", **policy)
+        self.readout = READOUTS[readout](readout_units, readout_dropout, name="readout", **policy)
+        self.output_layer = None
+        if not tie_embeddings:
+            self.output_layer = keras.layers.Dense(vocabulary_size, name="output", **policy)
+
+    def _new_cell(self, cell, units, attention, when, readout_state, **settings):
+        """The decoder cell that the arguments of the constructor describe."""
+        checks.positive_integer("units", "the width of the decoder state", units)
+        checks.choice("when", when, DECODER_CELLS)
         if when != "before" and readout_state != "current":
             raise ValueError(
                 "Only a decoder that attends before its cell moves can read out the previous "
                 f"state. Received: readout_state={readout_state!r}, when={when!r}. "
                 "Give 'current', or when='before'."
             )
-        own = {"readout_state": readout_state} if when == "before" else {}
-        self.cell = DECODER_CELLS[when](
-            units,
-            attention,
-            cell=cell,
-            depth=depth,
-            residual=residual,
-            query=query,
-            bridge=bridge,
-            recurrent_dropout=recurrent_dropout,
-            context_dropout=context_dropout,
-            name="cell",
-            **own,
-            **policy,
-        )
-        self.readout = READOUTS[readout](readout_units, readout_dropout, name="readout", **policy)
-        self.output_layer = None
-        if not tie_embeddings:
-            self.output_layer = keras.layers.Dense(vocabulary_size, name="output", **policy)
+        if when == "before":
+            settings["readout_state"] = readout_state
+        policy = {"dtype": self.dtype_policy}
+        attention = part(attention, new_attention, units=units, name="attention", **policy)
+        return DECODER_CELLS[when](units, attention, cell=cell, name="cell", **settings, **policy)
 
     def build(self, target_in_shape, memory_shape):
         memory_shape = Memory(*memory_shape)  # a saved model has it as a plain list
@@ -269,18 +291,15 @@ class Decoder(keras.Model):
         )
 
     def get_config(self):
-        cell = self.cell.get_config()
-        names = ("cell", "attention", "depth", "residual", "query", "bridge")
+        cell = keras.saving.serialize_keras_object(self.cell)
+        cell.pop("build_config", None)  # the decoder builds it
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,
             "embedding_units": self.embedding_units,
-            "units": self.units,
-            **{name: cell[name] for name in (*names, "recurrent_dropout", "context_dropout")},
-            "when": self.when,
+            "cell": cell,
             "readout": self.readout_name,
             "readout_units": self.readout.units,
-            "readout_state": cell.get("readout_state", "current"),
             "dropout": self.dropout,
             "embedding_dropout": self.embedding_dropout.rate,
             "readout_dropout": self.readout.dropout,
@@ -291,7 +310,22 @@ class Decoder(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        config = {**config, "attention": unbuilt(config["attention"])}
-        if isinstance(config["cell"], dict):
-            config["cell"] = unbuilt(config["cell"])
-        return cls(**config)
+        parts = {
+            name: unbuilt(config[name])
+            for name in ("attention", "cell")
+            if isinstance(config.get(name), dict)
+        }
+        return cls(**{**config, **parts})
+
+
+def _whole_cell(cell, of_cell):
+    """The decoder cell itself; raises ValueError if arguments that make one come with it."""
+    defaults = inspect.signature(Decoder.__init__).parameters
+    given = [name for name, value in of_cell.items() if value != defaults[name].default]
+    if given:
+        received = ", ".join(f"{name}={of_cell[name]!r}" for name in given)
+        raise ValueError(
+            f"A whole decoder cell has its own {', '.join(given)}. Received: "
+            f"cell={type(cell).__name__}(...), {received}. Give them to the cell."
+        )
+    return cell

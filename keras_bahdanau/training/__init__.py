@@ -1,6 +1,6 @@
 """Training of a translator on sentence pairs, in a run directory from which it resumes.
 
-The names are loaded on first use, since a run directory need not wait for TensorFlow.
+The names are loaded on first use, since options, presets and a run need not wait for Keras.
 """
 
 import importlib
@@ -8,8 +8,10 @@ import importlib
 _MODULE_OF = {
     "AveragingAdam": "optimizers",
     "InverseSquareRoot": "schedules",
+    "MODEL_OPTIONS": "options",
     "Progress": "progress",
     "Run": "run",
+    "TrainingOptions": "options",
     "averaged_weights": "optimizers",
     "train": "loop",
 }
@@ -17,14 +19,19 @@ _MODULE_OF = {
 __all__ = [
     "AveragingAdam",
     "InverseSquareRoot",
+    "MODEL_OPTIONS",
     "Progress",
     "Run",
+    "TrainingOptions",
     "averaged_weights",
+    "presets",
     "train",
 ]
 
 
 def __getattr__(name):
+    if name == "presets":
+        return importlib.import_module(f"{__name__}.presets")
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

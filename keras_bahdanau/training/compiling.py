@@ -6,9 +6,9 @@ import keras
 
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
-from keras_bahdanau.presets import PRESETS
-from keras_bahdanau.recipe import MODEL_OPTIONS
 from keras_bahdanau.training.optimizers import new_optimizer
+from keras_bahdanau.training.options import MODEL_OPTIONS
+from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.schedules import learning_rate
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
@@ -26,6 +26,7 @@ def compiled_model(tokenizer, options, steps):
     Returns:
         A `Seq2Seq`.
     """
+    options = options.resolved()
     model = _new_model(tokenizer, options, _POLICIES[options.precision])
     rate = learning_rate(options, steps)
     _compile(model, options, optimizer=new_optimizer(options, rate, model.trainable_variables))
@@ -43,6 +44,7 @@ def validated_model(tokenizer, options):
     Returns:
         A `Seq2Seq` that can be evaluated.
     """
+    options = options.resolved()
     model = _new_model(tokenizer, options, "float32")
     _compile(model, options)
     return model

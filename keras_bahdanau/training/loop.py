@@ -5,9 +5,9 @@ import keras
 from keras_bahdanau.callbacks import AverageLast, Checkpoint, LinearDecay, ScheduledSampling
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.pipelines.translator import Translator
-from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.text import Tokenizer
 from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.run import Run
 from keras_bahdanau.training.validation import ValidateAndSave
@@ -51,7 +51,7 @@ def train(
         ValueError: If the run was begun with other options or other pairs, or if options
             and alignments do not go together.
     """
-    options = options or TrainingOptions()
+    options = (options or TrainingOptions()).resolved()
     run = Run(directory)
     run.check(options, pairs, valid_pairs, alignments, valid_alignments)
     training, validation, tokenizer = _batches(

@@ -64,6 +64,7 @@ class Progress:
         Args:
             options: `TrainingOptions` with `epochs`, `patience` and `minutes`.
         """
+        options = options.resolved()
         if self.stopped or self.epoch >= options.epochs or self.waited >= options.patience:
             return True
         if not options.minutes or not self.epoch or self.step:

@@ -47,6 +47,7 @@ class Run:
             ValueError: If the run was begun with other options or other pairs, or is damaged;
                 or if options and alignments do not go together.
         """
+        options = options.resolved()
         _check_used(options, alignments, valid_alignments)
         self._check_free()
         if self.begun():
@@ -68,7 +69,7 @@ class Run:
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         content = {
-            "options": dataclasses.asdict(options),
+            "options": dataclasses.asdict(options.resolved()),
             "data": _fingerprints(pairs, valid_pairs, alignments, valid_alignments),
             "tokenizer": tokenizer.get_config(),
         }
@@ -132,7 +133,7 @@ class Run:
     def _options_of(self, card, kind):
         """The options of a card; an old one lacks those that there were not yet."""
         try:
-            return kind(**{"buckets": 7, **card["options"]})  # 7 before it was an option
+            return kind(**{"buckets": 7, **card["options"]}).resolved()  # 7 before it was an option
         except (KeyError, TypeError, ValueError) as error:
             raise self._damaged(self.card, error) from None
 

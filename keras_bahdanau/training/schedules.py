@@ -95,6 +95,7 @@ def learning_rate(options, steps):
         options: `TrainingOptions`.
         steps: Integer, batches of an epoch.
     """
+    options = options.resolved()
     return _SCHEDULES[options.schedule](options, steps)
 
 

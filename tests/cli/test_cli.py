@@ -16,8 +16,8 @@ import pytest
 
 from keras_bahdanau import cli
 from keras_bahdanau.cli import training, translating
-from keras_bahdanau.recipe import TrainingOptions
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.training import TrainingOptions
 
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
 COMMANDS = ["train", "translate", "evaluate", "tune", "align", "export", "check", "demo"]
@@ -234,7 +234,7 @@ def test_every_training_option_is_an_option_with_its_default_and_help(command):
     for name in TrainingOptions.__dataclass_fields__:
         assert f"--{name.replace('_', '-')} " in text
     assert "Tokens of each vocabulary, or as many as the text has. [default: 6000]" in text
-    assert "Whether both languages have one vocabulary. [default: joint]" in text
+    assert "One vocabulary for both languages. [default: joint]" in text
     assert "after the warm-up and before the decay" in text
     assert "the defaults shown are those of the preset" in text
 

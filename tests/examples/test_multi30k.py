@@ -72,7 +72,7 @@ def test_epochs_are_as_many_as_there_is_time_for(example, command, tmp_path, mon
 def test_the_time_of_an_epoch_is_told_from_some_steps(example):
     names = ("vocabulary_size", "embedding_units", "units")
     options = example.TrainingOptions(**dict.fromkeys(names, 48), batch_tokens=512)
-    assert 0 < example.seconds_an_epoch(toy_pairs(), options) < 60
+    assert 0 < example.seconds_an_epoch(toy_pairs(), options.resolved()) < 60
 
 
 def test_the_official_test_is_asked_for(example, command):

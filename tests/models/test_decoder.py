@@ -10,7 +10,12 @@ import reference
 import tensorflow as tf
 from memory import memory_of, shape_of
 
-from keras_bahdanau.layers import BahdanauAttention, new_attention
+from keras_bahdanau.layers import (
+    BahdanauAttention,
+    ConditionalCell,
+    InputFeedingCell,
+    new_attention,
+)
 from keras_bahdanau.models import Decoder
 from keras_bahdanau.models.sampled_steps import sampled_steps
 
@@ -253,6 +258,7 @@ def test_embeddings_can_only_be_shared_before_it_is_built():
         ({"vocabulary_size": 0}, "`vocabulary_size`.* positive integer. Received: .*=0"),
         ({"embedding_units": None}, "`embedding_units`.* positive integer. Received: .*=None"),
         ({"units": -3}, "`units`.* positive integer. Received: .*=-3"),
+        ({"units": None}, "`units`.* positive integer. Received: .*=None"),
         ({"cell": "rnn"}, "`cell` must be one of .*'gru'.* Received: cell='rnn'"),
         ({"when": "never"}, "`when` must be one of .*Received: when='never'"),
         ({"readout": "relu"}, "`readout` must be one of .*Received: readout='relu'"),
@@ -325,3 +331,61 @@ def test_known_alignments_are_followed_row_by_row(run):
     np.testing.assert_array_equal(weights, given)
     with pytest.raises(ValueError, match="needs them. Received: no alignment"):
         forced(decoder)(TARGET_IN, MEMORY)
+
+
+def cells():
+    attention = BahdanauAttention(3)
+    yield InputFeedingCell(8, attention, input_feeding=False, cell="lstm", depth=2)
+    attention = new_attention("general", window="local-m")
+    yield ConditionalCell(8, attention, query=("state", "task"), name="step")
+
+
+@pytest.mark.parametrize("cell", [*cells()], ids=lambda cell: type(cell).__name__)
+def test_a_decoder_cell_is_given_whole_and_saved_with_the_decoder(tmp_path, cell):
+    decoder = Decoder(7, 5, cell=cell, readout="plain")
+    assert decoder.cell is cell and decoder.units == decoder.readout.units == 8
+    decoder.build((None, None), shape_of(6))
+    extract.randomize(decoder)
+    expected = forced(decoder)(TARGET_IN, MEMORY)
+    for found, one in zip(one_by_one(decoder)(TARGET_IN, MEMORY), expected, strict=True):
+        np.testing.assert_allclose(found, one, atol=1e-5)
+    decoder.save(tmp_path / "decoder.keras")
+    loaded = keras.saving.load_model(tmp_path / "decoder.keras")
+    assert json.dumps(loaded.get_config()) == json.dumps(decoder.get_config())
+    assert loaded.cell.name == cell.name and type(loaded.cell) is type(cell)
+    for found, one in zip(forced(loaded)(TARGET_IN, MEMORY), expected, strict=True):
+        np.testing.assert_array_equal(found, one)
+
+
+def test_a_whole_decoder_cell_equals_the_arguments_that_make_it():
+    short = Decoder(7, 5, 8, attention="dot", when="between", depth=2, recurrent_dropout=0.1)
+    attention = new_attention("dot", 8, name="attention")
+    cell = ConditionalCell(8, attention, depth=2, recurrent_dropout=0.1, name="cell")
+    whole = Decoder(7, 5, cell=cell, name=short.name)
+    assert json.dumps(whole.get_config()) == json.dumps(short.get_config())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "received"),
+    [
+        ({"units": 8}, "units=8"),
+        ({"attention": None, "depth": 2}, "attention=None, depth=2"),
+        ({"when": "after", "query": ("context",)}, r"when='after', query=\('context',\)"),
+        ({"context_dropout": 0.5}, "context_dropout=0.5"),
+    ],
+)
+def test_a_whole_decoder_cell_and_arguments_that_make_one_are_refused(arguments, received):
+    cell = ConditionalCell(8, BahdanauAttention(3))
+    message = rf"has its own .*Received: cell=ConditionalCell\(...\), {received}. Give them to"
+    with pytest.raises(ValueError, match=message):
+        Decoder(7, 5, cell=cell, **arguments)
+
+
+def test_a_config_written_with_the_arguments_of_a_cell_is_read():
+    config = {
+        **{"vocabulary_size": 7, "embedding_units": 5, "units": 8, "when": "between"},
+        "attention": keras.saving.serialize_keras_object(BahdanauAttention(3)),
+        "cell": keras.saving.serialize_keras_object(keras.layers.GRUCell(8)),
+    }
+    decoder = Decoder.from_config(config)
+    assert type(decoder.cell) is ConditionalCell and decoder.cell.attention.units == 3

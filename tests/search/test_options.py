@@ -57,7 +57,8 @@ def test_the_smallest_values_are_taken():
 @pytest.mark.parametrize("name", ["beam_width", "min_length", "max_length"])
 @pytest.mark.parametrize("value", [0, -1, 2.0, "5", None, True])
 def test_counts_must_be_positive_integers(name, value):
-    with pytest.raises(ValueError, match=f"`{name}` must be a positive integer. Received: {name}="):
+    message = rf"`{name}` must be an integer in \[1, 1\d+\]. Received: {name}="
+    with pytest.raises(ValueError, match=message):
         SearchOptions(**{name: value})
 
 
@@ -65,21 +66,22 @@ def test_counts_must_be_positive_integers(name, value):
     "name",
     ["length_normalization", "coverage_penalty", "max_length_ratio", "max_length_offset"],
 )
-@pytest.mark.parametrize("value", [-0.1, "1", None, True, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [-0.1, "1", None, True, float("nan"), float("inf"), 10**9])
 def test_shares_must_not_be_negative(name, value):
-    with pytest.raises(ValueError, match=f"`{name}` must be a number >= 0. Received: {name}="):
+    message = rf"`{name}` must be a number in \[0, 1\d+\]. Received: {name}="
+    with pytest.raises(ValueError, match=message):
         SearchOptions(**{name: value})
 
 
 @pytest.mark.parametrize(
     ("name", "values", "demand"),
     [
-        ("no_repeat_ngram", [-1, 1.0, None], "an integer >= 0"),
-        ("seed", [-1, 1.0, None], "an integer >= 0"),
+        ("no_repeat_ngram", [-1, 1.0, None, 1001], "an integer in [0, 1000]"),
+        ("seed", [-1, 1.0, None, 2**32], "an integer in [0, 4294967295]"),
         ("length_penalty", ["wu", None, 1, []], "one of 'power', 'gnmt'"),
-        ("temperature", [0, -1.0, "1", float("nan"), True], "a number above 0, or None"),
-        ("top_k", [0, 2.0, True], "a positive integer, or None"),
-        ("top_p", [0, 1.1, float("nan")], "a number above 0, at most 1, or None"),
+        ("temperature", [0, -1.0, "1", float("nan"), True], "a number in (0, 1000], or None"),
+        ("top_k", [0, 2.0, True], "an integer in [1, 10000000], or None"),
+        ("top_p", [0, 1.1, float("nan")], "a number in (0, 1], or None"),
         ("replace_unknown", [0, None, "yes"], "True or False"),
     ],
 )

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from keras_bahdanau import layers, presets
-from keras_bahdanau.presets.initial_weights import draw_as_bahdanau, draw_as_luong
-from keras_bahdanau.recipe.checks import CHOICES
+from keras_bahdanau.training import TrainingOptions
+from keras_bahdanau.training.presets.initial_weights import draw_as_bahdanau, draw_as_luong
 
 SIZES = {"units": 6, "embedding_units": 4}
 SOURCE = [5, 3, 8, 3, 7]
@@ -273,7 +273,7 @@ def test_each_preset_gives_a_model_of_the_sizes_asked_for(name):
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_each_preset_has_its_options_and_cites_its_equations(name):
     preset = presets.PRESETS[name]
-    assert preset.options.preset == name
+    assert preset.options == TrainingOptions(preset=name).resolved()
     assert preset.model is getattr(presets, name.replace("-", "_"))
     assert "c_i" in inspect.getdoc(preset.model) or "p_i" in inspect.getdoc(preset.model)
 
@@ -312,10 +312,10 @@ def test_any_mechanism_can_be_put_into_any_preset():
     assert logits.shape == (1, 4, 10)
 
 
-@pytest.mark.parametrize("encoder", CHOICES["encoder"])
+@pytest.mark.parametrize("encoder", layers.READERS)
 def test_the_small_can_have_any_encoder(encoder):
     model = presets.small(Vocabularies(), encoder=encoder, **SIZES)
-    assert model.decoder.get_config()["recurrent_dropout"] > 0, "whatever the encoder has"
+    assert model.decoder.cell.recurrent_dropout > 0, "whatever the encoder has"
     model.build()
 
 

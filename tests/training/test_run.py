@@ -4,8 +4,7 @@ import json
 import h5py
 import pytest
 
-from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.training import Progress, Run
+from keras_bahdanau.training import Progress, Run, TrainingOptions
 
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
 

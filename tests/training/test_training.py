@@ -16,10 +16,9 @@ from conftest import toy_pairs
 from keras_bahdanau.demo import generate
 from keras_bahdanau.losses import SentenceCrossentropy
 from keras_bahdanau.pipelines.translator import Translator
-from keras_bahdanau.presets import PRESETS
-from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.training import Progress, Run, loop, train
+from keras_bahdanau.training import Progress, Run, TrainingOptions, loop, train
 from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.schedules import learning_rate
 
 OPTIONS = TrainingOptions(
@@ -39,8 +38,7 @@ TRAINING, VALIDATION = PAIRS[:110], PAIRS[110:]
 KILLED_TRAINING = """
 import json, os, signal, sys
 import keras
-from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.training import train
+from keras_bahdanau.training import TrainingOptions, train
 
 def kill(batch, logs):
     if batch == 11:

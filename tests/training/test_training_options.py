@@ -1,4 +1,8 @@
+"""Training options: what is asked, what follows from it, and what is refused."""
+
 import dataclasses
+import inspect
+import typing
 
 import pytest
 
@@ -6,8 +10,11 @@ from keras_bahdanau import layers
 from keras_bahdanau.layers import query
 from keras_bahdanau.layers.bridge import BRIDGES
 from keras_bahdanau.layers.summaries import SUMMARIES
-from keras_bahdanau.recipe import MODEL_OPTIONS, RECIPES, TrainingOptions, checks
+from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions
+from keras_bahdanau.training.presets import PRESETS
 
+FIELDS = TrainingOptions.__dataclass_fields__
 REGISTRIES = {
     "encoder": layers.READERS,
     "encoder_cell": layers.CELLS,
@@ -17,71 +24,125 @@ REGISTRIES = {
     "normalizer": layers.NORMALIZERS,
     "coverage": {"none", *(name for name in layers.COVERAGES if name)},
     "when": layers.DECODER_CELLS,
+    "query": query.PARTS,
     "bridge": {*SUMMARIES, *(name for name in BRIDGES if name != "summary")},
     "readout": layers.READOUTS,
 }
 
 
+def resolved(**asked):
+    return TrainingOptions(**asked).resolved()
+
+
 @pytest.mark.parametrize("name", REGISTRIES)
 def test_each_mechanism_has_its_name_at_the_command_line(name):
-    assert set(checks.CHOICES[name]) == set(REGISTRIES[name])
+    assert set(FIELDS[name].metadata["check"].choices) == set(REGISTRIES[name])
 
 
-def test_each_part_of_a_query_has_its_name_at_the_command_line():
-    assert checks.QUERY_PARTS == query.PARTS
+@pytest.mark.parametrize("settings", [TrainingOptions, SearchOptions])
+def test_each_option_is_documented_and_each_of_its_choices_is_named(settings):
+    text = " ".join(inspect.getdoc(settings).split())
+    for field in dataclasses.fields(settings):
+        assert f"{field.name}: {field.metadata['help']}" in text
+        for choice in field.metadata["check"].choices:
+            assert f'"{choice}"' in field.metadata["help"]
+    assert "Raises: ValueError" in text
 
 
-@pytest.mark.parametrize("preset", RECIPES)
+@pytest.mark.parametrize("settings", [TrainingOptions, SearchOptions])
+def test_every_number_has_an_upper_bound(settings):
+    for field in dataclasses.fields(settings):
+        if {int, float} & {field.type, *typing.get_args(field.type)}:
+            with pytest.raises(
+                ValueError, match=rf"`{field.name}` must be .* in [\[(]\d+, \d+[\])]"
+            ):
+                settings(**{field.name: 10**12})
+
+
+@pytest.mark.parametrize("preset", PRESETS)
 def test_a_preset_says_something_of_every_option(preset):
-    options = TrainingOptions(preset=preset)
+    options = resolved(preset=preset)
     assert None not in dataclasses.astuple(options)
     assert TrainingOptions(**dataclasses.asdict(options)) == options
+    assert options.resolved() is options
+
+
+def test_what_was_asked_is_kept_apart_from_what_follows_from_it():
+    asked = TrainingOptions(units=64)
+    assert (asked.units, asked.encoder_units, asked.epochs) == (64, None, None)
+    assert (asked.resolved().units, asked.resolved().encoder_units) == (64, 32)
+    assert asked == TrainingOptions(units=64) and hash(asked) == hash(TrainingOptions(units=64))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"dropout": 0.1},
+        {"optimizer": "sgd"},
+        {"joint": False},
+        {"batch_sentences": 80},
+        {"preset": "luong-local"},
+        {"readout": "plain", "units": 10},
+    ],
+)
+def test_a_copy_is_changed_as_the_constructor_would(changes):
+    plain = TrainingOptions()
+    assert plain.resolved().epochs == 54
+    copy = dataclasses.replace(plain, **changes)
+    assert copy == TrainingOptions(**changes)
+    assert copy.resolved() == resolved(**changes)
+
+
+def test_a_copy_with_another_optimizer_has_no_moving_average():
+    assert resolved().ema_momentum == 0.998
+    copy = dataclasses.replace(TrainingOptions(units=9), optimizer="sgd").resolved()
+    assert (copy.ema_momentum, copy.optimizer, copy.units) == (0.0, "sgd", 9)
 
 
 def test_what_is_given_stands_and_the_rest_is_the_presets():
-    options = TrainingOptions(preset="rnnsearch", units=64, epochs=2)
+    options = resolved(preset="rnnsearch", units=64, epochs=2)
     assert (options.units, options.epochs) == (64, 2)
     assert (options.cell, options.embedding_units) == ("gru-reset-before", 620)
 
 
 def test_widths_that_are_not_given_follow_the_units():
-    assert TrainingOptions(units=300).encoder_units == 150
-    assert TrainingOptions(units=300, encoder_units=7).encoder_units == 7
-    search = TrainingOptions(preset="rnnsearch", units=64)
+    assert resolved(units=300).encoder_units == 150
+    assert resolved(units=300, encoder_units=7).encoder_units == 7
+    search = resolved(preset="rnnsearch", units=64)
     assert (search.encoder_units, search.attention_units, search.readout_units) == (64, 64, 32)
 
 
 def test_the_encoder_has_the_decoders_cell_unless_it_is_given_its_own():
-    assert TrainingOptions(cell="lstm").encoder_cell == "lstm"
-    assert TrainingOptions(cell="lstm", encoder_cell="gru").encoder_cell == "gru"
+    assert resolved(cell="lstm").encoder_cell == "lstm"
+    assert resolved(cell="lstm", encoder_cell="gru").encoder_cell == "gru"
 
 
 def test_batches_of_sentences_take_the_place_of_batches_of_tokens():
-    assert TrainingOptions(batch_sentences=80).batch_tokens == 0
-    assert TrainingOptions(preset="rnnsearch", batch_tokens=500).batch_sentences == 0
+    assert resolved(batch_sentences=80).batch_tokens == 0
+    assert resolved(preset="rnnsearch", batch_tokens=500).batch_sentences == 0
 
 
 def test_two_vocabularies_have_no_shared_embedding():
-    assert TrainingOptions().share_embeddings
-    assert not TrainingOptions(joint=False).share_embeddings
+    assert resolved().share_embeddings
+    assert not resolved(joint=False).share_embeddings
 
 
 def test_the_smalls_dropout_is_one_knob():
     kinds = ("embedding_dropout", "recurrent_dropout", "word_dropout", "readout_dropout")
-    shares = {name: getattr(TrainingOptions(dropout=0.45), name) for name in kinds}
+    shares = {name: getattr(resolved(dropout=0.45), name) for name in kinds}
     assert [*shares.values()] == [0.3, 0.2, 0.1, 0.45]
-    assert not any(getattr(TrainingOptions(dropout=0.0), name) for name in kinds)
-    assert TrainingOptions(word_dropout=0.3).word_dropout == 0.3
+    assert not any(getattr(resolved(dropout=0.0), name) for name in kinds)
+    assert resolved(word_dropout=0.3).word_dropout == 0.3
 
 
 def test_the_small_reads_the_previous_state_where_it_is_asked_to():
-    assert TrainingOptions().when == "between"
-    assert TrainingOptions(readout_state="previous").when == "before"
+    assert resolved().when == "between"
+    assert resolved(readout_state="previous").when == "before"
 
 
 def test_the_smalls_embedding_is_tied_where_it_can_be():
-    assert TrainingOptions(readout="maxout").tie_embeddings
-    assert not TrainingOptions(readout="plain").tie_embeddings
+    assert resolved(readout="maxout").tie_embeddings
+    assert not resolved(readout="plain").tie_embeddings
 
 
 @pytest.mark.parametrize(
@@ -106,6 +167,10 @@ def test_the_smalls_embedding_is_tied_where_it_can_be():
         ("query", "state,states"),
         ("query", "state,state"),
         ("heads", "two"),
+        ("seed", 2**32),
+        ("learning_rate", float("inf")),
+        ("minutes", True),
+        ("cell", ["gru"]),
     ],
 )
 def test_values_out_of_range_are_refused(name, value):
@@ -148,10 +213,15 @@ def test_model_options_are_those_of_a_model():
 
 def test_the_papers_numbers():
     """Bahdanau et al. 2015, appendix A.2.3 and B; Luong et al. 2015, section 4.1."""
-    search, luong = TrainingOptions(preset="rnnsearch"), TrainingOptions(preset="luong")
+    search, luong = resolved(preset="rnnsearch"), resolved(preset="luong")
     sizes = ("units", "encoder_units", "attention_units", "readout_units", "embedding_units")
     assert [getattr(search, name) for name in sizes] == [1000, 1000, 1000, 500, 620]
     assert (search.optimizer, search.learning_rate, search.clip_norm) == ("adadelta", 1.0, 1.0)
     assert (search.batch_sentences, search.loss_mean) == (80, "sentences")
     assert (luong.depth, luong.decoder_depth, luong.units, luong.dropout) == (4, 4, 1000, 0.2)
     assert (luong.optimizer, luong.learning_rate, luong.halving_after) == ("sgd", 1.0, 8)
+
+
+def test_each_setting_of_a_preset_is_an_option():
+    for preset in PRESETS.values():
+        assert set(preset.settings) <= set(FIELDS)

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bahdanau.recipe import TrainingOptions
-from keras_bahdanau.training import Progress, Run
+from keras_bahdanau.training import Progress, Run, TrainingOptions
 from keras_bahdanau.training.validation import ValidateAndSave
 
 

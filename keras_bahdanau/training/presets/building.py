@@ -1,8 +1,8 @@
-"""From options to a model: what all presets are built by."""
+"""The model of a preset: from training options to encoder and decoder."""
 
 from keras_bahdanau.layers import new_attention
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
-from keras_bahdanau.recipe import MODEL_OPTIONS, TrainingOptions
+from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 _NONE_IS_A_CHOICE = ("attention", "coverage")
 
@@ -11,11 +11,11 @@ def new_model(tokenizer, preset, overrides):
     """The model of a preset.
 
     Args:
-        tokenizer: A `Tokenizer`; it says how large the vocabularies are, and whether
-            there is one embedding to share.
+        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies, and the embedding can
+            only be shared if it is joint.
         preset: A name of `PRESETS`.
-        overrides: Dictionary of what is to differ, by the names of
-            `recipe.MODEL_OPTIONS`. For `attention` and `coverage` None means "none".
+        overrides: Dictionary of the options that differ, by the names of
+            `training.MODEL_OPTIONS`. For `attention` and `coverage` None means "none".
 
     Returns:
         A `Seq2Seq`, not yet compiled.
@@ -34,7 +34,7 @@ def new_model(tokenizer, preset, overrides):
         name: "none" if value is None and name in _NONE_IS_A_CHOICE else value
         for name, value in overrides.items()
     }
-    options = TrainingOptions(preset=preset, **named)
+    options = TrainingOptions(preset=preset, **named).resolved()
     return Seq2Seq(
         _encoder(tokenizer, options),
         _decoder(tokenizer, options),

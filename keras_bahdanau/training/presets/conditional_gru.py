@@ -1,6 +1,20 @@
 """The text-only baseline of WMT17's multimodal task."""
 
-from keras_bahdanau.presets.building import new_model
+CONDITIONAL_GRU = {
+    "vocabulary_size": 10_000,
+    "share_embeddings": False,
+    "embedding_units": 128,
+    "units": 256,
+    "encoder_cell": "layer-norm-gru",
+    "when": "between",
+    "dropout": 0.5,
+    "embedding_dropout": 0.3,
+    "l2": 1e-5,
+    "batch_sentences": lambda options: 0 if options.batch_tokens else 32,
+    "epochs": 100,
+    "learning_rate": 4e-4,
+    "patience": 10,
+}
 
 
 def conditional_gru(tokenizer, **overrides):
@@ -22,15 +36,17 @@ def conditional_gru(tokenizer, **overrides):
 
     Dropout is 0.3 on embeddings and 0.5 on values and readout.
 
-    What differs: theirs is on the source's embeddings alone, not on the target's. Validation
+    Differences: their dropout is on the source's embeddings alone, not on the target's. Validation
     is once an epoch, by perplexity, and not by METEOR every 1000 steps; their text is
     tokenized and lower-case.
 
     Args:
-        tokenizer: A `Tokenizer`; it says how large the vocabularies are.
-        **overrides: What is to differ, such as `units=128`: see `building.new_model`.
+        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        **overrides: Model options that differ, such as `units=128`: see `building.new_model`.
 
     Returns:
         A `Seq2Seq`, not yet compiled.
     """
+    from keras_bahdanau.training.presets.building import new_model
+
     return new_model(tokenizer, "conditional-gru", overrides)

@@ -1,6 +1,6 @@
-"""The first weights of the papers, drawn anew once a model is built.
+"""The initial weights of the papers, drawn anew once a model is built.
 
-Which weight is what, its path tells; no layer knows of this.
+The path of a weight identifies it; no layer knows of this.
 """
 
 import keras

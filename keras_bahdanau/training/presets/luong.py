@@ -1,7 +1,30 @@
 """The models of Luong, Pham and Manning 2015."""
 
-from keras_bahdanau.presets.building import new_model
-from keras_bahdanau.presets.initial_weights import draw_as_luong
+LUONG = {
+    "vocabulary_size": 50_000,
+    "model_type": "word",
+    "joint": False,
+    "max_length": 51,  # 50 words and the end token
+    "embedding_units": 1000,
+    "units": 1000,
+    "encoder": "unidirectional",
+    "cell": "lstm",
+    "depth": 4,
+    "decoder_depth": 4,
+    "attention": "dot",
+    "when": "after",
+    "bridge": "last",
+    "readout": "plain",
+    "dropout": 0.2,
+    "batch_sentences": lambda options: 0 if options.batch_tokens else 128,
+    "epochs": 12,
+    "optimizer": "sgd",
+    "learning_rate": 1.0,
+    "schedule": "halving",
+    "halving_after": 8,
+    "patience": 12,
+}
+LUONG_LOCAL = {**LUONG, "attention": "general", "window": "local-p"}
 
 
 def luong(tokenizer, seed=None, **overrides):
@@ -21,21 +44,24 @@ def luong(tokenizer, seed=None, **overrides):
     128 sentences, dropout 0.2, up to 50 words, the 50,000 most frequent words of
     each language. A loss is the sum over a sentence's tokens, and the mean over sentences.
 
-    What differs: each decoder state starts as tanh(W h_n + b) of the top encoder's last
+    Differences: each decoder state starts as tanh(W h_n + b) of the top encoder's last
     state, and not as a copy of the encoder state of its layer; the decoder's forget gates
     have a bias of 1 more than drawn; dropout is between the encoder's layers, on
     embeddings, values and h~, and not between the decoder's layers; sources are not
     turned around.
 
     Args:
-        tokenizer: A `Tokenizer`; it says how large the vocabularies are.
-        seed: Integer or None: of the first weights; from Keras' global seed if None.
-        **overrides: What is to differ, such as `units=256`: see `building.new_model`.
+        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        seed: Integer or None: of the initial weights; from Keras' global seed if None.
+        **overrides: Model options that differ, such as `units=256`: see `building.new_model`.
 
     Returns:
         A `Seq2Seq`, not yet compiled.
     """
-    return draw_as_luong(new_model(tokenizer, "luong", overrides), seed)
+    from keras_bahdanau.training.presets import building, initial_weights
+
+    model = building.new_model(tokenizer, "luong", overrides)
+    return initial_weights.draw_as_luong(model, seed)
 
 
 def luong_local(tokenizer, seed=None, **overrides):
@@ -49,11 +75,14 @@ def luong_local(tokenizer, seed=None, **overrides):
     `luong`.
 
     Args:
-        tokenizer: A `Tokenizer`; it says how large the vocabularies are.
-        seed: Integer or None: of the first weights; from Keras' global seed if None.
-        **overrides: What is to differ, such as `units=256`: see `building.new_model`.
+        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        seed: Integer or None: of the initial weights; from Keras' global seed if None.
+        **overrides: Model options that differ, such as `units=256`: see `building.new_model`.
 
     Returns:
         A `Seq2Seq`, not yet compiled.
     """
-    return draw_as_luong(new_model(tokenizer, "luong-local", overrides), seed)
+    from keras_bahdanau.training.presets import building, initial_weights
+
+    model = building.new_model(tokenizer, "luong-local", overrides)
+    return initial_weights.draw_as_luong(model, seed)

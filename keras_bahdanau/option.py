@@ -1,0 +1,123 @@
+"""One option of a settings dataclass: its field holds default, check and help."""
+
+import dataclasses
+import inspect
+import math
+import textwrap
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Check(NamedTuple):
+    """Condition that an option's value must meet.
+
+    Attributes:
+        demand: String, what the value must be, such as "an integer in [1, 9]".
+        allows: Function of a value that returns a bool.
+        choices: Tuple of the allowed names; () where the option is no choice of names.
+    """
+
+    demand: str
+    allows: Callable
+    choices: tuple = ()
+
+
+def integer(lowest, highest):
+    """Check for an integer from `lowest` to `highest`."""
+    return Check(
+        f"an integer in [{lowest}, {highest}]",
+        lambda value: _is_integer(value) and lowest <= value <= highest,
+    )
+
+
+def number(lowest, highest, ends="[]"):
+    """Check for a number of an interval; `ends`, such as "(]", are its brackets."""
+    left, right = ends
+
+    def allows(value):
+        if not _is_integer(value) and not isinstance(value, float) or math.isnan(value):
+            return False
+        inside = lowest <= value <= highest
+        excluded = (left == "(" and value == lowest) or (right == ")" and value == highest)
+        return inside and not excluded
+
+    return Check(f"a number in {left}{lowest}, {highest}{right}", allows)
+
+
+def one_of(*names):
+    """Check for one of several names."""
+    return Check(
+        f"one of {', '.join(map(repr, names))}",
+        lambda value: isinstance(value, str) and value in names,
+        names,
+    )
+
+
+def some_of(*names):
+    """Check for different names in one string, with commas between."""
+
+    def allows(value):
+        parts = value.split(",") if isinstance(value, str) else [""]
+        return set(parts) <= set(names) and len(set(parts)) == len(parts)
+
+    demand = f"one or more of {', '.join(map(repr, names))}, with commas between"
+    return Check(demand, allows, names)
+
+
+def flag():
+    """Check for a bool."""
+    return Check("True or False", lambda value: isinstance(value, bool))
+
+
+def optional(check):
+    """The same check, which allows None too."""
+    return Check(
+        f"{check.demand}, or None",
+        lambda value: value is None or check.allows(value),
+        check.choices,
+    )
+
+
+def _is_integer(value):
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def option(default, check, help, **metadata):
+    """Field of a settings dataclass.
+
+    Args:
+        default: Default value.
+        check: `Check` of the value.
+        help: String, for the class docstring and the command line; "{choices}" in it
+            stands for the names that the check allows.
+        **metadata: Further entries of the field's metadata. `off` is the name of the
+            command-line option that switches a flag off, if "no-..." does not fit.
+    """
+    names = [f'"{name}"' for name in check.choices]
+    if names:
+        help = help.replace("{choices}", f"{', '.join(names[:-1])} or {names[-1]}")
+    return dataclasses.field(default=default, metadata={"check": check, "help": help, **metadata})
+
+
+def check_option(field, value):
+    """Raises ValueError if a field's check does not allow the value."""
+    check = field.metadata["check"]
+    if not check.allows(value):
+        raise ValueError(f"`{field.name}` must be {check.demand}. Received: {field.name}={value!r}")
+
+
+def documented(settings):
+    """Class decorator that puts an "Args" section before "Raises" in a settings docstring."""
+    description, raises, errors = inspect.cleandoc(settings.__doc__).partition("Raises:")
+    lines = [
+        textwrap.fill(
+            f"{field.name}: {field.metadata['help']}",
+            width=92,
+            break_on_hyphens=False,
+            initial_indent="    ",
+            subsequent_indent="        ",
+        )
+        for field in dataclasses.fields(settings)
+    ]
+    settings.__doc__ = "\n".join([f"{description}Args:", *lines, "", f"{raises}{errors}"])
+    return settings

@@ -1,0 +1,81 @@
+"""Combinations of training options that do not go together."""
+
+_OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
+
+
+def check_together(options):
+    """Raises ValueError if options do not go together.
+
+    Args:
+        options: `TrainingOptions`, resolved.
+    """
+    for demand, fulfilled, names, mend in _demands(options):
+        if not fulfilled:
+            received = ", ".join(f"{name}={getattr(options, name)!r}" for name in names)
+            raise ValueError(f"{demand}. Received: {received}. {mend}")
+
+
+def _demands(options):
+    """Tuples (demand, bool: it is met, names of its options, mend)."""
+    yield from _of_batches_and_text(options)
+    yield from _of_the_model(options)
+    yield (
+        "Only Adam keeps a moving average of the weights",
+        options.optimizer == "adam" or not options.ema_momentum,
+        ("ema_momentum", "optimizer"),
+        "Give 0 for it; `average_last` goes with all optimizers.",
+    )
+
+
+def _of_batches_and_text(options):
+    yield (
+        "Batches are measured either in tokens or in sentences",
+        (options.batch_tokens > 0) != (options.batch_sentences > 0),
+        ("batch_tokens", "batch_sentences"),
+        "Leave one of them out, or give 0 for it.",
+    )
+    yield (
+        "Only the tokens of BPE and of unigram can be sampled",
+        not options.subword_sampling or options.model_type in ("bpe", "unigram"),
+        ("subword_sampling", "model_type"),
+        "Give 0 for it, or another model_type.",
+    )
+    for name, aligned in {
+        "guided_alignment": options.guided_alignment > 0,
+        "attention": options.attention == "forced",
+    }.items():
+        yield (
+            "Alignments go with words that are split in one way",
+            not (options.subword_sampling and aligned),
+            ("subword_sampling", name),
+            "Leave one of them out.",
+        )
+
+
+def _of_the_model(options):
+    unscored = options.attention in ("none", "forced")
+    yield (
+        "Sharing embeddings takes one vocabulary",
+        options.joint or not options.share_embeddings,
+        ("share_embeddings", "joint"),
+        "Leave one of them out.",
+    )
+    yield (
+        "Only a decoder that attends before its cell moves can read out the state before",
+        options.when == "before" or options.readout_state == "current",
+        ("readout_state", "when"),
+        "Give 'current', or attend 'before'.",
+    )
+    yield (
+        "Alignments guide an attention that learns where to look",
+        not (unscored and options.guided_alignment),
+        ("guided_alignment", "attention"),
+        "Give 0 for it, or another attention.",
+    )
+    for name, plain in _OF_SCORES.items():
+        yield (
+            f"`{name}` is part of an attention that scores",
+            not unscored or getattr(options, name) == plain,
+            (name, "attention"),
+            f"Give {plain!r} for it, or another attention.",
+        )

@@ -1,0 +1,341 @@
+"""Settings of a training: one field an option, with check, default and help."""
+
+import dataclasses
+import functools
+from types import SimpleNamespace
+
+from keras_bahdanau.option import (
+    check_option,
+    documented,
+    flag,
+    integer,
+    number,
+    one_of,
+    option,
+    some_of,
+)
+from keras_bahdanau.training.combinations import check_together
+from keras_bahdanau.training.presets import PRESETS
+
+_CELL = one_of("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm")
+_WIDTH, _COUNT = integer(1, 100_000), integer(1, 1_000_000)
+_RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
+
+
+def _of_training(check, help, default=None, **metadata):
+    """Option that is None until asked for; `default` stands in for what no preset gives.
+
+    A default that is a function of the other options follows them.
+    """
+    return option(None, check, help, resolved=default, **metadata)
+
+
+_of_model = functools.partial(_of_training, of_model=True)
+
+
+def _readout_units(options):
+    return options.units if options.readout == "plain" else options.embedding_units
+
+
+@documented
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """Settings of `train`, vocabulary and model included.
+
+    An instance holds what was asked for: an option that is left out is None, and
+    `dataclasses.replace` changes it as the constructor would. `resolved()` fills in the
+    rest, from the preset and from the options on which others depend.
+
+    Raises:
+        ValueError: If a value is out of range, or does not go with the others.
+    """
+
+    preset: str = option("small", one_of(*PRESETS), "Source of the options left out: {choices}.")
+
+    # the text
+    vocabulary_size: int | None = _of_training(
+        integer(1, 10_000_000), "Tokens of each vocabulary, or as many as the text has."
+    )
+    model_type: str | None = _of_training(
+        one_of("bpe", "unigram", "char", "word"), "Vocabulary of SentencePiece: {choices}.", "bpe"
+    )
+    subword_sampling: float | None = _of_training(
+        _RATE,
+        "New split of the words in each epoch: for BPE the rate of merges left out "
+        "(BPE-dropout), for unigram the smoothing of the probabilities; 0 for none.",
+        0.0,
+    )
+    joint: bool | None = _of_training(
+        flag(), "One vocabulary for both languages.", True, off="separate"
+    )
+
+    # the model
+    share_embeddings: bool | None = _of_model(
+        flag(),
+        "One embedding for both languages, which takes one vocabulary.",
+        lambda options: options.joint,
+    )
+    embedding_units: int | None = _of_model(_WIDTH, "Width of embeddings.")
+    units: int | None = _of_model(_WIDTH, "Width of the decoder state.")
+    encoder: str | None = _of_model(
+        one_of("bidirectional", "unidirectional", "convolutional", "convolutional-tanh"),
+        "Encoder: {choices}.",
+        "bidirectional",
+    )
+    encoder_units: int | None = _of_model(
+        _WIDTH,
+        "Width of each encoder direction; half of `units`, or all of it in the presets of papers.",
+        lambda options: options.units,
+    )
+    encoder_cell: str | None = _of_model(
+        _CELL,
+        "Cell of the encoder: {choices}; that of the decoder if left out.",
+        lambda options: options.cell,
+    )
+    cell: str | None = _of_model(_CELL, "Cell of the decoder: {choices}.", "gru")
+    depth: int | None = _of_model(integer(1, 100), "Encoder layers.", 1)
+    decoder_depth: int | None = _of_model(integer(1, 100), "Decoder cells on top of each other.", 1)
+    residual: bool | None = _of_model(
+        flag(), "Residual connections around all layers but the lowest.", False
+    )
+    attention: str | None = _of_model(
+        one_of(
+            *("bahdanau", "additive", "concat", "cosine", "dot", "general", "location"),
+            *("pair", "pair-tanh", "scaled-dot", "forced", "none"),
+        ),
+        'Attention, by name or by its score: {choices}. "forced" takes the alignments given.',
+        "bahdanau",
+    )
+    attention_units: int | None = _of_model(
+        _WIDTH,
+        "Width of the attention's hidden layer, where it has one.",
+        lambda options: options.units,
+    )
+    heads: int | None = _of_model(integer(1, 1000), "Attentions side by side.", 1)
+    window: str | None = _of_model(
+        one_of("everywhere", "local-m", "local-p"),
+        "Positions that it may attend to: {choices}.",
+        "everywhere",
+    )
+    normalizer: str | None = _of_model(
+        one_of("softmax", "monotonic", "monotonic-hard"),
+        "From scores to weights: {choices}.",
+        "softmax",
+    )
+    coverage: str | None = _of_model(
+        one_of("none", "sum", "convolution"),
+        "Memory of the positions attended to: {choices}.",
+        "none",
+    )
+    past: int | None = _of_model(
+        integer(0, 10_000),
+        "Number of earlier decoder states that the decoder attends to; 0 for none.",
+        0,
+    )
+    when: str | None = _of_model(
+        one_of("before", "after", "between"),
+        'Time of attention: "before" the cell moves, "after" it (input feeding), or "between" '
+        "two cells.",
+        "before",
+    )
+    query: str | None = _of_model(
+        some_of("state", "embedding", "context", "task"),
+        "Parts of the query: {choices}, or several of them, such as state,embedding.",
+        "state",
+    )
+    bridge: str | None = _of_model(
+        one_of("mean", "backward", "last", "zeros"),
+        "Source of the decoder's initial state: the \"mean\" of the encoder's values, its "
+        '"backward" state at the first token, its "last" state, or "zeros".',
+        "mean",
+    )
+    readout: str | None = _of_model(
+        one_of("tanh", "maxout", "attentional", "plain"), "Readout: {choices}.", "tanh"
+    )
+    readout_units: int | None = _of_model(_WIDTH, "Width of the readout.", _readout_units)
+    readout_state: str | None = _of_model(
+        one_of("current", "previous"),
+        'State that the readout reads: "current", or "previous", which takes when=before.',
+        "current",
+    )
+    tie_embeddings: bool | None = _of_model(
+        flag(), "The target's embedding as output layer.", False
+    )
+    dropout: float | None = _of_model(
+        _RATE,
+        "Dropout rate of values and readout. The other rates follow from it if they are left "
+        'out: in the preset "small" 2/3 of it for embeddings, 4/9 for states and 2/9 for whole '
+        "words; elsewhere the same for embeddings.",
+        0.0,
+    )
+    embedding_dropout: float | None = _of_model(
+        _RATE, "Dropout rate of embeddings.", lambda options: options.dropout
+    )
+    readout_dropout: float | None = _of_model(
+        _RATE,
+        "Dropout rate of the readout; that of `dropout` if left out.",
+        lambda options: options.dropout,
+    )
+    recurrent_dropout: float | None = _of_model(
+        _RATE, "Dropout rate of the states, with one mask for all steps.", 0.0
+    )
+    context_dropout: float | None = _of_model(
+        _RATE, "Dropout rate of the context, with one mask for all steps.", 0.0
+    )
+    word_dropout: float | None = _of_model(
+        _RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0
+    )
+    scheduled_sampling: float | None = _of_model(
+        _RATE,
+        "Rate of its own tokens that the decoder reads at the end of training; it rises evenly "
+        "from 0.",
+        0.0,
+    )
+    guided_alignment: float | None = _of_model(
+        _WEIGHT, "Weight of the loss that pulls the attention towards the alignments given.", 0.0
+    )
+    r_drop: float | None = _of_model(
+        _WEIGHT,
+        "Weight of the loss that makes two passes with different dropout agree (1 to 5); each "
+        "step then takes twice the time.",
+        0.0,
+    )
+
+    # the loss and the batches
+    label_smoothing: float | None = _of_training(
+        _RATE, "Probability that is spread over all tokens alike.", 0.0
+    )
+    l2: float | None = _of_training(
+        _WEIGHT, "Factor of the sum of all squared weights, which is added to the loss.", 0.0
+    )
+    weight_decay: float | None = _of_training(
+        _WEIGHT,
+        "Part of each weight, times the learning rate, that each step takes off beside the loss; "
+        "embeddings, biases and norms keep theirs.",
+        0.0,
+    )
+    loss_mean: str | None = _of_training(
+        one_of("tokens", "sentences"),
+        'Unit that the loss is the mean over: "tokens", or "sentences", each with the sum of its '
+        "tokens' losses, as in the papers.",
+        "sentences",
+    )
+    batch_tokens: int | None = _of_training(
+        integer(0, 100_000_000),
+        "Positions of a batch, padding included; 0 with batch_sentences.",
+        0,
+    )
+    batch_sentences: int | None = _of_training(
+        integer(0, 1_000_000),
+        "Pairs of a batch, 20 such batches sorted by length at a time; 0 with batch_tokens.",
+        0,
+    )
+    buckets: int | None = _of_training(
+        integer(1, 10_000),
+        "Number of different lengths of batches, with batch_tokens: more of them have less "
+        "padding, and XLA compiles once for each.",
+        lambda options: 7 if options.jit_compile else 16,
+    )
+    max_length: int | None = _of_training(
+        _COUNT, "Most tokens on a side; longer pairs are left out, and counted.", 128
+    )
+
+    # the optimizer
+    epochs: int | None = _of_training(_COUNT, "Most passes over the pairs.")
+    optimizer: str | None = _of_training(
+        one_of("adam", "adadelta", "sgd"), "Optimizer: {choices}.", "adam"
+    )
+    learning_rate: float | None = _of_training(
+        number(0, 1000, "(]"),
+        "Highest learning rate: after the warm-up and before the decay of the schedule.",
+    )
+    schedule: str | None = _of_training(
+        one_of("cosine", "constant", "inverse-sqrt", "halving"),
+        'Schedule of the learning rate: "cosine" (to zero at the last step), "constant", '
+        '"inverse-sqrt" (of the steps), or "halving" (each epoch).',
+        "constant",
+    )
+    warmup: float | None = _of_training(
+        _RATE, "Part of all steps in which the learning rate rises.", 0.0
+    )
+    halving_after: int | None = _of_training(
+        _COUNT,
+        'Epochs before the first one with half the learning rate, for the schedule "halving".',
+        5,
+    )
+    clip_norm: float | None = _of_training(
+        number(0, 1_000_000_000, "(]"), "Longest gradient, over all weights.", 5.0
+    )
+    ema_momentum: float | None = _of_training(
+        _RATE,
+        "Momentum of the moving average of the weights, which validation and the saved "
+        "translator use; 0 for none.",
+        0.0,
+    )
+    average_last: int | None = _of_training(
+        integer(0, 1_000_000),
+        "Epochs whose weights are averaged, for validation and the saved translator; 0 for none.",
+        0,
+    )
+
+    # the run
+    minutes: float | None = _of_training(
+        number(0, 10_000_000),
+        "Most time of training, validation included; it ends before an epoch that would last "
+        "longer than that. The learning rate ignores it: choose epochs that take about as long. "
+        "0 for no limit.",
+        0.0,
+    )
+    patience: int | None = _of_training(
+        _COUNT, "Epochs without a better validation perplexity before training ends.", 5
+    )
+    checkpoint_steps: int | None = _of_training(
+        integer(1, 1_000_000_000), "Batches between checkpoints.", 100
+    )
+    jit_compile: bool | None = _of_training(
+        flag(),
+        "Compile the training step with XLA, once for each shape of a batch: with batch_tokens "
+        "there are few, with batch_sentences many.",
+        False,
+    )
+    precision: str | None = _of_training(
+        one_of("float32", "bfloat16"),
+        "Precision of the products in training: {choices}, which can be faster on processors "
+        "and GPUs that have it, and is slower on others. Weights, validation and the saved "
+        "translator are in float32.",
+        "float32",
+    )
+    seed: int | None = _of_training(
+        integer(0, 2**32 - 1), "Seed of weights, dropout and the order of batches.", 0
+    )
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is not None or field.default is not None:
+                check_option(field, value)
+        if self.resolved() is self:
+            check_together(self)
+
+    def resolved(self):
+        """The same options with a value for each: as asked, or of the preset, or the default."""
+        return self._resolved
+
+    @functools.cached_property
+    def _resolved(self):
+        asked = {name: value for name, value in vars(self).items() if value is not None}
+        fields = dataclasses.fields(self)
+        if len(asked) == len(fields):
+            return self
+        defaults = {field.name: field.metadata.get("resolved") for field in fields}
+        values = {**defaults, **PRESETS[self.preset].settings, **asked}
+        follows = [name for name, value in values.items() if callable(value)]
+        known = SimpleNamespace(**values)
+        for name in follows:  # in the order of the fields, after all that follows nothing
+            setattr(known, name, values[name](known))
+        return TrainingOptions(**vars(known))
+
+
+MODEL_OPTIONS = tuple(
+    field.name for field in dataclasses.fields(TrainingOptions) if "of_model" in field.metadata
+)

@@ -1,0 +1,61 @@
+"""Models with a name: a tokenizer in, an untrained model out, and the settings of its training.
+
+A preset's equations and its settings stand in one file. Its function needs Keras, its
+settings do not: the command line shows them before anything slow is loaded.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from keras_bahdanau.training.presets.conditional_gru import CONDITIONAL_GRU, conditional_gru
+from keras_bahdanau.training.presets.luong import LUONG, LUONG_LOCAL, luong, luong_local
+from keras_bahdanau.training.presets.rnnsearch import RNNENCDEC, RNNSEARCH, rnnencdec, rnnsearch
+from keras_bahdanau.training.presets.small import SMALL, small
+
+__all__ = [
+    "PRESETS",
+    "Preset",
+    "conditional_gru",
+    "luong",
+    "luong_local",
+    "rnnencdec",
+    "rnnsearch",
+    "small",
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """A model and its training.
+
+    Attributes:
+        name: String, as in `PRESETS`.
+        model: Function `(tokenizer, **overrides) -> Seq2Seq`, not yet compiled; the
+            overrides are named as in `training.MODEL_OPTIONS`.
+        settings: Dictionary of the training options that differ from the defaults: a
+            value, or a function of the other options.
+    """
+
+    name: str
+    model: Callable
+    settings: Mapping
+
+    @property
+    def options(self):
+        """The preset's `TrainingOptions`, resolved."""
+        from keras_bahdanau.training.options import TrainingOptions  # which reads the presets
+
+        return TrainingOptions(preset=self.name).resolved()
+
+
+PRESETS = {
+    preset.name: preset
+    for preset in (
+        Preset("small", small, SMALL),
+        Preset("rnnsearch", rnnsearch, RNNSEARCH),
+        Preset("rnnencdec", rnnencdec, RNNENCDEC),
+        Preset("luong", luong, LUONG),
+        Preset("luong-local", luong_local, LUONG_LOCAL),
+        Preset("conditional-gru", conditional_gru, CONDITIONAL_GRU),
+    )
+}
