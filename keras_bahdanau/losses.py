@@ -27,6 +27,8 @@ class TokenCrossentropy(keras.losses.Loss):
         sample_weight: Float tensor `(batch, target_time)`, 0 at padding.
     """
 
+    _reduction_of_total = "mean_with_sample_weight"
+
     def __init__(
         self,
         label_smoothing=0.0,
@@ -41,6 +43,15 @@ class TokenCrossentropy(keras.losses.Loss):
                 f"Received: label_smoothing={label_smoothing!r}"
             )
         self.label_smoothing = label_smoothing
+
+    @property
+    def sums_tokens(self):
+        """True if `of_total` gives this loss, so that no logits are needed.
+
+        False for another reduction, and for a subclass with another `call`.
+        """
+        own = type(self).call is TokenCrossentropy.call
+        return own and self.reduction == self._reduction_of_total
 
     def call(self, y_true, y_pred):
         logits = ops.cast(y_pred, "float32")
@@ -94,6 +105,8 @@ class SentenceCrossentropy(TokenCrossentropy):
     Call arguments: as in `TokenCrossentropy`. A sentence of padding alone does not count.
     """
 
+    _reduction_of_total = "sum"
+
     def __init__(self, label_smoothing=0.0, name="sentence_crossentropy", **kwargs):
         super().__init__(label_smoothing, **{**kwargs, "reduction": "sum", "name": name})
 
@@ -105,9 +118,6 @@ class SentenceCrossentropy(TokenCrossentropy):
     def of_total(self, total, sample_weight):
         real = ops.any(ops.greater(sample_weight, 0), axis=1)
         return total / ops.maximum(ops.sum(ops.cast(real, total.dtype)), 1.0)
-
-
-OF_TOKENS = (TokenCrossentropy, SentenceCrossentropy)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -151,21 +161,16 @@ class GuidedAlignment(keras.losses.Loss):
 
 
 def guided_alignment(given, weights):
-    """The mean `GuidedAlignment` loss of a batch, for `add_loss`.
+    """The mean `GuidedAlignment` loss of a batch.
 
     Args:
-        given: Float tensor `(batch, target_time, source_time)`.
+        given: Float tensor `(..., target_time, source_time)`.
         weights: Float tensor of the same shape, the attention weights.
 
     Returns:
         Float32 scalar; 0 if no row of `given` has a link.
     """
     return GuidedAlignment(dtype="float32")(given, weights)
-
-
-def sums_tokens(loss):
-    """Whether a loss is one of the package's own, with the reduction that its `of_total` has."""
-    return type(loss) in OF_TOKENS and loss.reduction == type(loss)().reduction
 
 
 def divergence(logits, others):

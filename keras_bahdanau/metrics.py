@@ -1,4 +1,4 @@
-"""Metrics of a token."""
+"""Metrics of a token, and their update in training."""
 
 import keras
 from keras import ops
@@ -36,3 +36,31 @@ class Perplexity(keras.metrics.Mean):
 
     def result(self):
         return ops.exp(super().result())
+
+
+def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, token_losses=None):
+    """Updates the metrics of `compile`, without logits where all of them can do without.
+
+    Args:
+        metrics: The container that Keras makes of `metrics` and `weighted_metrics`.
+        targets: Int tensor `(batch, target_time)`.
+        sample_weight: Float tensor `(batch, target_time)`, for the weighted ones, or None.
+        vocabulary_size: Positive integer. Number of target tokens.
+        logits: Function without arguments that makes the logits
+            `(batch, target_time, vocabulary)`. It is called if a metric needs them.
+        token_losses: Float tensor -log p(y), `(batch, target_time)`, or None.
+    """
+    if not metrics.built:
+        shape = (*targets.shape, vocabulary_size)
+        metrics.build(targets, keras.KerasTensor(shape, "float32"))
+    from_losses = all(hasattr(metric, "update_from_losses") for metric in metrics.metrics)
+    if token_losses is None or not from_losses:
+        metrics.update_state(targets, ops.stop_gradient(logits()), sample_weight)
+        return
+    token_losses = ops.stop_gradient(token_losses)
+    for weight, group in (
+        (None, metrics._flat_metrics),
+        (sample_weight, metrics._flat_weighted_metrics),
+    ):
+        for metric in [metric for each in group if each for metric in each.metrics]:
+            metric.update_from_losses(token_losses, weight)

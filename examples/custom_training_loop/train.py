@@ -27,7 +27,8 @@ def main():
     model.build()
     optimizer = keras.optimizers.Adam(3e-3, global_clipnorm=5.0)
     optimizer.build(model.trainable_variables)
-    step = training_step(model, optimizer, kb.losses.TokenCrossentropy(label_smoothing=0.05))
+    model.compile(optimizer, kb.losses.TokenCrossentropy(label_smoothing=0.05))
+    step = training_step(model, optimizer)
 
     mean = keras.metrics.Mean()
     for epoch in range(arguments.epochs):
@@ -44,7 +45,7 @@ def main():
         print(f"{example.source}\n  {result.text}\n  {example.target} (reference)")
 
 
-def training_step(model, optimizer, loss_function):
+def training_step(model, optimizer):
     """One update of the weights, compiled to a graph once for all batch shapes."""
     shape = tf.TensorSpec((None, None), tf.int32)
     weights = tf.TensorSpec((None, None), tf.float32)
@@ -52,8 +53,8 @@ def training_step(model, optimizer, loss_function):
     @tf.function(input_signature=[shape, shape, shape, weights])
     def step(source, target_in, target_out, weight):
         with tf.GradientTape() as tape:
-            logits = model((source, target_in), training=True)
-            loss = loss_function(target_out, logits, sample_weight=weight)
+            output = model((source, target_in), training=True)  # `model.logits(output)`: logits
+            loss = model.compute_loss(y=target_out, y_pred=output, sample_weight=weight)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss

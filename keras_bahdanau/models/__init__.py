@@ -4,5 +4,6 @@ from keras_bahdanau.models.decoder import Decoder
 from keras_bahdanau.models.encoder import Encoder
 from keras_bahdanau.models.ensemble import Ensemble
 from keras_bahdanau.models.seq2seq import Seq2Seq
+from keras_bahdanau.models.training_output import TrainingOutput
 
-__all__ = ["Decoder", "Encoder", "Ensemble", "Seq2Seq"]
+__all__ = ["Decoder", "Encoder", "Ensemble", "Seq2Seq", "TrainingOutput"]

@@ -81,13 +81,14 @@ class Decoder(keras.Model):
         alignment: Float tensor `(batch, target_time, source_time)`, for
             `ForcedAlignment`, or ().
         return_attention_scores: Python bool. Whether the weights come too.
-        return_readout: Python bool. Whether what the output layer reads comes too.
+        return_readout: Python bool. Whether the input of the output layer comes in place
+            of the logits.
         training: Python bool.
 
     Output:
-        Float32 logits `(batch, target_time, vocabulary)`; with what is asked for beside
-        them a tuple (logits, weights `(batch, target_time, source_time)`, readout
-        `(batch, target_time, readout_units)`).
+        Float32 logits `(batch, target_time, vocabulary)`, or with `return_readout` the
+        readout `(batch, target_time, readout_units)`; with `return_attention_scores` the
+        pair of it and the weights `(batch, target_time, source_time)`.
 
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), or a
@@ -265,12 +266,8 @@ class Decoder(keras.Model):
             embedded = self.embed(target_in, training=training)
             steps = self._teacher_forced(embedded, prepared, return_attention_scores, training)
         readout = self.readout(steps.output, steps.context, embedded, training=training)
-        found = [self.logits(readout)]
-        if return_attention_scores:
-            found.append(steps.weights)
-        if return_readout:
-            found.append(readout)
-        return found[0] if len(found) == 1 else tuple(found)
+        output = readout if return_readout else self.logits(readout)
+        return (output, steps.weights) if return_attention_scores else output
 
     def _teacher_forced(self, embedded, prepared, with_weights, training):
         """A `Step` of all steps: what the readout reads, and the weights if they are asked for."""

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_bahdanau.layers.registry import unbuilt
 from keras_bahdanau.models.seq2seq import Seq2Seq
+from keras_bahdanau.models.training_output import TrainingOutput
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -98,10 +99,8 @@ class Ensemble(keras.Model):
         return log_mean_exp(log_probs), _mean(weights), states
 
     def call(self, inputs, return_attention_scores=False, training=None):
-        found = [
-            model(inputs, return_attention_scores=True, training=training) for model in self.models
-        ]
-        logits, weights = zip(*found, strict=True)
+        predictions = [_prediction(model, inputs, training) for model in self.models]
+        logits, weights = zip(*predictions, strict=True)
         log_probs = log_mean_exp([ops.log_softmax(one, axis=-1) for one in logits])
         return (log_probs, _mean(weights)) if return_attention_scores else log_probs
 
@@ -111,6 +110,14 @@ class Ensemble(keras.Model):
     @classmethod
     def from_config(cls, config):
         return cls(**{**config, "models": [unbuilt(model) for model in config["models"]]})
+
+
+def _prediction(model, inputs, training):
+    """(logits, weights) of a member, in training of its first pass."""
+    output = model(inputs, return_attention_scores=True, training=training)
+    if isinstance(output, TrainingOutput):
+        return model.logits(output), output.weights[0]
+    return output
 
 
 def log_mean_exp(log_probs):

@@ -41,8 +41,8 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     (Wu et al. 2021, eq. 3, halved: as large as the loss of one pass.)
 
     Args:
-        read: Float tensor `(batch, time, units)`, what the output layer reads; with `r_drop`
-            `(2 batch, time, units)`, all of the first pass, then all of the second.
+        read: Float tensor `(passes, batch, time, units)`, the input of the output layer;
+            there are 2 passes with `r_drop`, otherwise 1.
         kernel: Float tensor `(units, vocabulary)`, or, tied, `(vocabulary, units)`.
         bias: Float tensor `(vocabulary,)`, or None.
         tied: Python bool. Whether the kernel is an embedding, to be transposed.
@@ -65,19 +65,22 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
         step = _Rows(ops.cast(kernel, dtype), bias, label_smoothing, tied, r_drop)
         total, log_probs, gradients = _in_chunks(step, read, targets, weights)
 
-        def gradient(*upstream):
-            upstream = tree.flatten(upstream)[0]  # JAX gives one tuple
+        def gradient(*args, upstream=None):
+            upstream = (args[0] if upstream is None else upstream)[0]  # Torch gives it by name
             return tuple(
                 ops.cast(ops.cast(upstream, one.dtype) * one, like.dtype)
                 for one, like in zip(gradients, (read, kernel, bias), strict=True)
                 if like is not None
             )
 
-        return (total, log_probs), gradient
+        # one tensor, since Keras' custom gradient has one output on Torch
+        return ops.concatenate([ops.reshape(total, (1,)), log_probs]), gradient
 
-    passes = ops.reshape(read, (2 if r_drop else 1, -1, read.shape[-1]))
-    total, log_probs = summed(ops.transpose(passes, (1, 0, 2)), *variables)
-    return OutputLoss(total, ops.reshape(ops.stop_gradient(log_probs), shape))
+    # (passes, batch, time, units) -> (batch * time, passes, units)
+    rows = ops.reshape(read, (2 if r_drop else 1, -1, read.shape[-1]))
+    total_first = summed(ops.transpose(rows, (1, 0, 2)), *variables)
+    negative = ops.reshape(total_first[1:], shape)  # -> (batch, time)
+    return OutputLoss(total_first[0], ops.stop_gradient(negative))
 
 
 class _Rows:

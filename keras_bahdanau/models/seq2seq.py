@@ -1,33 +1,19 @@
 """Encoder and decoder as one model: `fit` for training, two functions for search."""
 
-from typing import Any, NamedTuple
-
 import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.registry import unbuilt
-from keras_bahdanau.losses import (
-    TokenCrossentropy,
-    divergence,
-    guided_alignment,
-    sums_tokens,
-)
+from keras_bahdanau.losses import TokenCrossentropy, divergence, guided_alignment
+from keras_bahdanau.metrics import update_compiled
 from keras_bahdanau.models.output_loss import output_loss
-
-
-class _Traced(NamedTuple):
-    """What the loss needs of the call before it, in the step that is being traced.
-
-    Attributes:
-        logits: What the call gave.
-        others: The logits of R-Drop's second pass, or None.
-        readout: What the output layer read, of both passes, or None.
-    """
-
-    logits: Any = None
-    others: Any = None
-    readout: Any = None
+from keras_bahdanau.models.training_output import (
+    TrainingOutput,
+    given,
+    refuse_logits,
+    split_passes,
+)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -46,12 +32,12 @@ class Seq2Seq(keras.Model):
         share_embeddings: Bool. Whether both languages, which then have one
             vocabulary, share one embedding. With the decoder's
             `tie_embeddings` the output layer is the third to share it.
-        guided_alignment: Float. Weight of a loss that pulls the attention towards the
-            alignments given as the third input: see `losses.guided_alignment`.
-        r_drop: Float. Weight of a loss that makes two passes with different dropout agree
-            (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's alpha, 1 to 5. In
-            training a call of the compiled model then runs the batch twice, as one batch of
-            twice the size, and gives the first half; `compute_loss` reads both.
+        guided_alignment: Float. Weight of a training loss that pulls the attention towards
+            the alignments given as the third input: see `losses.guided_alignment`.
+        r_drop: Float. Weight of a training loss that makes two passes with different
+            dropout agree (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's
+            alpha, 1 to 5. A call in training then runs the batch twice, as one batch of
+            twice the size.
 
     Call arguments:
         inputs: (source, target_in), int tensors `(batch, source_time)` and
@@ -62,12 +48,14 @@ class Seq2Seq(keras.Model):
         training: Python bool.
 
     Output:
-        What the decoder gives: float32 logits `(batch, target_time, vocabulary)`,
-        or the pair (logits, weights `(batch, target_time, source_time)`).
+        Float32 logits `(batch, target_time, vocabulary)`, or the pair
+        (logits, weights `(batch, target_time, source_time)`).
+        With `training=True` a `TrainingOutput`, which has no logits. `compute_loss` takes
+        it as `y_pred`, and `logits` makes logits of it.
 
     Raises:
-        ValueError: If embeddings of different shapes are to be shared, or
-            `guided_alignment` is below 0.
+        ValueError: If embeddings of different shapes are to be shared, or the weight of
+            a loss is below 0.
     """
 
     def __init__(
@@ -80,7 +68,6 @@ class Seq2Seq(keras.Model):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self._traced, self._token_losses = _Traced(), (None, None)
         self.encoder = encoder
         self.decoder = decoder
         self.share_embeddings = share_embeddings
@@ -140,85 +127,116 @@ class Seq2Seq(keras.Model):
         return ops.log_softmax(logits, axis=-1), shown.weights, state
 
     def call(self, inputs, return_attention_scores=False, training=None):
-        learns = bool(training and self.compiled)  # `compute_loss` will ask
-        twice = bool(learns and self.r_drop)
-        source, target_in, *alignment = _doubled(inputs) if twice else inputs
-        alignment = alignment[0] if alignment else ()
-        guided = self.guided_alignment > 0 and not isinstance(alignment, tuple)
-        memory = self.encoder(source, training=training)
-        *found, readout = self.decoder(
+        passes = 2 if training and self.r_drop else 1
+        source, target_in, *rest = _repeated(inputs, passes)
+        alignment = rest[0] if rest else ()
+        guided = bool(training and self.guided_alignment and given(alignment))
+        output = self.decoder(
             target_in,
-            memory,
+            self.encoder(source, training=training),
             alignment,
             return_attention_scores=bool(return_attention_scores or guided),
-            return_readout=True,
+            return_readout=bool(training),
             training=training,
         )
-        if guided:
-            self.add_loss(self.guided_alignment * guided_alignment(alignment, found[1]))
-        halves = [ops.split(one, 2) if twice else (one, None) for one in found]
-        logits, *weights = [first for first, _ in halves]
-        if learns:
-            read = readout if sums_tokens(self.loss) else None
-            self._traced = _Traced(logits, halves[0][1], read)
-        return (logits, *weights) if return_attention_scores else logits
+        if not training:
+            return output
+        readout, weights = output if isinstance(output, tuple) else (output, ())
+        # (passes * batch, ...) -> (passes, batch, ...)
+        return split_passes(TrainingOutput(readout, weights, alignment if guided else ()), passes)
+
+    def logits(self, output):
+        """Logits of a training output, of its first pass.
+
+        Args:
+            output: `TrainingOutput` of a call with `training=True`.
+
+        Returns:
+            Float32 tensor `(batch, target_time, vocabulary)`.
+        """
+        return self.decoder.logits(output.readout[0])
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """The loss, in training from the readout instead of the logits.
+        """The loss of a batch, with all that the model adds to it in training.
 
-        Nobody then asks for the logits `(batch, target_time, vocabulary)`, and a compiled
-        step leaves them out: see `models.output_loss`.
+        From a `TrainingOutput`, one of the package's own losses is taken without logits
+        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss gets
+        logits. The metrics that the model was compiled with are updated at the same time,
+        since the token losses are known only here, and since on the JAX backend Keras'
+        `compute_metrics` has no access to the weights.
+
+        Args:
+            x: The inputs, for a loss of Keras that may read them, or None.
+            y: Int tensor `(batch, target_time)`, the target tokens.
+            y_pred: `TrainingOutput`, or float logits `(batch, target_time, vocabulary)`.
+            sample_weight: Float tensor `(batch, target_time)`, 0 at padding, or None.
+            training: Python bool.
+
+        Returns:
+            Float32 scalar.
+
+        Raises:
+            ValueError: If `y_pred` is logits in training, and the model has a loss that
+                needs more than these.
         """
-        logits, others, readout = self._traced
-        self._traced, self._token_losses = _Traced(), (None, None)
-        if not training or logits is None or y_pred is not logits:
-            _check_not_lost(others, training)
+        if not isinstance(y_pred, TrainingOutput):
+            if training and (self.r_drop or self.guided_alignment):
+                refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        if sample_weight is None and (others is not None or readout is not None):
-            sample_weight = ops.ones(ops.shape(y))
-        if readout is None:
-            return self._loss_from_logits(x, y, logits, others, sample_weight)
-        found = output_loss(
-            readout,
+        if getattr(self.loss, "sums_tokens", False):
+            loss = self._loss_from_readout(y, y_pred, sample_weight)
+        else:
+            loss = self._loss_from_logits(x, y, y_pred, sample_weight)
+        if given(y_pred.alignment):
+            alignment = ops.broadcast_to(y_pred.alignment, ops.shape(y_pred.weights))
+            loss = loss + self.guided_alignment * guided_alignment(alignment, y_pred.weights)
+        return loss
+
+    def _loss_from_readout(self, y, output, sample_weight):
+        """One of the package's own losses: no logits are kept."""
+        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
+        result = output_loss(
+            output.readout,
             *self.decoder.output_weights,
             y,
-            sample_weight,
+            weight,
             label_smoothing=self.loss.label_smoothing,
             r_drop=self.r_drop,
         )
-        self._token_losses = logits, found.negative_log_probs
-        losses = [self.loss.of_total(found.total, sample_weight), *map(ops.sum, self.losses)]
+        self._update_metrics(
+            y, sample_weight, lambda: self.logits(output), result.negative_log_probs
+        )
+        losses = [self.loss.of_total(result.total, weight), *map(ops.sum, self.losses)]
         return ops.sum(ops.stack(losses))
 
-    def _loss_from_logits(self, x, y, logits, others, sample_weight):
+    def _loss_from_logits(self, x, y, output, sample_weight):
         """Any other loss; with R-Drop the mean of two passes, and how far they are apart.
 
         Half of eq. 3 of Wu et al. 2021, so that it is as large as the loss of one pass.
         """
-        passes = [one for one in (logits, others) if one is not None]
-        losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in passes]
-        if others is not None:
+        passes = output.readout.shape[0]
+        logits = [self.decoder.logits(output.readout[one]) for one in range(passes)]
+        self._update_metrics(y, sample_weight, lambda: logits[0])
+        losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in logits]
+        if self.r_drop:
+            weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
             reducing = (
                 self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
             )
-            total = ops.sum(ops.cast(sample_weight, "float32") * divergence(logits, others))
-            losses.append(self.r_drop * reducing.of_total(total, sample_weight))
-        return ops.sum(ops.stack(losses)) / len(passes)
+            total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
+            losses.append(self.r_drop * reducing.of_total(total, weight))
+        return ops.sum(ops.stack(losses)) / passes
+
+    def _update_metrics(self, y, sample_weight, logits, token_losses=None):
+        if self._compile_metrics is not None:
+            size = self.target_vocabulary_size
+            update_compiled(self._compile_metrics, y, sample_weight, size, logits, token_losses)
 
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
-        """The metrics, from the losses of the tokens where these are all that they need."""
-        logits, losses = self._token_losses
-        self._token_losses = None, None
-        group = self._compile_metrics
-        if losses is None or y_pred is not logits or group is None:
-            return super().compute_metrics(x, y, y_pred, sample_weight)
-        if not group.built:
-            group.build(y, y_pred)
-        if not all(hasattr(metric, "update_from_losses") for metric in group.metrics):
-            return super().compute_metrics(x, y, y_pred, sample_weight)
-        for metric in group.metrics:
-            metric.update_from_losses(losses, sample_weight)
-        return self.get_metrics_result()
+        """The metrics so far; those of a `TrainingOutput` are updated by `compute_loss`."""
+        if isinstance(y_pred, TrainingOutput):
+            return self.get_metrics_result()
+        return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def get_config(self):
         return {
@@ -236,18 +254,12 @@ class Seq2Seq(keras.Model):
         return cls(**{**config, **parts})
 
 
-def _doubled(inputs):
-    """Each sentence twice: all of them, and all of them again."""
-    return tree.map_structure(lambda one: ops.concatenate([one, one], axis=0), tuple(inputs))
-
-
-def _check_not_lost(others, training):
-    if training and others is not None:
-        raise ValueError(
-            "R-Drop compares two passes, of which the loss must get the first one's logits as the "
-            "model gave them. Received: other values for `y_pred`. Hand over what the call gave, "
-            "or use r_drop=0."
-        )
+def _repeated(inputs, passes):
+    """Every sentence of a batch, and with two passes all of them again."""
+    if passes == 1:
+        return inputs
+    # (batch, ...) -> (passes * batch, ...)
+    return tree.map_structure(lambda one: ops.concatenate([one] * passes, axis=0), tuple(inputs))
 
 
 def _check_shareable(encoder, decoder):

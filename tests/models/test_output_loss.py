@@ -20,7 +20,7 @@ def given(tied, bias):
     rng = np.random.default_rng(0)
     kernel = rng.normal(size=(VOCABULARY, UNITS) if tied else (UNITS, VOCABULARY))
     return (
-        rng.normal(size=(BATCH, TIME, UNITS)),
+        rng.normal(size=(1, BATCH, TIME, UNITS)),
         kernel,
         rng.normal(size=VOCABULARY) if bias else None,
         rng.integers(0, VOCABULARY, (BATCH, TIME)),
@@ -31,14 +31,14 @@ def given(tied, bias):
 def expected(read, kernel, bias, targets, weights, smoothing, tied):
     """(total, negative log-probabilities, gradients of read, kernel and bias) in float64."""
     kernel = kernel.T if tied else kernel
-    log_probs = reference.log_softmax(read @ kernel + (0 if bias is None else bias))
+    log_probs = reference.log_softmax(read[0] @ kernel + (0 if bias is None else bias))
     wanted = (1 - smoothing) * np.eye(VOCABULARY)[targets] + smoothing / VOCABULARY
     slopes = weights[..., None] * (np.exp(log_probs) - wanted)
-    of_kernel = np.einsum("btu,btv->uv", read, slopes)
+    of_kernel = np.einsum("btu,btv->uv", read[0], slopes)
     return (
         -np.sum(weights[..., None] * wanted * log_probs),
         -np.take_along_axis(log_probs, targets[..., None], axis=-1)[..., 0],
-        slopes @ kernel.T,
+        (slopes @ kernel.T)[None],
         of_kernel.T if tied else of_kernel,
         None if bias is None else slopes.sum((0, 1)),
     )
@@ -88,13 +88,13 @@ def check(results, expected):
 
 def expected_of_two_passes(read, kernel, bias, targets, weights, smoothing, tied, r_drop):
     """The same of two passes: (total, mean negative log-probabilities, gradients)."""
-    passes = np.split(read, 2)
+    passes = np.split(read, 2)  # (1, batch, time, units) each
     each = [expected(one, kernel, bias, targets, weights, smoothing, tied) for one in passes]
     total, negative, *of_weights = (
         None if pair[0] is None else (pair[0] + pair[1]) / 2 for pair in zip(*each, strict=True)
     )
     logits = [
-        one @ (kernel.T if tied else kernel) + (0 if bias is None else bias) for one in passes
+        one[0] @ (kernel.T if tied else kernel) + (0 if bias is None else bias) for one in passes
     ]
     log_p, log_q = map(reference.log_softmax, logits)
     p, q = np.exp(log_p), np.exp(log_q)
@@ -116,7 +116,7 @@ def expected_of_two_passes(read, kernel, bias, targets, weights, smoothing, tied
         for half, slope in zip(each, slopes, strict=True)
     ]
     of_kernel = sum(
-        np.einsum("btu,btv->uv", one, slope) for one, slope in zip(passes, slopes, strict=True)
+        np.einsum("btu,btv->uv", one[0], slope) for one, slope in zip(passes, slopes, strict=True)
     )
     return (
         total,
@@ -142,11 +142,15 @@ def test_loss_and_gradients_of_two_passes_are_those_of_the_equation(
 
 
 class FromLogits(TokenCrossentropy):
-    """The loss of the logits: `Seq2Seq` knows the package's own losses only."""
+    """The loss of the logits, as any other loss of Keras."""
+
+    sums_tokens = False
 
 
 class SentencesFromLogits(SentenceCrossentropy):
-    """Likewise."""
+    """The same of sentences."""
+
+    sums_tokens = False
 
 
 def new_model(loss, tie=False, dropout=0.0, **options):
@@ -236,23 +240,6 @@ def test_two_passes_train_the_same_as_from_logits(losses):
         assert_allclose(one, other, atol=1e-6)
 
 
-def test_of_a_model_that_is_not_compiled_there_is_one_pass():
-    model = new_model(TokenCrossentropy(), r_drop=1.0)
-    inputs, _, _ = batch()
-    expected = model(inputs)
-    model.compiled = False
-    assert_allclose(model(inputs, training=True), expected, atol=1e-6)
-    assert model._traced == type(model._traced)()
-
-
-def test_a_second_pass_does_not_get_lost():
-    model = new_model(TokenCrossentropy(), r_drop=1.0)
-    inputs, target_out, weights = batch()
-    logits = model(inputs, training=True)
-    with pytest.raises(ValueError, match="Received: other values for `y_pred`"):
-        model.compute_loss(inputs, target_out, 2 * logits, weights)
-
-
 def test_another_reduction_is_that_of_the_logits():
     logs = [
         new_model(loss).train_on_batch(*batch())[0]
@@ -260,35 +247,6 @@ def test_another_reduction_is_that_of_the_logits():
     ]
     assert_allclose(*logs, rtol=1e-5)
     assert logs[0] > 2 * new_model(TokenCrossentropy()).train_on_batch(*batch())[0]
-
-
-def needed(graph):
-    """The operations of a function's graph without which it would give something else."""
-    todo = [tensor.op for tensor in graph.outputs] + list(graph.control_outputs)
-    todo += [op for op in graph.get_operations() if "Assign" in op.type]
-    seen = set()
-    while todo:
-        op = todo.pop()
-        if op not in seen:
-            seen.add(op)
-            todo += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
-    return seen
-
-
-@pytest.mark.parametrize("r_drop", [0.0, 1.0])
-@pytest.mark.parametrize(("loss", "kept"), [(TokenCrossentropy(), 0), (FromLogits(), 1)])
-def test_a_training_step_needs_no_logits_of_the_whole_batch(loss, kept, r_drop):
-    model = new_model(loss, r_drop=r_drop)
-    x, y, weights = batch()
-    specs = tf.nest.map_structure(lambda one: tf.TensorSpec(one.shape, one.dtype), (x, y, weights))
-    step = tf.function(model.train_step, autograph=False).get_concrete_function(specs)
-    whole = [
-        op.name
-        for op in needed(step.graph)
-        for tensor in op.outputs
-        if tensor.shape.rank == 3 and tuple(tensor.shape)[1:] == (TIME, VOCABULARY)
-    ]
-    assert bool(whole) == bool(kept), whole
 
 
 def test_a_metric_that_asks_for_the_logits_gets_them():

@@ -1,0 +1,51 @@
+"""Record that a model returns in training, for its loss and its metrics."""
+
+from typing import Any, NamedTuple
+
+from keras import ops, tree
+
+
+class TrainingOutput(NamedTuple):
+    """Result of `Seq2Seq` with `training=True`: all that the loss needs of the call.
+
+    The logits `(batch, target_time, vocabulary)` are the largest tensor of a training step,
+    and the loss can do without them, so they are not among the fields: `Seq2Seq.logits`
+    makes them. `passes` is 2 with R-Drop, otherwise 1.
+
+    Attributes:
+        readout: Float tensor `(passes, batch, target_time, readout_units)`, the input of
+            the output layer.
+        weights: Float tensor `(passes, batch, target_time, source_time)`, the attention
+            weights, if they were asked for or guide the attention, otherwise ().
+        alignment: Float tensor like one pass of `weights`, the alignment that the weights
+            shall agree with, or ().
+    """
+
+    readout: Any
+    weights: Any = ()
+    alignment: Any = ()
+
+
+def given(tensor):
+    """True for a tensor, False for the () that stands for none."""
+    return not isinstance(tensor, tuple)
+
+
+def split_passes(output, passes):
+    """`TrainingOutput` with an axis of passes, from one whose batches follow each other."""
+
+    def split(one):
+        return ops.reshape(one, (passes, -1, *ops.shape(one)[1:]))
+
+    readout, weights, alignment = tree.map_structure(split, tuple(output))
+    alignment = alignment[0] if given(alignment) else ()  # the same for every pass
+    return TrainingOutput(readout, weights, alignment)
+
+
+def refuse_logits(y_pred):
+    """Raises where logits would leave out R-Drop's second pass or the guided weights."""
+    raise ValueError(
+        "In training, the loss of a model with `r_drop` or `guided_alignment` must get the "
+        f"`TrainingOutput` of the call. Received: y_pred of type {type(y_pred).__name__}. "
+        "Hand over what the model gives with training=True, or take the loss with training=False."
+    )
