@@ -93,7 +93,7 @@ def test_imports_point_one_way():
 
 
 def test_no_two_modules_have_one_name():
-    names = collections.Counter(path.name for path in FILES if path.name != "__init__.py")
+    names = collections.Counter(path.name for path in FILES if not path.name.startswith("__"))
     twice = {name for name, count in names.items() if count > 1}
     assert twice == set()
 

@@ -57,7 +57,7 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
                 List(length) { row ->
                     weights.copyOfRange(row * longest, row * longest + ids.size)
                 },
-            finished = outputs.getValue("finished").readBoolean()[0],
+            finished = outputs.getValue("finished").readInt()[0] == 1,
         )
     }
 

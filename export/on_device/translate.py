@@ -8,8 +8,8 @@
 The last one asks for sentences, until Ctrl-D.
 
 Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and two files of keras_bahdanau:
-exporters/on_device.py and alignments.py. They are taken from the directory of this program, or
-else from the checkout that it lies in.
+exporters/litert/on_device.py and alignments.py. They are taken from the directory of this program,
+or else from the checkout that it lies in.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 """
@@ -90,7 +90,7 @@ def _load_translator(options):
             f"The packages {', '.join(PACKAGES.values())} must be installed. "
             f"Received: no {', no '.join(missing)}. Run pip install {' '.join(missing)}"
         )
-    on_device = _load_module("on_device", CHECKOUT / "exporters")
+    on_device = _load_module("on_device", CHECKOUT / "exporters" / "litert")
     try:
         return on_device.OnDeviceTranslator(options.model, options.threads, options.greedy)
     except OSError as error:

@@ -1,5 +1,6 @@
 """`keras-bahdanau export` and `check`."""
 
+import dataclasses
 import enum
 import functools
 import sys
@@ -8,22 +9,18 @@ from typing import Annotated
 
 import typer
 
+from keras_bahdanau import exporters
 from keras_bahdanau.cli.arguments import ModelOption, check_absent
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.reading import read_lines, read_pairs
 from keras_bahdanau.pipelines.file import find_translator
 
-
-class Format(str, enum.Enum):
-    """What `export` writes."""
-
-    SAVED_MODEL = "saved-model"
-    LITERT = "litert"
-    ALL = "all"
+ALL = "all"
+Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
 
 
 class Quantization(str, enum.Enum):
-    """How `export` makes a LiteRT file smaller."""
+    """Precisions that make a LiteRT file smaller."""
 
     FLOAT16 = "float16"
     INT8 = "int8"
@@ -66,14 +63,16 @@ def export(
     """Write a translator as a SavedModel, a LiteRT file, or all, once they answer as Keras does.
 
     'all' makes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
-    OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, is told on
+    OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, goes to
     standard error; standard output gets the paths.
     """
     path = find_translator(model)
     lines, translations = _compared_on(sentences, references)
-    _check_output(format, out, quantization)
+    _check_output(format.value, out, quantization)
+    settings = {"max_source_length": max_source_length, "max_target_length": max_target_length}
+    precision = quantization and quantization.value
+    exporter = _new_exporter(format.value, quantization=precision, **settings)
     load_tensorflow(threads=1)  # for times that compare
-    from keras_bahdanau import exporters
     from keras_bahdanau.pipelines.translator import Translator
 
     translator = Translator.load(path)
@@ -83,14 +82,10 @@ def export(
         "allow_differences": allow_differences,
         "say": functools.partial(print, file=sys.stderr, flush=True),
     }
-    lengths = {"max_source_length": max_source_length, "max_target_length": max_target_length}
-    if format is Format.ALL:
-        print(*exporters.export_all(translator, out, **lengths, **compared), sep="\n")
-    elif format is Format.SAVED_MODEL:
-        print(exporters.export_saved_model(translator, out, **compared))
+    if exporter is None:
+        print(*exporters.export_all(translator, out, **settings, **compared), sep="\n")
     else:
-        precision = quantization and quantization.value
-        print(exporters.export_litert(translator, out, precision, **lengths, **compared))
+        print(exporters.export(exporter, translator, out, **compared))
 
 
 @ends_well()
@@ -103,16 +98,13 @@ def check(
     signatures, and how it compared with Keras.
     """
     load_tensorflow()
-    from keras_bahdanau.exporters.about import about
-    from keras_bahdanau.exporters.check import check as findings_of
-
-    findings = findings_of(path)
+    findings = exporters.check(path)
     for finding in findings:
         print(finding)
     if findings:
         raise typer.Exit(1)
-    if said := about(path):
-        print(said)
+    if description := exporters.describe(path):
+        print(description)
 
 
 def _compared_on(sentences, references):
@@ -128,13 +120,29 @@ def _compared_on(sentences, references):
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 
+def _new_exporter(format, **settings):
+    """The `Exporter` of a format, with the settings that it has; None for all formats."""
+    if format == ALL:
+        return None
+    kind = exporters.FORMATS[format]
+    return kind(**{name: value for name, value in settings.items() if _has(kind, name)})
+
+
+def _has(kind, setting):
+    """Whether the exporters of a class have a setting."""
+    return dataclasses.is_dataclass(kind) and any(
+        field.name == setting for field in dataclasses.fields(kind)
+    )
+
+
 def _check_output(format, out, quantization):
     """Raises ValueError or FileExistsError if that can't be written there."""
-    if format is Format.LITERT or out.is_file():
+    kind = exporters.FORMATS.get(format)
+    if out.is_file() or (kind and kind.writes_file):
         check_absent(out, "out")
-    if format is not Format.LITERT and quantization is not None:
+    if quantization is not None and not (kind and _has(kind, "quantization")):
         raise ValueError(
             "Only a LiteRT file can be quantized. "
-            f"Received: quantization={quantization.value!r} with format={format.value!r}. "
+            f"Received: quantization={quantization.value!r} with format={format!r}. "
             "Leave it out, or export with --format litert."
         )

@@ -1,26 +1,37 @@
 """A `Translator` as an artefact that runs without Keras.
 
-The names are loaded on first use: `cpp_loader` and `on_device` must work in a
-process without TensorFlow. `check` is not: its module has the same name, which
-the first import of that would put in its place.
+The names are loaded on first use: `cpp_loader` and `litert.on_device` must work
+in a process without TensorFlow.
 """
 
 import importlib
 
-from keras_bahdanau.exporters.check import Finding, check
-
 _MODULE_OF = {
-    "OnDeviceTranslator": "on_device",
+    "Exporter": "exporter",
+    "FORMATS": "all_formats",
+    "Finding": "exporter",
+    "LiteRTExporter": "litert.litert_exporter",
+    "OnDeviceTranslator": "litert.on_device",
+    "SavedModelExporter": "saved_model.saved_model_exporter",
+    "check": "all_formats",
+    "describe": "all_formats",
+    "export": "publishing",
     "export_all": "all_formats",
-    "export_litert": "litert",
-    "export_saved_model": "saved_model",
+    "export_litert": "litert.litert_exporter",
+    "export_saved_model": "saved_model.saved_model_exporter",
     "run_in_clean_process": "cpp_loader",
 }
 
 __all__ = [
+    "Exporter",
+    "FORMATS",
     "Finding",
+    "LiteRTExporter",
     "OnDeviceTranslator",
+    "SavedModelExporter",
     "check",
+    "describe",
+    "export",
     "export_all",
     "export_litert",
     "export_saved_model",

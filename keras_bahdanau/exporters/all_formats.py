@@ -1,26 +1,17 @@
-"""A `Translator` in every format, held against Keras in one table."""
+"""The list of export formats, and all of them at once, compared with Keras in one table."""
 
-import json
-import os
 from pathlib import Path
 
-from keras_bahdanau.exporters.card import table_of
-from keras_bahdanau.exporters.check import require_clean
 from keras_bahdanau.exporters.comparison import Comparison
-from keras_bahdanau.exporters.litert import QUANTIZATIONS, check_lengths, draft_of
-from keras_bahdanau.exporters.litert_file import sha256
-from keras_bahdanau.exporters.litert_schema import load_schema
-from keras_bahdanau.exporters.parity import require, table
-from keras_bahdanau.exporters.requirements import require_exportable, require_no_copying
-from keras_bahdanau.exporters.saved_model import (
-    next_version,
-    publish,
-    warmup_requests,
-    write_card,
-    write_version,
-)
-from keras_bahdanau.exporters.unfinished import unfinished
+from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
+from keras_bahdanau.exporters.publishing import export_together
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 
+# By the name on the command line, in the order of the table. A new format is one line here.
+FORMATS = {
+    "saved-model": SavedModelExporter,
+    "litert": LiteRTExporter,
+}
 PARITY = "parity.json"
 
 
@@ -51,7 +42,7 @@ def export_all(
         references: List of their translations.
         allow_differences: Whether to write them even if the SavedModel or the
             float32 file does not answer as Keras does.
-        say: Function of one string: where the comparison is told.
+        say: Function of one string: where the comparison is reported.
 
     Returns:
         List of the paths of the version and the three files.
@@ -62,39 +53,66 @@ def export_all(
         ValueError: As in `export_saved_model` and `export_litert`.
     """
     directory = Path(directory)
-    load_schema()  # or say now that it is not installed
-    require_exportable(translator)
-    require_no_copying(translator)
-    version = next_version(directory)
-    check_lengths(max_source_length, max_target_length)
+    settings = {"max_source_length": max_source_length, "max_target_length": max_target_length}
+    exporters = [
+        exporter for format in FORMATS.values() for exporter in format.variants(**settings)
+    ]
+    for exporter in exporters:
+        exporter.require(translator)
+    places = {exporter.place(directory / exporter.file_name): exporter for exporter in exporters}
     comparison = Comparison(translator, sentences, references, say)
-    with unfinished(directory / "all") as written:
-        write_version(translator, written / version.name, directory.name)
-        drafts = {
-            f"model.{quantization or 'float32'}.tflite": draft_of(
-                translator, quantization, max_source_length, max_target_length
-            )
-            for quantization in QUANTIZATIONS
-        }
-        for name, draft in drafts.items():
-            (written / name).write_bytes(draft.packed())
-            require_clean(written / name)
-        rows = [
-            comparison.keras,
-            comparison.saved_model(written / version.name, warmup_requests()),
-            *(comparison.litert(written / name) for name in drafts),
-        ]
-        say(table(rows))
-        for row in rows:
-            require(row, allow_differences)
-        write_card(translator, written / version.name, rows)
-        (written / PARITY).write_text(json.dumps(table_of(rows), indent=1, ensure_ascii=False))
-        for name, draft in drafts.items():
-            (written / name).write_bytes(draft.packed(rows))
-        for name in (*drafts, PARITY):
-            os.replace(written / name, directory / name)
-        publish(written / version.name, version)
-    files = [directory / name for name in drafts]
-    for path in files:
-        say(f"{sha256(path.read_bytes())}  {path}")
-    return [version, *files]
+    export_together(places, comparison, directory / "all", allow_differences, directory / PARITY)
+    return list(places)
+
+
+def exporter_of(path):
+    """The class of the exporter whose format an artefact has.
+
+    Args:
+        path: Path of the artefact.
+
+    Raises:
+        FileNotFoundError: If there is no such file or directory.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(
+            "An artefact to check must exist. "
+            f"Received: path={str(path)!r}. Export a translator first."
+        )
+    return next(format for format in FORMATS.values() if format.recognizes(path))
+
+
+def check(path):
+    """Looks for what the runtimes of an artefact would refuse, without running it.
+
+    ```python
+    for finding in check("models/en-de"):
+        print(finding)
+    ```
+
+    Args:
+        path: Path of a SavedModel (the directory of one version, or the
+            directory of its versions, of which the newest is taken), or of a
+            LiteRT file.
+
+    Returns:
+        List of `Finding`, empty if nothing is wrong.
+
+    Raises:
+        FileNotFoundError: If there is no such file or directory.
+        ImportError: If a LiteRT file is given and `ai-edge-litert` is not installed.
+    """
+    return exporter_of(path)().check(Path(path))
+
+
+def describe(path):
+    """Describes an artefact that `check` finds nothing wrong with: its card and metadata.
+
+    Args:
+        path: Path of the artefact, as in `check`.
+
+    Returns:
+        String of several lines; empty if the artefact has no card.
+    """
+    return exporter_of(path)().describe(Path(path))

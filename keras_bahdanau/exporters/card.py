@@ -1,16 +1,23 @@
-"""What an artefact's card, a JSON file, says of the translator in it."""
+"""Cards: the JSON files in which artefacts say of themselves what people want to know."""
 
 import dataclasses
-
-import keras
-import tensorflow as tf
+import hashlib
 
 from keras_bahdanau import __version__
-from keras_bahdanau.exporters.litert_file import sha256
+from keras_bahdanau.exporters.parity import Parity, table
+
+CARD = "card.json"
 
 
 def card_of(translator):
-    """What the cards of all kinds of artefacts say: versions, search and vocabulary."""
+    """Dictionary that the cards of all formats hold: versions, search and vocabulary.
+
+    Args:
+        translator: A `Translator`.
+    """
+    import keras  # a card is read without them
+    import tensorflow as tf
+
     return {
         "keras_bahdanau": __version__,
         "tensorflow": tf.__version__,
@@ -23,6 +30,21 @@ def card_of(translator):
     }
 
 
+def sha256(content):
+    """The hash of bytes, in hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def table_of(rows):
     """A list of `Parity` as JSON holds it."""
     return [dataclasses.asdict(row) for row in rows]
+
+
+def describe_search(card):
+    """Line of text with the search options of a card."""
+    return "search: " + ", ".join(f"{name} {value}" for name, value in card["search"].items())
+
+
+def describe_parity(card):
+    """Lines of text with the table of parity of a card."""
+    return table([Parity(**row) for row in card["parity"]])

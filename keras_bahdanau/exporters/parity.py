@@ -1,9 +1,6 @@
-"""Whether an artefact answers as the `Translator` it was made from, and what it costs."""
+"""Agreement of an artefact with the `Translator` it was made from, and its cost."""
 
 import dataclasses
-from typing import Any, NamedTuple
-
-import numpy as np
 
 SCORE_TOLERANCE = 1e-4
 ALIGNMENT_TOLERANCE = 1e-5
@@ -23,23 +20,9 @@ EDGE_CASES = [
 ]
 
 
-class Answer(NamedTuple):
-    """One translation by an artefact.
-
-    Attributes:
-        text: String.
-        score: Float.
-        alignment: Float32 array `(target tokens, source tokens)`; None if it was not asked for.
-    """
-
-    text: str
-    score: float
-    alignment: Any = None
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Parity:
-    """How far one artefact's answers are from those of Keras, and how it was measured.
+    """Distance of an artefact's answers from those of Keras, and its cost.
 
     Attributes:
         artefact: What was asked, such as "SavedModel" or "LiteRT float32".
@@ -73,7 +56,7 @@ class Parity:
 
     @property
     def holds(self):
-        """Whether nothing differs that must not."""
+        """True if nothing differs that must not."""
         return not self.exact or (
             self.equal == 1
             and self.unstable == 0
@@ -102,8 +85,9 @@ def differences(sentences, expected, received):
         (source, one, wrong) for source, one, answers in rows for wrong in _wrong(one, answers)
     ]
     alike = [(one, a) for _, one, answers in rows for a in answers if _equal(one, a)]
+    equal = [not _wrong(one, answers) for _, one, answers in rows] or [True]
     return {
-        "equal": float(np.mean([not _wrong(one, answers) for _, one, answers in rows] or [1])),
+        "equal": sum(equal) / len(equal),
         "unstable": sum(len({answer.text for answer in answers}) > 1 for *_, answers in rows),
         "score": max((abs(one.score - other.score) for one, other in alike), default=0.0),
         "alignment": max((_distance(one, other) for one, other in alike), default=0.0),
@@ -178,7 +162,7 @@ def _equal(one, answer):
 def _distance(one, answer):
     if answer.alignment is None:
         return 0.0
-    return float(np.abs(one.alignment - answer.alignment).max(initial=0.0))
+    return float(abs(one.alignment - answer.alignment).max(initial=0.0))
 
 
 def _shown(sentence):

@@ -1,4 +1,4 @@
-"""What the exported artefacts answer: functions of a `Translator`, ready to be traced.
+"""Answers of the exported artefacts: functions of a `Translator`, ready to be traced.
 
 Every output's first axis is the batch, and every function is total: any bytes
 and any ids in, a well-formed answer out, since one failing row would fail all
@@ -80,7 +80,7 @@ def decode_ids(translator, source, source_length):
 
 
 def score_pair(translator, source, target):
-    """How well the model likes a given `target`: `score` float32, `length` int32, `(batch,)`."""
+    """The score of a given `target`: `score` float32, `length` int32, `(batch,)`."""
     found = _best(translator.forced_ids(translator.source_ids(source), target))
     return {"score": found.scores, "length": found.lengths}
 
@@ -89,7 +89,7 @@ def translate_ids(translator, source, time, options=None):
     """For a phone: `source` int32 `(1, source_time)` -> the best hypothesis, all shapes fixed.
 
     `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` float32 `(1,)`,
-    `alignment` float32 `(1, time, source_time)`, `finished` bool `(1,)`.
+    `alignment` float32 `(1, time, source_time)`, `finished` int32 `(1,)`, 0 or 1.
     Ids outside the vocabulary count as unknown.
     """
     best = _best(translator.search_ids(_known(translator, source), options, time))
@@ -98,7 +98,7 @@ def translate_ids(translator, source, time, options=None):
         "length": best.lengths,
         "score": best.scores,
         "alignment": best.alignment,
-        "finished": best.finished,
+        "finished": _at_border(best.finished),
     }
 
 
@@ -107,7 +107,7 @@ def encode(translator, source):
 
     `source` int32 `(1, source_time)` -> the tensors of the encoded sentence, called
     `prepared_0`, `prepared_1`, ..., and those of the decoder's first state, called
-    `state_0`, `state_1`, ...
+    `state_0`, `state_1`, ... Each is float32 or int32; a mask is 0 or 1.
     """
     prepared = translator.model.encode(_known(translator, source))
     state = translator.model.initial_state(prepared)
@@ -121,22 +121,33 @@ def decode_step(translator, tokens, **fields):
     `(1, source_time)` and the next `state_0`, `state_1`, ...
     """
     model = translator.model
-    with tf.init_scope():  # outside of the graph: only their structure counts
+    with tf.init_scope():  # outside of the graph: only their structure and dtypes count
         prepared = model.encode(tf.zeros((1, 1), tf.int32))
         state = model.initial_state(prepared)
     prepared, state = _collected("prepared", prepared, fields), _collected("state", state, fields)
     log_probs, weights, state = model.decode_step(tokens, state, prepared)
-    return {"log_probs": log_probs, "weights": weights, **_numbered("state", state)}
+    chosen = {"log_probs": _at_border(log_probs), "weights": _at_border(weights)}
+    return {**chosen, **_numbered("state", state)}
 
 
 def _numbered(name, structure):
-    """The leaves of a structure, by name."""
-    return {f"{name}_{index}": leaf for index, leaf in enumerate(keras.tree.flatten(structure))}
+    """The leaves of a structure, by name, as they cross the border of a LiteRT file."""
+    leaves = keras.tree.flatten(structure)
+    return {f"{name}_{index}": _at_border(leaf) for index, leaf in enumerate(leaves)}
+
+
+def _at_border(tensor):
+    """A tensor as int32 or float32: a browser's runtime refuses a file with any other one."""
+    floating = tf.as_dtype(tensor.dtype).is_floating
+    return tf.cast(tensor, tf.float32 if floating else tf.int32)
 
 
 def _collected(name, like, fields):
-    """What `_numbered` took apart."""
-    leaves = [fields[leaf] for leaf in _numbered(name, like)]
+    """The structure that `_numbered` took apart, in the dtypes of one that is like it."""
+    leaves = [
+        tf.cast(fields[f"{name}_{index}"], leaf.dtype)
+        for index, leaf in enumerate(keras.tree.flatten(like))
+    ]
     return keras.tree.pack_sequence_as(like, leaves)
 
 

@@ -14,18 +14,37 @@ from keras_bahdanau.text.tokenizer import END, START
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
 
 
-def test_the_saved_model_answers_as_keras_does(toy_translator, toy_saved_model):
+@pytest.fixture(scope="module")
+def given(toy_translator):
+    """Arrays of a client: ids of `SENTENCES`, how many of them count, and translations."""
+    ids = toy_translator.source_ids(SENTENCES).numpy()
+    return {
+        "ids": np.where(ids == 0, ids[:, :1], ids),  # a server pads with the first id of a row
+        "lengths": np.count_nonzero(ids, axis=1).astype(np.int32),
+        "targets": [result.text for result in toy_translator.translate(SENTENCES)],
+    }
+
+
+@pytest.fixture(scope="module")
+def served(toy_saved_model, given):
+    """Answers of the SavedModel to all requests of this file, from one process."""
     strange = np.array([b"\xff\xfe one", b"one\x00two"], dtype=object)
-    plain, aligned, only_empty, bytes_, none = run_in_clean_process(
-        toy_saved_model,
-        [
-            ("serving_default", {"text": SENTENCES}),
-            ("translate_with_alignment", {"text": SENTENCES}),
-            ("serving_default", {"text": [""]}),
-            ("serving_default", {"text": strange}),
-            ("serving_default", {"text": np.array([], dtype=object)}),
-        ],
-    )
+    requests = {
+        "plain": ("serving_default", {"text": SENTENCES}),
+        "aligned": ("translate_with_alignment", {"text": SENTENCES}),
+        "only empty": ("serving_default", {"text": [""]}),
+        "bytes": ("serving_default", {"text": strange}),
+        "none": ("serving_default", {"text": np.array([], dtype=object)}),
+        "n-best": ("translate_nbest", {"text": SENTENCES}),
+        "decoded": ("decode_ids", {"source": given["ids"], "source_length": given["lengths"]}),
+        "scored": ("score_pair", {"source": SENTENCES, "target": given["targets"]}),
+    }
+    answers = run_in_clean_process(toy_saved_model, list(requests.values()))
+    return dict(zip(requests, answers, strict=True))
+
+
+def test_the_saved_model_answers_as_keras_does(toy_translator, served):
+    plain, aligned = served["plain"], served["aligned"]
     results = toy_translator.translate(SENTENCES)
     texts = [result.text for result in results]
     assert [text.decode() for text in plain["translation"]] == texts
@@ -39,9 +58,9 @@ def test_the_saved_model_answers_as_keras_does(toy_translator, toy_saved_model):
         np.testing.assert_allclose(alignment[:targets, :sources], result.alignment, atol=1e-5)
         assert not alignment[targets:].any() and not alignment[:, sources:].any()
         assert aligned["finished"][row] == result.finished
-    assert only_empty["translation"].tolist() == [b""]
-    assert len(bytes_["translation"]) == 2 and np.isfinite(bytes_["score"]).all()
-    assert none["translation"].shape == (0,)
+    assert served["only empty"]["translation"].tolist() == [b""]
+    assert len(served["bytes"]["translation"]) == 2 and np.isfinite(served["bytes"]["score"]).all()
+    assert served["none"]["translation"].shape == (0,)
 
 
 def test_the_litert_file_answers_as_keras_does(toy_translator, toy_litert):
@@ -143,25 +162,14 @@ def test_other_models_export_too(tmp_path, settings):
     assert [result.text for result in OnDeviceTranslator(file).translate(SENTENCES)] == expected
 
 
-def test_the_signatures_for_clients_agree_with_keras(toy_translator, toy_saved_model):
-    ids = toy_translator.source_ids(SENTENCES).numpy()
-    lengths = np.count_nonzero(ids, axis=1).astype(np.int32)
-    filled = np.where(ids == 0, ids[:, :1], ids)  # a server pads with the first id of a row
-    targets = [result.text for result in toy_translator.translate(SENTENCES)]
-    nbest, decoded, scored = run_in_clean_process(
-        toy_saved_model,
-        [
-            ("translate_nbest", {"text": SENTENCES}),
-            ("decode_ids", {"source": filled, "source_length": lengths}),
-            ("score_pair", {"source": SENTENCES, "target": targets}),
-        ],
-    )
+def test_the_signatures_for_clients_agree_with_keras(toy_translator, served, given):
+    nbest, decoded, scored = served["n-best"], served["decoded"], served["scored"]
     for row, hypotheses in enumerate(toy_translator.translate_nbest(SENTENCES)):
         texts = [text.decode() for text in nbest["translations"][row][: len(hypotheses)]]
         assert texts == [hypothesis.text for hypothesis in hypotheses]
         assert decoded["length"][row] == len(hypotheses[0].target_tokens)
         assert decoded["score"][row] == pytest.approx(hypotheses[0].score, abs=1e-5)
-    forced = toy_translator.align(list(zip(SENTENCES, targets, strict=True)))
+    forced = toy_translator.align(list(zip(SENTENCES, given["targets"], strict=True)))
     np.testing.assert_allclose(scored["score"], [pair.score for pair in forced], atol=1e-5)
     assert scored["length"].tolist() == [len(pair.target_tokens) for pair in forced]
 

@@ -5,7 +5,7 @@ from options import Option, new_model, new_tokenizer
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import export_all
-from keras_bahdanau.exporters.requirements import require_exportable
+from keras_bahdanau.exporters.exporter import require_exportable
 
 EXPORTS = pytest.mark.parametrize(
     ("export", "name"),

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from keras_bahdanau.exporters.cpp_signatures import TensorSpec
+from keras_bahdanau.exporters.cpp_loader import TensorSpec
 from serving_double.errors import Refused
 from serving_double.json_tensors import parsed, to_columns, to_inputs, to_rows
 

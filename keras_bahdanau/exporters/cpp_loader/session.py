@@ -4,9 +4,17 @@ import contextlib
 import ctypes
 import os
 
-from keras_bahdanau.exporters.cpp_library import Buffer, Output, call, load_library
-from keras_bahdanau.exporters.cpp_signatures import read_signatures
-from keras_bahdanau.exporters.cpp_tensors import NUMBERS, as_array, new_tensor, read_tensor
+from keras_bahdanau.exporters.cpp_loader.c_library import (
+    NUMBERS,
+    Buffer,
+    Output,
+    as_array,
+    call,
+    load_library,
+    new_tensor,
+    read_tensor,
+)
+from keras_bahdanau.exporters.cpp_loader.meta_graph import read_signatures
 
 
 class SavedModelSession:

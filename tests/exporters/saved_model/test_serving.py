@@ -26,7 +26,7 @@ from serving_double.process import started
 from keras_bahdanau.exporters import run_in_clean_process
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
-KIT = Path(__file__).parents[2] / "export" / "tf_serving"
+KIT = Path(__file__).parents[3] / "export" / "tf_serving"
 DOCKERFILE = (KIT / "Dockerfile").read_text(encoding="utf-8")
 CONFIGURATIONS = {
     "models.config": configuration.ModelServerConfig,

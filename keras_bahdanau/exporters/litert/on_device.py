@@ -71,7 +71,7 @@ class OnDeviceTranslator:
         return [self._translate(sentence) for sentence in sentences]
 
     def fits(self, sentence):
-        """Whether a sentence has no more tokens than the file was made for."""
+        """True if a sentence has no more tokens than the file was made for."""
         return len(self._ids(sentence)) <= self.card["max_source_length"]
 
     def _ids(self, sentence):

@@ -10,14 +10,15 @@ from ai_edge_litert.interpreter import Interpreter
 from flatbuffers import encode, number_types, packer
 from flatbuffers.table import Table
 
-from keras_bahdanau.exporters import metadata
-from keras_bahdanau.exporters.litert_file import add_metadata, read_metadata, sha256, unpack
-from keras_bahdanau.exporters.metadata import (
+from keras_bahdanau.exporters.card import sha256
+from keras_bahdanau.exporters.litert import metadata
+from keras_bahdanau.exporters.litert.metadata import (
     AssociatedFile,
     ModelMetadata,
     SubGraphMetadata,
     TensorMetadata,
 )
+from keras_bahdanau.exporters.litert.tflite_file import add_metadata, read_metadata, unpack
 
 WHOLE = ModelMetadata(
     name="name ☃",
@@ -124,6 +125,37 @@ def test_the_file_describes_its_signatures(toy_litert):
     (source,) = described["translate"].tables(2)
     assert source.texts(2) == ["batch", "source_time"]
     assert [(file.text(0), file.byte(2)) for file in source.tables(6)] == [("source.spm", 5)]
+
+
+def test_every_tensor_of_every_signature_is_float32_or_int32(toy_litert):
+    """A browser's runtime refuses the whole file for one bool."""
+    interpreter = Interpreter(model_path=str(toy_litert))
+    runners = {
+        name: interpreter.get_signature_runner(name) for name in interpreter.get_signature_list()
+    }
+    dtypes = {
+        (signature, name): details["dtype"]
+        for signature, runner in runners.items()
+        for tensors in (runner.get_input_details(), runner.get_output_details())
+        for name, details in tensors.items()
+    }
+    assert {signature for signature, _ in dtypes} == {
+        *("translate", "translate_greedy", "encode", "decode_step")
+    }
+    assert set(dtypes.values()) == {np.float32, np.int32}
+    assert dtypes["translate", "finished"] == np.int32
+    source = np.array([[5, 6, 3] + [0] * 21], np.int32)
+    fields = runners["encode"](source=source)
+    masks = [field for field in fields.values() if field.shape == source.shape]
+    assert any((mask == (source > 0)).all() for mask in masks)  # 1 where something is real
+
+
+def test_finished_and_masks_are_described_as_0_or_1(toy_litert):
+    described = {graph.text(0): graph for graph in standard_metadata(toy_litert).tables(3)}
+    finished = {tensor.text(0): tensor.text(1) for tensor in described["translate"].tables(3)}
+    assert finished["finished"] == "1 if the translation ended by itself, else 0."
+    between = {tensor.text(1) for tensor in described["encode"].tables(3)}
+    assert all("a mask is 1 where something is real, else 0" in text for text in between)
 
 
 def test_the_file_names_what_is_packed_behind_it(toy_litert):

@@ -1,8 +1,8 @@
-"""What an exported LiteRT file says of its signatures, in the standard metadata."""
+"""Descriptions of an exported LiteRT file and its signatures, for the standard metadata."""
 
 from keras_bahdanau import __version__
-from keras_bahdanau.exporters.litert_file import CARD, SOURCE, TARGET
-from keras_bahdanau.exporters.metadata import (
+from keras_bahdanau.exporters.card import CARD
+from keras_bahdanau.exporters.litert.metadata import (
     DESCRIPTIONS,
     VOCABULARY,
     AssociatedFile,
@@ -10,6 +10,7 @@ from keras_bahdanau.exporters.metadata import (
     SubGraphMetadata,
     TensorMetadata,
 )
+from keras_bahdanau.exporters.litert.tflite_file import SOURCE, TARGET
 
 _SIGNATURES = {
     "translate": "The best translation that the search finds.",
@@ -29,12 +30,16 @@ _TENSORS = {  # name: (description, axes)
         "How much each target token looked at each source token.",
         ("batch", "target_time", "source_time"),
     ),
-    "finished": ("Whether the translation ended by itself.", ("batch",)),
+    "finished": ("1 if the translation ended by itself, else 0.", ("batch",)),
     "tokens": ("The token chosen last; 2 at the start.", ("batch",)),
     "log_probs": ("The logarithm of each next token's probability.", ("batch", "vocabulary")),
     "weights": ("How much this step looked at each source token.", ("batch", "source_time")),
 }
-_BETWEEN = ("Given by `encode` or the last `decode_step`, taken by the next.", ())
+_BETWEEN = (
+    "Given by `encode` or the last `decode_step`, taken by the next; a mask is 1 where "
+    "something is real, else 0.",
+    (),
+)
 
 
 def describe(model, card, files):

@@ -5,7 +5,6 @@ zip archive, uncompressed as LiteRT's metadata libraries demand. "The model" of
 a card's sha256 is every byte before that archive.
 """
 
-import hashlib
 import io
 import json
 import zipfile
@@ -14,7 +13,8 @@ from typing import NamedTuple
 import flatbuffers
 from flatbuffers.table import Table
 
-CARD = "card.json"
+from keras_bahdanau.exporters.card import CARD, sha256
+
 SOURCE, TARGET = "source.spm", "target.spm"
 
 # numbers of the fields in the tables `Model`, `Buffer` and `Metadata` of LiteRT's schema
@@ -24,8 +24,24 @@ _NAME, _BUFFER = 0, 1
 _ALIGNMENT = 16  # of what the model's buffers hold
 
 
+def load_schema():
+    """The module of LiteRT's Python package, an optional one, with the tables of a .tflite file.
+
+    Raises:
+        ImportError: If `ai-edge-litert` is not installed.
+    """
+    try:
+        from ai_edge_litert import schema_py_generated
+    except ImportError:
+        raise ImportError(
+            "Exporting to LiteRT and checking a .tflite file need the package ai-edge-litert. "
+            "Received: an environment without it. Install it: pip install 'keras-bahdanau[litert]'"
+        ) from None
+    return schema_py_generated
+
+
 class Contents(NamedTuple):
-    """What a file holds.
+    """The parts of a file.
 
     Attributes:
         model: Bytes before the archive.
@@ -73,11 +89,6 @@ def unpack(content):
                 entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED
             ],
         )
-
-
-def sha256(content):
-    """The hash of bytes, in hexadecimal digits."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def add_metadata(model, name, content):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bahdanau.exporters.cpp_tensors import DTYPES
+from keras_bahdanau.exporters.cpp_loader.c_library import DTYPES
 
 
 class TensorSpec(NamedTuple):

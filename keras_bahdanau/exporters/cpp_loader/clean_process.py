@@ -1,12 +1,4 @@
-"""Runs a SavedModel as TensorFlow Serving does: in its C++ loader, without Python TensorFlow.
-
-The model server is a C++ program: no Keras, no Python function and no XLA compiler stand behind
-an artefact there. `run_in_clean_process` asks a SavedModel under the same conditions, in a new
-process that calls TensorFlow's C library and imports neither `tensorflow` nor `keras`.
-That process is this module as a program:
-
-    python -m keras_bahdanau.exporters.cpp_loader SAVED_MODEL REQUESTS.npz ANSWERS.npz
-"""
+"""Requests and answers as files, and the clean process that turns one into the other."""
 
 import argparse
 import os
@@ -18,22 +10,12 @@ import time
 
 import numpy as np
 
-from keras_bahdanau.exporters.cpp_session import SavedModelSession
-from keras_bahdanau.exporters.cpp_signatures import Signature, TensorSpec
-from keras_bahdanau.exporters.cpp_tensors import as_array, object_array
-
-__all__ = [
-    "SavedModelSession",
-    "Signature",
-    "TensorSpec",
-    "main",
-    "run_in_clean_process",
-    "timed_in_clean_process",
-]
+from keras_bahdanau.exporters.cpp_loader.c_library import as_array, object_array
+from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
 
 _MODULE = "keras_bahdanau.exporters.cpp_loader"
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-_ROOT = os.fspath(pathlib.Path(__file__).parents[2])  # where the process finds that module
+_ROOT = os.fspath(pathlib.Path(__file__).parents[3])  # where the process finds that module
 
 
 def run_in_clean_process(directory, requests, python=sys.executable):
@@ -139,7 +121,9 @@ def _split(array, lengths):
 
 def main():
     """Answers a file of requests; one line on standard error and exit code 1 if that fails."""
-    parser = argparse.ArgumentParser(description="Run requests in TensorFlow's C++ loader.")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {_MODULE}", description="Run requests in TensorFlow's C++ loader."
+    )
     parser.add_argument("saved_model", help="directory that holds saved_model.pb")
     parser.add_argument("requests", help=".npz file to read, as run_in_clean_process writes it")
     parser.add_argument("answers", help=".npz file to write")
@@ -154,7 +138,3 @@ def main():
         _write(options.answers, answers, seconds)
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         sys.exit(" ".join(str(error).split()))
-
-
-if __name__ == "__main__":
-    main()

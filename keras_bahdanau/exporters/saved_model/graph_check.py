@@ -6,9 +6,14 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
-from keras_bahdanau.exporters.findings import Finding
-from keras_bahdanau.exporters.graph_operations import all_operations, reached_operations
-from keras_bahdanau.exporters.server_ops import KNOWN, harm_of
+from keras_bahdanau.exporters.exporter import Finding
+from keras_bahdanau.exporters.publishing import newest_version
+from keras_bahdanau.exporters.saved_model.operations import (
+    KNOWN,
+    all_operations,
+    harm_of,
+    reached_operations,
+)
 
 SERVER = "TensorFlow Serving"
 BATCHING = "TensorFlow Serving's batching"
@@ -50,15 +55,6 @@ def check_saved_model(directory):
             )
         ]
     return [*_variable_findings(version, graphs[0]), *_graph_findings(graphs[0])]
-
-
-def newest_version(directory):
-    """The directory that a server would load, or None."""
-    if (directory / "saved_model.pb").is_file():
-        return directory
-    numbered = [path for path in directory.iterdir() if path.name.isdecimal()]
-    newest = max(numbered, key=lambda path: int(path.name), default=None)
-    return newest if newest and (newest / "saved_model.pb").is_file() else None
 
 
 def _variable_findings(version, graph):
@@ -103,7 +99,7 @@ def _graph_findings(graph):
 
 
 def _signature_findings(name, signature):
-    """What is wrong with the inputs and outputs."""
+    """Findings in the inputs and outputs."""
     for kind, tensors in (("input", signature.inputs), ("output", signature.outputs)):
         for key, tensor in sorted(tensors.items()):
             yield from _tensor_findings(kind, tensor, f"{kind} {key!r} of signature {name!r}")

@@ -1,19 +1,28 @@
-"""Checks a LiteRT file for what a phone would refuse."""
+"""Check of a LiteRT file for what a phone or a browser would refuse, and for damage."""
 
+import json
+import struct
+import zipfile
 from pathlib import Path
 
-from keras_bahdanau.exporters.findings import Finding
-from keras_bahdanau.exporters.litert_schema import load_schema
-from keras_bahdanau.exporters.packing_check import (
-    EXPORT_AGAIN,
-    HOST,
-    damage_findings,
-    packing_findings,
-    read_packing,
+from keras_bahdanau.exporters.card import CARD, sha256
+from keras_bahdanau.exporters.exporter import Finding
+from keras_bahdanau.exporters.litert import metadata
+from keras_bahdanau.exporters.litert.tflite_file import (
+    SOURCE,
+    TARGET,
+    Contents,
+    load_schema,
+    read_metadata,
+    unpack,
 )
 
 LITERT = "LiteRT"
 COMPILED_MODEL = "LiteRT's CompiledModel"
+BROWSER = "LiteRT.js"
+HOST = "OnDeviceTranslator"
+METADATA = "LiteRT's metadata libraries"
+EXPORT_AGAIN = "Export the translator again."
 
 _RANDOM = {"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"}
 _DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64"}  # that Android's buffers carry
@@ -32,8 +41,8 @@ def check_litert(path):
     from ai_edge_litert.interpreter import Interpreter
 
     content = Path(path).read_bytes()
-    packing = read_packing(content)
-    if damage := damage_findings(packing):
+    packing = _read_packing(content)
+    if damage := _damage_findings(packing):
         return damage  # and let LiteRT not run into it
     try:
         Interpreter(model_content=content)
@@ -41,7 +50,7 @@ def check_litert(path):
         return [Finding(LITERT, "the file", f"does not load ({error})", EXPORT_AGAIN)]
     model = schema.Model.GetRootAs(content)
     return [
-        *packing_findings(packing),
+        *_packing_findings(packing),
         *_operation_findings(model, schema),
         *_signature_findings(model, schema),
     ]
@@ -109,6 +118,13 @@ def _signature_findings(model, schema):
 
 
 def _tensor_findings(what, tensor, dtype):
+    if dtype == "BOOL":
+        yield Finding(
+            BROWSER,
+            what,
+            "is bool, for which a browser's runtime refuses the whole file",
+            "Cast it to int32, 0 or 1.",
+        )
     if dtype not in _DTYPES:
         yield Finding(
             COMPILED_MODEL,
@@ -128,3 +144,89 @@ def _tensor_findings(what, tensor, dtype):
 def _each(table, field):
     """The entries of a vector of a FlatBuffers table."""
     return [getattr(table, field)(index) for index in range(getattr(table, f"{field}Length")())]
+
+
+def _read_packing(content):
+    """The `Contents` of a file's bytes; without files if there are none that can be read."""
+    try:
+        return unpack(content)
+    except zipfile.BadZipFile:
+        return Contents(content, {}, [])
+
+
+def _damage_findings(contents):
+    """Parts that have changed since the card was written: a list of `Finding`.
+
+    Args:
+        contents: `Contents` of a file.
+    """
+    hashes = _card(contents).get("sha256", {})
+    parts = {"model": contents.model, **contents.files}
+    return [
+        Finding(
+            HOST,
+            f"{name!r} in the file",
+            "is damaged, or was changed: the card has another sha256",
+            "Copy the file again, or export the translator again.",
+        )
+        for name, expected in hashes.items()
+        if name in parts and sha256(parts[name]) != expected
+    ]
+
+
+def _packing_findings(contents):
+    """Parts that are missing, or not where others look for them: a list of `Finding`.
+
+    Args:
+        contents: `Contents` of a file.
+    """
+    needed = [CARD, SOURCE]
+    if not _card(contents).get("joint_vocabulary", True):
+        needed.append(TARGET)
+    missing = [name for name in needed if name not in contents.files]
+    if missing:
+        why = f"has no {' and no '.join(missing)} packed behind the model, or they are cut off"
+        return [Finding(HOST, "the file", why, EXPORT_AGAIN)]
+    return [
+        *_hash_findings(_card(contents), needed),
+        *_metadata_findings(contents, needed),
+        *_compression_findings(contents),
+    ]
+
+
+def _hash_findings(card, needed):
+    unknown = sorted({"model", *needed} - {CARD} - set(card.get("sha256", {})))
+    if unknown:
+        yield Finding(
+            HOST,
+            "card.json",
+            f"has no sha256 of {' and no '.join(unknown)}: damage would not be seen",
+            EXPORT_AGAIN,
+        )
+
+
+def _metadata_findings(contents, needed):
+    try:
+        said = metadata.from_bytes(read_metadata(contents.model)[metadata.ENTRY])
+    except (KeyError, ValueError, IndexError, struct.error):
+        why = f"has no {metadata.ENTRY}, or a damaged one"
+        yield Finding(METADATA, "the model", why, EXPORT_AGAIN)
+        return
+    kinds = {file.name: file.type for file in said.associated_files}
+    for name in needed:
+        if name != CARD and kinds.get(name) != metadata.VOCABULARY:
+            why = f"does not name {name!r} as a vocabulary"
+            yield Finding(METADATA, metadata.ENTRY, why, EXPORT_AGAIN)
+
+
+def _compression_findings(contents):
+    for name in contents.compressed:
+        why = "is compressed, which they can't read"
+        yield Finding(METADATA, f"{name!r} in the file", why, "Store it as it is.")
+
+
+def _card(contents):
+    try:
+        return json.loads(contents.files[CARD])
+    except (KeyError, ValueError):
+        return {}

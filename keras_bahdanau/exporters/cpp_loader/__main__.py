@@ -1,0 +1,5 @@
+"""The package as a program: the process that `run_in_clean_process` starts."""
+
+from keras_bahdanau.exporters.cpp_loader.clean_process import main
+
+main()

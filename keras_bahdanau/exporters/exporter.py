@@ -1,0 +1,165 @@
+"""The protocol that every export format implements, and the records that it speaks in.
+
+A new format is one class that inherits from `Exporter` and one entry in
+`keras_bahdanau.exporters.all_formats.FORMATS`. Such a class loads what is heavy
+(TensorFlow, LiteRT) inside its methods, since the command line reads the list
+of formats before anything else.
+"""
+
+import abc
+from typing import Any, NamedTuple
+
+from keras_bahdanau.exporters.publishing import publish
+from keras_bahdanau.search import require_deterministic
+
+
+class Finding(NamedTuple):
+    """One thing in an artefact that would fail where it is deployed; as a string, one sentence.
+
+    Attributes:
+        runtime: What would fail, such as "TensorFlow Serving".
+        what: The part of the artefact, such as "PyFunc in signature 'serving_default'".
+        why: What is wrong with it: the sentence that begins with `what`, without the full stop.
+        mend: What to do: a sentence.
+    """
+
+    runtime: str
+    what: str
+    why: str
+    mend: str
+
+    def __str__(self):
+        return f"{self.runtime}: {self.what} {self.why}. {self.mend}"
+
+
+class Answer(NamedTuple):
+    """One translation by an artefact.
+
+    Attributes:
+        text: String.
+        score: Float.
+        alignment: Float32 array `(target tokens, source tokens)`; None if it was not asked for.
+    """
+
+    text: str
+    score: float
+    alignment: Any = None
+
+
+class Answers(NamedTuple):
+    """All answers of an artefact to some sentences, one entry a sentence in each list.
+
+    Attributes:
+        received: List of lists of `Answer`, the one to the sentence alone first; an empty list
+            for a sentence that is too long for the artefact.
+        seconds: List of floats, the time of the sentence alone; None for one that is too long.
+        longest: Integer, most target tokens that the artefact gives; None without such a limit.
+    """
+
+    received: list
+    seconds: list
+    longest: int | None = None
+
+
+class Exporter(abc.ABC):
+    """One export format, with the settings of an export.
+
+    An export calls, in this order, `require`, `place`, `write`, `check`,
+    `answers`, `add_parity` and `publish`. Nothing stands at the place that the
+    user named before `publish`.
+
+    Attributes:
+        artefact: String, the name of the artefact in the table of parity.
+        exact: Whether the artefact must give the same texts, scores and alignments as Keras.
+        file_name: String, the name of the artefact in the directory of `export_all`; empty if it
+            is a version in that directory itself.
+        writes_file: Whether the artefact is one file, which must not exist, and no directory.
+    """
+
+    artefact: str
+    exact: bool = True
+    file_name: str
+    writes_file: bool
+
+    @classmethod
+    def variants(cls, **settings):
+        """List of the exporters of this format that `export_all` runs, in their settings.
+
+        Args:
+            **settings: What `export_all` was given: `max_source_length`, `max_target_length`.
+        """
+        return [cls()]
+
+    @staticmethod
+    @abc.abstractmethod
+    def recognizes(path):
+        """True if something that exists at a path can be an artefact of this format."""
+
+    def require(self, translator):
+        """Raises ValueError or ImportError if this format can't hold a translator.
+
+        It is called before anything is traced or written.
+        """
+        require_exportable(translator)
+
+    @abc.abstractmethod
+    def place(self, path):
+        """Path that the artefact gets, for the path that the user named.
+
+        Raises:
+            FileExistsError: If something else stands there.
+        """
+
+    @abc.abstractmethod
+    def write(self, translator, path):
+        """Writes a whole artefact, with a card that holds no comparison yet.
+
+        Args:
+            translator: A `Translator`.
+            path: Path that does not exist, with the last two names of the final place.
+        """
+
+    @abc.abstractmethod
+    def check(self, path):
+        """List of `Finding`: what the runtimes would refuse, found without running the artefact."""
+
+    @abc.abstractmethod
+    def answers(self, path, sentences):
+        """The `Answers` of an artefact, by the runtime that it is made for, on one thread.
+
+        Args:
+            path: Path of the artefact.
+            sentences: List of strings or bytes.
+
+        Raises:
+            RuntimeError: If the runtime refuses the artefact or a request.
+        """
+
+    @abc.abstractmethod
+    def add_parity(self, path, rows):
+        """Adds a comparison, a list of `Parity`, to the card of a written artefact."""
+
+    @abc.abstractmethod
+    def describe(self, path):
+        """String of several lines: the card of an artefact; empty if it has none."""
+
+    def publish(self, written, path):
+        """Gives a written artefact its name in one step, after all of it has reached the disk."""
+        publish(written, path)
+
+
+def require_exportable(translator):
+    """Raises ValueError if no artefact could answer as the translator does.
+
+    An artefact gets source sentences and nothing else, and draws nothing at random.
+
+    Args:
+        translator: A `Translator`.
+    """
+    if not translator.model.exportable:
+        raise ValueError(
+            "An exported translator must need nothing but the source sentence, and no request "
+            "brings the known alignment that a forced attention looks up. "
+            "Received: model.exportable=False. Export a model that learns where to look."
+        )
+    require_deterministic(translator.search)

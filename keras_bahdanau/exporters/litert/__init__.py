@@ -1,0 +1,1 @@
+"""A `Translator` as a LiteRT (TFLite) file, for phones and other devices."""

@@ -1,0 +1,202 @@
+"""LiteRT (TFLite) files as a format: ids in, ids out, the vocabulary inside."""
+
+import dataclasses
+import json
+import time
+
+from keras_bahdanau.exporters.card import CARD, describe_parity, describe_search, table_of
+from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
+from keras_bahdanau.exporters.publishing import export, require_absent
+
+QUANTIZATIONS = (None, "float16", "int8")
+
+
+def export_litert(
+    translator,
+    path,
+    quantization=None,
+    max_source_length=64,
+    max_target_length=64,
+    sentences=None,
+    references=None,
+    allow_differences=False,
+    say=lambda line: None,
+):
+    """Writes a file that phones run, with built-in operations only.
+
+    Its signatures `translate` and `translate_greedy` take one sentence,
+    `source` int32 `(1, max_source_length)`, right-padded with 0, and give what
+    `signatures.translate_ids` says; `encode` and `decode_step` are for hosts
+    that drive the loop themselves. All shapes are fixed, and every tensor is
+    float32 or int32: `finished` and masks are 0 or 1. The file says what it
+    is in LiteRT's standard metadata, and the SentencePiece models and a card
+    (`card.json`) are packed behind the model, as a zip archive that `zipfile`
+    and the LiteRT metadata libraries read.
+
+    Args:
+        translator: A `Translator`.
+        path: Path of the file, which must not exist.
+        quantization: None for float32, "float16" for weights of 16 bits, or
+            "int8" for weights of 8 bits and activations in float32 (dynamic range).
+        max_source_length: Positive integer. Most source tokens, the end token included.
+        max_target_length: Positive integer. Most target tokens, the end token included.
+        sentences: List of strings to compare on, beside the built-in edge cases.
+        references: List of their translations, for BLEU and chrF.
+        allow_differences: Whether a float32 file may be written that does not
+            answer as Keras does; a quantized one is compared, and may differ.
+        say: Function of one string: where the comparison is reported.
+
+    Returns:
+        Path of the file.
+
+    Raises:
+        FileExistsError: If the file exists.
+        ImportError: If `ai-edge-litert` is not installed.
+        ValueError: If `quantization` is unknown, a length is not positive or
+            `references` are not as many as `sentences`; if the file would be
+            refused by a phone, or answers differently and `allow_differences`
+            is False.
+    """
+    exporter = LiteRTExporter(
+        quantization=quantization,
+        max_source_length=max_source_length,
+        max_target_length=max_target_length,
+    )
+    return export(exporter, translator, path, sentences, references, allow_differences, say)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LiteRTExporter(Exporter):
+    """The format of `export_litert`.
+
+    Args:
+        quantization: As in `export_litert`.
+        max_source_length: Likewise.
+        max_target_length: Likewise.
+    """
+
+    quantization: str | None = None
+    max_source_length: int = 64
+    max_target_length: int = 64
+
+    writes_file = True
+
+    def __post_init__(self):
+        if self.quantization not in QUANTIZATIONS:
+            raise ValueError(
+                f"`quantization` must be one of {', '.join(map(repr, QUANTIZATIONS))}. "
+                f"Received: quantization={self.quantization!r}"
+            )
+        for name in ("max_source_length", "max_target_length"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+
+    @property
+    def precision(self):
+        """String, the name of the dtype of the weights."""
+        return self.quantization or "float32"
+
+    @property
+    def artefact(self):
+        return f"LiteRT {self.precision}"
+
+    @property
+    def exact(self):
+        return self.quantization is None
+
+    @property
+    def file_name(self):
+        return f"model.{self.precision}.tflite"
+
+    @classmethod
+    def variants(cls, **settings):
+        """One file for each precision."""
+        return [cls(quantization=quantization, **settings) for quantization in QUANTIZATIONS]
+
+    @staticmethod
+    def recognizes(path):
+        return path.is_file()
+
+    def require(self, translator):
+        from keras_bahdanau.exporters.litert.tflite_file import load_schema
+
+        load_schema()  # or say now that it is not installed
+        super().require(translator)
+        if translator.search.replace_unknown:
+            raise ValueError(
+                "A LiteRT file gives ids: it can't replace an unknown word by one of the source. "
+                "Received: replace_unknown=True. Export a SavedModel, or turn it off."
+            )
+
+    def place(self, path):
+        require_absent(path)
+        return path
+
+    def write(self, translator, path):
+        from keras_bahdanau.exporters.litert import conversion
+
+        limits = (self.max_source_length, self.max_target_length)
+        model = conversion.convert(translator, self.quantization, *limits)
+        path.write_bytes(conversion.packed(translator, model, self.precision, *limits))
+
+    def check(self, path):
+        from keras_bahdanau.exporters.litert.file_check import check_litert
+
+        return check_litert(path)
+
+    def answers(self, path, sentences):
+        """Each sentence that is short enough is asked alone."""
+        from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
+
+        on_device = OnDeviceTranslator(path)
+        on_device.translate([""])  # the first call is slow
+        received, seconds = [], []
+        for sentence in sentences:
+            if not on_device.fits(sentence):
+                received.append([])
+                seconds.append(None)
+                continue
+            began = time.perf_counter()
+            (found,) = on_device.translate([sentence])
+            seconds.append(time.perf_counter() - began)
+            received.append([Answer(found.text, found.score, found.alignment)])
+        return Answers(received, seconds, on_device.card["max_target_length"])
+
+    def add_parity(self, path, rows):
+        from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
+
+        model, files, _ = unpack(path.read_bytes())
+        card = json.loads(files.pop(CARD))
+        path.write_bytes(pack(model, files, {**card, "parity": table_of(rows)}))
+
+    def describe(self, path):
+        from keras_bahdanau.exporters.litert import metadata
+        from keras_bahdanau.exporters.litert.tflite_file import read_metadata, unpack
+
+        contents = unpack(path.read_bytes())
+        card = json.loads(contents.files[CARD])
+        record = metadata.from_bytes(read_metadata(contents.model)[metadata.ENTRY])
+        parts = {"model": contents.model, **contents.files}
+        return "\n".join(
+            [
+                f"{record.name}, by version {record.version}",
+                record.description,
+                f"operations of TensorFlow Lite {card['min_runtime_version']}",
+                describe_search(card),
+                *(
+                    f"{name}, {len(parts[name]):,} bytes, sha256 {digest}"
+                    for name, digest in card["sha256"].items()
+                ),
+                *(_signature(graph) for graph in record.subgraph_metadata if graph.name),
+                describe_parity(card),
+            ]
+        )
+
+
+def _signature(graph):
+    inputs, outputs = (
+        ", ".join(sorted(tensor.name for tensor in tensors))
+        for tensors in (graph.input_tensor_metadata, graph.output_tensor_metadata)
+    )
+    return f"{graph.name}: {inputs} -> {outputs}"

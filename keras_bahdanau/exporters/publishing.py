@@ -1,0 +1,173 @@
+"""An export from start to end: nothing gets its name before it is known to be good."""
+
+import contextlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+from keras_bahdanau.exporters.card import sha256, table_of
+from keras_bahdanau.exporters.comparison import Comparison
+from keras_bahdanau.exporters.parity import require, table
+
+
+def export(
+    exporter,
+    translator,
+    path,
+    sentences=None,
+    references=None,
+    allow_differences=False,
+    say=lambda line: None,
+):
+    """Writes a translator in one format, once it is known to be good.
+
+    Args:
+        exporter: `Exporter`.
+        translator: A `Translator`.
+        path: Path that the user named; `exporter.place` says what comes of it.
+        sentences: List of strings to compare on, beside the built-in edge cases.
+        references: List of their translations, for BLEU and chrF.
+        allow_differences: Whether it may be written if it does not answer as Keras does.
+        say: Function of one string: where the comparison is reported.
+
+    Returns:
+        Path of the artefact.
+    """
+    exporter.require(translator)
+    place = exporter.place(Path(path))
+    comparison = Comparison(translator, sentences, references, say)
+    export_together({place: exporter}, comparison, place, allow_differences)
+    return place
+
+
+def export_together(places, comparison, draft, allow_differences, table_path=None):
+    """Writes artefacts of one translator, compares all, and only then names each of them.
+
+    Args:
+        places: Dictionary from the path of each artefact to its `Exporter`, in the order of
+            the table. They are named in the opposite order: the first comes last.
+        comparison: `Comparison` with Keras.
+        draft: Path to be unfinished beside, as in `unfinished`.
+        allow_differences: Whether they may be named if one does not answer as Keras does.
+        table_path: Path of a JSON file for the table, or None for no such file.
+
+    Raises:
+        ValueError: If a runtime would refuse one, or if one answers differently and
+            `allow_differences` is False.
+    """
+    with unfinished(draft) as directory:
+        written = {
+            path: directory / path.absolute().parent.name / path.name for path in places
+        }  # the last two names are those of the place: a SavedModel is called by them
+        for path, exporter in places.items():
+            written[path].parent.mkdir(parents=True, exist_ok=True)
+            exporter.write(comparison.translator, written[path])
+            require_clean(exporter, written[path])
+        rows = [
+            comparison.keras,
+            *(comparison.row(exporter, written[path]) for path, exporter in places.items()),
+        ]
+        comparison.say(table(rows))
+        for row in rows:
+            require(row, allow_differences)
+        for path, exporter in places.items():
+            exporter.add_parity(written[path], rows)
+        if table_path is not None:
+            content = json.dumps(table_of(rows), indent=1, ensure_ascii=False)
+            (directory / table_path.name).write_text(content, encoding="utf-8")
+            publish(directory / table_path.name, table_path)
+        for path, exporter in reversed(places.items()):
+            exporter.publish(written[path], path)
+    for path in places:
+        if path.is_file():
+            comparison.say(f"{sha256(path.read_bytes())}  {path}")
+
+
+def require_clean(exporter, path):
+    """Raises ValueError if a format's `check` finds anything at a path."""
+    findings = exporter.check(path)
+    if findings:
+        raise ValueError(
+            "An artefact must hold nothing that its runtime refuses. Received: "
+            + "; ".join(str(finding) for finding in findings)
+        )
+
+
+@contextlib.contextmanager
+def unfinished(path):
+    """Makes a directory beside a path, to write to first and to rename from.
+
+    It is removed in the end with what is left in it, and so is the directory
+    around it if that is new and nothing is in it.
+
+    Args:
+        path: Path of a file or directory.
+    """
+    around = path.parent
+    new = not around.exists()
+    around.mkdir(parents=True, exist_ok=True)
+    # no number and a dot first: a server does not take it for a version
+    draft = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
+    try:
+        draft.mkdir(exist_ok=True)
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        if new:
+            with contextlib.suppress(OSError):
+                around.rmdir()
+
+
+def publish(written, path):
+    """Renames a whole file or directory, after all of it has reached the disk.
+
+    Args:
+        written: Path on the same file system.
+        path: Path that it gets.
+    """
+    for part in [*written.rglob("*"), written]:
+        if part.is_dir() and os.name == "nt":  # Windows opens no directory
+            continue
+        descriptor = os.open(part, os.O_RDONLY if part.is_dir() else os.O_RDWR)
+        os.fsync(descriptor)
+        os.close(descriptor)
+    os.rename(written, path)
+
+
+def require_absent(path):
+    """Raises FileExistsError if there is something at a path."""
+    if path.exists():
+        raise FileExistsError(
+            f"The output of an export must not exist yet. Received: path={str(path)!r}. "
+            "Choose another name, or remove it."
+        )
+
+
+def next_version(directory):
+    """Path of the version to write.
+
+    Raises:
+        FileExistsError: If the directory holds something else than versions.
+    """
+    if not directory.exists():
+        return directory / "1"
+    names = [path.name for path in directory.iterdir()] if directory.is_dir() else [""]
+    others = [name for name in names if not name.isdecimal() and not name.startswith(".")]
+    if others:
+        raise FileExistsError(
+            "A SavedModel goes into a new directory, or into one that holds numbered versions "
+            f"only. Received: directory={str(directory)!r}, which holds other things. "
+            "Choose another name."
+        )
+    newest = max((int(name) for name in names if name.isdecimal()), default=0)
+    return directory / str(newest + 1)
+
+
+def newest_version(directory):
+    """The directory of a SavedModel that a server would load, or None."""
+    if (directory / "saved_model.pb").is_file():
+        return directory
+    numbered = [path for path in directory.iterdir() if path.name.isdecimal()]
+    newest = max(numbered, key=lambda path: int(path.name), default=None)
+    return newest if newest and (newest / "saved_model.pb").is_file() else None

@@ -1,0 +1,1 @@
+"""A `Translator` as a SavedModel, for TensorFlow Serving."""

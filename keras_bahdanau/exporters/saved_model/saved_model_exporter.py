@@ -1,0 +1,140 @@
+"""SavedModels as a format: text in, text out, for TensorFlow Serving."""
+
+import itertools
+import json
+from pathlib import Path
+
+from keras_bahdanau.exporters.card import CARD, describe_parity, describe_search, table_of
+from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
+from keras_bahdanau.exporters.publishing import export, newest_version, next_version
+
+BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
+_CARD = Path("assets.extra", CARD)
+
+
+def export_saved_model(
+    translator,
+    directory,
+    sentences=None,
+    references=None,
+    allow_differences=False,
+    say=lambda line: None,
+):
+    """Writes the next version of a model for TensorFlow Serving, once it is known to be good.
+
+    It answers the signatures of `keras_bahdanau.exporters.signatures.SERVED`.
+    The version is written beside its place, checked for what a server would
+    refuse, loaded with the server's C++ loader in a clean process, compared
+    with Keras, its warm-up replayed, and only then renamed to its number:
+    killed at any moment, an export leaves no version that a server could pick up.
+
+    Args:
+        translator: A `Translator`; its search options are frozen in the graph.
+        directory: Path of the model; its versions are "1", "2", ... in it.
+        sentences: List of strings to compare on, beside the built-in edge cases.
+        references: List of their translations, for BLEU and chrF.
+        allow_differences: Whether a version may be published that does not
+            answer as Keras does.
+        say: Function of one string: where the comparison is reported.
+
+    Returns:
+        Path of the new version.
+
+    Raises:
+        FileExistsError: If `directory` holds something else than versions.
+        ValueError: If `references` are not as many as `sentences`; if the
+            version would be refused by a server, or answers differently and
+            `allow_differences` is False.
+    """
+    exporter = SavedModelExporter()
+    return export(exporter, translator, directory, sentences, references, allow_differences, say)
+
+
+class SavedModelExporter(Exporter):
+    """The format of `export_saved_model`."""
+
+    artefact = "SavedModel"
+    file_name = ""
+    writes_file = False
+
+    @staticmethod
+    def recognizes(path):
+        return path.is_dir()
+
+    def place(self, path):
+        return next_version(path)
+
+    def write(self, translator, path):
+        from keras_bahdanau.exporters.saved_model.version import write_version
+
+        write_version(translator, path)
+
+    def check(self, path):
+        from keras_bahdanau.exporters.saved_model.graph_check import check_saved_model
+
+        return check_saved_model(path)
+
+    def answers(self, path, sentences):
+        """Each sentence is asked alone, in a batch of 64, and in another one in another order.
+
+        The warm-up is asked first: it must not fail.
+        """
+        from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
+        from keras_bahdanau.exporters.saved_model.version import warmup_requests
+
+        texts = [text if isinstance(text, bytes) else text.encode() for text in sentences]
+        asked = [("serving_default", [row]) for row in range(len(texts))]
+        for step in (1, -1):
+            asked += [("translate_with_alignment", rows) for rows in _batches(len(texts), step)]
+        requests = [(name, {"text": [texts[row] for row in rows]}) for name, rows in asked]
+        warmup = warmup_requests()
+        found, seconds = timed_in_clean_process(path, [*warmup, *requests], threads=1)
+        received = [[] for _ in texts]
+        for (_, rows), answer in zip(asked, found[len(warmup) :], strict=True):
+            for place, row in enumerate(rows):
+                received[row].append(_answer(answer, place))
+        return Answers(received, seconds[len(warmup) :][: len(texts)])
+
+    def add_parity(self, path, rows):
+        card = json.loads((path / _CARD).read_bytes())
+        write_card(path, {**card, "parity": table_of(rows)})
+
+    def describe(self, path):
+        path = newest_version(path) / _CARD
+        if not path.is_file():
+            return ""
+        card = json.loads(path.read_bytes())
+        hashes = card["vocabulary_sha256"].items()
+        signatures = card["signatures"].items()
+        return "\n".join(
+            [
+                f"keras_bahdanau translator, by version {card['keras_bahdanau']}",
+                f"TensorFlow {card['tensorflow']}, Keras {card['keras']}",
+                describe_search(card),
+                *(f"{side} vocabulary, sha256 {digest}" for side, digest in hashes),
+                *(f"{name}: {', '.join(inputs)}" for name, inputs in signatures),
+                describe_parity(card),
+            ]
+        )
+
+
+def write_card(path, card):
+    """Writes the card of a version, a dictionary, where an operator finds it."""
+    content = json.dumps(card, indent=1, ensure_ascii=False)
+    (path / _CARD).write_text(content, encoding="utf-8")
+
+
+def _batches(count, step):
+    """Row numbers in batches of `BATCH`, the last one filled with the first rows again."""
+    rows = itertools.cycle(range(count)[::step])
+    return [list(itertools.islice(rows, BATCH)) for _ in range(-(-count // BATCH))]
+
+
+def _answer(found, row):
+    """One row of the answer of a signature; not all of them give an alignment."""
+    alignment = None
+    if "alignment" in found:
+        sources, targets = found["source_length"][row], found["target_length"][row]
+        alignment = found["alignment"][row][:targets, :sources]
+    text = found["translation"][row].decode("utf-8", "replace")
+    return Answer(text, float(found["score"][row]), alignment)
