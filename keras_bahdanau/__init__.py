@@ -4,7 +4,7 @@ The names are loaded on first use, so that `keras-bahdanau --help` need not
 wait for TensorFlow.
 """
 
-import importlib
+from keras_bahdanau.lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -27,7 +27,7 @@ _MODULE_OF = {
     "plot_trace": "plotting",
     "presets": "training",
 }
-_MODULES = (
+_PARTS = (
     "callbacks",
     "data",
     "demo",
@@ -44,19 +44,6 @@ _MODULES = (
     "training",
 )
 
-__all__ = [*_MODULE_OF, *_MODULES]
+__all__ = [*_MODULE_OF, *_PARTS]
 
-
-def __getattr__(name):
-    if name in _MODULE_OF:
-        value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    elif name in _MODULES:
-        value = importlib.import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = lazy_names(__name__, {**_MODULE_OF, **{part: part for part in _PARTS}})

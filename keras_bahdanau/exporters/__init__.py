@@ -4,7 +4,7 @@ The names are loaded on first use: `cpp_loader` and `litert.on_device` must work
 in a process without TensorFlow.
 """
 
-import importlib
+from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "Exporter": "exporter",
@@ -22,26 +22,6 @@ _MODULE_OF = {
     "run_in_clean_process": "cpp_loader",
 }
 
-__all__ = [
-    "Exporter",
-    "FORMATS",
-    "Finding",
-    "LiteRTExporter",
-    "OnDeviceTranslator",
-    "SavedModelExporter",
-    "check",
-    "describe",
-    "export",
-    "export_all",
-    "export_litert",
-    "export_saved_model",
-    "run_in_clean_process",
-]
+__all__ = [*_MODULE_OF]
 
-
-def __getattr__(name):
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

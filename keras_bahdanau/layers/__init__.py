@@ -2,7 +2,7 @@
 
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention, LuongAttention
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase
-from keras_bahdanau.layers.attention.by_name import new_attention
+from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
@@ -20,7 +20,6 @@ from keras_bahdanau.layers.cells import (
     RecurrentCell,
     ResetBeforeGRUCell,
     SimpleCell,
-    new_cell,
 )
 from keras_bahdanau.layers.coverage import (
     COVERAGES,
@@ -28,7 +27,6 @@ from keras_bahdanau.layers.coverage import (
     CoverageBase,
     LocationConvolution,
     NoCoverage,
-    new_coverage,
 )
 from keras_bahdanau.layers.decoder_cells import (
     DECODER_CELLS,
@@ -45,7 +43,6 @@ from keras_bahdanau.layers.normalizers import (
     Normalizer,
     Softmax,
     masked_softmax,
-    new_normalizer,
 )
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
@@ -70,7 +67,6 @@ from keras_bahdanau.layers.scores import (
     PairScore,
     ScaledDotScore,
     Score,
-    new_score,
 )
 from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.layers.windows import (
@@ -79,7 +75,6 @@ from keras_bahdanau.layers.windows import (
     LocalMonotonic,
     LocalPredictive,
     Window,
-    new_window,
 )
 from keras_bahdanau.layers.word_dropout import WordDropout
 
@@ -153,11 +148,11 @@ __all__ = [
     "WordDropout",
     "ZeroBridge",
     "masked_softmax",
-    "new_attention",
-    "new_cell",
-    "new_coverage",
-    "new_normalizer",
-    "new_score",
-    "new_window",
+    "ATTENTIONS",
+    "CELLS",
+    "COVERAGES",
+    "NORMALIZERS",
+    "SCORES",
+    "WINDOWS",
     "scan",
 ]

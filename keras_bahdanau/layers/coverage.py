@@ -4,9 +4,11 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.part import AttentionPart
+from keras_bahdanau.layers.registry import Registry
 
 
-class CoverageBase(keras.layers.Layer):
+class CoverageBase(AttentionPart):
     """Base of the location features: a vector for each place, added to its key.
 
     A subclass writes `features` and `remember`. The axis n below is the beam of a
@@ -20,12 +22,6 @@ class CoverageBase(keras.layers.Layer):
     Output:
         Float tensor `(batch, [n,] source_time, key_units)`: the keys, marked.
     """
-
-    def __init__(self, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # the state is float32 under every policy
-
-    def build(self, keys_shape):
-        pass
 
     def initial_state(self, memory):
         """The state before the first step: zeros."""
@@ -48,9 +44,6 @@ class CoverageBase(keras.layers.Layer):
 
     def call(self, keys, state):
         return self.add_to(keys, state)
-
-    def get_config(self):
-        return super().get_config()  # its presence tells Keras that there is no more to know
 
 
 def at_each_place(layer, inputs):
@@ -154,9 +147,6 @@ class LocationConvolution(CoverageBase):
         return {**super().get_config(), **config}
 
 
-COVERAGES = {None: NoCoverage, "sum": Coverage, "convolution": LocationConvolution}
-
-
-def new_coverage(kind, **kwargs):
-    """The coverage of that name: None, "sum" or "convolution"."""
-    return COVERAGES[checks.choice("coverage", kind, COVERAGES)](**kwargs)
+COVERAGES = Registry(
+    "coverage", {None: NoCoverage, "sum": Coverage, "convolution": LocationConvolution}
+)

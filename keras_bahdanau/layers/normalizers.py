@@ -6,10 +6,12 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.part import AttentionPart
+from keras_bahdanau.layers.registry import Registry
 from keras_bahdanau.layers.step_seed import StepSeedGenerator
 
 
-class Normalizer(keras.layers.Layer):
+class Normalizer(AttentionPart):
     """Base of the normalizers: weights alpha_ij from scores e_ij.
 
     A subclass writes `align`, and `initial_state` where it takes something along
@@ -26,25 +28,12 @@ class Normalizer(keras.layers.Layer):
         one may not look, and the state of the next step.
     """
 
-    def __init__(self, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # scores are float32 under every policy
-
-    def build(self, scores_shape=None):
-        pass
-
-    def initial_state(self, memory):
-        """The state before the first step: a structure of tensors `(batch, ...)`."""
-        return ()
-
     def align(self, scores, allowed, state, training=None):
         """See the class: what `call` does."""
         raise NotImplementedError
 
     def call(self, scores, allowed, state, training=None):
         return self.align(scores, allowed, state, training=training)
-
-    def get_config(self):
-        return super().get_config()  # its presence tells Keras that there is no more to know
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -169,13 +158,11 @@ def _first_stop(energy, allowed, last):
     return stops * ops.cast(ops.less(ops.cumsum(stops, axis=-1), 1.5), "float32")
 
 
-NORMALIZERS = {
-    "softmax": Softmax,
-    "monotonic": Monotonic,
-    "monotonic-hard": partial(Monotonic, hard=True),
-}
-
-
-def new_normalizer(kind, **kwargs):
-    """The normalizer called "softmax", "monotonic" or "monotonic-hard"."""
-    return NORMALIZERS[checks.choice("normalizer", kind, NORMALIZERS)](**kwargs)
+NORMALIZERS = Registry(
+    "normalizer",
+    {
+        "softmax": Softmax,
+        "monotonic": Monotonic,
+        "monotonic-hard": partial(Monotonic, hard=True),
+    },
+)

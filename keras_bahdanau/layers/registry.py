@@ -1,11 +1,13 @@
-"""Parts of a layer that are layers themselves: serialization and lookup."""
+"""Registries: the layers of one family, by name, config or instance."""
 
 import copy
 
 import keras
 
+from keras_bahdanau import checks
 
-def unbuilt(config):
+
+def from_config(config):
     """The layer that a serialized config describes, left for its owner to build.
 
     Keras builds what it deserializes as it was built before; a part that is
@@ -16,23 +18,66 @@ def unbuilt(config):
     return keras.saving.deserialize_keras_object(config)
 
 
-def part(value, new=None, **kwargs):
-    """A part of a layer, as its constructor received it.
-
-    Args:
-        value: A layer, which stays as it is; the config of one; or what `new` makes one of.
-        new: Function `(value, **kwargs) -> layer`, where there are others than layers.
-        **kwargs: See `new`.
+def as_layer(value):
+    """A layer, from itself or from its config.
 
     Raises:
-        TypeError: If `value` is none of these.
+        TypeError: If `value` is neither.
     """
     if isinstance(value, keras.layers.Layer):
         return value
     if isinstance(value, dict):
-        return unbuilt(value)
-    if new is None:
-        raise TypeError(
-            f"A part of a layer must be a layer itself, or the config of one. Received: {value!r}"
-        )
-    return new(value, **kwargs)
+        return from_config(value)
+    raise TypeError(
+        f"A part of a layer must be a layer itself, or the config of one. Received: {value!r}"
+    )
+
+
+class Registry:
+    """The layers of one family by name, as Keras' `get` functions have them.
+
+    ```python
+    score = keras_bahdanau.layers.SCORES.get("additive", units=256)
+    score = keras_bahdanau.layers.SCORES.get(score)  # a layer stays as it is
+    ```
+
+    Args:
+        family: String. Name of the family, for errors.
+        kinds: Dictionary from a name to a class, or a function that makes a layer.
+    """
+
+    def __init__(self, family, kinds):
+        self.family = family
+        self._kinds = dict(kinds)
+
+    def get(self, identifier, *args, **kwargs):
+        """The layer that an identifier stands for.
+
+        Args:
+            identifier: A name of this registry; the config of a layer, as
+                `keras.saving.serialize_keras_object` writes it; or a layer.
+            *args: Arguments of a layer that is made by name.
+            **kwargs: Likewise.
+
+        Raises:
+            ValueError: If there is no layer of this name.
+        """
+        if isinstance(identifier, keras.layers.Layer | dict):
+            return as_layer(identifier)
+        return self.make(identifier, *args, **kwargs)
+
+    def make(self, name, *args, **kwargs):
+        """A new layer by its name."""
+        return self[checks.choice(self.family, name, self._kinds)](*args, **kwargs)
+
+    def __getitem__(self, name):
+        return self._kinds[name]
+
+    def __iter__(self):
+        return iter(self._kinds)
+
+    def __len__(self):
+        return len(self._kinds)
+
+    def __contains__(self, name):
+        return name in self._kinds

@@ -4,9 +4,11 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.part import AttentionPart
+from keras_bahdanau.layers.registry import Registry
 
 
-class Window(keras.layers.Layer):
+class Window(AttentionPart):
     """Base of the windows: which places of the source a query may see, and how well.
 
     A subclass writes `look`, and `initial_state` where it takes something along
@@ -24,25 +26,12 @@ class Window(keras.layers.Layer):
         weights are multiplied. `state`: that of the next step.
     """
 
-    def __init__(self, **kwargs):
-        super().__init__(autocast=False, **kwargs)  # positions are float32 under every policy
-
-    def build(self, query_shape):
-        pass
-
-    def initial_state(self, memory):
-        """The state before the first step: a structure of tensors `(batch, ...)`."""
-        return ()
-
     def look(self, query, mask, state):
         """See the class: what `call` does."""
         raise NotImplementedError
 
     def call(self, query, mask, state):
         return self.look(query, mask, state)
-
-    def get_config(self):
-        return super().get_config()  # its presence tells Keras that there is no more to know
 
 
 class LocalWindow(Window):
@@ -174,9 +163,6 @@ class LocalPredictive(LocalWindow):
         return allowed, ops.exp(-0.5 * ops.square(distance / (self.width / 2))), ()
 
 
-WINDOWS = {"everywhere": Everywhere, "local-m": LocalMonotonic, "local-p": LocalPredictive}
-
-
-def new_window(kind, **kwargs):
-    """The window called "everywhere", "local-m" or "local-p"."""
-    return WINDOWS[checks.choice("window", kind, WINDOWS)](**kwargs)
+WINDOWS = Registry(
+    "window", {"everywhere": Everywhere, "local-m": LocalMonotonic, "local-p": LocalPredictive}
+)

@@ -7,13 +7,13 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers import scan
-from keras_bahdanau.layers.attention.by_name import new_attention
+from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.decoder_cells import DECODER_CELLS, Step
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.readout import READOUTS
-from keras_bahdanau.layers.registry import part, unbuilt
+from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.word_dropout import WordDropout
 from keras_bahdanau.models.sampled_steps import sampled_steps
 
@@ -46,7 +46,7 @@ class Decoder(keras.Model):
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
         embedding_units: Positive integer. Width of a token's embedding.
         units: Positive integer. Width of the decoder state; left out with a decoder cell.
-        attention: An attention layer, or what `layers.new_attention` takes: "bahdanau", a
+        attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a
             score's name, "forced"; None for the fixed context of an encoder-decoder
             without attention.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell such as
@@ -180,7 +180,7 @@ class Decoder(keras.Model):
         if when == "before":
             settings["readout_state"] = readout_state
         policy = {"dtype": self.dtype_policy}
-        attention = part(attention, new_attention, units=units, name="attention", **policy)
+        attention = ATTENTIONS.get(attention, units=units, name="attention", **policy)
         return DECODER_CELLS[when](units, attention, cell=cell, name="cell", **settings, **policy)
 
     def build(self, target_in_shape, memory_shape):
@@ -308,7 +308,7 @@ class Decoder(keras.Model):
     @classmethod
     def from_config(cls, config):
         parts = {
-            name: unbuilt(config[name])
+            name: from_config(config[name])
             for name in ("attention", "cell")
             if isinstance(config.get(name), dict)
         }

@@ -6,8 +6,8 @@ from keras import ops
 from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
-from keras_bahdanau.layers.readers import new_readers
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.readers import READERS
+from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.summaries import SUMMARIES, first_value
 from keras_bahdanau.layers.word_dropout import WordDropout
 
@@ -98,7 +98,7 @@ class Encoder(keras.Model):
         policy = {"dtype": self.dtype_policy}
         self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
         self.word_dropout = WordDropout(word_dropout, name="word_dropout", **policy)
-        self.rnns = new_readers(kind, depth, units, cell, recurrent_dropout, dropout, **policy)
+        self.rnns = READERS.get(kind, depth, units, cell, recurrent_dropout, dropout, **policy)
         rates = [embedding_dropout, *[dropout] * len(self.rnns)]
         self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
         self.summary_units = SUMMARIES[summary].units(self.rnns[-1])
@@ -170,5 +170,5 @@ class Encoder(keras.Model):
     @classmethod
     def from_config(cls, config):
         if isinstance(config.get("cell"), dict):
-            config = {**config, "cell": unbuilt(config["cell"])}
+            config = {**config, "cell": from_config(config["cell"])}
         return cls(**config)

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.models.seq2seq import Seq2Seq
 from keras_bahdanau.models.training_output import TrainingOutput
 
@@ -109,7 +109,7 @@ class Ensemble(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        return cls(**{**config, "models": [unbuilt(model) for model in config["models"]]})
+        return cls(**{**config, "models": [from_config(model) for model in config["models"]]})
 
 
 def _prediction(model, inputs, training):

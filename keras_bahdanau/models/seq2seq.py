@@ -4,7 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import TokenCrossentropy, divergence, guided_alignment
 from keras_bahdanau.metrics import update_compiled
 from keras_bahdanau.models.output_loss import output_loss
@@ -250,7 +250,7 @@ class Seq2Seq(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        parts = {part: unbuilt(config[part]) for part in ("encoder", "decoder")}
+        parts = {part: from_config(config[part]) for part in ("encoder", "decoder")}
         return cls(**{**config, **parts})
 
 

@@ -3,7 +3,7 @@
 The names are loaded on first use, since a model's file is found and checked without TensorFlow.
 """
 
-import importlib
+from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "Trace": "trace",
@@ -14,14 +14,4 @@ _MODULE_OF = {
 
 __all__ = [*_MODULE_OF]
 
-
-def __getattr__(name):
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -3,7 +3,7 @@
 The names are loaded on first use, since the options need not wait for Keras.
 """
 
-import importlib
+from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "SearchOptions": "search_options",
@@ -15,24 +15,6 @@ _MODULE_OF = {
     "search": "dispatch",
 }
 
-__all__ = [
-    "SearchOptions",
-    "SearchResult",
-    "beam_search",
-    "greedy_search",
-    "require_deterministic",
-    "sample",
-    "search",
-]
+__all__ = [*_MODULE_OF]
 
-
-def __getattr__(name):
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

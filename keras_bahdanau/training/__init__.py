@@ -3,7 +3,7 @@
 The names are loaded on first use, since options, presets and a run need not wait for Keras.
 """
 
-import importlib
+from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "AveragingAdam": "optimizers",
@@ -13,31 +13,10 @@ _MODULE_OF = {
     "Run": "run",
     "TrainingOptions": "options",
     "averaged_weights": "optimizers",
+    "presets": "presets",
     "train": "loop",
 }
 
-__all__ = [
-    "AveragingAdam",
-    "InverseSquareRoot",
-    "MODEL_OPTIONS",
-    "Progress",
-    "Run",
-    "TrainingOptions",
-    "averaged_weights",
-    "presets",
-    "train",
-]
+__all__ = [*_MODULE_OF]
 
-
-def __getattr__(name):
-    if name == "presets":
-        return importlib.import_module(f"{__name__}.presets")
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__():
-    return sorted(set(globals()) | set(__all__))
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -6,7 +6,7 @@ import pytest
 import reference
 
 from keras_bahdanau import layers
-from keras_bahdanau.layers import new_attention
+from keras_bahdanau.layers import ATTENTIONS
 
 RANDOM = np.random.default_rng(26)
 LENGTHS = (5, 3, 0)
@@ -108,9 +108,9 @@ def test_window_normalizer_and_location_work_together(run, new, oracle):
 
 
 def test_a_name_stands_for_the_layer():
-    assert isinstance(new_attention(None), layers.FixedContext)
-    assert isinstance(new_attention("forced"), layers.ForcedAlignment)
-    bahdanau = new_attention("bahdanau", 8, dropout=0.5, name="mine", dtype="mixed_bfloat16")
+    assert isinstance(ATTENTIONS.get(None), layers.FixedContext)
+    assert isinstance(ATTENTIONS.get("forced"), layers.ForcedAlignment)
+    bahdanau = ATTENTIONS.get("bahdanau", 8, dropout=0.5, name="mine", dtype="mixed_bfloat16")
     assert isinstance(bahdanau, layers.BahdanauAttention)
     assert (bahdanau.units, bahdanau.dropout, bahdanau.name) == (8, 0.5, "mine")
     assert bahdanau.score.compute_dtype == "bfloat16"
@@ -118,13 +118,13 @@ def test_a_name_stands_for_the_layer():
 
 @pytest.mark.parametrize("kind", layers.SCORES)
 def test_every_score_is_an_attention(kind):
-    attention = new_attention(kind, 8, window="local-m")
-    assert type(attention.score) is type(layers.new_score(kind, 8))
+    attention = ATTENTIONS.get(kind, 8, window="local-m")
+    assert type(attention.score) is type(layers.SCORES.get(kind, 8))
     assert isinstance(attention.window, layers.LocalMonotonic)
 
 
 def test_heads_share_the_units_and_the_past_goes_around_them():
-    attention = new_attention("additive", 8, heads=2, past=5, name="mine")
+    attention = ATTENTIONS.get("additive", 8, heads=2, past=5, name="mine")
     assert isinstance(attention, layers.PastAttention)
     assert (attention.length, attention.name) == (5, "mine")
     heads = attention.attention
@@ -135,10 +135,10 @@ def test_heads_share_the_units_and_the_past_goes_around_them():
 @pytest.mark.parametrize("kind", ["luong", 3])
 def test_an_unknown_name_is_refused(kind):
     with pytest.raises(ValueError, match="`attention` must be one of None, 'bahdanau'"):
-        new_attention(kind)
+        ATTENTIONS.get(kind)
 
 
 @pytest.mark.parametrize("kind", [None, "forced"])
 def test_several_heads_must_score(kind):
     with pytest.raises(ValueError, match="that scores. Received: heads=2, kind="):
-        new_attention(kind, heads=2)
+        ATTENTIONS.get(kind, heads=2)

@@ -7,7 +7,7 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.coverage import COVERAGES, LocationConvolution, NoCoverage, new_coverage
+from keras_bahdanau.layers.coverage import COVERAGES, LocationConvolution, NoCoverage
 
 RANDOM = np.random.default_rng(7)
 LENGTHS = (6, 3, 0)
@@ -23,7 +23,7 @@ KINDS = [kind for kind in COVERAGES if kind]
 def built(kind, **kwargs):
     if kind == "convolution":
         kwargs = {"filters": 3, "kernel_size": 3, **kwargs}
-    layer = new_coverage(kind, **kwargs)
+    layer = COVERAGES.get(kind, **kwargs)
     layer.build(KEYS.shape)
     return extract.randomize(layer)
 
@@ -172,7 +172,7 @@ def test_it_is_written_down_and_read_back(kind):
 
 def test_a_location_has_a_known_name():
     with pytest.raises(ValueError, match="None, 'sum', 'convolution'. Received: coverage="):
-        new_coverage("fertility")
+        COVERAGES.get("fertility")
 
 
 @pytest.mark.parametrize("name", ["filters", "kernel_size"])

@@ -15,7 +15,6 @@ from keras_bahdanau.layers.normalizers import (
     Monotonic,
     Softmax,
     masked_softmax,
-    new_normalizer,
 )
 
 RANDOM = np.random.default_rng(6)
@@ -29,7 +28,7 @@ ALL_ALLOWED = np.ones((1, SOURCE_TIME), bool)
 
 
 def built(kind, **kwargs):
-    normalizer = new_normalizer(kind, **kwargs)
+    normalizer = NORMALIZERS.get(kind, **kwargs)
     normalizer.build()
     return normalizer
 
@@ -327,13 +326,13 @@ def test_it_is_written_down_and_read_back(kind):
 
 
 def test_the_names_are_classes():
-    assert isinstance(new_normalizer("softmax"), Softmax)
-    assert [new_normalizer(kind).hard for kind in ("monotonic", "monotonic-hard")] == [False, True]
+    assert isinstance(NORMALIZERS.get("softmax"), Softmax)
+    assert [NORMALIZERS.get(kind).hard for kind in ("monotonic", "monotonic-hard")] == [False, True]
 
 
 def test_a_normalizer_has_a_known_name():
     with pytest.raises(ValueError, match="'monotonic-hard'. Received: normalizer='sparsemax'"):
-        new_normalizer("sparsemax")
+        NORMALIZERS.get("sparsemax")
 
 
 @pytest.mark.parametrize("noise", [-1, float("nan"), "much", True])

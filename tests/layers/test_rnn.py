@@ -10,7 +10,7 @@ import pytest
 import reference
 import tensorflow as tf
 
-from keras_bahdanau.layers.cells import CELLS, new_cell
+from keras_bahdanau.layers.cells import CELLS
 from keras_bahdanau.layers.readers.rnn import STOCK, ScannedRNN, new_rnn
 
 INPUTS = np.random.default_rng(7).normal(size=(3, 4, 2)).astype("float32")
@@ -146,7 +146,7 @@ def test_a_recurrent_matrix_starts_orthogonal_under_every_policy(recurrent_dropo
 
 
 def test_a_scanned_layer_round_trips_through_its_config():
-    rnn = ScannedRNN(new_cell("layer-norm-gru", 5, recurrent_dropout=0.1), name="mine")
+    rnn = ScannedRNN(CELLS.get("layer-norm-gru", 5, recurrent_dropout=0.1), name="mine")
     config = json.loads(json.dumps(rnn.get_config()))
     assert ScannedRNN.from_config(config).get_config() == rnn.get_config()
     assert rnn.compute_output_shape((None, None, 2)) == (None, None, 5)

@@ -12,7 +12,7 @@ from ai_edge_litert.interpreter import Interpreter
 from keras import ops
 
 from keras_bahdanau.layers.recurrence import scan
-from keras_bahdanau.layers.scores import SCORES, new_score
+from keras_bahdanau.layers.scores import SCORES
 
 RANDOM = np.random.default_rng(1)
 BATCH, QUERIES, PLACES, UNITS = 3, 2, 4, 5
@@ -34,7 +34,7 @@ class Row(NamedTuple):
     Attributes:
         oracle: Function (s, h, j, added, *arrays) -> e_ij, of one query and the value at place
             j. What is `added` to a key, as location features are, enters where the key stands.
-        options: Arguments of `new_score`, beside the name and the units.
+        options: Arguments of `SCORES`, beside the name and the units.
         config: What its own arguments are in its config.
         values_units: Width of its values.
     """
@@ -99,7 +99,7 @@ every_score = pytest.mark.parametrize("name", TABLE)
 
 
 def new(kind, **kwargs):
-    return new_score(kind, units=7, **TABLE[kind].options, **kwargs)
+    return SCORES.get(kind, units=7, **TABLE[kind].options, **kwargs)
 
 
 def built(name, **kwargs):
@@ -172,7 +172,7 @@ def test_scores_are_summed_in_float32(name, policy):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_product_that_a_half_cannot_hold_is_exact(policy):
     ones = np.ones((1, 1, 301), "float32")
-    dot = new_score("dot", dtype=policy)
+    dot = SCORES.get("dot", dtype=policy)
     np.testing.assert_array_equal(dot(256 * ones, ones), [[[256 * 301]]])
 
 
@@ -267,7 +267,7 @@ def test_a_config_gives_the_score_back(name):
 
 @pytest.mark.parametrize("name", ["concat", "pair"])
 def test_a_kernel_stored_in_two_blocks_starts_as_one(name):
-    score = new_score(name, units=300)
+    score = SCORES.get(name, units=300)
     score.build((None, 100), (None, None, 200))
     limit = np.sqrt(6 / (100 + 200 + score.key_units))  # Glorot and Bengio 2010, of the whole
     for block in (score.query_projection.kernel, score.key_projection.kernel):
@@ -288,7 +288,7 @@ def test_the_cosine_of_nothing_is_zero_with_finite_gradients(zero, run):
 
 
 def test_the_temperature_starts_as_given_and_bounds_the_scores():
-    score = new_score("cosine", temperature=0.25)
+    score = SCORES.get("cosine", temperature=0.25)
     same = np.ones((1, 1, 2), "float32")
     score.build(same.shape, same.shape)
     score.key_projection.set_weights([np.eye(2)])
@@ -310,32 +310,32 @@ def test_location_scores_do_not_depend_on_the_values():
 @pytest.mark.parametrize("name", ["dot", "scaled-dot"])
 def test_a_dot_product_of_two_widths_names_both_and_the_mend(name):
     with pytest.raises(ValueError, match=r"query width=5, values width=6\. Use .*\"general\""):
-        new_score(name)(QUERY, VALUES[6])
+        SCORES.get(name)(QUERY, VALUES[6])
 
 
 @pytest.mark.parametrize("units", [0, -1, 1.5, "4", True, None])
 @pytest.mark.parametrize("name", ["additive", "concat"])
 def test_units_must_be_a_positive_integer(name, units):
     with pytest.raises(ValueError, match=r"`units`.*positive integer. Received: units="):
-        new_score(name, units)
+        SCORES.get(name, units)
 
 
 @pytest.mark.parametrize("temperature", [0, -1, float("inf"), float("nan"), "1", True, None])
 def test_a_temperature_must_be_a_positive_number(temperature):
     with pytest.raises(ValueError, match=r"`temperature`.*positive.*Received: temperature="):
-        new_score("cosine", temperature=temperature)
+        SCORES.get("cosine", temperature=temperature)
 
 
 def test_positions_must_be_a_positive_integer():
     with pytest.raises(ValueError, match=r"`positions`.*positive integer. Received: positions=0"):
-        new_score("location", positions=0)
+        SCORES.get("location", positions=0)
 
 
 def test_an_unknown_activation_is_refused():
     with pytest.raises(ValueError, match=r"`activation` must be .*Received: activation='relu'"):
-        new_score("pair", activation="relu")
+        SCORES.get("pair", activation="relu")
 
 
 def test_an_unknown_name_is_refused_with_those_there_are():
     with pytest.raises(ValueError, match=r"`score` must be one of 'additive', .*score='dott'"):
-        new_score("dott", 256)
+        SCORES.get("dott", 256)

@@ -8,7 +8,7 @@ import steps
 import tensorflow as tf
 from reference import sigmoid
 
-from keras_bahdanau.layers.windows import WINDOWS, LocalMonotonic, LocalPredictive, new_window
+from keras_bahdanau.layers.windows import WINDOWS, LocalMonotonic, LocalPredictive
 
 RANDOM = np.random.default_rng(5)
 LENGTHS = (6, 3, 1, 0)
@@ -20,7 +20,7 @@ GAPS = np.array([[True] + [False] * 8 + [True]] * len(LENGTHS))
 
 def built(kind, **kwargs):
     kwargs = {"width": 2, **kwargs} if kind != "everywhere" else kwargs
-    window = new_window(kind, **kwargs)
+    window = WINDOWS.get(kind, **kwargs)
     window.build((None, QUERIES.shape[-1]))
     return extract.randomize(window)
 
@@ -198,7 +198,7 @@ def test_it_is_written_down_and_read_back(kind):
 
 def test_a_window_has_a_known_name():
     with pytest.raises(ValueError, match="'everywhere', 'local-m', 'local-p'. Received: window="):
-        new_window("local")
+        WINDOWS.get("local")
 
 
 @pytest.mark.parametrize("new", [LocalMonotonic, LocalPredictive])

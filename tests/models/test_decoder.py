@@ -11,10 +11,10 @@ import tensorflow as tf
 from memory import memory_of, shape_of
 
 from keras_bahdanau.layers import (
+    ATTENTIONS,
     BahdanauAttention,
     ConditionalCell,
     InputFeedingCell,
-    new_attention,
 )
 from keras_bahdanau.models import Decoder
 from keras_bahdanau.models.sampled_steps import sampled_steps
@@ -36,9 +36,9 @@ OPTIONS = pytest.mark.parametrize(
     [
         {"attention": None},
         {"attention": "general"},
-        {"attention": new_attention("bahdanau", 4, heads=2, past=2)},
-        {"attention": new_attention("bahdanau", window="local-m", coverage="sum")},
-        {"attention": new_attention("bahdanau", normalizer="monotonic-hard")},
+        {"attention": ATTENTIONS.get("bahdanau", 4, heads=2, past=2)},
+        {"attention": ATTENTIONS.get("bahdanau", window="local-m", coverage="sum")},
+        {"attention": ATTENTIONS.get("bahdanau", normalizer="monotonic-hard")},
         {"when": "after", "query": ("state", "task"), "readout": "plain"},
         {"when": "between", "readout": "maxout", "depth": 2, "residual": True},
         {"readout": "attentional", "readout_state": "previous", "bridge": "zeros"},
@@ -336,7 +336,7 @@ def test_known_alignments_are_followed_row_by_row(run):
 def cells():
     attention = BahdanauAttention(3)
     yield InputFeedingCell(8, attention, input_feeding=False, cell="lstm", depth=2)
-    attention = new_attention("general", window="local-m")
+    attention = ATTENTIONS.get("general", window="local-m")
     yield ConditionalCell(8, attention, query=("state", "task"), name="step")
 
 
@@ -359,7 +359,7 @@ def test_a_decoder_cell_is_given_whole_and_saved_with_the_decoder(tmp_path, cell
 
 def test_a_whole_decoder_cell_equals_the_arguments_that_make_it():
     short = Decoder(7, 5, 8, attention="dot", when="between", depth=2, recurrent_dropout=0.1)
-    attention = new_attention("dot", 8, name="attention")
+    attention = ATTENTIONS.get("dot", 8, name="attention")
     cell = ConditionalCell(8, attention, depth=2, recurrent_dropout=0.1, name="cell")
     whole = Decoder(7, 5, cell=cell, name=short.name)
     assert json.dumps(whole.get_config()) == json.dumps(short.get_config())

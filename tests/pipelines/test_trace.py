@@ -155,7 +155,7 @@ def new_translator(tokenizer, attention="bahdanau", cell="gru", units=10, **opti
     """An untrained translator with a mechanism."""
     keras.utils.set_random_seed(1)
     if isinstance(attention, dict):
-        attention = kb.layers.new_attention(units=6, **attention)
+        attention = kb.layers.ATTENTIONS.get(units=6, **attention)
     if cell == "keras":
         cell = keras.layers.GRUCell(units)
     encoder = kb.Encoder(48, 8, units // 2)

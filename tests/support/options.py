@@ -19,7 +19,7 @@ class Option(NamedTuple):
     Attributes:
         encoder: Of `Encoder`.
         decoder: Of `Decoder`, but for the attention.
-        attention: Of `layers.new_attention`.
+        attention: Of `layers.ATTENTIONS`.
         model: Of `Seq2Seq`.
         loss: Of `losses.TokenCrossentropy`.
         search: Of `SearchOptions`.
@@ -57,7 +57,7 @@ def new_model(option, tokenizer):
             tokenizer.target_vocabulary_size,
             EMBEDDING_UNITS,
             UNITS,
-            attention=layers.new_attention(**attention),
+            attention=layers.ATTENTIONS.get(**attention),
             **option.decoder,
         ),
         **option.model,

@@ -6,12 +6,11 @@ import keras
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
-from keras_bahdanau.layers.coverage import new_coverage
-from keras_bahdanau.layers.normalizers import new_normalizer
-from keras_bahdanau.layers.registry import part
-from keras_bahdanau.layers.scores import AdditiveScore, new_score
+from keras_bahdanau.layers.coverage import COVERAGES
+from keras_bahdanau.layers.normalizers import NORMALIZERS
+from keras_bahdanau.layers.scores import SCORES, AdditiveScore
 from keras_bahdanau.layers.step_seed import StepDropout
-from keras_bahdanau.layers.windows import new_window
+from keras_bahdanau.layers.windows import WINDOWS
 
 
 class AttentionState(NamedTuple):
@@ -68,10 +67,10 @@ class Attention(AttentionBase):
         super().__init__(**kwargs)
         policy = {"dtype": self.dtype_policy}
         self.dropout = checks.rate("dropout", "the dropout rate of the weights", dropout)
-        self.score = part(score, new_score, units=units, name="score", **policy)
-        self.window = part(window, new_window, name="window", **policy)
-        self.normalizer = part(normalizer, new_normalizer, name="normalizer", **policy)
-        self.coverage = part(coverage, new_coverage, name="coverage", **policy)
+        self.score = SCORES.get(score, units=units, name="score", **policy)
+        self.window = WINDOWS.get(window, name="window", **policy)
+        self.normalizer = NORMALIZERS.get(normalizer, name="normalizer", **policy)
+        self.coverage = COVERAGES.get(coverage, name="coverage", **policy)
         self.weights_dropout = StepDropout(dropout, dtype="float32", name="weights_dropout")
 
     def build(self, query_shape, values_shape):

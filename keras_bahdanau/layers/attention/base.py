@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops, tree
 
+from keras_bahdanau.layers.attention.part import AttentionPart
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.summaries import last_value
@@ -26,7 +27,7 @@ class Attended(NamedTuple):
     state: Any
 
 
-class AttentionBase(keras.layers.Layer):
+class AttentionBase(AttentionPart):
     """Base of all mechanisms; a subclass writes `attend`, and what it needs of the rest.
 
     The axis n below is the beam of a search, or absent.
@@ -49,8 +50,8 @@ class AttentionBase(keras.layers.Layer):
 
     exportable = True  # whether it needs nothing but the source sentence
 
-    def build(self, query_shape, values_shape):
-        pass
+    def __init__(self, **kwargs):
+        super().__init__(autocast=True, **kwargs)
 
     def context_units(self, values_units):
         """Width of the context over values of this width."""
@@ -58,10 +59,6 @@ class AttentionBase(keras.layers.Layer):
 
     def prepare(self, memory):
         """The part that no query changes: the `keys` of `ProjectedMemory`."""
-        return ()
-
-    def initial_state(self, memory):
-        """The state before the first step: a structure of tensors `(batch, ...)`."""
         return ()
 
     def attend(self, query, prepared, state, training=None):

@@ -5,49 +5,67 @@ from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttenti
 from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
+from keras_bahdanau.layers.registry import Registry
 from keras_bahdanau.layers.scores import SCORES
 
 
-def new_attention(kind, units=256, heads=1, past=0, **kwargs):
-    """The attention of that name.
+class AttentionRegistry(Registry):
+    """The attentions by name, with several heads and the decoder's own past where asked for.
 
     ```python
-    attention = keras_bahdanau.layers.new_attention("general", window="local-p")
-    attention = keras_bahdanau.layers.new_attention("additive", units=256, heads=4)
+    attention = keras_bahdanau.layers.ATTENTIONS.get("general", window="local-p")
+    attention = keras_bahdanau.layers.ATTENTIONS.get("additive", units=256, heads=4)
     ```
-
-    Args:
-        kind: None for the fixed context, "bahdanau", "forced" for known alignments, or a
-            score: a name of `layers.SCORES`.
-        units: Positive integer. Width of the score, where it has one; each head's is
-            a share of it.
-        heads: Positive integer. See `MultiHeadAttention`.
-        past: Integer. How many of the decoder's own earlier states are looked at too:
-            see `PastAttention`.
-        **kwargs: `window`, `normalizer`, `coverage`, `dropout` of `Attention`; `name`, `dtype`.
-
-    Raises:
-        ValueError: If the name is unknown, or several heads are asked for without a score.
     """
-    if heads > 1 and kind in (None, "forced"):
-        raise ValueError(
-            "Several heads are for an attention that scores. "
-            f"Received: heads={heads}, kind={kind!r}. Give the name of a score, or leave them out."
-        )
-    outer = {name: kwargs[name] for name in ("name", "dtype") if name in kwargs}
-    if kind is None:
-        attention = FixedContext(**outer)
-    elif kind == "forced":
-        attention = ForcedAlignment(**outer)
-    else:
-        checks.choice("attention", kind, (None, "bahdanau", "forced", *SCORES))
-        share = max(1, units // heads)
-        if kind == "bahdanau":
-            attention = BahdanauAttention(share, **kwargs)
+
+    def make(self, name, units=256, heads=1, past=0, **kwargs):
+        """A new attention by its name.
+
+        Args:
+            name: None for the fixed context, "bahdanau", "forced" for known alignments, or a
+                score: a name of `layers.SCORES`.
+            units: Positive integer. Width of the score, where it has one; each head's is
+                a share of it.
+            heads: Positive integer. See `MultiHeadAttention`.
+            past: Integer. Number of the decoder's own earlier states that are attended to:
+                see `PastAttention`.
+            **kwargs: `window`, `normalizer`, `coverage`, `dropout` of `Attention`; `name`,
+                `dtype`.
+
+        Raises:
+            ValueError: If the name is unknown, or several heads are asked for without a score.
+        """
+        if heads > 1 and name in (None, "forced"):
+            raise ValueError(
+                "Several heads are for an attention that scores. "
+                f"Received: heads={heads}, attention={name!r}. "
+                "Give the name of a score, or leave them out."
+            )
+        outer = {key: kwargs[key] for key in ("name", "dtype") if key in kwargs}
+        if name is None:
+            attention = FixedContext(**outer)
+        elif name == "forced":
+            attention = ForcedAlignment(**outer)
         else:
-            attention = Attention(kind, units=share, **kwargs)
-    if heads > 1:
-        attention = MultiHeadAttention(attention, heads, **outer)
-    if past:
-        attention = PastAttention(attention, past, **outer)
-    return attention
+            checks.choice("attention", name, self)
+            share = max(1, units // heads)
+            if name == "bahdanau":
+                attention = BahdanauAttention(share, **kwargs)
+            else:
+                attention = Attention(name, units=share, **kwargs)
+        if heads > 1:
+            attention = MultiHeadAttention(attention, heads, **outer)
+        if past:
+            attention = PastAttention(attention, past, **outer)
+        return attention
+
+
+ATTENTIONS = AttentionRegistry(
+    "attention",
+    {
+        None: FixedContext,
+        "bahdanau": BahdanauAttention,
+        "forced": ForcedAlignment,
+        **{score: Attention for score in SCORES},
+    },
+)

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase
-from keras_bahdanau.layers.registry import part, unbuilt
+from keras_bahdanau.layers.registry import as_layer, from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -38,12 +38,12 @@ class MultiHeadAttention(AttentionBase):
     def __init__(self, attention, heads, **kwargs):
         super().__init__(**kwargs)
         self.heads = checks.positive_integer("heads", "the number of heads", heads)
-        self._template = keras.saving.serialize_keras_object(part(attention))
+        self._template = keras.saving.serialize_keras_object(as_layer(attention))
         self.attentions = [self._copy(f"head_{index}") for index in range(heads)]
         self.queries, self.keys, self.values = [], [], []
 
     def _copy(self, name):
-        attention = unbuilt(self._template)
+        attention = from_config(self._template)
         attention.name = name
         return attention
 

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.registry import from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -66,7 +66,7 @@ class KerasCell(Cell):
 
     @classmethod
     def from_config(cls, config):
-        return cls(**{**config, "cell": unbuilt(config["cell"])})
+        return cls(**{**config, "cell": from_config(config["cell"])})
 
 
 def _flat(tensor):

@@ -3,7 +3,7 @@
 import keras
 
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.registry import from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -15,7 +15,7 @@ class CellStack(Cell):
     projected beforehand, and the context heard, by the lowest cell alone.
 
     ```python
-    stack = CellStack([new_cell("gru", 256), new_cell("gru", 256)], residual=True)
+    stack = CellStack([CELLS.get("gru", 256), CELLS.get("gru", 256)], residual=True)
     stack.build((None, 128), context_shape=(None, 512))
     output, states = stack.step(stack.project(inputs), states, context)
     ```
@@ -92,4 +92,4 @@ class CellStack(Cell):
 
     @classmethod
     def from_config(cls, config):
-        return cls(**{**config, "cells": [unbuilt(cell) for cell in config["cells"]]})
+        return cls(**{**config, "cells": [from_config(cell) for cell in config["cells"]]})

@@ -7,10 +7,10 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.bridge import BRIDGES
-from keras_bahdanau.layers.cells import CellStack, new_cell
+from keras_bahdanau.layers.cells import CELLS, CellStack
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.query import Query
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.registry import from_config
 
 
 class DecoderState(NamedTuple):
@@ -124,8 +124,8 @@ class DecoderCellBase(keras.layers.Layer):
         self.context_mask = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
 
     def _new_cell(self, name):
-        return new_cell(
-            unbuilt(self.cell) if isinstance(self.cell, dict) else self.cell,
+        return CELLS.get(
+            self.cell,
             self.units,
             recurrent_dropout=self.recurrent_dropout,
             dtype=self.dtype_policy,
@@ -249,9 +249,9 @@ class DecoderCellBase(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        config = {**config, "attention": unbuilt(config["attention"])}
+        config = {**config, "attention": from_config(config["attention"])}
         if isinstance(config["cell"], dict):
-            config["cell"] = unbuilt(config["cell"])
+            config["cell"] = from_config(config["cell"])
         return cls(**config)
 
 

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.readers.rnn import new_rnn
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.summaries import first_value, last_value
 
 
@@ -69,7 +69,7 @@ class RecurrentReader(keras.layers.Layer):
     @classmethod
     def from_config(cls, config):
         cell = config["cell"]
-        return cls(**{**config, "cell": unbuilt(cell) if isinstance(cell, dict) else cell})
+        return cls(**{**config, "cell": from_config(cell) if isinstance(cell, dict) else cell})
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -5,10 +5,10 @@ import functools
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.cells import new_cell
+from keras_bahdanau.layers.cells import CELLS
 from keras_bahdanau.layers.initializers import ORTHOGONAL
 from keras_bahdanau.layers.recurrence import scan
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.registry import from_config
 
 STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some on cuDNN
     "simple": keras.layers.SimpleRNN,
@@ -40,7 +40,7 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
         options = {"return_sequences": True, "recurrent_initializer": ORTHOGONAL}
         return STOCK[cell](units, **options, **kwargs)
     dtype = kwargs.get("dtype")
-    cell = new_cell(cell, units, recurrent_dropout=recurrent_dropout, name="cell", dtype=dtype)
+    cell = CELLS.get(cell, units, recurrent_dropout=recurrent_dropout, name="cell", dtype=dtype)
     return ScannedRNN(cell, **kwargs)
 
 
@@ -89,4 +89,4 @@ class ScannedRNN(keras.layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        return cls(**{**config, "cell": unbuilt(config["cell"])})
+        return cls(**{**config, "cell": from_config(config["cell"])})

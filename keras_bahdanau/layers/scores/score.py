@@ -3,8 +3,10 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.attention.part import AttentionPart
 
-class Score(keras.layers.Layer):
+
+class Score(AttentionPart):
     """Base of the scores.
 
     A subclass writes `build`, which sets `key_units`, `project` and `compare`.
@@ -23,6 +25,9 @@ class Score(keras.layers.Layer):
     """
 
     key_units = None
+
+    def __init__(self, **kwargs):
+        super().__init__(autocast=True, **kwargs)  # projections run in the compute dtype
 
     def project(self, values):
         """The part that no query changes, once a sentence: values -> keys.
@@ -57,9 +62,6 @@ class Score(keras.layers.Layer):
     def compute_output_spec(self, query, values):
         shape = self.compute_output_shape(query.shape, values.shape)
         return keras.KerasTensor(shape, dtype="float32")
-
-    def get_config(self):
-        return super().get_config()  # its presence tells Keras that there is no more to know
 
 
 def keys_for(query, keys):

@@ -1,6 +1,6 @@
 """The model of a preset: from training options to encoder and decoder."""
 
-from keras_bahdanau.layers import new_attention
+from keras_bahdanau.layers import ATTENTIONS
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
@@ -92,7 +92,7 @@ def _decoder(tokenizer, options):
 
 
 def _attention(options):
-    return new_attention(
+    return ATTENTIONS.get(
         None if options.attention == "none" else options.attention,
         units=options.attention_units,
         heads=options.heads,

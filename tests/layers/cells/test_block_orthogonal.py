@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_bahdanau.layers.cells import BlockOrthogonal, new_cell
+from keras_bahdanau.layers.cells import CELLS, BlockOrthogonal
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -20,7 +20,7 @@ def test_each_block_is_orthogonal_and_none_is_another(dtype):
 
 
 def test_a_cell_starts_with_it():
-    cell = new_cell("gru-reset-before", 4, recurrent_initializer=BlockOrthogonal())
+    cell = CELLS.get("gru-reset-before", 4, recurrent_initializer=BlockOrthogonal())
     cell.build((None, 3))
     blocks = [
         *np.split(np.asarray(cell.recurrent_projection.kernel), 2, axis=-1),

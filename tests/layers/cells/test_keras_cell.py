@@ -9,7 +9,7 @@ import steps
 import tensorflow as tf
 from keras import ops
 
-from keras_bahdanau.layers.cells import KerasCell, new_cell
+from keras_bahdanau.layers.cells import CELLS, KerasCell
 
 RANDOM = np.random.default_rng(7)
 UNITS = 3
@@ -53,7 +53,7 @@ every_cell = pytest.mark.parametrize("name", PATTERNS)
 def built(name, context=True, **kwargs):
     pattern = PATTERNS[name]()
     width = getattr(pattern, "output_size", UNITS)
-    cell = new_cell(pattern, width, **kwargs)
+    cell = CELLS.get(pattern, width, **kwargs)
     cell.build(INPUTS.shape, context_shape=CONTEXT.shape if context else None)
     return extract.randomize(cell), STATES[: len(cell.state_sizes)]
 
@@ -132,7 +132,7 @@ def test_in_half_precision_the_states_keep_their_dtype(name):
 
 def test_each_new_cell_has_weights_of_its_own():
     pattern = keras.layers.GRUCell(UNITS)
-    one, other = (new_cell(pattern, UNITS) for _ in range(2))
+    one, other = (CELLS.get(pattern, UNITS) for _ in range(2))
     one.build(INPUTS.shape)
     other.build(CONTEXT.shape)
     assert one.weights[0].shape != other.weights[0].shape
@@ -142,7 +142,7 @@ def test_each_new_cell_has_weights_of_its_own():
 @pytest.mark.parametrize("stranger", [None, 3, keras.layers.GRUCell, keras.layers.Dense(3)])
 def test_it_must_be_a_keras_cell(stranger):
     with pytest.raises(TypeError, match="`cell` must be a Keras layer with a `state_size`"):
-        new_cell(stranger, UNITS)
+        CELLS.get(stranger, UNITS)
 
 
 def test_several_states_must_lie_flat():
@@ -159,9 +159,9 @@ def test_dropout_of_keras_is_refused(name):
 
 def test_our_dropout_is_refused():
     with pytest.raises(ValueError, match="`recurrent_dropout` must be 0 for a Keras cell"):
-        new_cell(keras.layers.GRUCell(UNITS), UNITS, recurrent_dropout=0.5)
+        CELLS.get(keras.layers.GRUCell(UNITS), UNITS, recurrent_dropout=0.5)
 
 
 def test_the_units_must_be_those_of_the_cell():
     with pytest.raises(ValueError, match="`units` must be the width.*, 3. Received: units=4"):
-        new_cell(keras.layers.GRUCell(UNITS), 4)
+        CELLS.get(keras.layers.GRUCell(UNITS), 4)

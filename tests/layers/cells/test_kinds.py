@@ -9,7 +9,7 @@ import steps
 import tensorflow as tf
 from reference import sigmoid
 
-from keras_bahdanau.layers.cells import CELLS, LSTMCell, RecurrentCell, new_cell
+from keras_bahdanau.layers.cells import CELLS, LSTMCell, RecurrentCell
 
 RANDOM = np.random.default_rng(3)
 UNITS = 3
@@ -28,7 +28,7 @@ every_kind = pytest.mark.parametrize("kind", CELLS)
 
 def built(kind, context=True, **kwargs):
     """A cell with random weights, and its first states."""
-    cell = new_cell(kind, UNITS, **kwargs)
+    cell = CELLS.get(kind, UNITS, **kwargs)
     cell.build(INPUTS.shape, context_shape=CONTEXT.shape if context else None)
     return extract.randomize(cell), STATES[: len(cell.state_sizes)]
 
@@ -249,7 +249,7 @@ def test_half_precision_keeps_to_its_dtype(kind, policy):
 
 @every_kind
 def test_its_config_round_trips(kind):
-    cell = new_cell(
+    cell = CELLS.get(
         kind,
         UNITS,
         recurrent_dropout=0.25,
@@ -280,27 +280,27 @@ def test_an_lstm_without_weights_forgets_a_quarter(run):
 
 
 def test_products_of_one_shape_do_not_start_alike():
-    cell = new_cell("simple", UNITS, kernel_initializer=keras.initializers.RandomNormal())
+    cell = CELLS.get("simple", UNITS, kernel_initializer=keras.initializers.RandomNormal())
     cell.build(INPUTS.shape, context_shape=INPUTS.shape)
     assert np.any(cell.input_projection.kernel != cell.context_projection.kernel)
 
 
 def test_the_widths_are_told():
-    sizes = {kind: new_cell(kind, UNITS).state_sizes for kind in CELLS}
+    sizes = {kind: CELLS.get(kind, UNITS).state_sizes for kind in CELLS}
     two = {"lstm", "layer-norm-lstm"}
     assert sizes == {kind: (UNITS, UNITS) if kind in two else (UNITS,) for kind in CELLS}
-    assert {new_cell(kind, UNITS).output_units for kind in CELLS} == {UNITS}
+    assert {CELLS.get(kind, UNITS).output_units for kind in CELLS} == {UNITS}
 
 
 @every_kind
 def test_units_must_be_a_positive_integer(kind):
     with pytest.raises(ValueError, match=r"`units`.*positive integer. Received: units=0"):
-        new_cell(kind, 0)
+        CELLS.get(kind, 0)
 
 
 def test_the_kind_must_be_known():
     with pytest.raises(ValueError, match="`cell` must be one of 'simple', 'gru'.* cell='x'"):
-        new_cell("x", UNITS)
+        CELLS.get("x", UNITS)
 
 
 @pytest.mark.parametrize("context", [True, False])

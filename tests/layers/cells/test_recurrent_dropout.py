@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.layers.cells import CELLS, CellStack, new_cell
+from keras_bahdanau.layers.cells import CELLS, CellStack
 
 UNITS = 64
 INPUTS = np.random.default_rng(5).normal(size=(3, 4)).astype("float32")
@@ -17,7 +17,7 @@ every_kind = pytest.mark.parametrize("kind", CELLS)
 
 
 def built(kind, share=0.25, **kwargs):
-    cell = new_cell(kind, UNITS, recurrent_dropout=share, **kwargs)
+    cell = CELLS.get(kind, UNITS, recurrent_dropout=share, **kwargs)
     cell.build(INPUTS.shape)
     return cell, STATES[: len(cell.state_sizes)]
 
@@ -101,7 +101,7 @@ def test_a_seed_gives_the_same_masks_again():
 
 
 def test_each_layer_of_a_stack_drops_its_own():
-    stack = CellStack([new_cell("gru", UNITS, recurrent_dropout=0.5) for _ in range(2)])
+    stack = CellStack([CELLS.get("gru", UNITS, recurrent_dropout=0.5) for _ in range(2)])
     (lower,), (upper,) = stack.dropout_masks(3, training=True)
     assert not np.array_equal(lower, upper)
     assert stack.dropout_masks(3, training=False) == ((), ())
@@ -109,7 +109,7 @@ def test_each_layer_of_a_stack_drops_its_own():
 
 def test_the_share_must_be_one():
     with pytest.raises(ValueError, match=r"must be in \[0, 1\). Received: recurrent_dropout=1"):
-        new_cell("gru", UNITS, recurrent_dropout=1)
+        CELLS.get("gru", UNITS, recurrent_dropout=1)
 
 
 def test_dropout_adds_no_weights():

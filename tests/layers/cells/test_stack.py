@@ -8,8 +8,8 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.cells import CellStack, KerasCell, new_cell
-from keras_bahdanau.layers.registry import unbuilt
+from keras_bahdanau.layers.cells import CELLS, CellStack, KerasCell
+from keras_bahdanau.layers.registry import from_config
 
 RANDOM = np.random.default_rng(8)
 UNITS = 3
@@ -21,7 +21,7 @@ STATES = RANDOM.normal(size=(4, 2, UNITS)).astype("float32")
 def built(residual=False, **kwargs):
     """A GRU under an LSTM under a cell of Keras, and their first states."""
     pattern = keras.layers.SimpleRNNCell(UNITS)
-    cells = [new_cell(kind, UNITS, **kwargs) for kind in ("gru", "lstm", pattern)]
+    cells = [CELLS.get(kind, UNITS, **kwargs) for kind in ("gru", "lstm", pattern)]
     stack = CellStack(cells, residual=residual, **kwargs)
     stack.build(INPUTS.shape, context_shape=CONTEXT.shape)
     states = (STATES[0],), (STATES[1], STATES[2]), (STATES[3],)
@@ -51,7 +51,7 @@ def test_what_each_cell_says_is_the_input_of_the_next(run, residual):
 
 
 def test_a_stack_of_one_is_its_cell(run):
-    cell = new_cell("lstm", UNITS)
+    cell = CELLS.get("lstm", UNITS)
     stack = CellStack([cell], residual=True)
     stack.build(INPUTS.shape, context_shape=CONTEXT.shape)
     states = tuple(STATES[:2])
@@ -122,7 +122,7 @@ def test_half_precision_keeps_to_its_dtype():
 
 
 def test_its_config_round_trips():
-    cells = [new_cell(kind, UNITS) for kind in ("gru", "lstm", keras.layers.GRUCell(UNITS))]
+    cells = [CELLS.get(kind, UNITS) for kind in ("gru", "lstm", keras.layers.GRUCell(UNITS))]
     config = CellStack(cells, residual=True, name="mine").get_config()
     copy = CellStack.from_config(config)
     assert copy.get_config() == config
@@ -157,11 +157,11 @@ class Holder(keras.Model):
 
     @classmethod
     def from_config(cls, config):
-        return cls(unbuilt(config.pop("stack")), **config)
+        return cls(from_config(config.pop("stack")), **config)
 
 
 def test_a_saved_stack_is_the_same(tmp_path):
-    cells = [new_cell(kind, UNITS) for kind in ("layer-norm-lstm", keras.layers.GRUCell(UNITS))]
+    cells = [CELLS.get(kind, UNITS) for kind in ("layer-norm-lstm", keras.layers.GRUCell(UNITS))]
     model = Holder(CellStack(cells))
     model(INPUTS)
     extract.randomize(model)
@@ -173,12 +173,12 @@ def test_a_saved_stack_is_the_same(tmp_path):
 def test_the_widths_are_told():
     stack, _ = built()
     assert stack.state_sizes == ((UNITS,), (UNITS, UNITS), (UNITS,))
-    assert CellStack([new_cell("gru", 4), new_cell("gru", 5)]).output_units == 5
+    assert CellStack([CELLS.get("gru", 4), CELLS.get("gru", 5)]).output_units == 5
 
 
 def test_only_equal_widths_can_be_added():
     with pytest.raises(ValueError, match=r"of one width.*Received: cells of widths \[4, 5\]"):
-        CellStack([new_cell("gru", 4), new_cell("gru", 5)], residual=True)
+        CellStack([CELLS.get("gru", 4), CELLS.get("gru", 5)], residual=True)
 
 
 def test_there_must_be_a_cell():
