@@ -120,7 +120,7 @@ def _load_module(name, directory):
 
 def _run(translator, options):
     """Translates all input. A bad sentence ends the program, unless somebody types them."""
-    alignments = _load_module("alignments", CHECKOUT) if options.alignment else None
+    alignments = _load_module("alignments", CHECKOUT / "text") if options.alignment else None
     asking = not options.text and not options.file and sys.stdin.isatty()
     for name, line in _lines(options, asking):
         try:

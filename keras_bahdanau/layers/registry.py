@@ -50,7 +50,7 @@ class Registry:
         self.family = family
         self._kinds = dict(kinds)
 
-    def get(self, identifier, *args, **kwargs):
+    def get(self, identifier, /, *args, **kwargs):
         """The layer that an identifier stands for.
 
         Args:
@@ -66,7 +66,7 @@ class Registry:
             return as_layer(identifier)
         return self.make(identifier, *args, **kwargs)
 
-    def make(self, name, *args, **kwargs):
+    def make(self, name, /, *args, **kwargs):
         """A new layer by its name."""
         return self[checks.choice(self.family, name, self._kinds)](*args, **kwargs)
 

@@ -46,7 +46,10 @@ def call(layer, **kwargs):
     """A function of the inputs that gives a flat list of the tensors that come out."""
 
     def function(*inputs):
-        outputs = tf.nest.flatten(layer(*inputs, **kwargs))
+        outputs = layer(*inputs, **kwargs)
+        if isinstance(outputs, models.TrainingOutput):
+            outputs = layer.logits(outputs)
+        outputs = tf.nest.flatten(outputs)
         return [output for output in outputs if hasattr(output, "dtype")]
 
     return function

@@ -140,5 +140,5 @@ def test_an_unknown_name_is_refused(kind):
 
 @pytest.mark.parametrize("kind", [None, "forced"])
 def test_several_heads_must_score(kind):
-    with pytest.raises(ValueError, match="that scores. Received: heads=2, kind="):
+    with pytest.raises(ValueError, match="that scores. Received: heads=2, attention="):
         ATTENTIONS.get(kind, heads=2)

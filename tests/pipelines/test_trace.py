@@ -155,7 +155,8 @@ def new_translator(tokenizer, attention="bahdanau", cell="gru", units=10, **opti
     """An untrained translator with a mechanism."""
     keras.utils.set_random_seed(1)
     if isinstance(attention, dict):
-        attention = kb.layers.ATTENTIONS.get(units=6, **attention)
+        settings = {"units": 6, **attention}
+        attention = kb.layers.ATTENTIONS.get(settings.pop("kind"), **settings)
     if cell == "keras":
         cell = keras.layers.GRUCell(units)
     encoder = kb.Encoder(48, 8, units // 2)

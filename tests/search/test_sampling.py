@@ -51,7 +51,9 @@ def test_equals_are_not_drawn_beyond_the_k_that_are_allowed(run):
         assert len(set(tokens)) == drawn
 
 
-@pytest.mark.parametrize("settings", [{"temperature": 1e-30}, {"temperature": 1e30}, {"top_p": 1}])
+@pytest.mark.parametrize(
+    "settings", [{"temperature": 1e-30}, {"temperature": 1000.0}, {"top_p": 1}]
+)
 def test_extreme_settings_and_log_probs_draw_what_is_possible(run, settings):
     log_probs = np.array([[-1e30, -0.5, -1e30, -1.0]] * 3, "float32")
     uniforms = np.array([0.0, 0.5, 1.0], "float32")
@@ -64,7 +66,7 @@ def test_extreme_settings_and_log_probs_draw_what_is_possible(run, settings):
 @pytest.mark.parametrize("settings", [{"temperature": 1.0}, {"temperature": 0.7, "top_p": 0.8}])
 def test_whole_hypotheses_come_as_often_as_they_should(settings):
     """Chi-square over all of them; a right sampler fails at five deviations once in a million."""
-    draws, limit, chain = 20_000, 3, Chain(2, seed=1)
+    draws, limit, chain = 10_000, 3, Chain(2, seed=1)
     options = SearchOptions(beam_width=draws, seed=7, **settings)
     limits = np.array([limit, limit], "int32")
     result = run_chain(modes.graph, search, chain, options, Given(limits))

@@ -50,6 +50,7 @@ def new_model(option, tokenizer):
         sizes = {"embedding_units": EMBEDDING_UNITS, "units": UNITS, **option.decoder}
         return presets.PRESETS[option.preset].model(tokenizer, **sizes)
     attention = {"kind": "bahdanau", "units": 6, "name": "attention", **option.attention}
+    attention = layers.ATTENTIONS.get(attention.pop("kind"), **attention)
     encoder = {"units": UNITS, "kind": "unidirectional", "cell": "simple", **option.encoder}
     return Seq2Seq(
         Encoder(tokenizer.source_vocabulary_size, EMBEDDING_UNITS, **encoder),
@@ -57,7 +58,7 @@ def new_model(option, tokenizer):
             tokenizer.target_vocabulary_size,
             EMBEDDING_UNITS,
             UNITS,
-            attention=layers.ATTENTIONS.get(**attention),
+            attention=attention,
             **option.decoder,
         ),
         **option.model,

@@ -18,7 +18,7 @@ class AttentionRegistry(Registry):
     ```
     """
 
-    def make(self, name, units=256, heads=1, past=0, **kwargs):
+    def make(self, name, /, units=256, heads=1, past=0, **kwargs):
         """A new attention by its name.
 
         Args:

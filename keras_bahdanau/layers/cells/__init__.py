@@ -33,7 +33,7 @@ __all__ = [
 class CellRegistry(Registry):
     """The cells by name; a Keras cell is a pattern, of which each call makes a copy."""
 
-    def get(self, identifier, units, recurrent_dropout=0.0, **kwargs):
+    def get(self, identifier, /, units, recurrent_dropout=0.0, **kwargs):
         """The cell that an identifier stands for.
 
         Args:

@@ -20,7 +20,7 @@ from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "export" / "on_device" / "translate.py"
-BESIDE = ["keras_bahdanau/exporters/litert/on_device.py", "keras_bahdanau/alignments.py"]
+BESIDE = ["keras_bahdanau/exporters/litert/on_device.py", "keras_bahdanau/text/alignments.py"]
 LACKING = """
 import importlib.abc, runpy, sys
 
