@@ -174,7 +174,7 @@ def guided_alignment(given, weights):
 
 
 def divergence(logits, others):
-    """How far two predictions of the same tokens are from each other, in nats.
+    """Divergence of two predictions of the same tokens, in nats.
 
     D = 1/2 (KL(p || q) + KL(q || p)) = 1/2 sum_k (p_k - q_k) (log p_k - log q_k)
 

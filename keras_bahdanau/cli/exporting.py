@@ -129,7 +129,7 @@ def _new_exporter(format, **settings):
 
 
 def _has(kind, setting):
-    """Whether the exporters of a class have a setting."""
+    """Return True if the exporters of a class have a setting."""
     return dataclasses.is_dataclass(kind) and any(
         field.name == setting for field in dataclasses.fields(kind)
     )

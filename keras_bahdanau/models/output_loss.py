@@ -12,7 +12,7 @@ FEWEST_ROWS = 128  # or adding up the kernel's gradient would take longer than i
 
 
 class OutputLoss(NamedTuple):
-    """What came of a batch.
+    """Loss of a batch.
 
     Attributes:
         total: Float32 scalar, the weighted sum of the token losses; it has a gradient.

@@ -91,7 +91,7 @@ class Seq2Seq(keras.Model):
 
     @property
     def exportable(self):
-        """Whether translation needs nothing but the source sentence."""
+        """True if decoding needs nothing but the source."""
         return self.decoder.cell.attention.exportable
 
     def build(self, inputs_shape=None):

@@ -51,9 +51,7 @@ def test_equals_are_not_drawn_beyond_the_k_that_are_allowed(run):
         assert len(set(tokens)) == drawn
 
 
-@pytest.mark.parametrize(
-    "settings", [{"temperature": 1e-30}, {"temperature": 1000.0}, {"top_p": 1}]
-)
+@pytest.mark.parametrize("settings", [{"temperature": 1e-30}, {"temperature": 1e3}, {"top_p": 1}])
 def test_extreme_settings_and_log_probs_draw_what_is_possible(run, settings):
     log_probs = np.array([[-1e30, -0.5, -1e30, -1.0]] * 3, "float32")
     uniforms = np.array([0.0, 0.5, 1.0], "float32")
