@@ -55,9 +55,11 @@ class TokenCrossentropy(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         logits = ops.cast(y_pred, "float32")
+        # -log p(y): (batch, target_time)
         loss = ops.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
         if not self.label_smoothing:
             return loss
+        # mean_k -log p(k): (batch, target_time)
         uniform = ops.logsumexp(logits, axis=-1) - ops.mean(logits, axis=-1)
         return (1 - self.label_smoothing) * loss + self.label_smoothing * uniform
 
@@ -116,7 +118,7 @@ class SentenceCrossentropy(TokenCrossentropy):
         return self.of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
 
     def of_total(self, total, sample_weight):
-        real = ops.any(ops.greater(sample_weight, 0), axis=1)
+        real = ops.any(ops.greater(sample_weight, 0), axis=1)  # -> (batch,)
         return total / ops.maximum(ops.sum(ops.cast(real, total.dtype)), 1.0)
 
 
@@ -149,7 +151,7 @@ class GuidedAlignment(keras.losses.Loss):
         super().__init__(name=name, reduction=reduction, **kwargs)
 
     def __call__(self, y_true, y_pred, sample_weight=None):
-        linked = ops.any(ops.convert_to_tensor(y_true) > 0, axis=-1)
+        linked = ops.any(ops.convert_to_tensor(y_true) > 0, axis=-1)  # -> (batch, target_time)
         weight = ops.cast(linked, "float32")
         if sample_weight is not None:
             weight = weight * ops.cast(sample_weight, "float32")
@@ -157,6 +159,7 @@ class GuidedAlignment(keras.losses.Loss):
 
     def call(self, y_true, y_pred):
         weights = ops.maximum(ops.cast(y_pred, "float32"), SMALLEST_WEIGHT)
+        # sum over j: (batch, target_time)
         return -ops.sum(ops.cast(y_true, "float32") * ops.log(weights), axis=-1)
 
 
@@ -187,5 +190,6 @@ def divergence(logits, others):
     Returns:
         Float32 tensor `(batch, target_time)`.
     """
+    # log p, log q: (batch, target_time, vocabulary)
     one, other = (ops.log_softmax(ops.cast(each, "float32"), axis=-1) for each in (logits, others))
     return 0.5 * ops.sum((ops.exp(one) - ops.exp(other)) * (one - other), axis=-1)

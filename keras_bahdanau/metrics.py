@@ -22,13 +22,14 @@ class Perplexity(keras.metrics.Mean):
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         logits = ops.cast(y_pred, "float32")
+        # -log p(y): (batch, target_time)
         losses = ops.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
         return self.update_from_losses(losses, sample_weight)
 
     def update_from_losses(self, losses, sample_weight=None):
         """Updates from -log p(y), `(batch, target_time)`, where no logits are kept."""
         if sample_weight is not None:
-            sample_weight = ops.reshape(sample_weight, (-1,))
+            sample_weight = ops.reshape(sample_weight, (-1,))  # -> (batch * target_time,)
         # flat, since of rows Keras' mean counts each alike, however many tokens it has
         return keras.metrics.Mean.update_state(
             self, ops.reshape(losses, (-1,)), sample_weight=sample_weight

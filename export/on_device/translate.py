@@ -8,8 +8,8 @@
 The last one asks for sentences, until Ctrl-D.
 
 Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and two files of keras_bahdanau:
-exporters/litert/on_device.py and alignments.py. They are taken from the directory of this program,
-or else from the checkout that it lies in.
+exporters/litert/on_device.py and text/alignments.py. They are taken from the directory of this
+program, or else from the checkout that it lies in.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 """

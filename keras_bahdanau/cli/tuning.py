@@ -18,6 +18,7 @@ from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.pipelines.file import find_translator, write_search
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 ROW = "{:>4}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}"
 
@@ -36,8 +37,8 @@ def tune(
         str, typer.Option(help="Exponents of the length penalty to try.")
     ] = "0.6,0.8,1.0,1.2,1.4",
     length_penalties: Annotated[
-        str, typer.Option(help="Kinds of length penalty to try: power, gnmt.")
-    ] = "power,gnmt",
+        str, typer.Option(help="Kinds of length penalty to try.")
+    ] = ",".join(LENGTH_PENALTIES),
     tolerance: Annotated[
         float, typer.Option(min=0, help="BLEU given up for a narrower beam and shorter texts.")
     ] = 0.1,

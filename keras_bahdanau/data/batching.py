@@ -203,7 +203,7 @@ class BatchedPairs:
         sides, lengths = (self._source, self._target), None
         if self._sampled is not None:
             sides = self._sampled.epoch(number)
-            lengths = np.stack([side.lengths for side in sides])
+            lengths = np.stack([side.lengths for side in sides])  # -> (2, pairs)
         for members, shape in self._groups.order(random, lengths)[first_step:]:
             yield self._batch(sides, members, *shape)
 

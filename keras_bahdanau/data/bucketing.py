@@ -29,6 +29,7 @@ class ByTokens:
                 from those that the buckets were made for.
         """
         order = []
+        # (2, pairs) -> (pairs,), the longer side
         buckets = self._buckets if lengths is None else self._refilled(lengths.max(axis=0))
         for bucket in buckets:
             members = random.permutation(bucket.members) if random else bucket.members
@@ -46,6 +47,7 @@ class ByTokens:
         kept = np.concatenate([bucket.members for bucket in self._buckets])
         kept = np.sort(kept)  # so that the order is that of the pairs, not of the buckets
         kept = kept[np.argsort(lengths[kept], kind="stable")]
+        # (buckets,), where in `kept` each ends
         ends = np.cumsum([len(bucket.members) for bucket in self._buckets])
         for bucket, members in zip(self._buckets, np.split(kept, ends[:-1]), strict=True):
             longest = max(bucket.length, int(lengths[members[-1]]))
@@ -86,9 +88,10 @@ class BySentences:
         order = []
         lengths = self._lengths if lengths is None else lengths
         for part in self._parts(random.permutation(self._kept) if random else self._kept):
+            # by the longer side: (2, pairs of the part) -> (pairs of the part,)
             part = part[np.argsort(lengths[:, part].max(axis=0), kind="stable")]
             for members in np.array_split(part, self._batches_of(part)):
-                longest = lengths[:, members].max(axis=1)
+                longest = lengths[:, members].max(axis=1)  # -> (2,), source and target
                 order.append((members, (len(members), *map(int, longest))))
         if random:
             random.shuffle(order)
@@ -112,6 +115,7 @@ class _Bucket:
 def _bucketed(kept, lengths, batch_tokens, buckets):
     """Sorts the kept pairs into buckets."""
     bounds = _bounds(lengths[kept], batch_tokens, buckets)
+    # (kept pairs,), the first bound that is not shorter
     bucket_of = np.searchsorted(bounds, lengths[kept])
     result = []
     for index, length in enumerate(bounds):
@@ -134,14 +138,16 @@ def _bounds(lengths, batch_tokens, buckets):
     best_k[b] = min over a of best_{k-1}[a] + cost[a, b] is exact.
     """
     lengths, counts = np.unique(lengths, return_counts=True)
+    # (n + 1,): pairs of the first a of the n lengths
     until = np.concatenate([[0], np.cumsum(counts)])
-    padded_to = np.concatenate([[1], lengths])[None, :]
+    padded_to = np.concatenate([[1], lengths])[None, :]  # (1, n + 1)
+    # pairs, rows and steps of each [a, b]: (n + 1, n + 1)
     rows, steps = _grid(np.maximum(0, until[None, :] - until[:, None]), padded_to, batch_tokens)
     cost = np.where(until[:, None] <= until[None, :], rows * steps * padded_to, np.inf)
     best, previous = cost[0], []
     for _ in range(min(buckets, len(lengths)) - 1):
-        totals = best[:, None] + cost
-        previous.append(totals.argmin(axis=0))
+        totals = best[:, None] + cost  # [a, b]: (n + 1, 1) + (n + 1, n + 1)
+        previous.append(totals.argmin(axis=0))  # the best a of each b: (n + 1,)
         best = totals.min(axis=0)
     last, ends = len(lengths), {len(lengths)}
     for step in reversed(previous):

@@ -21,6 +21,7 @@ class Rows:
 
     def __init__(self, values, lengths, starts=None):
         self.lengths = lengths
+        # (rows,), where in the flat array each begins
         self._starts = np.cumsum(lengths) - lengths if starts is None else starts
         self._values = values
 
@@ -32,7 +33,7 @@ class Rows:
             for first in range(0, len(sentences), _CHUNK)
         ]
         return cls(
-            _joined([chunk.values for chunk in chunks], np.int32),
+            _joined([chunk.values for chunk in chunks], np.int32),  # flat: (ids of all sentences,)
             _joined([chunk.row_lengths() for chunk in chunks], np.int64),
         )
 
@@ -49,6 +50,7 @@ class Rows:
         return Rows(
             np.concatenate([self._values, others._values]),
             np.where(where, others.lengths, self.lengths),
+            # their values stand behind
             np.where(where, others._starts + len(self._values), self._starts),
         )
 
@@ -56,8 +58,9 @@ class Rows:
         """The member rows as an int32 array of the shape, padded."""
         rows = np.full(shape, PAD, np.int32)
         time = np.arange(shape[1])
-        real = time < self.lengths[members][:, None]
-        positions = self._starts[members][:, None] + time
+        real = time < self.lengths[members][:, None]  # (members, 1) -> (members, time)
+        positions = self._starts[members][:, None] + time  # (members, time), in the flat array
+        # flat on both sides: the real ids, row by row
         rows[: len(members)][real] = self._values[positions[real]]
         return rows
 
@@ -113,6 +116,7 @@ class AlignmentRows:
         alignment = np.zeros(shape, np.float32)
         for row, pair in zip(alignment, members, strict=False):  # the last row may be empty
             words = (self._source_words[pair], self._target_words[pair])
+            # (target_time, source_time), unpadded
             weights = token_alignment(self._links[pair], *words)
             row[: weights.shape[0], : weights.shape[1]] = weights
         return alignment

@@ -21,9 +21,9 @@ def attention_entropy(translations):
     entropies, shares = [], []
     for translation in translations:
         weights = np.asarray(translation.alignment, np.float64)
-        weights = weights[weights.sum(axis=-1) > 0]
+        weights = weights[weights.sum(axis=-1) > 0]  # -> (rows, source_time), those that attend
         logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-        found = -(weights * logs).sum(axis=-1)
+        found = -(weights * logs).sum(axis=-1)  # -> (rows,)
         entropies.extend(found)
         if weights.shape[-1] > 1:
             shares.extend(found / np.log(weights.shape[-1]))

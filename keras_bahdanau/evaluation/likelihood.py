@@ -50,7 +50,8 @@ def likelihood(model, batches):
 
     @tf.function(input_signature=dataset.element_spec)
     def read(inputs, target_out, weight):
-        logits = model(inputs, training=False)
+        logits = model(inputs, training=False)  # (rows, target_time, vocabulary)
+        # -> (rows, target_time)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target_out, logits)
         right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), target_out)
         return tf.reduce_sum(losses * weight), tf.reduce_sum(tf.cast(right, tf.float32) * weight)

@@ -6,10 +6,10 @@ import time
 
 from keras_bahdanau.evaluation.significance import scorers
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
-LENGTH_PENALTIES = ("power", "gnmt")
 TOLERANCE = 0.1  # of BLEU: on a thousand sentences less is chance
 
 

@@ -80,7 +80,8 @@ def exporter_of(path):
             "An artefact to check must exist. "
             f"Received: path={str(path)!r}. Export a translator first."
         )
-    return next(format for format in FORMATS.values() if format.recognizes(path))
+    # the newest format first: the first two take any directory and any file
+    return next(format for format in reversed(FORMATS.values()) if format.recognizes(path))
 
 
 def check(path):

@@ -67,8 +67,10 @@ def decode_ids(translator, source, source_length):
     `(batch, target_time)`, `length`, `score` and `finished`, `(batch,)`.
     Ids outside the vocabulary count as unknown.
     """
+    # at least (batch, 1)
     source = tf.pad(source, [[0, 0], [0, tf.maximum(1 - tf.shape(source)[1], 0)]])
     source = _known(translator, source)
+    # mask (batch, source_time)
     source = tf.where(tf.sequence_mask(source_length, tf.shape(source)[1]), source, PAD)
     best = _best(translator.search_ids(source))
     return {
@@ -199,10 +201,11 @@ def _known(translator, source):
 
 def _best(found):
     """The first hypothesis of each beam."""
+    # (batch, beam, ...) -> (batch, ...)
     return keras.tree.map_structure(lambda field: field[:, 0], found)
 
 
 def _best_text(translator, found, text):
     """Strings `(batch,)`: the first hypothesis of each beam; `text` are its sources."""
-    first = keras.tree.map_structure(lambda field: field[:, :1], found)
+    first = keras.tree.map_structure(lambda field: field[:, :1], found)  # -> (batch, 1, ...)
     return translator.texts(first, text)[:, 0]

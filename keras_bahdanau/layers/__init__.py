@@ -79,10 +79,11 @@ from keras_bahdanau.layers.windows import (
 from keras_bahdanau.layers.word_dropout import WordDropout
 
 __all__ = [
-    "CELLS",
-    "DECODER_CELLS",
+    "ATTENTIONS",
     "BRIDGES",
+    "CELLS",
     "COVERAGES",
+    "DECODER_CELLS",
     "NORMALIZERS",
     "READERS",
     "READOUTS",
@@ -104,6 +105,7 @@ __all__ = [
     "ConvolutionalReader",
     "CosineScore",
     "Coverage",
+    "CoverageBase",
     "DecoderCell",
     "DecoderState",
     "DotScore",
@@ -119,7 +121,6 @@ __all__ = [
     "LayerNormLSTMCell",
     "LocalMonotonic",
     "LocalPredictive",
-    "CoverageBase",
     "LocationConvolution",
     "LocationScore",
     "LuongAttention",
@@ -148,11 +149,5 @@ __all__ = [
     "WordDropout",
     "ZeroBridge",
     "masked_softmax",
-    "ATTENTIONS",
-    "CELLS",
-    "COVERAGES",
-    "NORMALIZERS",
-    "SCORES",
-    "WINDOWS",
     "scan",
 ]

@@ -63,6 +63,7 @@ class StateBridge(Bridge):
 
     def call(self, summary):
         states = self.projection(summary)
+        # s_0 of each layer: (batch, sum of the sizes) -> (batch, size) each
         return self._packed(ops.split(states, self.ends, axis=-1) if self.ends else [states])
 
 

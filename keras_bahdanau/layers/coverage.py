@@ -9,7 +9,7 @@ from keras_bahdanau.layers.registry import Registry
 
 
 class CoverageBase(AttentionPart):
-    """Base of the location features: a vector for each place, added to its key.
+    """Base of the coverages: a feature vector for each source position, added to its key.
 
     A subclass writes `features` and `remember`. The axis n below is the beam of a
     search, or absent.
@@ -39,8 +39,8 @@ class CoverageBase(AttentionPart):
         """See the class: what `call` does."""
         features = self.features(state)
         if len(features.shape) > len(keys.shape):
-            keys = ops.expand_dims(keys, axis=1)
-        return keys + ops.cast(features, keys.dtype)
+            keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, key_units)
+        return keys + ops.cast(features, keys.dtype)  # -> (batch, [n,] source_time, key_units)
 
     def call(self, keys, state):
         return self.add_to(keys, state)
@@ -51,6 +51,7 @@ def at_each_place(layer, inputs):
 
     Flat, since a product of more axes has no gradient in a loop under XLA.
     """
+    # (..., units) -> (places, units) -> (places, output_units)
     outputs = layer(ops.reshape(inputs, (-1, inputs.shape[-1])))
     return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs.shape[-1]))
 
@@ -89,6 +90,7 @@ class Coverage(CoverageBase):
         self.projection.build((None, 1))
 
     def features(self, state):
+        # C_{i-1}: (batch, [n,] source_time, 1) -> (batch, [n,] source_time, key_units)
         return at_each_place(self.projection, ops.expand_dims(state, axis=-1))
 
     def remember(self, state, weights):
@@ -136,6 +138,7 @@ class LocationConvolution(CoverageBase):
     def features(self, state):
         shape = ops.shape(state)
         weights = ops.reshape(state, (-1, shape[-1], 1))  # -> (batch * n, source_time, 1)
+        # f_i: (batch, [n,] source_time, filters)
         features = ops.reshape(self.convolution(weights), (*shape, self.filters))
         return at_each_place(self.projection, features)
 

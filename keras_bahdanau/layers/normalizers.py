@@ -63,6 +63,7 @@ def masked_softmax(scores, mask=None):
     if mask is None:
         return _softmax(scores)
     real = ops.cast(mask, "float32")
+    # -> (..., source_time); the product makes a row of masked places zero
     return _softmax(scores + (1.0 - real) * -1e9) * real
 
 
@@ -116,8 +117,9 @@ class Monotonic(Normalizer):
         )
 
     def initial_state(self, memory):
+        # 1, 2, 3, ...: (batch, source_time)
         place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
-        return ops.cast(ops.equal(place, 1), "float32")
+        return ops.cast(ops.equal(place, 1), "float32")  # alpha_0: (batch, source_time)
 
     def align(self, scores, allowed, state, training=None):
         energy = scores + ops.cast(self.r, "float32")
@@ -127,7 +129,7 @@ class Monotonic(Normalizer):
             alignment = _expected(energy, allowed, state)
             return alignment, alignment
         alignment = _first_stop(energy, allowed, state)
-        stopped = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)
+        stopped = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)  # -> (batch, [n,] 1)
         return alignment, ops.where(stopped, alignment, state)
 
     def get_config(self):
@@ -139,22 +141,26 @@ def _expected(energy, allowed, last):
     """alpha_i of the class docstring, from alpha_{i-1}."""
     stop = ops.where(allowed, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
     # at least 1e-8, which nobody sees: a logarithm of bounded size keeps its digits in sums
-    go_on = ops.where(allowed, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)
+    go_on = ops.where(allowed, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)  # 1 - p_il
     way = ops.log(go_on)
     way = ops.cumsum(way, axis=-1) - way  # log of the product over l < j
     between = ops.expand_dims(way, axis=-2) - ops.expand_dims(way, axis=-1)  # (..., k, j)
     place = ops.arange(ops.shape(last)[-1])
+    # k <= j: (source_time, source_time)
     ahead = ops.less_equal(ops.expand_dims(place, axis=1), ops.expand_dims(place, axis=0))
+    # prod_{l=k}^{j-1} (1 - p_il): (..., k, j)
     arrives = ops.exp(ops.minimum(between, 0.0)) * ops.cast(ahead, "float32")
     # no matrix product, which a GPU may shorten to 10 bits
-    return stop * ops.sum(ops.expand_dims(last, axis=-1) * arrives, axis=-2)
+    return stop * ops.sum(ops.expand_dims(last, axis=-1) * arrives, axis=-2)  # alpha_ij: (..., j)
 
 
 def _first_stop(energy, allowed, last):
     """1 at the first place from the last one on that has p > 0.5, else all zero."""
-    reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)
+    reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)  # True from the last place on
+    # energy > 0 is p_ij > 0.5
     stops = ops.logical_and(ops.logical_and(reached, allowed), ops.greater(energy, 0.0))
     stops = ops.cast(stops, "float32")
+    # of all stops the first: their count up to it is 1
     return stops * ops.cast(ops.less(ops.cumsum(stops, axis=-1), 1.5), "float32")
 
 

@@ -53,6 +53,7 @@ class Query(keras.layers.Layer):
 
     def call(self, state, embedding=(), context=(), task=()):
         if "task" in self.parts and len(state.shape) == 3:
+            # -> (batch, n, task_units)
             task = ops.repeat(ops.expand_dims(task, axis=1), ops.shape(state)[1], axis=1)
         vectors = {"state": state, "embedding": embedding, "context": context, "task": task}
         chosen = [vectors[name] for name in self.parts]

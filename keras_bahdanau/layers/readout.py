@@ -63,6 +63,7 @@ class Readout(ReadoutBase):
         self.projection.build((None, width))
 
     def read(self, state, context, embedded):
+        # [s_i; c_i; y_{i-1}] -> t_i: (..., units)
         return self.projection(ops.concatenate([state, context, embedded], axis=-1))
 
 
@@ -87,6 +88,7 @@ class MaxoutReadout(ReadoutBase):
         self.projection.build((None, width))
 
     def read(self, state, context, embedded):
+        # t~_i: (..., 2 * units)
         pieces = self.projection(ops.concatenate([state, context, embedded], axis=-1))
         # -> (..., units, 2), of which the maximum is (..., units)
         pairs = ops.reshape(pieces, (*ops.shape(pieces)[:-1], self.units, 2))
@@ -110,6 +112,7 @@ class AttentionalReadout(ReadoutBase):
         self.projection.build((None, state_shape[-1] + context_shape[-1]))
 
     def read(self, state, context, embedded):
+        # [c_i; s_i] -> t_i: (..., units)
         return self.projection(ops.concatenate([context, state], axis=-1))
 
 

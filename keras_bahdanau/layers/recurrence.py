@@ -58,7 +58,7 @@ def _loop_tensorflow(step, state, inputs, like):
         (tf.constant(0), state, ys),
         maximum_iterations=time,  # XLA needs a bound to keep what the gradient reads
     )
-    return tree.map_structure(lambda y: y.stack(), ys), state
+    return tree.map_structure(lambda y: y.stack(), ys), state  # (time, ...)
 
 
 def _loop_scan(step, state, inputs):
@@ -71,6 +71,7 @@ def _loop_scan(step, state, inputs):
             output, state = step(state, x)
         return (t + 1, state), output
 
+    # outputs: (time, ...)
     (_, state), outputs = ops.scan(body, (ops.zeros((), "int32"), state), inputs)
     draws.end(ops.shape(tree.flatten(inputs)[0])[0])
     return outputs, state

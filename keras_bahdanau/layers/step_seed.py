@@ -49,6 +49,7 @@ class LoopDraws:
         _, draws = self.draws.get(id(generator), (generator, 0))
         self.draws[id(generator)] = generator, draws + 1
         state = generator.state.value
+        # -> (2,), as a generator's state
         moved = ops.stack([ops.zeros_like(self.step) + draws * SECOND_DRAW, self.step])
         return state + ops.cast(moved, generator.state.dtype)
 

@@ -19,6 +19,7 @@ def masked_mean(values, mask):
     """
     # mask (batch, source_time, 1), values (batch, source_time, values_units)
     real = ops.where(ops.expand_dims(mask, axis=-1), ops.cast(values, "float32"), 0.0)
+    # -> (batch, 1)
     count = ops.maximum(ops.sum(ops.cast(mask, "float32"), axis=1, keepdims=True), 1.0)
     return ops.cast(ops.sum(real, axis=1) / count, values.dtype)
 
@@ -51,8 +52,10 @@ def _count(mask):
 
 def _at_place(values, places):
     """Row by row the value at one place, or zero at place -1."""
+    # -> (1, source_time)
     steps = ops.expand_dims(ops.arange(ops.shape(values)[1], dtype="int32"), axis=0)
     here = ops.equal(steps, ops.expand_dims(places, axis=1))  # -> (batch, source_time)
+    # (batch, source_time, 1) picks of (batch, source_time, units) -> (batch, units)
     return ops.sum(
         ops.where(ops.expand_dims(here, axis=-1), values, ops.zeros_like(values)), axis=1
     )

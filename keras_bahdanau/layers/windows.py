@@ -63,10 +63,12 @@ class LocalWindow(Window):
             nearest is allowed.
         """
         if len(position.shape) == 2:
-            mask = ops.expand_dims(mask, axis=1)
+            mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
         # (source_time,) - (batch, [n,] 1) -> (batch, [n,] source_time)
         distance = ops.abs(places(mask) - ops.expand_dims(position, axis=-1))
+        # -> (batch, [n,] 1)
         nearest = ops.min(ops.where(mask, distance, 1e9), axis=-1, keepdims=True)
+        # |s - p_t| <= D, or the nearest place: (batch, [n,] source_time)
         inside = ops.less_equal(distance, ops.maximum(nearest, float(self.width)))
         return ops.logical_and(mask, inside), distance
 
@@ -81,7 +83,8 @@ def places(mask):
 
 def real_length(mask, position):
     """The place after the last real token, in the shape to meet `position` `(batch, [n])`."""
-    length = ops.max(ops.where(mask, places(mask) + 1.0, 0.0), axis=-1)
+    length = ops.max(ops.where(mask, places(mask) + 1.0, 0.0), axis=-1)  # -> (batch,)
+    # -> (batch, [1])
     return ops.expand_dims(length, axis=1) if len(position.shape) == 2 else length
 
 
@@ -93,6 +96,7 @@ class Everywhere(Window):
     """
 
     def look(self, query, mask, state):
+        # allowed: (batch, [1,] source_time)
         return (ops.expand_dims(mask, axis=1) if len(query.shape) == 3 else mask), 1.0, ()
 
 
@@ -119,7 +123,7 @@ class LocalMonotonic(LocalWindow):
         return ops.zeros(ops.shape(memory.mask)[:1], dtype="float32")
 
     def look(self, query, mask, state):
-        position = ops.minimum(state, real_length(mask, state) - 1.0)
+        position = ops.minimum(state, real_length(mask, state) - 1.0)  # p_t: (batch, [n])
         allowed, _ = self.near(position, mask)
         return allowed, 1.0, state + 1.0
 
@@ -157,9 +161,10 @@ class LocalPredictive(LocalWindow):
         self.v.build((None, units))
 
     def look(self, query, mask, state):
-        share = ops.squeeze(self.v(self.projection(query)), axis=-1)
-        position = real_length(mask, share) * share
+        share = ops.squeeze(self.v(self.projection(query)), axis=-1)  # -> (batch, [n])
+        position = real_length(mask, share) * share  # p_t
         allowed, distance = self.near(position, mask)
+        # factor, with sigma = D / 2: (batch, [n,] source_time)
         return allowed, ops.exp(-0.5 * ops.square(distance / (self.width / 2))), ()
 
 

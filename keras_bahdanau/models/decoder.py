@@ -39,7 +39,7 @@ class Decoder(keras.Model):
     ```
 
     Otherwise these arguments make it: `cell` by name, `units`, `attention`, `depth`,
-    `residual`, `when`, `query`, `initial_state`, `readout_state`, `recurrent_dropout` and
+    `residual`, `when`, `query`, `bridge`, `readout_state`, `recurrent_dropout` and
     `context_dropout`.
 
     Args:
@@ -232,6 +232,7 @@ class Decoder(keras.Model):
     def logits(self, readout):
         """Float32 logits `(..., vocabulary)` from a readout."""
         if self.output_layer is None:
+            # (..., embedding_units) x (embedding_units, vocabulary)
             return ops.cast(self.embedding(readout, reverse=True), "float32")
         return ops.cast(self.output_layer(readout), "float32")
 
@@ -263,8 +264,10 @@ class Decoder(keras.Model):
         if self.scheduled_sampling and training:
             steps, embedded = sampled_steps(self, target_in, prepared)
         else:
+            # -> (batch, target_time, embedding_units)
             embedded = self.embed(target_in, training=training)
             steps = self._teacher_forced(embedded, prepared, return_attention_scores, training)
+        # t_i: (batch, target_time, readout_units)
         readout = self.readout(steps.output, steps.context, embedded, training=training)
         output = readout if return_readout else self.logits(readout)
         return (output, steps.weights) if return_attention_scores else output

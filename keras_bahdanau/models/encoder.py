@@ -16,7 +16,7 @@ PAD = 0
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Encoder(keras.Model):
-    """Embedding and a stack of readers, bidirectional RNNs if nothing else is outputs.
+    """Embedding and a stack of readers, bidirectional RNNs by default.
 
     (Bahdanau et al. 2015, section 3.2.)
 
@@ -128,8 +128,9 @@ class Encoder(keras.Model):
         self.built = True
 
     def call(self, source, training=None):
-        mask = ops.not_equal(source, PAD)
+        mask = ops.not_equal(source, PAD)  # -> (batch, source_time)
         embedded = self.embedding(source)  # -> (batch, source_time, embedding_units)
+        # h_j: (batch, source_time, values_units)
         values = self._read(embedded, mask, training)
         reader = self.rnns[-1]
         return Memory(
@@ -142,7 +143,7 @@ class Encoder(keras.Model):
 
     def _read(self, embedded, mask, training):
         """The values, zero at padding."""
-        lengths = ops.sum(ops.cast(mask, "int32"), axis=1)
+        lengths = ops.sum(ops.cast(mask, "int32"), axis=1)  # -> (batch,)
         values = self.word_dropout(embedded, training=training)
         values = self.dropouts[0](values, training=training)
         for index, (rnn, dropout) in enumerate(zip(self.rnns, self.dropouts[1:], strict=True)):

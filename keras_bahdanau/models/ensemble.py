@@ -124,7 +124,7 @@ def log_mean_exp(log_probs):
     """The logarithm of the mean of probabilities whose logarithms are given, one tensor each."""
     stacked = ops.stack(log_probs)  # -> (models, batch, [beam,] vocabulary)
     largest = ops.max(stacked, axis=0, keepdims=True)  # so that not all are exp(-1000) = 0
-    mean = ops.mean(ops.exp(stacked - largest), axis=0)
+    mean = ops.mean(ops.exp(stacked - largest), axis=0)  # -> (batch, [beam,] vocabulary)
     return ops.log(mean) + ops.squeeze(largest, axis=0)
 
 

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from keras_bahdanau.layers.custom_gradient import custom_gradient
 from keras_bahdanau.layers.recurrence import loop
 
 LOGITS_AT_A_TIME = 2**21  # 8 MB of float32: they stay in a processor's cache
@@ -57,15 +56,17 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
     dtype, shape = read.dtype, ops.shape(targets)
     # copies are tensors: a gradient of one's own takes no variables
     variables = [ops.copy(one) for one in (kernel, bias) if one is not None]
-    targets = ops.cast(ops.reshape(targets, (-1,)), "int32")
+    targets = ops.cast(ops.reshape(targets, (-1,)), "int32")  # -> (batch * time,)
     weights = ops.cast(ops.reshape(weights, (-1,)), "float32")
 
-    @custom_gradient
+    @ops.custom_gradient
     def summed(read, kernel, bias=None):
         step = _Rows(ops.cast(kernel, dtype), bias, label_smoothing, tied, r_drop)
+        # scalar, (batch * time,), and gradients of the shapes of read, kernel, bias
         total, log_probs, gradients = _in_chunks(step, read, targets, weights)
 
         def gradient(*args, upstream=None):
+            # upstream: (1 + batch * time,), of which total has the first
             upstream = (args[0] if upstream is None else upstream)[0]  # Torch gives it by name
             return tuple(
                 ops.cast(ops.cast(upstream, one.dtype) * one, like.dtype)
@@ -74,6 +75,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
             )
 
         # one tensor, since Keras' custom gradient has one output on Torch
+        # -> (1 + batch * time,)
         return ops.concatenate([ops.reshape(total, (1,)), log_probs]), gradient
 
     # (passes, batch, time, units) -> (batch * time, passes, units)
@@ -95,27 +97,34 @@ class _Rows:
         """(total, negative log-probabilities, gradients of the passes, kernel, bias)."""
         shape = (-1, *passes.shape[1:])
         count = passes.shape[1]
-        read = ops.reshape(passes, (-1, passes.shape[-1]))
+        read = ops.reshape(passes, (-1, passes.shape[-1]))  # -> (rows * passes, units)
+        # -> (rows * passes,)
         targets, weights = ops.repeat(targets, count), ops.repeat(weights / count, count)
+        # l_ik: (rows * passes, vocabulary)
         logits = ops.matmul(read, ops.transpose(self.kernel) if self.tied else self.kernel)
         logits = ops.cast(logits, "float32")
         if self.bias is not None:
             logits = logits + ops.cast(self.bias, "float32")
+        # the largest l_ik of a row is 0: the softmax stays, and no exp overflows
         logits = logits - ops.max(logits, axis=-1, keepdims=True)
+        # (row, target) each: (rows * passes, 2)
         places = ops.stack([ops.arange(ops.shape(targets)[0], dtype="int32"), targets], axis=-1)
+        # l_iy: (rows * passes,)
         own = ops.squeeze(
             ops.take_along_axis(logits, ops.expand_dims(targets, axis=-1), axis=-1), axis=-1
         )
         exponents = ops.exp(logits)
-        normalizer = ops.sum(exponents, axis=-1)
+        normalizer = ops.sum(exponents, axis=-1)  # Z_i of these l_ik: (rows * passes,)
         log_normalizer = ops.log(normalizer)
-        negative = log_normalizer - own
+        negative = log_normalizer - own  # -log p(y)
         losses = negative
         if self.smoothing:
             uniform = log_normalizer - ops.mean(logits, axis=-1)
             losses = (1 - self.smoothing) * negative + self.smoothing * uniform
 
+        # w softmax: (rows * passes, vocabulary)
         slopes = exponents * ops.expand_dims(weights / normalizer, axis=-1)
+        # w (softmax - (1 - smoothing)) at y: (rows * passes,)
         at_targets = weights * (ops.exp(-negative) - (1 - self.smoothing))
         slopes = ops.scatter_update(slopes, places, at_targets)
         if self.smoothing:
@@ -123,18 +132,21 @@ class _Rows:
         if self.r_drop:
             log_probs = logits - ops.expand_dims(log_normalizer, axis=-1)
             probs = exponents / ops.expand_dims(normalizer, axis=-1)
+            # (rows * passes,), (rows * passes, vocabulary)
             apart, of_apart = _divergence(log_probs, probs)
             losses = losses + self.r_drop / 2 * apart
             slopes = slopes + ops.expand_dims(self.r_drop / 2 * weights, axis=-1) * of_apart
         of_read, *others = self._gradients(read, slopes)
+        # mean of the passes: (rows,)
         negative = ops.mean(ops.reshape(negative, (-1, count)), axis=1)
         return ops.sum(weights * losses), negative, (ops.reshape(of_read, shape), *others)
 
     def _gradients(self, read, slopes):
         low = ops.cast(slopes, read.dtype)
-        back = self.kernel if self.tied else ops.transpose(self.kernel)
+        back = self.kernel if self.tied else ops.transpose(self.kernel)  # -> (vocabulary, units)
+        # their product is of the shape of the kernel
         pair = (ops.transpose(low), read) if self.tied else (ops.transpose(read), low)
-        of_bias = () if self.bias is None else ops.sum(slopes, axis=0)
+        of_bias = () if self.bias is None else ops.sum(slopes, axis=0)  # -> (vocabulary,)
         return ops.matmul(low, back), ops.cast(ops.matmul(*pair), "float32"), of_bias
 
 
@@ -145,11 +157,13 @@ def _divergence(log_probs, probs):
     of p is p (s - KL(p || q)) from the first of the two, and p - q from the second.
     """
     pairs = (-1, 2, probs.shape[-1])
-    both = ops.reshape(log_probs, pairs)
-    further = both - _swapped(both)
+    both = ops.reshape(log_probs, pairs)  # -> (rows, 2, vocabulary)
+    further = both - _swapped(both)  # s, -s
     probs = ops.reshape(probs, pairs)
+    # KL(p || q), KL(q || p): (rows, 2, 1)
     apart = ops.sum(probs * further, axis=-1, keepdims=True)
     slopes = probs * (further - apart + 1) - _swapped(probs)
+    # -> (rows * 2,), (rows * 2, vocabulary)
     return ops.reshape(apart, (-1,)), ops.reshape(slopes, (-1, pairs[-1]))
 
 
@@ -160,6 +174,7 @@ def _swapped(pairs):
 def _in_chunks(step, read, targets, weights):
     """(total, negative log-probabilities, gradients), from so many rows at a time."""
     rows, passes = ops.shape(read)[0], read.shape[1]
+    # `count` chunks of `size` rows
     count = passes * rows // max(FEWEST_ROWS, LOGITS_AT_A_TIME // step.vocabulary) + 1
     size = -(-rows // count)
     order = ops.arange(count * size, dtype="int32")
@@ -168,6 +183,7 @@ def _in_chunks(step, read, targets, weights):
 
     def chunked(rows):
         picked = ops.take(rows, order, axis=0)
+        # (count * size, ...) -> (count, size, ...)
         return ops.reshape(picked, (count, size, *rows.shape[1:]))
 
     def body(sums, chunk):
@@ -175,12 +191,14 @@ def _in_chunks(step, read, targets, weights):
         return (of_read, negative), tree.map_structure(ops.add, sums, (total, *others))
 
     zeros = ops.zeros((size,), "float32")
+    # of_read: (count, size, passes, units), negative: (count, size); the others: sums
     (of_read, negative), (total, of_kernel, of_bias) = loop(
         body,
         (ops.zeros(()), ops.zeros(step.kernel.shape), _like(step.bias)),
         (chunked(read), chunked(targets), chunked(weights) * ops.reshape(real, (count, size))),
         like=(ops.zeros((size, *read.shape[1:]), read.dtype), zeros),
     )
+    # -> (batch * time, passes, units)
     of_read = ops.reshape(of_read, (-1, *read.shape[1:]))[:rows]
     return total, ops.reshape(negative, (-1,))[:rows], (of_read, of_kernel, of_bias)
 

@@ -28,24 +28,26 @@ def sampled_steps(decoder, target_in, prepared):
     # what `embed` drops, drawn before the loop
     ones = ops.ones((*shape, decoder.embedding_units), decoder.compute_dtype)
     ones = decoder.word_dropout(ones, training=True)
-    dropout_masks = decoder.embedding_dropout(ones, training=True)
+    # -> (batch, target_time, embedding_units)
+    mask = decoder.embedding_dropout(ones, training=True)
 
     def step(carry, inputs):
         state, predicted = carry
-        teacher, own, dropout_masks = inputs
-        tokens = ops.where(own, predicted, teacher)
-        embedded = decoder.embedding(tokens) * dropout_masks
+        teacher, own, mask = inputs
+        tokens = ops.where(own, predicted, teacher)  # -> (batch,)
+        # y_{i-1}: (batch, embedding_units)
+        embedded = decoder.embedding(tokens) * mask
         projected = decoder.cell.project(embedded)
         shown, state = decoder.cell.step(projected, state, prepared, training=True)
         read = decoder.readout(shown.output, shown.context, embedded, training=False)
-        logits = decoder.logits(read)
-        _, predicted = ops.top_k(ops.stop_gradient(logits), 1)
+        logits = decoder.logits(read)  # -> (batch, vocabulary)
+        _, predicted = ops.top_k(ops.stop_gradient(logits), 1)  # -> (batch, 1)
         predicted = ops.cast(ops.squeeze(predicted, axis=-1), target_in.dtype)
         kept = Step(shown.output, shown.context, shown.weights, scores=(), query=())
         return (kept, embedded), (state, predicted)
 
-    first = ops.take(target_in, 0, axis=1)
+    first = ops.take(target_in, 0, axis=1)  # -> (batch,)
     like = (decoder.cell.like(prepared), ops.take(ones, 0, axis=1))
     own = ops.logical_and(own, ops.arange(shape[1]) > 0)
     carry = (decoder.initial_state(prepared), first)
-    return scan(step, carry, (target_in, own, dropout_masks), like)
+    return scan(step, carry, (target_in, own, mask), like)

@@ -188,6 +188,7 @@ class Seq2Seq(keras.Model):
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)
         if given(y_pred.alignment):
+            # -> (passes, batch, target_time, source_time)
             alignment = ops.broadcast_to(y_pred.alignment, ops.shape(y_pred.weights))
             loss = loss + self.guided_alignment * guided_alignment(alignment, y_pred.weights)
         return loss
@@ -215,6 +216,7 @@ class Seq2Seq(keras.Model):
         Half of eq. 3 of Wu et al. 2021, so that it is as large as the loss of one pass.
         """
         passes = output.readout.shape[0]
+        # `passes` of (batch, target_time, vocabulary)
         logits = [self.decoder.logits(output.readout[one]) for one in range(passes)]
         self._update_metrics(y, sample_weight, lambda: logits[0])
         losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in logits]
@@ -223,6 +225,7 @@ class Seq2Seq(keras.Model):
             reducing = (
                 self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
             )
+            # sum_i w_i D_i, of (batch, target_time)
             total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
             losses.append(self.r_drop * reducing.of_total(total, weight))
         return ops.sum(ops.stack(losses)) / passes

@@ -90,15 +90,18 @@ class GraphTranslator:
         """
         options = options or self.search
         target_out = self.tokenizer.tokenize_target(target).to_tensor(default_value=PAD)
+        # -> (batch, target_time)
         target_in = tf.pad(target_out[:, :-1], [[0, 0], [1, 0]], constant_values=START)
+        # logits (batch, target_time, vocabulary), weights (batch, target_time, source_time)
         logits, weights = self.model((source, target_in), return_attention_scores=True)
         real = tf.cast(target_out != PAD, tf.float32)
         # (batch, target_time, vocabulary) -> (batch, target_time)
         log_probs = tf.gather(tf.nn.log_softmax(logits), target_out, batch_dims=2) * real
         lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
-        scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)
-        weights *= tf.expand_dims(real, axis=-1)
+        scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)  # -> (batch,)
+        weights *= tf.expand_dims(real, axis=-1)  # by (batch, target_time, 1)
         found = SearchResult(target_out, lengths, scores, weights, tf.ones_like(lengths, tf.bool))
+        # (batch, ...) -> (batch, 1, ...)
         found = SearchResult(*(tf.expand_dims(field, axis=1) for field in found))
         if options.coverage_penalty:
             found = add_coverage(found, options.coverage_penalty, source != PAD)

@@ -76,13 +76,13 @@ def trace(translator, sentence, target=None, top=5):
     pieces = _pieces(tokenizer)
     chosen = _ids(found.target_tokens, pieces)
     read = [START, *chosen][: max(1, len(chosen))]
-    source = translator.source_ids([sentence])
+    source = translator.source_ids([sentence])  # (1, source_time)
     _check_source(found, tokenizer, source)
     prepared, initial_state, steps = _run(translator.model, source, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}
     length = len(found.source_tokens)
-    log_probs = steps.pop("log_probs")
-    best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]
+    log_probs = steps.pop("log_probs")  # (T, vocabulary)
+    best = np.argsort(-log_probs, axis=1, kind="stable")[:, :top]  # -> (T, top)
     return Trace(
         text=found.text,
         score=found.score,
@@ -93,7 +93,7 @@ def trace(translator, sentence, target=None, top=5):
         initial_state=initial_state,
         scores=steps.pop("scores")[:, :length],
         weights=steps.pop("weights")[:, :length],
-        log_probs=log_probs[np.arange(len(chosen)), chosen],
+        log_probs=log_probs[np.arange(len(chosen)), chosen],  # -> (T,)
         top_tokens=[[pieces[number] for number in row] for row in best],
         top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
         **steps,
@@ -142,11 +142,11 @@ def _run(model, source, tokens):
     """Projected memory, s_0, and the output of each step as arrays `(len(tokens), ...)`."""
     prepared = model.encode(source)
     state = model.initial_state(prepared)
-    initial_state = _array(_top(state))[0]
+    initial_state = _array(_top(state))[0]  # (1, units) -> (units,)
     steps = []
     for token in tokens:
         token = ops.convert_to_tensor([token], "int32")
-        logits, shown, state = model.decoder.step(token, state, prepared)
+        logits, shown, state = model.decoder.step(token, state, prepared)  # logits (1, vocabulary)
         steps.append(
             {
                 **shown._asdict(),
@@ -155,6 +155,7 @@ def _run(model, source, tokens):
                 "log_probs": ops.log_softmax(logits, axis=-1),
             }
         )
+    # each (1, ...) -> (time, ...)
     arrays = {name: np.concatenate([_array(step[name]) for step in steps]) for name in steps[0]}
     return prepared, initial_state, arrays
 

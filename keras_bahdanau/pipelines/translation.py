@@ -43,6 +43,7 @@ def read_translations(found, texts, source_tokens, target_tokens):
         source = [token for token in source if token]
         hypotheses = []
         for rank in range(len(texts[row]) if source else 1):
+            # scalars, but alignment (target_time, source_time), with padding
             _, length, score, alignment, finished = (field[row, rank] for field in found)
             hypotheses.append(
                 Translation(

@@ -19,7 +19,6 @@ from keras_bahdanau.pipelines.file import CARD, read_card
 from keras_bahdanau.pipelines.pipeline import GraphTranslator
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import (
-    Translation,
     check_prefixes,
     check_strings,
     read_translations,
@@ -27,8 +26,6 @@ from keras_bahdanau.pipelines.translation import (
 from keras_bahdanau.search import SearchOptions, SearchResult
 from keras_bahdanau.text import Tokenizer
 from keras_bahdanau.text.tokenizer import PAD
-
-__all__ = ["Translation", "Translator"]
 
 _SOURCE = tf.TensorSpec((None, None), tf.int32)
 _EXTRAS = {
@@ -220,16 +217,18 @@ class Translator(GraphTranslator):
         """(row numbers, padded ids) of sentences of similar length, longest first."""
         if not sentences:
             return
-        source = self.source_ids(tf.constant(sentences)).numpy()
+        source = self.source_ids(tf.constant(sentences)).numpy()  # (sentences, source_time)
         lengths = np.count_nonzero(source, axis=1)
         order = np.argsort(-lengths, kind="stable")  # so that no core waits long at the end
         for first in range(0, len(order), batch_size):
             rows = order[first : first + batch_size]
+            # as wide as its longest: (rows, source_time)
             yield rows, tf.constant(source[rows, : max(1, lengths[rows].max())])
 
     def _graph(self, options, extras):
         """The search with these options as one `tf.function`, traced once."""
-        options = dataclasses.replace(options, seed=0)  # the uniforms depend on it
+        # only `_uniforms` reads the seed, outside of the graph
+        options = dataclasses.replace(options, seed=0)
         key = (options, *extras)
         if key not in self._graphs:
             # a `partial`: of one lambda TensorFlow would say that it is traced too often
@@ -255,11 +254,12 @@ class Translator(GraphTranslator):
 
     def _prefix_ids(self, prefixes):
         """The target ids of prefixes without their end tokens, right-padded with 0."""
+        # -> (batch, prefix_time)
         return self.tokenizer.tokenize_target(tf.constant(prefixes))[:, :-1].to_tensor(PAD)
 
     def _read(self, source, text, found, nbest, options):
         """Lists of the best few `Translation`, one list a row, from what the graph found."""
-        found = SearchResult(*(field[:, :nbest] for field in found))
+        found = SearchResult(*(field[:, :nbest] for field in found))  # -> (batch, nbest, ...)
         return read_translations(
             found,
             self.texts(found, tf.constant(text), options),

@@ -64,7 +64,7 @@ class _Walkthrough:
     def __init__(self, trace, steps, sources, families):
         self.trace, self.steps = trace, steps
         weights = trace.weights[:steps]
-        most = np.argsort(-weights.sum(axis=0), kind="stable")[:sources]
+        most = np.argsort(-weights.sum(axis=0), kind="stable")[:sources]  # (S,) -> (sources,)
         self.shown = np.sort(most)
         self.left_out = len(trace.source_tokens) - len(self.shown)
         listed = max(map(len, trace.top_tokens[:steps]), default=0) + 1
@@ -76,6 +76,7 @@ class _Walkthrough:
         self.highest = max(1e-6, np.abs(trace.scores[:steps]).max(initial=0))
         self.attends = trace.weights.any()
         self.is_softmax = np.allclose(_softmax(trace.scores), trace.weights, atol=1e-4)
+        # sum_j alpha_ij h_j: (T, S) @ (S, values_units)
         self.is_sum = trace.context.shape[1:] == trace.values.shape[1:] and np.allclose(
             trace.weights @ trace.values, trace.context, atol=1e-2
         )
@@ -260,6 +261,7 @@ class _Walkthrough:
 
 def _limit(*arrays):
     """Value that gets the darkest colour in strips of these vectors."""
+    # -> flat, the numbers that strips show
     shown = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
     return max(1e-6, np.quantile(shown, 0.95)) if shown.size else 1.0
 

@@ -72,27 +72,28 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
         return _advance(step, BeamState(*fields), limit_at, options, end)
 
     loop = BeamState(*ops.while_loop(go_on, body, tuple(first)))
-    return _finish(loop, options, time)
+    return _finish(loop, options)
 
 
 def _first(state, limits, beam, start, time, source_time):
     """One real hypothesis a sentence; the other places wait, frozen, for its children."""
     batch = ops.shape(limits)[0]
-    below_limit = ops.expand_dims(ops.greater(limits, 0), axis=1)
+    below_limit = ops.expand_dims(ops.greater(limits, 0), axis=1)  # -> (batch, 1)
     identity = ops.arange(beam, dtype="int32")
     real = ops.equal(identity, 0)
     rows = ops.zeros((batch, beam), "int32")
     return BeamState(
         t=ops.zeros((), "int32"),
         tokens=rows + start,
-        alive=ops.logical_and(below_limit, real),
+        alive=ops.logical_and(below_limit, real),  # (batch, 1) and (beam,)
         finished=ops.repeat(ops.logical_not(below_limit), beam, axis=1),
         lengths=rows,
+        # (batch, beam) + (beam,)
         log_probs=ops.cast(rows, "float32") + ops.where(real, 0.0, IMPOSSIBLE),
         ids=ops.zeros((time, batch, beam), "int32"),
         parents=ops.zeros((time, batch, beam), "int32") + identity,
         alignment=ops.zeros((time, batch, beam, source_time), "float32"),
-        model=spread(state, beam),
+        model=spread(state, beam),  # (batch, ...) -> (batch, beam, ...)
     )
 
 
@@ -106,8 +107,8 @@ def _advance(step, loop, limit_at, options, end):
     gained, tokens = top_k_tokens(log_probs, children)  # -> (batch, beam, children)
 
     # a frozen hypothesis has one child, itself: padding, at no cost
-    alive = ops.expand_dims(loop.alive, axis=-1)
-    born = ops.logical_or(alive, ops.equal(ops.arange(children), 0))
+    alive = ops.expand_dims(loop.alive, axis=-1)  # -> (batch, beam, 1)
+    born = ops.logical_or(alive, ops.equal(ops.arange(children), 0))  # -> (batch, beam, children)
     # log p of parent and child: (batch, beam, 1) + (batch, beam, children)
     totals = ops.expand_dims(loop.log_probs, axis=-1) + ops.where(alive, gained, 0.0)
     tokens = ops.where(alive, tokens, 0)
@@ -117,6 +118,7 @@ def _advance(step, loop, limit_at, options, end):
     _, best = ops.top_k(ops.reshape(scores, (-1, beam * children)), beam)  # -> (batch, beam)
     best = ops.cast(best, "int32")
     parents = best // children  # -> (batch, beam)
+    # of all children of a sentence, (batch, beam * children) -> (batch, beam)
     tokens, chosen = (
         take_beams(ops.reshape(each, (-1, beam * children)), best) for each in (tokens, totals)
     )
@@ -140,7 +142,7 @@ def _advance(step, loop, limit_at, options, end):
     )
 
 
-def _finish(loop, options, time):
+def _finish(loop, options):
     """Finished hypotheses first, best first, each read back along its parents."""
     scores = normalized(loop.log_probs, loop.lengths, options)
     # the beam is sorted by score already, and `top_k` keeps the order of equals
@@ -149,7 +151,9 @@ def _finish(loop, options, time):
 
     def body(t, beams, ids, alignment):
         t = t - 1
+        # row (batch, beam)
         ids = write_row(ids, t, take_beams(ops.take(loop.ids, t, axis=0), beams))
+        # -> (batch, beam, source_time)
         weights = take_beams(ops.take(loop.alignment, t, axis=0), beams)
         alignment = write_row(alignment, t, weights)
         return t, take_beams(ops.take(loop.parents, t, axis=0), beams), ids, alignment
@@ -160,7 +164,7 @@ def _finish(loop, options, time):
         (loop.t, order, ops.zeros_like(loop.ids), ops.zeros_like(loop.alignment)),
     )
     return SearchResult(
-        ids=ops.transpose(ids, (1, 2, 0)),
+        ids=ops.transpose(ids, (1, 2, 0)),  # -> (batch, beam, time)
         lengths=take_beams(loop.lengths, order),
         scores=take_beams(scores, order),
         alignment=ops.transpose(alignment, (1, 2, 0, 3)),

@@ -46,7 +46,7 @@ def constrained(step, state, constraints, batch):
         allowed, after = ops.ones((vocabulary,), "bool"), []
         for constraint, own in zip(constraints, states, strict=True):
             wanted, own = constraint(tokens, own, vocabulary)
-            allowed = _both(allowed, wanted)
+            allowed = _both(allowed, wanted)  # -> (batch, [beam,] vocabulary)
             after.append(own)
         return ops.where(allowed, log_probs, FORBIDDEN), weights, (inner, tuple(after))
 
@@ -71,10 +71,12 @@ class ForcedPrefix:
 
     def first(self, batch):
         """The tokens to come, and one 0 behind them."""
+        # -> (batch, prefix_time + 1)
         return ops.concatenate([self.prefix, ops.zeros((batch, 1), "int32")], axis=1)
 
     def __call__(self, tokens, coming, vocabulary):
         first = coming[..., :1]
+        # (batch, [beam,] 1) against (vocabulary,)
         allowed = ops.logical_or(ops.equal(first, 0), ops.equal(first, ops.arange(vocabulary)))
         return allowed, ops.concatenate([coming[..., 1:], ops.zeros_like(first)], axis=-1)
 
@@ -97,6 +99,7 @@ class MinLength:
 
     def __call__(self, tokens, count, vocabulary):
         count = count + 1
+        # -> (batch, [beam,] 1)
         enough = ops.expand_dims(ops.greater_equal(count, self.fewest), axis=-1)
         return ops.logical_or(enough, ops.not_equal(ops.arange(vocabulary), self.end)), count
 
@@ -122,12 +125,13 @@ class NoRepeatedNgram:
         return ops.full((batch, self.time + self.size), -1, "int32")
 
     def __call__(self, tokens, before, vocabulary):
+        # one place to the left, the new token at the end: (batch, [beam,] time + size) as before
         before = ops.concatenate([before[..., 1:], ops.expand_dims(tokens, axis=-1)], axis=-1)
         context = self.size - 1
-        followers = before[..., context:]
+        followers = before[..., context:]  # -> (batch, [beam,] time + 1)
         met = ops.ones_like(followers, "bool")  # where the context was the present one
         for place in range(context):
-            now = before[..., place - context :][..., :1]
+            now = before[..., place - context :][..., :1]  # -> (batch, [beam,] 1)
             met = ops.logical_and(met, ops.equal(before[..., place : place - context], now))
         repeated = _among(followers, met, vocabulary)  # -> (batch, [beam,] vocabulary)
         ends = ops.equal(ops.arange(vocabulary), self.end)
@@ -141,10 +145,11 @@ def _among(tokens, counted, vocabulary):
     token's quotient and remainder by the square root of the vocabulary.
     """
     base = math.isqrt(vocabulary - 1) + 1
-    rows = ops.one_hot(tokens // base, base, dtype="float32")
+    rows = ops.one_hot(tokens // base, base, dtype="float32")  # -> (..., n, base)
     rows = rows * ops.expand_dims(ops.cast(counted, "float32"), axis=-1)
-    columns = ops.one_hot(tokens % base, base, dtype="float32")
+    columns = ops.one_hot(tokens % base, base, dtype="float32")  # -> (..., n, base)
     counts = ops.matmul(ops.swapaxes(rows, -1, -2), columns)  # -> (..., base, base)
+    # -> (..., base * base), by the token
     counts = ops.reshape(counts, (*ops.shape(tokens)[:-1], base * base))
     return ops.greater(counts[..., :vocabulary], 0)
 
@@ -164,7 +169,7 @@ def limits_of(source_mask, options, prefix=None, time=None):
     Returns:
         Int32 tensor `(batch,)`; 0 for a sentence without a token.
     """
-    lengths = ops.sum(ops.cast(source_mask, "int32"), axis=1)
+    lengths = ops.sum(ops.cast(source_mask, "int32"), axis=1)  # -> (batch,)
     limits = ops.cast(ops.cast(lengths, "float32") * options.max_length_ratio, "int32")
     limits = ops.maximum(limits + int(options.max_length_offset), options.min_length)
     if prefix is not None:

@@ -29,9 +29,10 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
     result = sequential_search(step, _most_probable, state, limits, **places)
     scores = normalized(result.log_probs, result.lengths, options)
     return SearchResult(
-        ids=ops.expand_dims(ops.transpose(result.ids), axis=1),
+        ids=ops.expand_dims(ops.transpose(result.ids), axis=1),  # (time, batch) -> (batch, 1, time)
         lengths=ops.expand_dims(result.lengths, axis=1),
         scores=ops.expand_dims(scores, axis=1),
+        # (time, batch, source_time) -> (batch, 1, time, source_time)
         alignment=ops.expand_dims(ops.transpose(result.alignment, (1, 0, 2)), axis=1),
         finished=ops.expand_dims(result.finished, axis=1),
     )
@@ -39,4 +40,5 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
 
 def _most_probable(log_probs, t):
     best, tokens = ops.top_k(log_probs, 1)  # `ops.argmax` compares bits, which LiteRT can't
+    # (batch, 1) -> (batch,), each
     return ops.cast(ops.squeeze(tokens, axis=-1), "int32"), ops.squeeze(best, axis=-1)

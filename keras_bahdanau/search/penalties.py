@@ -1,4 +1,7 @@
-"""Length penalties, by name: what log p is divided by, so that long translations have a chance."""
+"""Length penalties, by name: functions `(lengths, exponent)` that log p is divided by.
+
+Each is 1 for the exponent 0, so that no penalty is one point of each kind.
+"""
 
 
 def power(lengths, exponent):

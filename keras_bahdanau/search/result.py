@@ -38,7 +38,9 @@ def write_row(buffer, step, row):
     A fixed shape and a `where`, which every runtime has: no tensor list, no scatter.
     """
     steps = ops.arange(ops.shape(buffer)[0], dtype="int32")
+    # (time,) -> (time, 1, ...), as many axes as the buffer
     here = ops.reshape(ops.equal(steps, step), (-1, *(1,) * (len(buffer.shape) - 1)))
+    # (time, 1, ...) and (1, batch, ...)
     return ops.where(here, ops.expand_dims(row, axis=0), buffer)
 
 
@@ -50,7 +52,9 @@ def take_beams(tensor, beams):
         beams: Int32 `(batch, new_beam)`.
     """
     batch, width, *rest = ops.shape(tensor)
+    # (batch, 1), the place of row b's beam 0 in the flat array
     first = ops.expand_dims(ops.arange(batch, dtype="int32") * width, axis=1)
+    # (batch * beam, ...) -> (batch, new_beam, ...)
     return ops.take(ops.reshape(tensor, (-1, *rest)), beams + first, axis=0)
 
 
@@ -95,9 +99,10 @@ def coverage_penalty(alignment, source_mask=None):
         Float32 tensor `(batch, beam)`, 0 where each source token got a whole
         target token's attention, and less elsewhere.
     """
-    covered = ops.clip(ops.sum(alignment, axis=2), UNSEEN, 1.0)
+    covered = ops.clip(ops.sum(alignment, axis=2), UNSEEN, 1.0)  # sum_i alpha_ij, at most 1
     penalty = ops.log(covered)  # -> (batch, beam, source_time)
     if source_mask is not None:
+        # mask -> (batch, 1, source_time)
         penalty = ops.where(ops.expand_dims(source_mask, axis=1), penalty, 0.0)
     return ops.sum(penalty, axis=-1)
 

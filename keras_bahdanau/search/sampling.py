@@ -38,14 +38,14 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
     uniforms = ops.transpose(uniforms, (2, 0, 1))  # -> (time, batch, draws)
 
     def choose(log_probs, t):
-        now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, beam)
+        now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, draws)
         return draw(log_probs, now, options)
 
-    rows = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)
+    rows = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)  # -> (batch, draws)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
     result = sequential_search(step, choose, spread(state, draws), rows, **places)
     return SearchResult(
-        ids=ops.transpose(result.ids, (1, 2, 0)),
+        ids=ops.transpose(result.ids, (1, 2, 0)),  # -> (batch, draws, time)
         lengths=result.lengths,
         scores=normalized(result.log_probs, result.lengths, options),
         alignment=ops.transpose(result.alignment, (1, 2, 0, 3)),
@@ -65,12 +65,13 @@ def draw(log_probs, uniforms, options):
     Returns:
         (tokens int32 `(...)`, their `log_probs` `(...)`).
     """
+    # (..., ranks); tokens (vocabulary,) where nothing is cut
     ranked, tokens = _ranked(log_probs, options)
     odds = _tempered(ranked, options.temperature or 1.0)
     if options.top_p is not None:
         odds = _nucleus(odds, options.top_p)
-    chosen = _drawn(odds, uniforms)
-    tokens = ops.sum(ops.where(chosen, ops.cast(tokens, "int32"), 0), axis=-1)
+    chosen = _drawn(odds, uniforms)  # bool (..., ranks), True at one
+    tokens = ops.sum(ops.where(chosen, ops.cast(tokens, "int32"), 0), axis=-1)  # -> (...)
     return tokens, ops.sum(ops.where(chosen, ranked, 0.0), axis=-1)
 
 
@@ -92,14 +93,15 @@ def _tempered(log_probs, temperature):
 def _nucleus(odds, share):
     """The fewest of the odds, which fall, that hold a share of their sum; 0 for the others."""
     heights = ops.cumsum(odds, axis=-1)
+    # the sum of those before, against a share (..., 1) of the whole sum
     return ops.where(ops.less(heights - odds, share * heights[..., -1:]), odds, 0.0)
 
 
 def _drawn(odds, uniforms):
-    """Bool like `odds`, True at the first that lifts their sum above its share `uniforms`."""
+    """Bool like `odds`, True at the first that lifts their sum above the share `uniforms` of it."""
     heights = ops.cumsum(odds, axis=-1)  # -> (..., vocabulary), rising
-    level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]
+    level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]  # -> (..., 1)
     passed = ops.logical_and(ops.greater(heights, level), ops.greater(odds, 0))
     # the most probable one, should rounding have let none pass
-    _, place = ops.top_k(ops.where(passed, 2.0, odds), 1)
+    _, place = ops.top_k(ops.where(passed, 2.0, odds), 1)  # -> (..., 1), the first that passed
     return ops.equal(ops.arange(odds.shape[-1]), place)

@@ -86,6 +86,7 @@ def _advance(step, choose, here, limits, end):
     tokens = tokens * real
     ended = ops.logical_and(here.alive, ops.equal(tokens, end))
     below_limit = ops.less(here.t + 1, limits)
+    # by (batch, [draws,] 1)
     weights = weights * ops.expand_dims(ops.cast(here.alive, "float32"), axis=-1)
     return SequentialState(
         t=here.t + 1,

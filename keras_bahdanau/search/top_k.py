@@ -28,12 +28,14 @@ def top_k_tokens(log_probs, count):
         values, ids = ops.top_k(log_probs, count)
         return values, ops.cast(ids, "int32")
     leading = ops.shape(log_probs)[:-1]
-    split = ops.reshape(log_probs, (-1, blocks, block))
-    _, chosen = ops.top_k(ops.max(split, axis=-1), count)
+    split = ops.reshape(log_probs, (-1, blocks, block))  # -> (rows, blocks, block)
+    _, chosen = ops.top_k(ops.max(split, axis=-1), count)  # maxima (rows, blocks)
     chosen = ops.cast(chosen, "int32")  # -> (rows, count)
+    # (rows, count, block) -> (rows, count * block)
     few = ops.reshape(take_beams(split, chosen), (-1, count * block))
     values, places = ops.top_k(few, count)
     places = ops.cast(places, "int32")
+    # block * its size + place in it
     ids = take_beams(chosen, places // block) * block + places % block
     return ops.reshape(values, (*leading, count)), ops.reshape(ids, (*leading, count))
 

@@ -7,6 +7,7 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "Tokenizer": "tokenizer",
+    "alignments": "alignments",
 }
 
 __all__ = [*_MODULE_OF]

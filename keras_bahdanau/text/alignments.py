@@ -81,8 +81,10 @@ def join_alignment(alignment, source_tokens, target_tokens):
     alignment = as_alignment(alignment, source_tokens, target_tokens)
     source_words, source_groups = join_subwords(source_tokens)
     target_words, target_groups = join_subwords(target_tokens)
+    # -> (target tokens, source words)
     joined = alignment @ _membership(source_groups, len(source_tokens)).T
-    sizes = np.array([[len(group)] for group in target_groups]).reshape(-1, 1)
+    sizes = np.array([[len(group)] for group in target_groups]).reshape(-1, 1)  # (target words, 1)
+    # -> (target words, source words)
     joined = _membership(target_groups, len(target_tokens)) @ joined / sizes
     joined = joined.astype(np.result_type(alignment, np.float32))
     return joined, source_words, target_words
@@ -177,9 +179,11 @@ def span_links(source_words, target_words, alignment):
     source, target = _spans(source_words), _spans(target_words)
     if not len(source) or not len(target):
         return frozenset()
-    weights = np.zeros((len(target), len(source)))
+    weights = np.zeros((len(target), len(source)))  # (target_time, source_time)
     weights[: len(alignment), : np.shape(alignment)[1]] = alignment
+    # (time, words + 1) each, the end token the last word
     source, target = _inside(source), _inside(target)
+    # -> (target words + 1, source words + 1)
     shares = target.T @ weights @ (source / source.sum(axis=1, keepdims=True))
     ends = shares.shape[1] - 1, shares.shape[0] - 1
     return frozenset(
@@ -218,12 +222,14 @@ def token_alignment(links, source_words, target_words):
     check_links(links, source_words, target_words)
     if not len(source_words) or not len(target_words):
         return np.zeros((len(target_words), len(source_words)), np.float32)
+    # words and the end token: (target words + 1, source words + 1)
     linked = np.zeros((target_words[-1, 0] + 1, source_words[-1, 0] + 1))
     linked[-1, -1] = 1.0
     for source, target in links:
         linked[target, source] = 1.0
+    # -> bool (target_time, source_time)
     reached = _inside(target_words) @ linked @ _inside(source_words).T > 0
-    counts = reached.sum(axis=1, keepdims=True)
+    counts = reached.sum(axis=1, keepdims=True)  # (target_time, 1)
     return (reached / np.maximum(counts, 1)).astype(np.float32)
 
 
@@ -250,6 +256,7 @@ def _spans(words):
 def _inside(spans):
     """Returns a float array `(tokens, words)`: 1 where a token stands for a word."""
     words = np.arange(spans[-1, 0] + 1)
+    # (tokens, 1) against (words,)
     return ((spans[:, :1] <= words) & (words <= spans[:, 1:])).astype(float)
 
 

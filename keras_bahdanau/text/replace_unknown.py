@@ -26,11 +26,12 @@ def detokenize_copying(tokenizer, ids, alignment, text):
         String tensor `(batch, beam)`.
     """
     copies = _attended_words(tokenizer, alignment, text)
+    # bool (batch, beam, target_time), True before the end token
     kept = tf.cumsum(tf.cast(ids == END, tf.int32), axis=-1) == 0
     kept &= (ids != PAD) & (ids != START)
     unknown = kept & (ids == UNKNOWN)
     pieces = tf.where(unknown, "▁" + copies, tokenizer.target_tokens(ids))
-    joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)
+    joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)  # -> (batch, beam)
     joined = tf.strings.strip(tf.strings.regex_replace(joined, "▁+", " "))
     batch, beam, time = tf.unstack(tf.shape(ids))
     rows = tf.reshape(ids, (batch * beam, time))
@@ -43,7 +44,7 @@ def _attended_words(tokenizer, alignment, text):
     words, together = _words(tokenizer, text, tf.shape(alignment)[3])
     # -> (batch, beam, target_time, source_time), for each token what its whole word got
     weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
-    place = tf.argmax(weights, axis=-1, output_type=tf.int32)
+    place = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
     found = tf.gather(words, place, batch_dims=1)
     return tf.where((tf.reduce_max(weights, axis=-1) > 0) & (found != ""), found, _NO_WORD)
 
@@ -54,20 +55,26 @@ def _words(tokenizer, text, source_time):
     Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
     is 1. What stands for no word, such as the end token, has "", and is with none.
     """
-    ids, begins, ends = tokenizer._source.tokenize_with_offsets(text)
+    ids, begins, ends = tokenizer._source.tokenize_with_offsets(text)  # ragged (batch, source_time)
     shape = tf.stack([-1, source_time])
+    # -> (batch, source_time), False from the end token on
     real = tf.ones_like(ids, tf.bool).to_tensor(False, shape=shape)
+    # in bytes of the text: ragged -> (batch, source_time)
     begins, ends = (
         tf.cast(offsets, tf.int32).to_tensor(0, shape=shape) for offsets in (begins, ends)
     )
+    # (batch,) -> (batch, source_time)
     text = tf.repeat(tf.expand_dims(text, axis=1), source_time, axis=1)
     pieces = tokenizer.source_tokens(ids.to_tensor(PAD, shape=shape))
     surfaces = tf.strings.substr(text, begins, ends - begins)
     # an unknown piece has no mark, but the text shows the space before it
     starts = _begins_word(pieces) | _begins_word(surfaces)
+    # (batch, source_time), the number of each token's word
     number = tf.cumsum(tf.cast(starts, tf.int32), axis=1)
+    # -> (batch, source_time, source_time)
     same = tf.expand_dims(number, axis=2) == tf.expand_dims(number, axis=1)
     same &= tf.expand_dims(real, axis=2) & tf.expand_dims(real, axis=1)
+    # -> (batch, source_time), where the token's word begins, and ends
     first = tf.reduce_min(tf.where(same, tf.expand_dims(begins, axis=1), tf.int32.max), axis=2)
     last = tf.reduce_max(tf.where(same, tf.expand_dims(ends, axis=1), 0), axis=2)
     first = tf.minimum(first, last)

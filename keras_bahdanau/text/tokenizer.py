@@ -144,10 +144,11 @@ class Tokenizer(tf.Module):
             String tensor `(batch,)`.
         """
         ids = _known(ids, self.target_vocabulary_size)
-        ended = tf.cumsum(tf.cast(ids == END, tf.int32), axis=1) > 0
+        ended = tf.cumsum(tf.cast(ids == END, tf.int32), axis=1) > 0  # (batch, target_time)
         kept = ~ended & (ids != PAD) & (ids != START)
         lengths = tf.reduce_sum(tf.cast(kept, tf.int64), axis=1)
-        values = tf.boolean_mask(ids, kept)
+        values = tf.boolean_mask(ids, kept)  # -> flat, (kept ids,)
+        # ragged (batch, target_time)
         rows = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
         return self._target.detokenize(rows)
 
@@ -256,7 +257,9 @@ def _append_end(ids, counts):
     """Appends `counts[i]` (0 or 1) end tokens to row i."""
     # not `tf.concat`, which asserts in the graph that both have as many rows
     lengths = ids.row_lengths() + counts
+    # ragged (batch, time) -> (batch, time + 1)
     padded = tf.pad(ids.to_tensor(END), [[0, 0], [0, 1]], constant_values=END)
+    # -> flat, (ids,)
     values = tf.boolean_mask(padded, tf.sequence_mask(lengths, tf.shape(padded)[1]))
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
@@ -269,6 +272,7 @@ def _words(tokenizer, sentences, end_of_empty):
     for sentence, start, stop in zip(sentences, splits[:-1], splits[1:], strict=True):
         words = re.findall(r"\s*\S+", sentence)
         until = np.cumsum([len(word.encode()) for word in words], dtype=np.int64)  # in bytes
+        # (tokens,), words that end before it begins
         first = np.searchsorted(until, begins[start:stop], side="right")
         last = np.maximum(first, np.searchsorted(until, ends[start:stop] - 1, side="right"))
         after = [[len(words)] * 2] if end_of_empty or len(first) else []

@@ -128,7 +128,7 @@ def test_given_noise_makes_a_row_the_same_in_any_batch():
         np.testing.assert_array_equal(field[order], other)
 
 
-def test_draws_keep_to_rules():
+def test_draws_keep_to_constraints():
     chain, prefix = Chain(2, seed=5), np.array([[2, 1], [1, 0]], "int32")
     options = SearchOptions(beam_width=200, temperature=2.0, min_length=3, no_repeat_ngram=1)
     limits = np.array([5, 5], "int32")

@@ -95,10 +95,11 @@ class Attention(AttentionBase):
         weights, normalizer = self.normalizer.align(
             scores, allowed, state.normalizer, training=training
         )
+        # alpha_ij: (batch, [n,] source_time)
         weights = self.weights_dropout(weights * factor, training=training)
         coverage = self.coverage.remember(state.coverage, weights)
         return Attended(
-            weighted_sum(weights, memory.values),
+            weighted_sum(weights, memory.values),  # c_i: (batch, [n,] values_units)
             weights,
             scores,
             AttentionState(window, normalizer, coverage),

@@ -101,6 +101,7 @@ class AttentionBase(AttentionPart):
             ops.zeros((batch, self.context_units(units)), values.dtype),
             ops.zeros((batch, source_time), "float32"),
         )
+        # -> (batch, target_time, context_units), (batch, target_time, source_time)
         return scan(step, state, query, like)
 
     def compute_output_shape(self, query_shape, values_shape):
@@ -118,9 +119,6 @@ class AttentionBase(AttentionPart):
     def compute_mask(self, query, mask=None):
         return None  # `mask` is about the values: it must not go on with the context
 
-    def get_config(self):
-        return super().get_config()  # its presence tells Keras that there is no more to know
-
 
 def weighted_sum(weights, values):
     """c_i = sum_j alpha_ij h_j, in the dtype of the values.
@@ -131,5 +129,6 @@ def weighted_sum(weights, values):
     """
     weights = ops.cast(weights, values.dtype)
     if len(weights.shape) == 3:
-        return ops.matmul(weights, values)
+        return ops.matmul(weights, values)  # -> (batch, n, values_units)
+    # (batch, 1, source_time) -> (batch, 1, values_units) -> (batch, values_units)
     return ops.squeeze(ops.matmul(ops.expand_dims(weights, axis=1), values), axis=1)

@@ -42,17 +42,13 @@ class AttentionRegistry(Registry):
                 "Give the name of a score, or leave them out."
             )
         outer = {key: kwargs[key] for key in ("name", "dtype") if key in kwargs}
-        if name is None:
-            attention = FixedContext(**outer)
-        elif name == "forced":
-            attention = ForcedAlignment(**outer)
-        else:
-            checks.choice("attention", name, self)
-            share = max(1, units // heads)
-            if name == "bahdanau":
-                attention = BahdanauAttention(share, **kwargs)
-            else:
-                attention = Attention(name, units=share, **kwargs)
+        kind, share = self[checks.choice("attention", name, self)], max(1, units // heads)
+        if kind is Attention:
+            attention = Attention(name, units=share, **kwargs)
+        elif kind is BahdanauAttention:
+            attention = BahdanauAttention(share, **kwargs)
+        else:  # it has no score
+            attention = kind(**outer)
         if heads > 1:
             attention = MultiHeadAttention(attention, heads, **outer)
         if past:

@@ -23,6 +23,7 @@ class FixedContext(AttentionBase):
         weights = ops.zeros(ops.shape(values)[:2], dtype="float32")
         if len(query.shape) == 3:
             n = ops.shape(query)[1]
+            # -> (batch, n, values_units)
             context = ops.repeat(ops.expand_dims(context, axis=1), n, axis=1)
             weights = ops.repeat(ops.expand_dims(weights, axis=1), n, axis=1)
         return Attended(context, weights, weights, state)
@@ -61,6 +62,7 @@ class ForcedAlignment(AttentionBase):
             ),
             "float32",
         )  # -> (batch, [n,] target_time)
+        # row i of the given: (batch, [n,] target_time) -> (batch, [n,] source_time)
         weights = weighted_sum(row, ops.cast(given, "float32"))
         values = prepared.memory.values
         return Attended(weighted_sum(weights, values), weights, weights, state + 1)
@@ -73,4 +75,5 @@ class ForcedAlignment(AttentionBase):
                 "(batch, target_time, source_time) as the third input of the model: "
                 "`data.batches(..., alignments=...)` makes them of Pharaoh links."
             )
+        # (batch, target_time, source_time) * (batch, 1, source_time)
         return given * ops.expand_dims(ops.cast(prepared.memory.mask, given.dtype), axis=1)

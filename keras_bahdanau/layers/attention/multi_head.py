@@ -80,8 +80,9 @@ class MultiHeadAttention(AttentionBase):
         """Of each head its attention's keys, and V h_j."""
         return tuple(
             (
+                # of K h_j: (batch, source_time, head_units)
                 attention.prepare(memory._replace(values=keys(memory.values))),
-                values(memory.values),
+                values(memory.values),  # V h_j: (batch, source_time, head_units)
             )
             for attention, keys, values in zip(self.attentions, self.keys, self.values, strict=True)
         )
@@ -98,6 +99,7 @@ class MultiHeadAttention(AttentionBase):
             # Q^n s: (batch, [n,] query_units) -> (batch, [n,] head_units)
             attended.append(attention.attend(projection(query), own, own_state, training=training))
         return Attended(
+            # c_i: heads of (batch, [n,] head_units) -> (batch, [n,] heads * head_units)
             ops.concatenate([head.context for head in attended], axis=-1),
             sum(head.weights for head in attended) / self.heads,
             sum(head.scores for head in attended) / self.heads,

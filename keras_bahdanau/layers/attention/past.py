@@ -59,8 +59,8 @@ class PastAttention(AttentionBase):
         dtype = memory.values.dtype
         return (
             self.attention.initial_state(memory),
-            ops.zeros((batch, self.length, self.units), dtype),
-            ops.zeros((batch, self.length, self.units), dtype),
+            ops.zeros((batch, self.length, self.units), dtype),  # P q_k, the values
+            ops.zeros((batch, self.length, self.units), dtype),  # the keys of q_k
             ops.zeros((batch, self.length, 1), "float32"),  # 1 where a query was written
         )
 
@@ -68,7 +68,8 @@ class PastAttention(AttentionBase):
         inner, values, keys, written = state
         attended = self.attention.attend(query, prepared, inner, training=training)
         scores = self.score.compare(query, keys)  # -> (batch, [n,] length)
-        weights = masked_softmax(scores, ops.greater(written[..., 0], 0))
+        weights = masked_softmax(scores, ops.greater(written[..., 0], 0))  # beta_i
+        # -> (batch, [n,] length, 1)
         weights = ops.expand_dims(ops.cast(weights, values.dtype), axis=-1)
         past = ops.sum(weights * values, axis=-2)  # -> (batch, [n,] units), d_i
         state = (
@@ -77,6 +78,7 @@ class PastAttention(AttentionBase):
             _pushed(keys, self.score.project(query)),
             _pushed(written, ops.ones_like(written[..., 0, :])),
         )
+        # c'_i: (batch, [n,] context_units + units)
         return attended._replace(
             context=ops.concatenate([attended.context, past], axis=-1), state=state
         )
@@ -92,4 +94,5 @@ class PastAttention(AttentionBase):
 
 def _pushed(buffer, newest):
     """The buffer `(batch, [n,] length, units)` without its oldest entry, and a new one behind."""
+    # (batch, [n,] length - 1, units) and (batch, [n,] 1, units)
     return ops.concatenate([buffer[..., 1:, :], ops.expand_dims(newest, axis=-2)], axis=-2)

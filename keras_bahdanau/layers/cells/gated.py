@@ -111,6 +111,7 @@ class RecurrentCell(Cell):
                 f"and to no other. Received: context={context!r}"
             )
         if context is not None:
+            # W x + b + C c: (batch, [beam,] gates * units)
             projected = projected + self.context_projection(context)
         states = self.advance(projected, _dropped(states[0], dropout_masks), states)
         return states[0], states
@@ -153,7 +154,7 @@ def _dropped(h, dropout_masks):
         return h
     (mask,) = dropout_masks
     if len(h.shape) == 3:  # all of a sentence's beam drops the same
-        mask = ops.expand_dims(mask, axis=1)
+        mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, units)
     return h * mask
 
 
@@ -186,6 +187,7 @@ class GRUCell(RecurrentCell):
 
     def advance(self, projected, h, states):
         x_z, x_r, x_g = ops.split(projected, 3, axis=-1)  # -> 3 of (batch, [beam,] units)
+        # U_z h, U_r h, U h + b
         u_z, u_r, u_g = ops.split(self.recurrent_projection(h), 3, axis=-1)
         z = ops.sigmoid(x_z + u_z)
         r = ops.sigmoid(x_r + u_r)
@@ -222,8 +224,8 @@ class ResetBeforeGRUCell(RecurrentCell):
         self.candidate_projection.build((None, self.units))
 
     def advance(self, projected, h, states):
-        x_z, x_r, x_g = ops.split(projected, 3, axis=-1)
-        u_z, u_r = ops.split(self.recurrent_projection(h), 2, axis=-1)
+        x_z, x_r, x_g = ops.split(projected, 3, axis=-1)  # -> 3 of (batch, [beam,] units)
+        u_z, u_r = ops.split(self.recurrent_projection(h), 2, axis=-1)  # U_z h, U_r h
         z = ops.sigmoid(x_z + u_z)
         r = ops.sigmoid(x_r + u_r)
         g = ops.tanh(x_g + self.candidate_projection(r * h))
@@ -248,6 +250,7 @@ class LSTMCell(RecurrentCell):
 
     def advance(self, projected, h, states):
         c = states[1]
+        # -> 4 of (batch, [beam,] units)
         i, f, g, o = ops.split(projected + self.recurrent_projection(h), 4, axis=-1)
         # the forget gate's 1 is a constant here, not an initial value: the same family of cells
         c = ops.sigmoid(f + 1) * c + ops.sigmoid(i) * ops.tanh(g)

@@ -48,11 +48,13 @@ class KerasCell(Cell):
 
     def step(self, projected, states, context=None, dropout_masks=()):
         """`(output, states)` from the inputs, the old states and the context."""
+        # [x; c]: (batch, [beam,] input_units + context_units)
         inputs = projected if context is None else ops.concatenate([projected, context], axis=-1)
         axes = ops.shape(inputs)[:-1]
         output, after = self.cell(_flat(inputs), [_flat(state) for state in states])
         # a loop's states keep their shape and dtype, whatever policy the cell has
         after = tuple(
+            # (batch * beam, size) -> (batch, [beam,] size)
             ops.cast(ops.reshape(new, (*axes, size)), old.dtype)
             for new, old, size in zip(
                 keras.tree.flatten(after), states, self.state_sizes, strict=True

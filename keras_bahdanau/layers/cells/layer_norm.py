@@ -49,7 +49,7 @@ class NormalizedDense(keras.layers.Layer):
         product = self.product(inputs)
         if not self.ends:
             return self.norms[0](product)
-        blocks = ops.split(product, self.ends, axis=-1)
+        blocks = ops.split(product, self.ends, axis=-1)  # -> (..., size) for each of the sizes
         return ops.concatenate(
             [norm(block) for norm, block in zip(self.norms, blocks, strict=True)], axis=-1
         )

@@ -50,7 +50,9 @@ class DecoderCell(DecoderCellBase):
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
         previous = state.cell[-1][0]  # s_{i-1}: (batch, [beam,] units)
+        # c_i: (batch, [beam,] context_units)
         query, attended = self._attend(previous, embedding, state, prepared, training)
+        # s_i, with residual the sum: (batch, [beam,] units)
         output, cell = self.stack.step(
             projected,
             state.cell,

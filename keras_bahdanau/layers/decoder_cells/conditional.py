@@ -47,8 +47,11 @@ class ConditionalCell(DecoderCellBase):
         lowest, *upper = state.cell
         dropout_masks = self._cell_masks(prepared)
         first_masks = dropout_masks[0] if dropout_masks else ()
+        # s'_i: (batch, [beam,] units)
         intermediate, lowest = self.first_cell.step(projected, lowest, dropout_masks=first_masks)
+        # c_i: (batch, [beam,] context_units)
         query, attended = self._attend(intermediate, embedding, state, prepared, training)
+        # s_i, with residual the sum: (batch, [beam,] units)
         output, cell = self.stack.step(
             self.stack.project(attended.context), (lowest, *upper), dropout_masks=dropout_masks
         )

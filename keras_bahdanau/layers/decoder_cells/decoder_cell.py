@@ -216,6 +216,7 @@ class DecoderCellBase(keras.layers.Layer):
 
     def _attend(self, top, embedding, state, prepared, training):
         """(query, `Attended`), the context with its dropout."""
+        # -> (batch, [beam,] query_units)
         query = self.query(top, embedding, state.context, prepared.memory.task)
         attended = self.attention.attend(query, prepared, state.attention, training=training)
         if prepared.dropout_masks:

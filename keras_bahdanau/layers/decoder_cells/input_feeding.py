@@ -50,6 +50,7 @@ class InputFeedingCell(DecoderCellBase):
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
         fed = state.output if self.input_feeding else None  # (batch, [beam,] units)
+        # s_i, with residual the sum: (batch, [beam,] units)
         top, cell = self.stack.step(
             projected, state.cell, context=fed, dropout_masks=self._cell_masks(prepared)
         )

@@ -1,1 +1,1 @@
-"""Front ends: from the features of a source to vectors and their mask."""
+"""Front ends of an encoder; so far there is one, the embedding of tokens."""

@@ -12,7 +12,7 @@ def _tanh(convolved, inputs):
 
 
 def _gated(convolved, inputs):
-    content, gate = ops.split(convolved, 2, axis=-1)
+    content, gate = ops.split(convolved, 2, axis=-1)  # -> 2 of (batch, time, units)
     return (content * ops.sigmoid(gate) + inputs) * 0.5**0.5  # keeps the variance
 
 
@@ -111,12 +111,14 @@ class ConvolutionalReader(keras.layers.Layer):
 
     def call(self, inputs, lengths, training=None):
         steps = ops.arange(ops.shape(inputs)[1], dtype="int32")
+        # p_j: (time, input_units)
         places = ops.take(self.table, ops.minimum(steps, self.positions - 1), axis=0)
         values = self.input_projection(inputs + places)  # -> (batch, time, units)
+        # -> (batch, time, 1)
         real = ops.expand_dims(steps < ops.expand_dims(lengths, axis=1), axis=-1)
         for convolution, dropout in zip(self.convolutions, self.dropouts, strict=True):
             seen = dropout(ops.where(real, values, ops.zeros_like(values)), training=training)
-            values = self.join(convolution(seen), values)
+            values = self.join(convolution(seen), values)  # x^l: (batch, time, units)
         return values
 
     def last(self, values, mask):

@@ -109,11 +109,13 @@ def reverse_by_length(inputs, lengths):
         lengths: Int32 tensor `(batch,)`, the number of real steps.
     """
     batch, time = ops.shape(inputs)[0], ops.shape(inputs)[1]
+    # -> (1, time)
     steps = ops.expand_dims(ops.arange(time, dtype="int32"), axis=0)
-    lengths = ops.expand_dims(lengths, axis=1)
+    lengths = ops.expand_dims(lengths, axis=1)  # -> (batch, 1)
     order = ops.where(steps < lengths, lengths - 1 - steps, steps)  # -> (batch, time)
+    # where each sentence begins in the flat inputs: (batch, 1)
     rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1) * time
-    flat = ops.reshape(inputs, (-1, inputs.shape[-1]))
+    flat = ops.reshape(inputs, (-1, inputs.shape[-1]))  # -> (batch * time, units)
     return ops.reshape(ops.take(flat, rows + order, axis=0), ops.shape(inputs))
 
 
@@ -143,7 +145,9 @@ class BidirectionalRNN(RecurrentReader):
         self.backward_layer.build(inputs_shape)
 
     def call(self, inputs, lengths, training=None):
+        # turned around: (batch, time, units)
         backward = self.backward_layer(reverse_by_length(inputs, lengths), training=training)
+        # h_j: (batch, time, 2 * units)
         return ops.concatenate(
             [self.forward_layer(inputs, training=training), reverse_by_length(backward, lengths)],
             axis=-1,

@@ -77,7 +77,7 @@ class ScannedRNN(keras.layers.Layer):
         return scan(
             lambda state, x: self.cell.step(x, state, dropout_masks=dropout_masks),
             state,
-            self.cell.project(inputs),
+            self.cell.project(inputs),  # of all steps: (batch, time, any width)
             like=state[0],
         )
 

@@ -49,10 +49,11 @@ class AdditiveScore(Score):
         self.key_units = self.units
 
     def project(self, values):
-        return self.key_projection(values)
+        return self.key_projection(values)  # U h_j: (batch, source_time, units)
 
     def compare(self, query, keys):
         v = ops.copy(self.v)  # a tensor: a gradient of one's own takes no variables
+        # W s_{i-1}: (batch, [n,] units) -> e_ij: (batch, [n,] source_time)
         return tanh_scores(self.query_projection(query), keys, v)
 
     def get_config(self):
@@ -115,10 +116,11 @@ class PairScore(Score):
         self.key_units = 1
 
     def project(self, values):
-        return self.key_projection(values)
+        return self.key_projection(values)  # w_h^T h_j + b: (batch, source_time, 1)
 
     def compare(self, query, keys):
-        keys = ops.squeeze(keys_for(query, keys), axis=-1)
+        keys = ops.squeeze(keys_for(query, keys), axis=-1)  # -> (batch, [n or 1,] source_time)
+        # w_s^T s_{i-1}: (batch, [n,] 1) -> (batch, [n,] source_time)
         scores = self.query_projection(query) + ops.cast(keys, "float32")
         return ops.tanh(scores) if self.activation else scores
 

@@ -42,12 +42,13 @@ class LocationScore(Score):
 
     def project(self, values):
         batch, source_time, _ = ops.shape(values)
+        # -> (source_time, positions)
         rows = ops.one_hot(ops.arange(source_time), self.positions, dtype="float32")
         keys = ops.matmul(rows, self.kernel)  # (source_time, key_units), zero beyond the last row
         return ops.broadcast_to(keys, (batch, source_time, self.key_units))
 
     def compare(self, query, keys):
-        near = ops.arange(ops.shape(keys)[-2]) < self.positions
+        near = ops.arange(ops.shape(keys)[-2]) < self.positions  # -> (source_time,)
         return product(query, keys) + ops.where(near, 0.0, FAR)
 
     def get_config(self):

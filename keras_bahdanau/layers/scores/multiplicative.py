@@ -70,6 +70,7 @@ class GeneralScore(Score):
         self.key_projection.build(values_shape)
 
     def project(self, values):
+        # W h_j: (batch, source_time, key_units)
         return ops.cast(self.key_projection(values), "float32")
 
     def compare(self, query, keys):
@@ -112,7 +113,9 @@ class CosineScore(GeneralScore):
 
     def compare(self, query, keys):
         query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
+        # s^T W h / |s|: (batch, [n,] source_time)
         scores = super().compare(query, keys) * _inverse_length(query)
+        # 1 / |W h_j|: (batch, [n or 1,] source_time)
         lengths = ops.squeeze(_inverse_length(keys_for(query, keys)), axis=-1)
         return scores * lengths * ops.exp(-self.log_temperature)
 

@@ -81,5 +81,6 @@ def product(query, keys):
     """
     query, keys = ops.cast(query, "float32"), ops.cast(keys, "float32")
     if len(query.shape) == len(keys.shape):  # all queries meet the same keys: one product
-        return ops.matmul(query, ops.swapaxes(keys, -2, -1))
+        return ops.matmul(query, ops.swapaxes(keys, -2, -1))  # -> (batch, n, source_time)
+    # (batch, [n,] source_time, units) x (batch, [n,] units, 1) -> (batch, [n,] source_time)
     return ops.squeeze(ops.matmul(keys, ops.expand_dims(query, axis=-1)), axis=-1)

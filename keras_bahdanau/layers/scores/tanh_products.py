@@ -31,7 +31,8 @@ def tanh_scores(query, keys, v):
     if many and len(keys.shape) == 3 and not _few(query.shape[1]):
         return _one_by_one(query, keys, v)
     if many and len(keys.shape) == 3:
-        keys = ops.expand_dims(keys, axis=1)
+        keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, units)
+    # (batch, [n,] 1, units) with (batch, [n or 1,] source_time, units)
     return _together(ops.expand_dims(query, axis=-2), keys, v)
 
 
@@ -45,6 +46,7 @@ def _together(query, keys, v):
     @custom_gradient
     def compared(query, keys, v):
         def gradient(upstream, *_):
+            # d_ij: (batch, [n,] source_time, units)
             slopes, of_v = _slopes(ops.tanh(query + keys), v, upstream)
             return _summed_like(slopes, query), _summed_like(slopes, keys), of_v
 
@@ -65,9 +67,11 @@ def _one_by_one(query, keys, v):
         def gradient(upstream, *_):
             def slope(sums, inputs):
                 query, upstream = inputs
+                # h of one query: (batch, source_time, units)
                 hidden = ops.tanh(ops.expand_dims(query, axis=1) + keys)
                 slopes, of_v = _slopes(hidden, v, upstream)
                 of_keys, so_far = sums
+                # dq_i: (batch, units)
                 return ops.sum(slopes, axis=1), (
                     of_keys + ops.cast(slopes, "float32"),
                     so_far + of_v,
@@ -76,13 +80,15 @@ def _one_by_one(query, keys, v):
             of_query, (of_keys, of_v) = loop(
                 slope,
                 (ops.zeros_like(keys, dtype="float32"), ops.zeros_like(v)),
+                # (target_time, batch, units), (target_time, batch, source_time)
                 (_swap(query), _swap(upstream)),
                 like=ops.zeros_like(query[:, 0]),
             )
+            # dq: (batch, target_time, units), dk: (batch, source_time, units), dv: (units, 1)
             return _swap(of_query), ops.cast(of_keys, keys.dtype), of_v
 
         like = ops.zeros(ops.shape(keys)[:2], "float32")
-        scores, _ = loop(score, (), _swap(query), like)
+        scores, _ = loop(score, (), _swap(query), like)  # -> (target_time, batch, source_time)
         return _swap(scores), gradient
 
     return compared(query, keys, v)
@@ -94,17 +100,18 @@ def _swap(tensor):
 
 def _scores(hidden, v):
     # flat, since a product of more axes has no gradient in a loop under XLA
+    # (pairs, units) x (units, 1) -> (pairs, 1)
     scores = ops.matmul(ops.reshape(ops.cast(hidden, "float32"), (-1, hidden.shape[-1])), v)
-    return ops.reshape(scores, ops.shape(hidden)[:-1])
+    return ops.reshape(scores, ops.shape(hidden)[:-1])  # -> (batch, [n,] source_time)
 
 
 def _slopes(hidden, v, upstream):
     """(gradient of q + k for each pair, in its dtype; gradient of v)."""
     units = hidden.shape[-1]
-    flat = ops.reshape(ops.cast(hidden, "float32"), (-1, units))
-    upstream = ops.reshape(ops.cast(upstream, "float32"), (-1, 1))
-    slopes = ops.matmul(upstream, ops.transpose(v)) * (1 - ops.square(flat))
-    of_v = ops.matmul(ops.transpose(flat), upstream)
+    flat = ops.reshape(ops.cast(hidden, "float32"), (-1, units))  # h: (pairs, units)
+    upstream = ops.reshape(ops.cast(upstream, "float32"), (-1, 1))  # g: (pairs, 1)
+    slopes = ops.matmul(upstream, ops.transpose(v)) * (1 - ops.square(flat))  # g v (1 - h^2)
+    of_v = ops.matmul(ops.transpose(flat), upstream)  # sum g h: (units, 1)
     return ops.cast(ops.reshape(slopes, ops.shape(hidden)), hidden.dtype), of_v
 
 
