@@ -10,7 +10,7 @@ from keras_bahdanau.exporters.litert.metadata import (
     SubGraphMetadata,
     TensorMetadata,
 )
-from keras_bahdanau.exporters.litert.tflite_file import SOURCE, TARGET
+from keras_bahdanau.exporters.litert.tflite_file import SOURCE, TARGET, entries_of
 
 _SIGNATURES = {
     "translate": "The best translation that the search finds.",
@@ -74,7 +74,7 @@ def _sides(files):
 def _subgraphs(model, used):
     """One record a subgraph, up to the last that a signature names."""
     signatures = {
-        signature.SubgraphIndex(): signature for signature in _each(model, "SignatureDefs")
+        signature.SubgraphIndex(): signature for signature in entries_of(model, "SignatureDefs")
     }
     for index in range(max(signatures) + 1):
         if index not in signatures:
@@ -93,16 +93,12 @@ def _subgraphs(model, used):
 def _tensors(signature, graph, kind, used):
     """A tuple of records in the order of the subgraph, which need not be the signature's."""
     names = {}
-    for part in _each(signature, kind):
+    for part in entries_of(signature, kind):
         names.setdefault(part.TensorIndex(), []).append(part.Name().decode())
     return tuple(
         _tensor(names[index].pop(0), graph.Tensors(index).ShapeLength(), used)
-        for index in _each(graph, kind)  # one tensor may be two outputs
+        for index in entries_of(graph, kind)  # one tensor may be two outputs
     )
-
-
-def _each(table, field):
-    return [getattr(table, field)(index) for index in range(getattr(table, f"{field}Length")())]
 
 
 def _tensor(name, rank, used):

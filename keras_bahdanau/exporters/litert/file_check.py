@@ -12,6 +12,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     SOURCE,
     TARGET,
     Contents,
+    entries_of,
     load_schema,
     read_metadata,
     unpack,
@@ -87,9 +88,9 @@ def _operations(model, schema):
         number: name for name, number in vars(schema.BuiltinOperator).items() if name.isupper()
     }
     operations, once = {}, set()
-    for index, graph in enumerate(_each(model, "Subgraphs")):
+    for index, graph in enumerate(entries_of(model, "Subgraphs")):
         operations[index] = set()
-        for operator in _each(graph, "Operators"):
+        for operator in entries_of(graph, "Operators"):
             code = model.OperatorCodes(operator.OpcodeIndex())
             # files from before 127 operations keep the number in the old field
             name = names[max(code.BuiltinCode(), code.DeprecatedBuiltinCode())]
@@ -103,7 +104,8 @@ def _operations(model, schema):
 
 def _signature_findings(model, schema):
     signatures = {
-        signature.SignatureKey().decode(): signature for signature in _each(model, "SignatureDefs")
+        signature.SignatureKey().decode(): signature
+        for signature in entries_of(model, "SignatureDefs")
     }
     if "translate" not in signatures:
         yield Finding(HOST, "the file", "has no signature 'translate'", EXPORT_AGAIN)
@@ -111,7 +113,7 @@ def _signature_findings(model, schema):
     for name, signature in sorted(signatures.items()):
         graph = model.Subgraphs(signature.SubgraphIndex())
         for kind in ("Inputs", "Outputs"):
-            for part in _each(signature, kind):
+            for part in entries_of(signature, kind):
                 tensor = graph.Tensors(part.TensorIndex())
                 what = f"{kind.lower()[:-1]} {part.Name().decode()!r} of signature {name!r}"
                 yield from _tensor_findings(what, tensor, dtypes[tensor.Type()])
@@ -139,11 +141,6 @@ def _tensor_findings(what, tensor, dtype):
             f"has the shape {tuple(tensor.ShapeSignatureAsNumpy().tolist())}, which is not fixed",
             "Trace the export with fixed shapes.",
         )
-
-
-def _each(table, field):
-    """The entries of a vector of a FlatBuffers table."""
-    return [getattr(table, field)(index) for index in range(getattr(table, f"{field}Length")())]
 
 
 def _read_packing(content):

@@ -149,6 +149,11 @@ def read_metadata(model):
     return found
 
 
+def entries_of(table, field):
+    """The entries of a vector of a FlatBuffers table, read by LiteRT's schema."""
+    return [getattr(table, field)(index) for index in range(getattr(table, f"{field}Length")())]
+
+
 def _root(model):
     return Table(model, flatbuffers.encode.Get(flatbuffers.packer.uoffset, model, 0))
 
