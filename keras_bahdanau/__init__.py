@@ -12,6 +12,7 @@ _MODULE_OF = {
     "Decoder": "models",
     "Encoder": "models",
     "Ensemble": "models",
+    "Pipeline": "pipelines",
     "SearchOptions": "search",
     "Seq2Seq": "models",
     "Trace": "pipelines",
@@ -40,6 +41,7 @@ _PARTS = (
     "pipelines",
     "plotting",
     "search",
+    "sources",
     "text",
     "training",
 )

@@ -21,7 +21,7 @@ class BleuCallback(keras.callbacks.Callback):
     `save_best` or `restore_best_weights`.
 
     ```python
-    translator = keras_bahdanau.Translator(model, tokenizer, SearchOptions(beam_width=1))
+    translator = keras_bahdanau.Translator(source, model, target, SearchOptions(beam_width=1))
     bleu = BleuCallback(translator, valid_pairs, save_best="best.keras")
     model.fit(data, epochs=20, callbacks=[bleu])
     ```

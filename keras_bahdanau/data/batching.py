@@ -1,4 +1,4 @@
-"""Sentence pairs to padded batches of ids, of similar length each."""
+"""Pairs of a source and a target text to padded batches, of similar length each."""
 
 import dataclasses
 import itertools
@@ -7,7 +7,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.data.bucketing import BySentences, ByTokens
-from keras_bahdanau.data.rows import AlignmentRows, Rows, SampledRows
+from keras_bahdanau.data.rows import AlignmentRows, SampledRows
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
@@ -27,12 +29,14 @@ class Skipped:
 
 
 class BatchedPairs:
-    """Batches of sentence pairs of similar length.
+    """Batches of pairs of similar length.
 
-    A batch is `((source, target_in), target_out, weight)`, all `(rows, length)`: int32 ids and
-    float32 weights. `target_in` begins with the start token, `target_out` ends with the end
-    token, `weight` is 1 on the real tokens of `target_out` and 0 on padding. With `alignments`
-    the inputs are three, `(source, target_in, alignment)`: see `alignments.token_alignment`.
+    A batch is `((features, target_in), target_out, weight)`. The features are those of the
+    source, for text int32 ids `(rows, source_time)`. The others are `(rows, target_time)`, int32
+    ids and float32 weights: `target_in` begins with the start token, `target_out` ends with the
+    end token, `weight` is 1 on the real tokens of `target_out` and 0 on padding. With
+    `alignments` the inputs are three, `(features, target_in, alignment)`, the last one
+    `(rows, target_time, source_time)`: see `alignments.token_alignment`.
 
     Batches are measured in tokens or in sentences:
 
@@ -48,8 +52,10 @@ class BatchedPairs:
     first epoch, or than `max_length`, is split as a translator does it.
 
     Args:
-        pairs: List of `(source, target)` strings.
-        tokenizer: A `Tokenizer`.
+        pairs: List of `(source, target)`: an input of the source, for text a string, and a
+            string.
+        source: A `Source`, or the `Subwords` of the source text.
+        target: `Subwords` of the target text.
         batch_tokens: Positive integer, at most how many positions, padding included, one side of
             a batch has (a sentence longer than this has a batch of its own); 2048 if neither
             this nor `batch_sentences` is given.
@@ -81,16 +87,17 @@ class BatchedPairs:
             are not those of the pairs.
 
     Example:
-        >>> data = BatchedPairs(pairs, tokenizer, batch_tokens=2048)
+        >>> data = BatchedPairs(pairs, source, target, batch_tokens=2048)
         >>> model.fit(data.dataset(), epochs=20, shuffle=False)  # it is shuffled already
         >>> rest_of_epoch_3 = data.epoch(3, first_step=120)
-        >>> data = BatchedPairs(pairs, tokenizer, batch_sentences=80, sort_batches=20)
+        >>> data = BatchedPairs(pairs, source, target, batch_sentences=80, sort_batches=20)
     """
 
     def __init__(
         self,
         pairs,
-        tokenizer,
+        source,
+        target,
         batch_tokens: int | None = None,
         *,
         batch_sentences: int | None = None,
@@ -111,8 +118,10 @@ class BatchedPairs:
         self.shuffle = shuffle
         self.seed = seed
         pairs = list(pairs)
-        self._source = Rows.tokenized(tokenizer.tokenize_source, [pair[0] for pair in pairs])
-        self._target = Rows.tokenized(tokenizer.tokenize_target, [pair[1] for pair in pairs])
+        source = as_source(source)
+        self._feature_spec = source.feature_spec
+        self._source = source.rows([pair[0] for pair in pairs])
+        self._target = IdRows.encoded(target, [pair[1] for pair in pairs])
         lengths = np.maximum(self._source.lengths, self._target.lengths)
         empty = (self._source.lengths == 0) | (self._target.lengths <= 1)  # <= 1: only the end
         too_long = ~empty & (lengths > max_length)
@@ -128,7 +137,9 @@ class BatchedPairs:
         self._sampled = None
         rows = (self._source, self._target)
         if subword_sampling:
-            self._sampled = SampledRows(pairs, tokenizer, subword_sampling, rows, max_length, seed)
+            self._sampled = SampledRows(
+                pairs, source, target, subword_sampling, rows, max_length, seed
+            )
             rows = self._sampled.epoch(0)
             self._sampled.longest = max(int(side.lengths[kept].max()) for side in rows)
             lengths = np.maximum(*(side.lengths for side in rows))
@@ -143,7 +154,7 @@ class BatchedPairs:
         self.tokens = int(rows[1].lengths[kept].sum())
         self._alignments = None
         if alignments is not None:
-            self._alignments = AlignmentRows(tokenizer, pairs, alignments, kept)
+            self._alignments = AlignmentRows(source, target, pairs, alignments, kept)
 
     def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
         """The batches of one epoch, always the same for the same seed and number.
@@ -186,9 +197,9 @@ class BatchedPairs:
     def _dataset(self, batches_of_epoch, steps):
         ids = tf.TensorSpec((None, None), tf.int32)
         weight = tf.TensorSpec((None, None), tf.float32)
-        inputs = (ids, ids)
+        inputs = (self._feature_spec, ids)
         if self._alignments is not None:
-            inputs = (ids, ids, tf.TensorSpec((None, None, None), tf.float32))
+            inputs += (tf.TensorSpec((None, None, None), tf.float32),)
         dataset = tf.data.Dataset.from_generator(
             batches_of_epoch, output_signature=(inputs, ids, weight)
         )
@@ -208,37 +219,39 @@ class BatchedPairs:
             yield self._batch(sides, members, *shape)
 
     def _batch(self, sides, members, rows, source_time, target_time):
-        source = sides[0].padded(members, (rows, source_time))
+        features = sides[0].padded(members, (rows, source_time))
         target_out = sides[1].padded(members, (rows, target_time))
         target_in = np.full_like(target_out, PAD)
         target_in[: len(members), 0] = START
         target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
         weight = (target_out != PAD).astype(np.float32)
-        inputs = (source, target_in)
+        inputs = (features, target_in)
         if self._alignments is not None:
             inputs += (self._alignments.padded(members, (rows, target_time, source_time)),)
         return inputs, target_out, weight
 
 
-def batches(pairs, tokenizer, batch_tokens: int | None = None, **settings) -> tf.data.Dataset:
-    """Padded batches of sentence pairs of similar length, for `model.fit`.
+def batches(pairs, source, target, batch_tokens: int | None = None, **settings) -> tf.data.Dataset:
+    """Padded batches of pairs of similar length, for `model.fit`.
 
     Args:
-        pairs: List of `(source, target)` strings.
-        tokenizer: A `Tokenizer`.
+        pairs: List of `(source, target)`: an input of the source, for text a string, and a
+            string.
+        source: A `Source`, or the `Subwords` of the source text.
+        target: `Subwords` of the target text.
         batch_tokens: Positive integer, positions in one side of a batch, padding included; or
             give `batch_sentences`.
         **settings: The further settings of `BatchedPairs`.
 
     Returns:
-        A `tf.data.Dataset` of `((source, target_in), target_out, weight)`, each
-        `(rows, length)`, whose every iteration is the next epoch. With `alignments` it is
-        `((source, target_in, alignment), target_out, weight)`.
+        A `tf.data.Dataset` of `((features, target_in), target_out, weight)`, whose every
+        iteration is the next epoch: see `BatchedPairs`. With `alignments` it is
+        `((features, target_in, alignment), target_out, weight)`.
 
     Example:
-        >>> model.fit(batches(pairs, tokenizer, batch_tokens=2048), epochs=20, shuffle=False)
+        >>> model.fit(batches(pairs, source, target, batch_tokens=2048), epochs=20, shuffle=False)
     """
-    return BatchedPairs(pairs, tokenizer, batch_tokens, **settings).dataset()
+    return BatchedPairs(pairs, source, target, batch_tokens, **settings).dataset()
 
 
 def _batch_size(batch_tokens, batch_sentences):

@@ -160,7 +160,7 @@ def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[froz
 
     Example:
         >>> sure, possible = read_alignments("train.links.gz")
-        >>> data = batches(pairs, tokenizer, alignments=sure)
+        >>> data = batches(pairs, source, target, alignments=sure)
     """
     from keras_bahdanau.text.alignments import parse_pharaoh  # which loads NumPy
 

@@ -50,8 +50,8 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64):
     sides = [[pair[side] for pair in pairs] for side in (0, 1)]
     words = [
         *zip(
-            translator.tokenizer.source_words(sides[0]),
-            translator.tokenizer.target_words(sides[1]),
+            translator.source.words(sides[0]),
+            translator.target.words(sides[1]),
             strict=True,
         )
     ]

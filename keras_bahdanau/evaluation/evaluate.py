@@ -45,12 +45,14 @@ def evaluate(
     """
     pairs = list(pairs)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
-    batches = BatchedPairs(pairs, translator.tokenizer, max_length=LONGEST, shuffle=False)
+    batches = BatchedPairs(
+        pairs, translator.source, translator.target, max_length=LONGEST, shuffle=False
+    )
     error = None
     if alignments is not None:
         error = alignment_error(translator, pairs, *alignments, batch_size)
     began = time.perf_counter()
-    translations = translator.translate(sources, batch_size, search)
+    translations = translator.decode(sources, batch_size, search)
     seconds = time.perf_counter() - began
     hypotheses = [translation.text for translation in translations]
     bleu, chrf = scorers(tokenize, lowercase)

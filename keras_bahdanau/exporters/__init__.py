@@ -11,6 +11,8 @@ _MODULE_OF = {
     "FORMATS": "all_formats",
     "Finding": "exporter",
     "LiteRTExporter": "litert.litert_exporter",
+    "IdsSavedModelExporter": "saved_model.ids_exporter",
+    "OnDevicePipeline": "litert.on_device",
     "OnDeviceTranslator": "litert.on_device",
     "SavedModelExporter": "saved_model.saved_model_exporter",
     "check": "all_formats",

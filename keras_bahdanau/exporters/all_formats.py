@@ -5,18 +5,20 @@ from pathlib import Path
 from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.publishing import export_together
+from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 
 # By the name on the command line, in the order of the table. A new format is one line here.
 FORMATS = {
     "saved-model": SavedModelExporter,
+    "saved-model-ids": IdsSavedModelExporter,
     "litert": LiteRTExporter,
 }
 PARITY = "parity.json"
 
 
 def export_all(
-    translator,
+    pipeline,
     directory,
     max_source_length=64,
     max_target_length=64,
@@ -34,7 +36,7 @@ def export_all(
     BLEU and chrF. None of them gets its name before all are known to be good.
 
     Args:
-        translator: A `Translator`.
+        pipeline: A `Pipeline`.
         directory: Path of a directory, new or with numbered versions only.
         max_source_length: Positive integer, of the LiteRT files, as in `export_litert`.
         max_target_length: Likewise.
@@ -58,9 +60,9 @@ def export_all(
         exporter for format in FORMATS.values() for exporter in format.variants(**settings)
     ]
     for exporter in exporters:
-        exporter.require(translator)
+        exporter.require(pipeline)
     places = {exporter.place(directory / exporter.file_name): exporter for exporter in exporters}
-    comparison = Comparison(translator, sentences, references, say)
+    comparison = Comparison(pipeline, sentences, references, say)
     export_together(places, comparison, directory / "all", allow_differences, directory / PARITY)
     return list(places)
 
@@ -80,7 +82,7 @@ def exporter_of(path):
             "An artefact to check must exist. "
             f"Received: path={str(path)!r}. Export a translator first."
         )
-    # the newest format first: the first two take any directory and any file
+    # the first SavedModel format takes any directory that no other one takes
     return next(format for format in reversed(FORMATS.values()) if format.recognizes(path))
 
 

@@ -7,27 +7,49 @@ from keras_bahdanau import __version__
 from keras_bahdanau.exporters.parity import Parity, table
 
 CARD = "card.json"
+TARGET = "target.spm"
 
 
-def card_of(translator):
-    """Dictionary that the cards of all formats hold: versions, search and vocabulary.
+def card_of(pipeline):
+    """Dictionary that the cards of all formats hold: versions, search and vocabularies.
 
     Args:
-        translator: A `Translator`.
+        pipeline: A `Pipeline`.
     """
     import keras  # a card is read without them
     import tensorflow as tf
 
+    files, vocabularies = vocabulary_files(pipeline)
     return {
         "keras_bahdanau": __version__,
         "tensorflow": tf.__version__,
         "keras": keras.__version__,
-        "search": dataclasses.asdict(translator.search),
+        "search": dataclasses.asdict(pipeline.search),
+        "verb": pipeline.verb,
+        "vocabularies": vocabularies,
         "vocabulary_sha256": {
-            "source": sha256(translator.tokenizer.source_model),
-            "target": sha256(translator.tokenizer.target_model),
+            side: sha256(files[file_name]) for side, file_name in vocabularies.items()
         },
     }
+
+
+def vocabulary_files(pipeline):
+    """The files of a pipeline that clients read, and the sides that they belong to.
+
+    One file serves both sides if both have the same vocabulary.
+
+    Args:
+        pipeline: A `Pipeline`.
+
+    Returns:
+        (files, vocabularies): dictionaries from a file name to its bytes, and from "source",
+        "target" or another side to a file name.
+    """
+    files = dict(pipeline.source.assets)
+    vocabularies = {name.partition(".")[0]: name for name in files}
+    same = [name for name, content in files.items() if content == pipeline.target.model]
+    vocabularies["target"] = same[0] if same else TARGET
+    return {vocabularies["target"]: pipeline.target.model, **files}, vocabularies
 
 
 def sha256(content):

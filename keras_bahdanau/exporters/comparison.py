@@ -5,44 +5,45 @@ import statistics
 import time
 from pathlib import Path
 
-from keras_bahdanau.exporters.parity import EDGE_CASES, Parity, differences
+from keras_bahdanau.exporters.parity import Parity, differences
 
 
 class Comparison:
     """Answers of Keras to some sentences, which artefacts are compared with.
 
-    Each sentence is asked alone, and timed. Keras is asked once, and runs on as
+    Each input is asked alone, and timed. Keras is asked once, and runs on as
     many threads as TensorFlow was told to; the artefacts run on one.
 
     Args:
-        translator: A `Translator`.
-        sentences: List of strings, compared on beside the built-in edge cases.
-        references: List of their translations, for BLEU and chrF.
+        pipeline: A `Pipeline`.
+        sentences: List of inputs, compared on beside the edge cases of the source.
+        references: List of their texts, for BLEU and chrF.
         say: Function of one string: where progress is reported.
 
     Attributes:
         keras: `Parity` of Keras itself: its size, speed and quality.
-        translator: The `Translator`.
+        pipeline: The `Pipeline`.
         say: The function.
 
     Raises:
         ValueError: If there are not as many references as sentences.
     """
 
-    def __init__(self, translator, sentences=None, references=None, say=lambda line: None):
+    def __init__(self, pipeline, sentences=None, references=None, say=lambda line: None):
         own = list(sentences or [])
         _check_references(own, references)
-        self.translator = translator
+        self.pipeline = pipeline
         self._references = references and list(references)
-        self._sentences = [*EDGE_CASES, *own]
+        self._edge_cases = len(pipeline.source.edge_cases)
+        self._sentences = [*pipeline.source.edge_cases, *own]
         self.say = say
         self._begin("Keras")
-        translator.translate(EDGE_CASES)  # the first call is slow
-        self._answers, seconds = _timed(lambda s: translator.translate([s])[0], self._sentences)
+        pipeline.decode(pipeline.source.edge_cases)  # the first call is slow
+        self._answers, seconds = _timed(lambda one: pipeline.decode([one])[0], self._sentences)
         self.keras = Parity(
             artefact="Keras",
             sentences=len(self._sentences),
-            megabytes=_megabytes(sum(w.numpy().nbytes for w in translator.model.weights)),
+            megabytes=_megabytes(sum(w.numpy().nbytes for w in pipeline.model.weights)),
             **self._measured(dict(enumerate(self._answers)), dict(enumerate(seconds))),
         )
 
@@ -54,7 +55,7 @@ class Comparison:
             path: Path of the artefact.
         """
         self._begin(exporter.artefact)
-        answers = exporter.answers(path, self._sentences)
+        answers = exporter.answers(path, self.pipeline, self._sentences)
         asked = [row for row, received in enumerate(answers.received) if received]
         expected = self._within(answers.longest)
         return Parity(
@@ -75,11 +76,11 @@ class Comparison:
         )
 
     def _begin(self, artefact):
-        self.say(f"{artefact} translates {len(self._sentences):,} sentences")
+        self.say(f"{artefact}: {len(self._sentences):,} inputs to {self.pipeline.verb}")
 
     def _within(self, longest):
         """Answers of Keras if no translation may be longer than that; None for no limit."""
-        options = self.translator.search
+        options = self.pipeline.search
         if longest is None or longest >= options.max_length:
             return self._answers
         shorter = dataclasses.replace(options, max_length=longest)
@@ -88,7 +89,7 @@ class Comparison:
             tokens = len(answers[row].source_tokens)
             limit = tokens * options.max_length_ratio + options.max_length_offset
             if max(limit, options.min_length) > longest:
-                (answers[row],) = self.translator.translate([sentence], search=shorter)
+                (answers[row],) = self.pipeline.decode([sentence], search=shorter)
         return answers
 
     def _measured(self, answers, seconds):
@@ -101,7 +102,7 @@ class Comparison:
             answers: Dictionary of translations, by row.
             seconds: Dictionary of what they took, by row.
         """
-        own = range(len(EDGE_CASES), len(self._sentences)) or range(len(EDGE_CASES))
+        own = range(self._edge_cases, len(self._sentences)) or range(self._edge_cases)
         taken = [seconds[row] for row in own if row in seconds]
         measured = {"milliseconds": 1000 * statistics.median(taken) if taken else None}
         if self._references:

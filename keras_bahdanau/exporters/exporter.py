@@ -95,12 +95,12 @@ class Exporter(abc.ABC):
     def recognizes(path):
         """True if something that exists at a path can be an artefact of this format."""
 
-    def require(self, translator):
-        """Raises ValueError or ImportError if this format can't hold a translator.
+    def require(self, pipeline):
+        """Raises ValueError or ImportError if this format can't hold a pipeline.
 
         It is called before anything is traced or written.
         """
-        require_exportable(translator)
+        require_exportable(pipeline)
 
     @abc.abstractmethod
     def place(self, path):
@@ -111,11 +111,11 @@ class Exporter(abc.ABC):
         """
 
     @abc.abstractmethod
-    def write(self, translator, path):
+    def write(self, pipeline, path):
         """Writes a whole artefact, with a card that holds no comparison yet.
 
         Args:
-            translator: A `Translator`.
+            pipeline: A `Pipeline`.
             path: Path that does not exist, with the last two names of the final place.
         """
 
@@ -124,12 +124,14 @@ class Exporter(abc.ABC):
         """List of `Finding`: what the runtimes would refuse, found without running the artefact."""
 
     @abc.abstractmethod
-    def answers(self, path, sentences):
+    def answers(self, path, pipeline, inputs):
         """The `Answers` of an artefact, by the runtime that it is made for, on one thread.
 
         Args:
             path: Path of the artefact.
-            sentences: List of strings or bytes.
+            pipeline: The `Pipeline` that it was made from: its source turns inputs into
+                requests.
+            inputs: List of inputs of the source.
 
         Raises:
             RuntimeError: If the runtime refuses the artefact or a request.
@@ -148,18 +150,18 @@ class Exporter(abc.ABC):
         publish(written, path)
 
 
-def require_exportable(translator):
-    """Raises ValueError if no artefact could answer as the translator does.
+def require_exportable(pipeline):
+    """Raises ValueError if no artefact could answer as the pipeline does.
 
     An artefact gets source sentences and nothing else, and draws nothing at random.
 
     Args:
-        translator: A `Translator`.
+        pipeline: A `Pipeline`.
     """
-    if not translator.model.exportable:
+    if not pipeline.model.exportable:
         raise ValueError(
             "An exported translator must need nothing but the source sentence, and no request "
             "brings the known alignment that a forced attention looks up. "
             "Received: model.exportable=False. Export a model that learns where to look."
         )
-    require_deterministic(translator.search)
+    require_deterministic(pipeline.search)

@@ -13,18 +13,18 @@ from keras_bahdanau.exporters.parity import require, table
 
 def export(
     exporter,
-    translator,
+    pipeline,
     path,
     sentences=None,
     references=None,
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes a translator in one format, once it is known to be good.
+    """Writes a pipeline in one format, once it is known to be good.
 
     Args:
         exporter: `Exporter`.
-        translator: A `Translator`.
+        pipeline: A `Pipeline`.
         path: Path that the user named; `exporter.place` says what comes of it.
         sentences: List of strings to compare on, beside the built-in edge cases.
         references: List of their translations, for BLEU and chrF.
@@ -34,15 +34,15 @@ def export(
     Returns:
         Path of the artefact.
     """
-    exporter.require(translator)
+    exporter.require(pipeline)
     place = exporter.place(Path(path))
-    comparison = Comparison(translator, sentences, references, say)
+    comparison = Comparison(pipeline, sentences, references, say)
     export_together({place: exporter}, comparison, place, allow_differences)
     return place
 
 
 def export_together(places, comparison, draft, allow_differences, table_path=None):
-    """Writes artefacts of one translator, compares all, and only then names each of them.
+    """Writes artefacts of one pipeline, compares all, and only then names each of them.
 
     Args:
         places: Dictionary from the path of each artefact to its `Exporter`, in the order of
@@ -62,7 +62,7 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
         }  # the last two names are those of the place: a SavedModel is called by them
         for path, exporter in places.items():
             written[path].parent.mkdir(parents=True, exist_ok=True)
-            exporter.write(comparison.translator, written[path])
+            exporter.write(comparison.pipeline, written[path])
             require_clean(exporter, written[path])
         rows = [
             comparison.keras,

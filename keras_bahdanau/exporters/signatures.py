@@ -1,7 +1,7 @@
-"""Answers of the exported artefacts: functions of a `Translator`, ready to be traced.
+"""Answers of the exported artefacts: functions of a `Pipeline`, ready to be traced.
 
 Every output's first axis is the batch, and every function is total: any bytes
-and any ids in, a well-formed answer out, since one failing row would fail all
+and any numbers in, a well-formed answer out, since one failing row would fail all
 the requests that a server merged into its batch.
 """
 
@@ -10,69 +10,71 @@ import contextlib
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.text.tokenizer import PAD, UNKNOWN
-
 TEXT = tf.TensorSpec((None,), tf.string)
 IDS = tf.TensorSpec((None, None), tf.int32)
 LENGTH = tf.TensorSpec((None,), tf.int32)
 
 
-def translate(translator, text):
-    """`text` string `(batch,)` -> `translation` string, `score` float32, both `(batch,)`."""
-    found = translator.search_ids(translator.source_ids(text))
+def decode(pipeline, **inputs):
+    """A request -> the best text, string, and `score` float32, both `(batch,)`.
+
+    The text is called by the pipeline's noun, such as `translation`.
+    """
+    result = pipeline.search_features(pipeline.source.features(**inputs))
     return {
-        "translation": _best_text(translator, found, text),
-        "score": _best(found).scores,
+        pipeline.noun: _best_text(pipeline, result, inputs),
+        "score": _best(result).scores,
     }
 
 
-def translate_with_alignment(translator, text):
-    """The same, and what an alignment is drawn from.
+def decode_with_alignment(pipeline, **inputs):
+    """The same, and all that an alignment is drawn from.
 
     `source_tokens` `(batch, source_time)` and `target_tokens`
     `(batch, target_time)` strings, "" behind `source_length` and
     `target_length`; `alignment` float32 `(batch, target_time, source_time)`;
     `finished` bool `(batch,)`.
     """
-    source = translator.source_ids(text)
-    found = translator.search_ids(source)
-    best = _best(found)
+    features = pipeline.source.features(**inputs)
+    result = pipeline.search_features(features)
+    best = _best(result)
     return {
-        "translation": _best_text(translator, found, text),
+        pipeline.noun: _best_text(pipeline, result, inputs),
         "score": best.scores,
-        "source_tokens": translator.tokenizer.source_tokens(source),
-        "source_length": tf.math.count_nonzero(source, axis=1, dtype=tf.int32),
-        "target_tokens": translator.tokenizer.target_tokens(best.ids),
+        "source_tokens": pipeline.source.label_tensor(features),
+        "source_length": pipeline.source.lengths(features),
+        "target_tokens": pipeline.target.graph.tokens(best.ids),
         "target_length": best.lengths,
         "alignment": best.alignment,
         "finished": best.finished,
     }
 
 
-def translate_nbest(translator, text):
-    """`text` -> `translations`, `scores`, `finished`, all `(batch, beam)`, best first."""
-    found = translator.search_ids(translator.source_ids(text))
+def decode_nbest(pipeline, **inputs):
+    """A request -> texts, such as `translations`, `scores`, `finished`, all `(batch, beam)`."""
+    result = pipeline.search_features(pipeline.source.features(**inputs))
     return {
-        "translations": translator.texts(found, text),
-        "scores": found.scores,
-        "finished": found.finished,
+        f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
+        "scores": result.scores,
+        "finished": result.finished,
     }
 
 
-def decode_ids(translator, source, source_length):
-    """For clients that tokenize themselves: ids in, ids out.
+def score_pair(pipeline, target, **inputs):
+    """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`."""
+    target_out = pipeline.target.graph.tokenize(target).to_tensor(default_value=0)
+    return _forced(pipeline, pipeline.source.features(**inputs), target_out)
 
-    `source` int32 `(batch, source_time)`, of which `source_length` int32
-    `(batch,)` count, since a server pads with a row's first id. Gives `ids`
-    `(batch, target_time)`, `length`, `score` and `finished`, `(batch,)`.
-    Ids outside the vocabulary count as unknown.
+
+def decode_ids(pipeline, **inputs):
+    """For clients with the vocabularies: features in, ids out.
+
+    Gives `ids` `(batch, target_time)`, `length`, `score` and `finished`, `(batch,)`. For text
+    the features are `source` int32 `(batch, source_time)`, of which `source_length` int32
+    `(batch,)` count, since a server pads with a row's first id. Ids outside of the vocabulary
+    count as unknown.
     """
-    # at least (batch, 1)
-    source = tf.pad(source, [[0, 0], [0, tf.maximum(1 - tf.shape(source)[1], 0)]])
-    source = _known(translator, source)
-    # mask (batch, source_time)
-    source = tf.where(tf.sequence_mask(source_length, tf.shape(source)[1]), source, PAD)
-    best = _best(translator.search_ids(source))
+    best = _best(pipeline.search_features(pipeline.source.features_from(**inputs)))
     return {
         "ids": best.ids,
         "length": best.lengths,
@@ -81,20 +83,54 @@ def decode_ids(translator, source, source_length):
     }
 
 
-def score_pair(translator, source, target):
-    """The score of a given `target`: `score` float32, `length` int32, `(batch,)`."""
-    found = _best(translator.forced_ids(translator.source_ids(source), target))
-    return {"score": found.scores, "length": found.lengths}
+def decode_ids_with_alignment(pipeline, **inputs):
+    """The same, with `alignment` float32 `(batch, target_time, source_time)`, `source_length`."""
+    features = pipeline.source.features_from(**inputs)
+    best = _best(pipeline.search_features(features))
+    return {
+        "ids": best.ids,
+        "length": best.lengths,
+        "score": best.scores,
+        "finished": best.finished,
+        "alignment": best.alignment,
+        "source_length": pipeline.source.lengths(features),
+    }
 
 
-def translate_ids(translator, source, time, options=None):
-    """For a phone: `source` int32 `(1, source_time)` -> the best hypothesis, all shapes fixed.
+def decode_ids_nbest(pipeline, **inputs):
+    """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ..."""
+    result = pipeline.search_features(pipeline.source.features_from(**inputs))
+    return {
+        "ids": result.ids,
+        "lengths": result.lengths,
+        "scores": result.scores,
+        "finished": result.finished,
+    }
+
+
+def score_ids(pipeline, target, target_length, **inputs):
+    """The score of given ids: `score` float32, `length` int32, `(batch,)`.
+
+    `target` int32 `(batch, target_time)` ends with the end token 3; of it `target_length` int32
+    `(batch,)` count.
+    """
+    # at least (batch, 1)
+    target = tf.pad(target, [[0, 0], [0, tf.maximum(1 - tf.shape(target)[1], 0)]])
+    size = pipeline.target.vocabulary_size
+    target = tf.where((target >= 0) & (target < size), target, 1)
+    real = tf.sequence_mask(target_length, tf.shape(target)[1])  # (batch, target_time)
+    features = pipeline.source.features_from(**inputs)
+    return _forced(pipeline, features, tf.where(real, target, 0))
+
+
+def decode_on_device(pipeline, time, options=None, **features):
+    """For a phone: features of one input -> the best hypothesis, all shapes fixed.
 
     `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` float32 `(1,)`,
     `alignment` float32 `(1, time, source_time)`, `finished` int32 `(1,)`, 0 or 1.
-    Ids outside the vocabulary count as unknown.
     """
-    best = _best(translator.search_ids(_known(translator, source), options, time))
+    features = _known(pipeline, features)
+    best = _best(pipeline.search_features(features, options, time))
     return {
         "ids": best.ids,
         "length": best.lengths,
@@ -104,32 +140,87 @@ def translate_ids(translator, source, time, options=None):
     }
 
 
-def encode(translator, source):
-    """For a phone that drives the loop itself: what `decode_step` needs, before the first token.
+def encode(pipeline, **features):
+    """For a phone that drives the loop itself: the input of `decode_step` for the first token.
 
-    `source` int32 `(1, source_time)` -> the tensors of the encoded sentence, called
-    `prepared_0`, `prepared_1`, ..., and those of the decoder's first state, called
-    `state_0`, `state_1`, ... Each is float32 or int32; a mask is 0 or 1.
+    Features of one input -> the tensors of the encoded source, called `prepared_0`,
+    `prepared_1`, ..., and those of the decoder's first state, called `state_0`, `state_1`, ...
+    Each is float32 or int32; a mask is 0 or 1.
     """
-    prepared = translator.model.encode(_known(translator, source))
-    state = translator.model.initial_state(prepared)
+    prepared = pipeline.model.encode(_known(pipeline, features))
+    state = pipeline.model.initial_state(prepared)
     return {**_numbered("prepared", prepared), **_numbered("state", state)}
 
 
-def decode_step(translator, tokens, **fields):
-    """One target step: `tokens` int32 `(1,)`, the token chosen last, and what `encode` gave.
+def decode_step(pipeline, tokens, **fields):
+    """One target step: `tokens` int32 `(1,)`, the token chosen last, and the result of `encode`.
 
     Gives `log_probs` float32 `(1, vocabulary)`, `weights` float32
     `(1, source_time)` and the next `state_0`, `state_1`, ...
     """
-    model = translator.model
+    model = pipeline.model
     with tf.init_scope():  # outside of the graph: only their structure and dtypes count
-        prepared = model.encode(tf.zeros((1, 1), tf.int32))
+        prepared = model.encode(_zeros(pipeline.source.feature_spec))
         state = model.initial_state(prepared)
     prepared, state = _collected("prepared", prepared, fields), _collected("state", state, fields)
     log_probs, weights, state = model.decode_step(tokens, state, prepared)
     chosen = {"log_probs": _at_border(log_probs), "weights": _at_border(weights)}
     return {**chosen, **_numbered("state", state)}
+
+
+def served(pipeline):
+    """Signatures of a SavedModel: dictionary from a name to (function, its arguments)."""
+    source, verb = pipeline.source, pipeline.verb
+    return {
+        "serving_default": (decode, source.inputs),
+        f"{verb}_with_alignment": (decode_with_alignment, source.inputs),
+        f"{verb}_nbest": (decode_nbest, source.inputs),
+        "decode_ids": (decode_ids, source.feature_inputs),
+        "score_pair": (score_pair, {**source.inputs, "target": TEXT}),
+    }
+
+
+def served_ids(pipeline):
+    """Signatures of an ids-only SavedModel: likewise."""
+    inputs = pipeline.source.feature_inputs
+    return {
+        "serving_default": (decode_ids, inputs),
+        "decode_ids_with_alignment": (decode_ids_with_alignment, inputs),
+        "decode_ids_nbest": (decode_ids_nbest, inputs),
+        "score_ids": (score_ids, {**inputs, "target": IDS, "target_length": LENGTH}),
+    }
+
+
+@contextlib.contextmanager
+def portable(model):
+    """Traces inside the block hold no cuDNN op, which no CPU and no phone could run."""
+    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "use_cudnn")]
+    before = [layer.use_cudnn for layer in layers]
+    for layer in layers:
+        layer.use_cudnn = False
+    try:
+        yield
+    finally:
+        for layer, value in zip(layers, before, strict=True):
+            layer.use_cudnn = value
+
+
+def traced(pipeline, function, arguments):
+    """The concrete function of `function(pipeline, **arguments)`."""
+    specs = {
+        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
+    }
+    with portable(pipeline.model):
+        graph = tf.function(lambda **tensors: function(pipeline, **tensors), autograph=False)
+        return graph.get_concrete_function(**specs)
+
+
+def weights_of(pipeline, resources=()):
+    """A `tf.Module` with the variables, nothing of Keras, and the resources that graphs read."""
+    module = tf.Module()
+    module.weights = [weight.value for weight in pipeline.model.weights]
+    module.resources = list(resources)
+    return module
 
 
 def _numbered(name, structure):
@@ -153,59 +244,29 @@ def _collected(name, like, fields):
     return keras.tree.pack_sequence_as(like, leaves)
 
 
-SERVED = {  # name: (function, its arguments)
-    "serving_default": (translate, {"text": TEXT}),
-    "translate_with_alignment": (translate_with_alignment, {"text": TEXT}),
-    "translate_nbest": (translate_nbest, {"text": TEXT}),
-    "decode_ids": (decode_ids, {"source": IDS, "source_length": LENGTH}),
-    "score_pair": (score_pair, {"source": TEXT, "target": TEXT}),
-}
+def _zeros(specs):
+    """Tensors of a structure of `tf.TensorSpec`, 1 for each unknown dimension."""
+    return keras.tree.map_structure(
+        lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), specs
+    )
 
 
-@contextlib.contextmanager
-def portable(model):
-    """Traces inside the block hold no cuDNN op, which no CPU and no phone could run."""
-    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "use_cudnn")]
-    before = [layer.use_cudnn for layer in layers]
-    for layer in layers:
-        layer.use_cudnn = False
-    try:
-        yield
-    finally:
-        for layer, value in zip(layers, before, strict=True):
-            layer.use_cudnn = value
+def _known(pipeline, features):
+    return pipeline.source.known(pipeline.source.packed(features))
 
 
-def traced(translator, function, arguments):
-    """The concrete function of `function(translator, **arguments)`."""
-    specs = {
-        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
-    }
-    with portable(translator.model):
-        graph = tf.function(lambda **tensors: function(translator, **tensors), autograph=False)
-        return graph.get_concrete_function(**specs)
-
-
-def weights_of(translator):
-    """A `tf.Module` with the variables and the tokenizer, and nothing of Keras."""
-    module = tf.Module()
-    module.weights = [weight.value for weight in translator.model.weights]
-    module.tokenizer = translator.tokenizer
-    return module
-
-
-def _known(translator, source):
-    size = translator.tokenizer.source_vocabulary_size
-    return tf.where((source >= 0) & (source < size), source, UNKNOWN)
-
-
-def _best(found):
+def _best(result):
     """The first hypothesis of each beam."""
     # (batch, beam, ...) -> (batch, ...)
-    return keras.tree.map_structure(lambda field: field[:, 0], found)
+    return keras.tree.map_structure(lambda field: field[:, 0], result)
 
 
-def _best_text(translator, found, text):
-    """Strings `(batch,)`: the first hypothesis of each beam; `text` are its sources."""
-    first = keras.tree.map_structure(lambda field: field[:, :1], found)  # -> (batch, 1, ...)
-    return translator.texts(first, text)[:, 0]
+def _best_text(pipeline, result, inputs):
+    """Strings `(batch,)`: the first hypothesis of each beam."""
+    first = keras.tree.map_structure(lambda field: field[:, :1], result)  # -> (batch, 1, ...)
+    return pipeline.graph_texts(first, **inputs)[:, 0]
+
+
+def _forced(pipeline, features, target_out):
+    best = _best(pipeline.force_features(features, target_out))
+    return {"score": best.scores, "length": best.lengths}

@@ -36,6 +36,8 @@ from keras_bahdanau.layers.decoder_cells import (
     InputFeedingCell,
     Step,
 )
+from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
+from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
@@ -112,6 +114,8 @@ __all__ = [
     "Everywhere",
     "FixedContext",
     "ForcedAlignment",
+    "FrameProjection",
+    "Frames",
     "GRUCell",
     "GeneralScore",
     "InputFeedingCell",
@@ -144,6 +148,7 @@ __all__ = [
     "Softmax",
     "StateBridge",
     "Step",
+    "TokenEmbedding",
     "UnidirectionalRNN",
     "Window",
     "WordDropout",

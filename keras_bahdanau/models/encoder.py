@@ -1,29 +1,42 @@
-"""From source ids to the `Memory` that a decoder attends to."""
+"""From the features of a source to the `Memory` that a decoder attends to."""
+
+import inspect
 
 import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
+from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.summaries import SUMMARIES, first_value
 from keras_bahdanau.layers.word_dropout import WordDropout
 
-PAD = 0
-
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Encoder(keras.Model):
-    """Embedding and a stack of readers, bidirectional RNNs by default.
+    """Front end, readers and summary: the memory of a source.
 
-    (Bahdanau et al. 2015, section 3.2.)
+    The default is an embedding of tokens and a bidirectional RNN (Bahdanau et al. 2015,
+    section 3.2):
 
     ```python
     encoder = keras_bahdanau.Encoder(vocabulary_size=6000, embedding_units=256, units=256)
     memory = encoder(source)          # .values (batch, source_time, 512), .mask, .summary
     ```
+
+    Front end and readers can be given whole:
+
+    ```python
+    encoder = keras_bahdanau.Encoder(
+        front_end=keras_bahdanau.layers.FrameProjection(frame_size=40, units=256),
+        readers=[keras_bahdanau.layers.BidirectionalRNN(256)],
+    )
+    ```
+
+    Otherwise `vocabulary_size` and `embedding_units` make the front end, a `TokenEmbedding`;
+    and `units`, `cell`, `depth`, `kind` and `recurrent_dropout` make the readers.
 
     Args:
         vocabulary_size: Positive integer. Number of source tokens; id 0 is padding.
@@ -32,42 +45,47 @@ class Encoder(keras.Model):
             bidirectional encoder are twice as wide.
         cell: A name of `layers.CELLS` ("gru", "lstm", ...), or a Keras cell, of which
             each direction takes a copy. A convolutional encoder has none.
-        depth: Positive integer. How many layers stand on each other.
-        dropout: Float in [0, 1). Share dropped, in training, of the
-            embeddings, between layers and of the values.
-        embedding_dropout: Float in [0, 1), of embeddings alone; that of `dropout` if None.
+        depth: Positive integer. Number of layers on top of each other.
+        dropout: Float in [0, 1). Dropout rate of the vectors, between layers and of the
+            values.
+        embedding_dropout: Float in [0, 1). Dropout rate of the vectors alone; that of
+            `dropout` if None.
         kind: "bidirectional", "unidirectional", "convolutional" (gated linear
             units) or "convolutional-tanh".
-        summary: What the first decoder state is made of: "mean", of the real values;
+        summary: Source of the first decoder state: "mean", of the real values;
             "backward", the backward direction's state at the first token (the paper's);
-            "last", what each direction ends with.
-        residual: Bool. Whether a recurrent layer's input is added to its output,
+            "last", the state at the end of each direction.
+        residual: Bool. True to add the input of a recurrent layer to its output,
             from the second layer up; convolutions always have that.
-        recurrent_dropout: Float in [0, 1). Share of the state that a step does not see
-            in training; see `RecurrentReader`.
-        word_dropout: Float in [0, 1). Share of tokens hidden in training.
+        recurrent_dropout: Float in [0, 1). Dropout rate of the state in training; see
+            `RecurrentReader`.
+        word_dropout: Float in [0, 1). Rate of the vectors that are dropped whole.
+        front_end: A front end: see `layers.front_ends`.
+        readers: List of readers, which are called one after another: see `layers.readers`.
 
     Call arguments:
-        source: Int tensor `(batch, source_time)`, right-padded with 0.
+        features: Features of the source, as the front end takes them. For text they are an int
+            tensor `(batch, source_time)`, right-padded with 0.
         training: Python bool.
 
     Output:
         `Memory`: values `(batch, source_time, values_units)`, zero at padding; mask
         `(batch, source_time)`; summary `(batch, summary_units)`; last
-        `(batch, values_units)`, what each direction ends with (of convolutions the
-        mean); task `(batch, embedding_units)`, without dropout. For an empty
-        sentence all of it is zero.
+        `(batch, values_units)`, the state at the end of each direction (of convolutions the
+        mean); task `(batch, task_units)`, the first vector, without dropout. For an empty
+        source all of it is zero.
 
     Raises:
-        ValueError: If a size is not a positive integer, a share not in [0, 1), a name
-            unknown, or a part asked for that the kind does not have.
+        ValueError: If a size is not a positive integer, a rate not in [0, 1), a name
+            unknown, or a part asked for that the kind does not have; or if a whole part comes
+            with arguments that make one.
     """
 
     def __init__(
         self,
-        vocabulary_size,
-        embedding_units,
-        units,
+        vocabulary_size=None,
+        embedding_units=None,
+        units=None,
         cell="gru",
         depth=1,
         dropout=0.0,
@@ -77,36 +95,49 @@ class Encoder(keras.Model):
         recurrent_dropout=0.0,
         word_dropout=0.0,
         embedding_dropout=None,
+        front_end=None,
+        readers=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.vocabulary_size = vocabulary_size
-        self.embedding_units = embedding_units
-        self.units = units
-        is_layer = isinstance(cell, keras.layers.Layer)
-        self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
-        self.depth = checks.positive_integer("depth", "the number of layers", depth)
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
-        self.kind = kind
         self.summary_name = checks.choice("summary", summary, SUMMARIES)
         self.residual = residual
-        self.recurrent_dropout = recurrent_dropout
         embedding_dropout = checks.rate_or(
             dropout, "embedding_dropout", "the dropout rate of the embeddings", embedding_dropout
         )
         checks.rate("word_dropout", "the dropout rate of tokens", word_dropout)
         policy = {"dtype": self.dtype_policy}
-        self.embedding = token_embedding(vocabulary_size, embedding_units, self.dtype_policy)
+        if front_end is None:
+            self.front_end = TokenEmbedding(
+                vocabulary_size, embedding_units, name="front_end", **policy
+            )
+        else:
+            of_part = {"vocabulary_size": vocabulary_size, "embedding_units": embedding_units}
+            self.front_end = _whole("front_end", front_end, of_part)
         self.word_dropout = WordDropout(word_dropout, name="word_dropout", **policy)
-        self.rnns = READERS.get(kind, depth, units, cell, recurrent_dropout, dropout, **policy)
-        rates = [embedding_dropout, *[dropout] * len(self.rnns)]
+        of_part = {"units": units, "cell": cell, "depth": depth, "kind": kind}
+        of_part["recurrent_dropout"] = recurrent_dropout
+        if readers is None:
+            checks.positive_integer("depth", "the number of layers", depth)
+            self.readers = READERS.get(
+                kind, depth, units, cell, recurrent_dropout, dropout, **policy
+            )
+        else:
+            self.readers = list(_whole("readers", readers, of_part))
+        rates = [embedding_dropout, *[dropout] * len(self.readers)]
         self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
-        self.summary_units = SUMMARIES[summary].units(self.rnns[-1])
+        self.summary_units = SUMMARIES[summary].units(self.readers[-1])
+
+    @property
+    def source_size(self):
+        """Size of the source: ids of a vocabulary, or values of a frame."""
+        return self.front_end.source_size
 
     @property
     def values_units(self):
         """Width of the values."""
-        return self.rnns[-1].output_units
+        return self.readers[-1].output_units
 
     @property
     def memory_shape(self):
@@ -116,60 +147,79 @@ class Encoder(keras.Model):
             mask=(None, None),
             summary=(None, self.summary_units),
             last=(None, self.values_units),
-            task=(None, self.embedding_units),
+            task=(None, self.front_end.units),
         )
 
-    def build(self, source_shape):
-        self.embedding.build(source_shape)
-        width = self.embedding_units
-        for rnn in self.rnns:
-            rnn.build((None, None, width))
-            width = rnn.output_units
+    def build(self, features_shape=None):
+        self.front_end.build()  # the sizes of a front end do not depend on the input
+        width = self.front_end.units
+        for reader in self.readers:
+            reader.build((None, None, width))
+            width = reader.output_units
         self.built = True
 
-    def call(self, source, training=None):
-        mask = ops.not_equal(source, PAD)  # -> (batch, source_time)
-        embedded = self.embedding(source)  # -> (batch, source_time, embedding_units)
+    def call(self, features, training=None):
+        # -> (batch, source_time, front_end.units), (batch, source_time)
+        vectors, mask = self.front_end(features, training=training)
         # h_j: (batch, source_time, values_units)
-        values = self._read(embedded, mask, training)
-        reader = self.rnns[-1]
+        values = self._read(vectors, mask, training)
+        reader = self.readers[-1]
         return Memory(
             values,
             mask,
             summary=SUMMARIES[self.summary_name].make(reader, values, mask),
             last=reader.last(values, mask),
-            task=first_value(embedded, mask),
+            task=first_value(vectors, mask),
         )
 
-    def _read(self, embedded, mask, training):
+    def _read(self, vectors, mask, training):
         """The values, zero at padding."""
         lengths = ops.sum(ops.cast(mask, "int32"), axis=1)  # -> (batch,)
-        values = self.word_dropout(embedded, training=training)
+        values = self.word_dropout(vectors, training=training)
         values = self.dropouts[0](values, training=training)
-        for index, (rnn, dropout) in enumerate(zip(self.rnns, self.dropouts[1:], strict=True)):
-            outputs = dropout(rnn(values, lengths, training=training), training=training)
+        for index, (reader, dropout) in enumerate(
+            zip(self.readers, self.dropouts[1:], strict=True)
+        ):
+            outputs = dropout(reader(values, lengths, training=training), training=training)
             values = values + outputs if self.residual and index > 0 else outputs
         return ops.where(ops.expand_dims(mask, axis=-1), values, ops.zeros_like(values))
 
     def get_config(self):
         return {
             **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "embedding_units": self.embedding_units,
-            "units": self.units,
-            "cell": self.cell,
-            "depth": self.depth,
+            "front_end": _described(self.front_end),
+            "readers": [_described(reader) for reader in self.readers],
             "dropout": self.dropout,
-            "kind": self.kind,
             "summary": self.summary_name,
             "residual": self.residual,
-            "recurrent_dropout": self.recurrent_dropout,
             "word_dropout": self.word_dropout.rate,
             "embedding_dropout": self.dropouts[0].rate,
         }
 
     @classmethod
     def from_config(cls, config):
-        if isinstance(config.get("cell"), dict):
-            config = {**config, "cell": from_config(config["cell"])}
-        return cls(**config)
+        parts = {
+            "front_end": from_config(config["front_end"]),
+            "readers": [from_config(reader) for reader in config["readers"]],
+        }
+        return cls(**{**config, **parts})
+
+
+def _described(layer):
+    """The config of a part, which the encoder builds."""
+    config = keras.saving.serialize_keras_object(layer)
+    config.pop("build_config", None)
+    return config
+
+
+def _whole(name, part, of_part):
+    """The part itself; raises ValueError if arguments that make one come with it."""
+    defaults = inspect.signature(Encoder.__init__).parameters
+    given = [name for name, value in of_part.items() if value != defaults[name].default]
+    if given:
+        received = ", ".join(f"{name}={of_part[name]!r}" for name in given)
+        raise ValueError(
+            f"A whole `{name}` has its own {', '.join(given)}. Received: {name}={part!r}, "
+            f"{received}. Give them to it."
+        )
+    return part

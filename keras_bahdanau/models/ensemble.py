@@ -24,7 +24,7 @@ class Ensemble(keras.Model):
 
     ```python
     ensemble = keras_bahdanau.Ensemble([first, second, third])
-    translator = keras_bahdanau.Translator(ensemble, tokenizer)
+    translator = keras_bahdanau.Translator(source, ensemble, target)
     ```
 
     It is for decoding: train its members by themselves.
@@ -50,9 +50,9 @@ class Ensemble(keras.Model):
         _check_members(self.models)
 
     @property
-    def source_vocabulary_size(self):
-        """Number of source ids."""
-        return self.models[0].source_vocabulary_size
+    def source_size(self):
+        """Size of the source: ids of a vocabulary, or values of a frame."""
+        return self.models[0].source_size
 
     @property
     def target_vocabulary_size(self):
@@ -70,11 +70,15 @@ class Ensemble(keras.Model):
                 model.build()
         self.built = True
 
-    def encode(self, source, alignment=(), training=None):
+    def encode(self, features, alignment=(), training=None):
         """A tuple of what `Seq2Seq.encode` gives: one `ProjectedMemory` a member."""
         if not self.built:
             self.build()
-        return tuple(model.encode(source, alignment, training=training) for model in self.models)
+        return tuple(model.encode(features, alignment, training=training) for model in self.models)
+
+    def source_mask(self, prepared):
+        """The mask of the members' memory: as in `Seq2Seq`."""
+        return self.models[0].source_mask(prepared[0])
 
     def initial_state(self, prepared):
         """A tuple of the members' states before the first token."""
@@ -152,10 +156,10 @@ def _check_members(models):
             "The members of an ensemble must be different objects. Received: one model twice. "
             "Load it a second time, or leave it out."
         )
-    sizes = [(model.source_vocabulary_size, model.target_vocabulary_size) for model in models]
+    sizes = [(model.source_size, model.target_vocabulary_size) for model in models]
     if len(set(sizes)) > 1:
         raise ValueError(
             "The members of an ensemble must have the same vocabularies. "
             f"Received: models of the sizes (source, target) {sizes}. "
-            "Train them with one tokenizer."
+            "Train them on the same source and target."
         )

@@ -4,6 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import TokenCrossentropy, divergence, guided_alignment
 from keras_bahdanau.metrics import update_compiled
@@ -23,7 +24,8 @@ class Seq2Seq(keras.Model):
     ```python
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
     model.compile(optimizer="adam", loss=keras_bahdanau.losses.TokenCrossentropy())
-    model.fit(keras_bahdanau.data.batches(pairs, tokenizer), epochs=20, shuffle=False)
+    data = keras_bahdanau.data.batches(pairs, source, target)
+    model.fit(data, epochs=20, shuffle=False)
     ```
 
     Args:
@@ -40,10 +42,10 @@ class Seq2Seq(keras.Model):
             twice the size.
 
     Call arguments:
-        inputs: (source, target_in), int tensors `(batch, source_time)` and
-            `(batch, target_time)`, right-padded with 0; or
-            (source, target_in, alignment) with a float tensor
-            `(batch, target_time, source_time)`.
+        inputs: (features, target_in), or (features, target_in, alignment): the features of
+            the source as the encoder takes them, for text an int tensor
+            `(batch, source_time)`; an int tensor `(batch, target_time)`, right-padded with 0;
+            and a float tensor `(batch, target_time, source_time)`.
         return_attention_scores: Python bool. Whether the weights come too.
         training: Python bool.
 
@@ -77,12 +79,12 @@ class Seq2Seq(keras.Model):
         self.r_drop = checks.not_negative("r_drop", "the weight of a loss", r_drop)
         if share_embeddings:
             _check_shareable(encoder, decoder)
-            decoder.use_embedding(encoder.embedding)
+            decoder.use_embedding(encoder.front_end.embedding)
 
     @property
-    def source_vocabulary_size(self):
-        """Number of source ids."""
-        return self.encoder.vocabulary_size
+    def source_size(self):
+        """Size of the source: ids of a vocabulary, or values of a frame."""
+        return self.encoder.source_size
 
     @property
     def target_vocabulary_size(self):
@@ -96,16 +98,20 @@ class Seq2Seq(keras.Model):
 
     def build(self, inputs_shape=None):
         if not self.encoder.built:
-            self.encoder.build((None, None))
+            self.encoder.build()
         if not self.decoder.built:
             self.decoder.build((None, None), self.encoder.memory_shape)
         self.built = True
 
-    def encode(self, source, alignment=(), training=None):
-        """`ProjectedMemory` of the source ids `(batch, source_time)`, for `decode_step`."""
+    def encode(self, features, alignment=(), training=None):
+        """`ProjectedMemory` of the features of a source, for `decode_step`."""
         if not self.built:
             self.build()
-        return self.decoder.prepare(self.encoder(source, training=training), alignment)
+        return self.decoder.prepare(self.encoder(features, training=training), alignment)
+
+    def source_mask(self, prepared):
+        """Bool tensor `(batch, source_time)`, True where a position of the memory is real."""
+        return prepared.memory.mask
 
     def initial_state(self, prepared):
         """The decoder's state before the first token."""
@@ -128,12 +134,12 @@ class Seq2Seq(keras.Model):
 
     def call(self, inputs, return_attention_scores=False, training=None):
         passes = 2 if training and self.r_drop else 1
-        source, target_in, *rest = _repeated(inputs, passes)
+        features, target_in, *rest = _repeated(inputs, passes)
         alignment = rest[0] if rest else ()
         guided = bool(training and self.guided_alignment and given(alignment))
         output = self.decoder(
             target_in,
-            self.encoder(source, training=training),
+            self.encoder(features, training=training),
             alignment,
             return_attention_scores=bool(return_attention_scores or guided),
             return_readout=bool(training),
@@ -266,7 +272,13 @@ def _repeated(inputs, passes):
 
 
 def _check_shareable(encoder, decoder):
-    source = (encoder.vocabulary_size, encoder.embedding_units)
+    front_end = encoder.front_end
+    if not isinstance(front_end, TokenEmbedding):
+        raise ValueError(
+            "`share_embeddings=True` needs an encoder with a TokenEmbedding. Received: "
+            f"front_end={type(front_end).__name__}(...). Leave sharing out."
+        )
+    source = (front_end.vocabulary_size, front_end.units)
     target = (decoder.vocabulary_size, decoder.embedding_units)
     if source != target:
         raise ValueError(

@@ -9,14 +9,14 @@ def ensemble(translators, search=None):
 
     Args:
         translators: List of `Translator`, or of paths of their files. All must have the
-            same tokenizer.
+            same source and target.
         search: `SearchOptions`; those of the first translator when left out.
 
     Returns:
         `Translator`; it translates, aligns, is saved and exported as any other.
 
     Raises:
-        ValueError: If there is no translator, one comes twice, or the tokenizers differ.
+        ValueError: If there is no translator, one comes twice, or the vocabularies differ.
         FileNotFoundError: If a file is missing.
 
     Example:
@@ -30,11 +30,11 @@ def ensemble(translators, search=None):
         raise ValueError("An ensemble must have at least one translator. Received: translators=[]")
     first = translators[0]
     for number, other in enumerate(translators[1:], start=2):
-        if other.tokenizer != first.tokenizer:
+        if (other.source, other.target) != (first.source, first.target):
             raise ValueError(
-                "The translators of an ensemble must have the same tokenizer. "
-                f"Received: translator {number} with another one than the first. "
+                "The translators of an ensemble must have the same source and target. "
+                f"Received: translator {number} with other vocabularies than the first. "
                 "Train them on the same pairs, with the same vocabulary settings."
             )
     model = Ensemble([translator.model for translator in translators])
-    return Translator(model, first.tokenizer, search or first.search)
+    return Translator(first.source, model, first.target, search or first.search)

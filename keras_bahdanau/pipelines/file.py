@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-CARD = "translator.json"  # stands in the .keras archive beside Keras' own files
+CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
 
 
 def find_translator(path):
@@ -38,7 +38,7 @@ def find_translator(path):
 
 
 def read_card(path):
-    """Read what a translator's file holds beside the model: tokenizer and search options.
+    """Read what a translator's file holds beside the model: source, target and search options.
 
     Args:
         path: Path of a `.keras` file.
@@ -73,7 +73,7 @@ def read_card(path):
         ) from None
     except KeyError:
         raise ValueError(
-            "A translator's file must hold its tokenizer. "
+            "A translator's file must hold its vocabularies. "
             f"Received: path={str(path)!r}, a Keras model without one. "
             "Save it with Translator.save, not with model.save."
         ) from None

@@ -1,125 +1,361 @@
-"""A translation inside of the graph: what every export is traced from."""
+"""Raw inputs to texts: source, model, target and search in one object and one file."""
+
+import concurrent.futures
+import dataclasses
+import functools
+import json
+import os
+import zipfile
+from pathlib import Path
 
 import keras
+import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.search import SearchOptions, SearchResult, search
-from keras_bahdanau.search.constraints import limits_of
-from keras_bahdanau.search.result import add_coverage, normalized
-from keras_bahdanau.text.replace_unknown import detokenize_copying
-from keras_bahdanau.text.vocabulary import END, PAD, START
+from keras_bahdanau import __version__
+from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.models import Ensemble, Seq2Seq
+from keras_bahdanau.pipelines.file import CARD, read_card
+from keras_bahdanau.pipelines.graph import GraphPipeline
+from keras_bahdanau.pipelines.trace import trace
+from keras_bahdanau.pipelines.translation import read_translations
+from keras_bahdanau.search import SearchOptions, SearchResult
+from keras_bahdanau.sources import feature_source  # noqa: F401  registers it for `load`
+from keras_bahdanau.sources.text_source import check_strings
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.replace_unknown import decode_copying
+from keras_bahdanau.text.subwords import Subwords
+
+_IDS = tf.TensorSpec((None, None), tf.int32)
+_EXTRAS = {
+    "prefix": _IDS,
+    "uniforms": tf.TensorSpec((None, None, None), tf.float32),
+}
 
 
-class GraphTranslator:
-    """Strings to ids, ids to hypotheses, hypotheses to strings, all by TensorFlow's operations.
+class Pipeline(GraphPipeline):
+    """A trained model with its source and its target, saved as one `.keras` file.
 
-    Takes what `Translator` takes, which adds Python's side of it: lists of
-    strings, batches, files.
+    ```python
+    pipeline = keras_bahdanau.Pipeline(source, model, target)
+    result = pipeline.decode([frames])[0]
+    pipeline.save("digits.keras")
+    pipeline = keras_bahdanau.Pipeline.load("digits.keras")
+    ```
+
+    Args:
+        source: A `Source`, or the `Subwords` of the source text.
+        model: A `Seq2Seq`, or an `Ensemble` of several.
+        target: The `Subwords` of the target text.
+        search: `SearchOptions`; the defaults when left out.
+
+    Attributes:
+        verb: String, the name of what the pipeline does: its exports name signatures by it.
+        noun: String, the name of a result in the answers of exports.
+
+    Raises:
+        TypeError: If a part is none of these.
+        ValueError: If source, model and target differ in size.
     """
 
-    def __init__(self, model, tokenizer, search=None):
-        sizes = (model.source_vocabulary_size, model.target_vocabulary_size)
-        expected = (tokenizer.source_vocabulary_size, tokenizer.target_vocabulary_size)
-        if sizes != expected:
+    verb = "decode"
+    noun = "text"
+
+    def __init__(self, source, model, target, search=None):
+        super().__init__(source, model, target, search)
+        self._graphs = {}
+
+    def decode(self, inputs, batch_size=64, search=None, prefixes=None):
+        """Find the best text for each input, or draw one at random if the options say so.
+
+        Args:
+            inputs: List of inputs of the source, in any number and order; an empty one gives
+                an empty text.
+            batch_size: Positive integer. Inputs decoded at once.
+            search: `SearchOptions` in place of the pipeline's own.
+            prefixes: List of strings, one an input: the beginning of its text; "" for a free
+                one.
+
+        Returns:
+            List of `Translation`, one an input.
+
+        Raises:
+            TypeError: If `inputs` is no list of inputs.
+            ValueError: If there are not as many prefixes as inputs.
+        """
+        results = self.decode_nbest(inputs, 1, batch_size, search, prefixes)
+        return [best for best, *_ in results]
+
+    def decode_nbest(self, inputs, nbest=None, batch_size=64, search=None, prefixes=None):
+        """Find the best few texts for each input, best first.
+
+        Draws at random come as they are drawn. They depend on the seed and the input alone: it
+        has the same ones in any batch.
+
+        Args:
+            inputs: List of inputs of the source.
+            nbest: Integer; at most, and by default, the beam width. An empty input has one
+                text, which is empty.
+            batch_size: Positive integer. Inputs decoded at once.
+            search: `SearchOptions` in place of the pipeline's own.
+            prefixes: List of strings, as in `decode`.
+
+        Returns:
+            List of lists of `Translation`.
+
+        Raises:
+            TypeError: If `inputs` is no list of inputs.
+            ValueError: If `nbest` is larger than the beam, or there are not as many prefixes
+                as inputs.
+        """
+        self.source.check(self._plural, inputs)
+        if prefixes is not None:
+            self._check_prefixes(prefixes, inputs)
+        options = search or self.search
+        self.check_options(options)
+        nbest = options.beam_width if nbest is None else nbest
+        if not 1 <= nbest <= options.beam_width:
             raise ValueError(
-                "The model must have the vocabulary sizes (source, target) of its tokenizer, "
-                f"{expected}. Received: a model with {sizes}. Give the tokenizer that the model "
-                "was trained with."
+                f"`nbest` must be from 1 to the beam width, {options.beam_width}. "
+                f"Received: nbest={nbest!r}. Search with a wider beam for more."
             )
-        if not model.built:
-            model.build()
-        self.model = model
-        self.tokenizer = tokenizer
-        self.search = search or SearchOptions()
+        if options.random:  # one draw knows nothing of the others
+            options = dataclasses.replace(options, beam_width=nbest)
 
-    def source_ids(self, text):
-        """Source ids of strings `(batch,)`, in the graph: int32 `(batch, source_time)`.
+        def decoded(members, features):
+            batch, extras = [inputs[member] for member in members], {}
+            if prefixes is not None:
+                extras["prefix"] = self._prefix_ids([prefixes[member] for member in members])
+            if options.random:
+                extras["uniforms"] = self._uniforms(batch, options)
+            result = self._search_graph(options, extras)(features, extras)
+            return self._read(batch, features, result, nbest, options)
 
-        Right-padded with 0, and at least one column wide.
-        """
-        ids = self.tokenizer.tokenize_source(text).to_tensor(default_value=PAD)
-        missing = tf.maximum(1 - tf.shape(ids)[1], 0)
-        return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD)
+        return self._of_each(inputs, batch_size, decoded)
 
-    def search_ids(self, source, options=None, time=None, prefix=None, uniforms=None):
-        """The hypotheses for source ids, in the graph: what every export is traced from.
-
-        Args:
-            source: Int32 tensor `(batch, source_time)`, right-padded with 0.
-            options: `SearchOptions`; the translator's own when left out.
-            time: Integer, the length of the buffers where it must be static.
-            prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0:
-                what each hypothesis begins with.
-            uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1):
-                what draws at random come from; the seed's when left out.
-
-        Returns:
-            `SearchResult`.
-        """
-        options = options or self.search
-        prepared = self.model.encode(source)
-
-        def step(tokens, state):
-            return self.model.decode_step(tokens, state, prepared)
-
-        limits = limits_of(source != PAD, options, prefix, time)
-        return search(
-            step,
-            self.model.initial_state(prepared),
-            limits,
-            options,
-            start=START,
-            end=END,
-            time=tf.maximum(tf.reduce_max(limits), 0) if time is None else time,
-            source_time=keras.ops.shape(source)[1],
-            source_mask=source != PAD,
-            prefix=prefix,
-            uniforms=uniforms,
-        )
-
-    def forced_ids(self, source, target, options=None):
-        """Given translations as the only hypotheses, in the graph.
+    def align(self, pairs, batch_size=64, search=None):
+        """Align given texts with their inputs, by forced decoding.
 
         Args:
-            source: Int32 tensor `(batch, source_time)`, right-padded with 0.
-            target: String tensor `(batch,)`.
-            options: `SearchOptions`; the translator's own when left out.
+            pairs: List of (input, target string).
+            batch_size: Positive integer. Pairs read at once.
+            search: `SearchOptions` in place of the pipeline's own, for their penalties.
 
         Returns:
-            `SearchResult` with a beam axis of 1.
+            List of `Translation`, one a pair: its tokens, its alignment, and the score that
+            the model gives it.
         """
-        options = options or self.search
-        target_out = self.tokenizer.tokenize_target(target).to_tensor(default_value=PAD)
-        # -> (batch, target_time)
-        target_in = tf.pad(target_out[:, :-1], [[0, 0], [1, 0]], constant_values=START)
-        # logits (batch, target_time, vocabulary), weights (batch, target_time, source_time)
-        logits, weights = self.model((source, target_in), return_attention_scores=True)
-        real = tf.cast(target_out != PAD, tf.float32)
-        # (batch, target_time, vocabulary) -> (batch, target_time)
-        log_probs = tf.gather(tf.nn.log_softmax(logits), target_out, batch_dims=2) * real
-        lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
-        scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)  # -> (batch,)
-        weights *= tf.expand_dims(real, axis=-1)  # by (batch, target_time, 1)
-        found = SearchResult(target_out, lengths, scores, weights, tf.ones_like(lengths, tf.bool))
-        # (batch, ...) -> (batch, 1, ...)
-        found = SearchResult(*(tf.expand_dims(field, axis=1) for field in found))
-        if options.coverage_penalty:
-            found = add_coverage(found, options.coverage_penalty, source != PAD)
-        return found
+        pairs, options = list(pairs), search or self.search
+        inputs, targets = [one for one, _ in pairs], [target for _, target in pairs]
+        self.source.check(self._plural, inputs)
+        check_strings("targets", targets)
+        self.check_options(options)
+        rows = IdRows.encoded(self.target, targets)
 
-    def texts(self, found, text, options=None):
-        """The translations as text, in the graph, unknown words replaced if the options say so.
+        def forced(members, features):
+            shape = (len(members), int(rows.lengths[members].max()))
+            result = self._forced_graph(options)(features, rows.padded(members, shape))
+            return self._read([inputs[one] for one in members], features, result, 1, options)
+
+        return [only for (only,) in self._of_each(inputs, batch_size, forced)]
+
+    def score(self, pairs, batch_size=64, search=None):
+        """Score given texts: the scores that `align` gives them.
 
         Args:
-            found: `SearchResult`.
-            text: String tensor `(batch,)`, the source sentences as they were given.
-            options: `SearchOptions`; the translator's own when left out.
+            pairs: List of (input, target string).
+            batch_size: Positive integer. Pairs read at once.
+            search: `SearchOptions` in place of the pipeline's own, for their penalties.
 
         Returns:
-            String tensor `(batch, beam)`.
+            List of floats, one a pair: log p over the length penalty, plus the
+            coverage penalty.
+
+        Example:
+            >>> translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
+            [-0.01, -4.7]
         """
-        if (options or self.search).replace_unknown:
-            return detokenize_copying(self.tokenizer, found.ids, found.alignment, text)
-        batch, beam, time = tf.unstack(tf.shape(found.ids))
-        rows = tf.reshape(found.ids, (batch * beam, time))
-        return tf.reshape(self.tokenizer.detokenize_target(rows), (batch, beam))
+        return [result.score for result in self.align(pairs, batch_size, search)]
+
+    def trace(self, one, target=None, top=5):
+        """Trace the values that the model computes at each step of one result.
+
+        Args:
+            one: An input of the source.
+            target: Text to follow: a string, read as `align` does; a `Translation` of the
+                input; or None for the best text.
+            top: Positive integer. Number of the most probable next tokens that are kept.
+
+        Returns:
+            `Trace`.
+
+        Raises:
+            TypeError: If `one` is no input, or `target` none of those.
+            ValueError: If `top` is not from 1 to the size of the vocabulary, or the model
+                is an `Ensemble`.
+
+        Example:
+            >>> kb.plot_trace(translator.trace("the red car")).savefig("trace.png")
+        """
+        if isinstance(self.model, Ensemble):
+            name = type(self).__name__
+            raise ValueError(
+                "A trace shows what one model computes. "
+                f"Received: an ensemble of {len(self.model.models)}. "
+                f"Trace one of them: {name}(source, ensemble.models[0], target).trace(...)."
+            )
+        return trace(self, one, target, top)
+
+    @property
+    def _plural(self):
+        return "inputs"
+
+    def _check_prefixes(self, prefixes, inputs):
+        """Raise an error unless there is one string for each input."""
+        check_strings("prefixes", prefixes)
+        if len(prefixes) != len(inputs):
+            raise ValueError(
+                f"`prefixes` must be as many as the {self._plural}. "
+                f"Received: {len(prefixes)} prefixes, {len(inputs)} {self._plural}. "
+                f'Give "" where a {self.noun} may begin freely.'
+            )
+
+    def _of_each(self, inputs, batch_size, work):
+        """Results of `work(members, features)` for each member, in the order of the inputs.
+
+        There are as many batches under way as cores: one batch alone leaves cores idle, as
+        the steps of a search follow each other.
+        """
+        results = [None] * len(inputs)
+        batches = [*self._batches(inputs, batch_size)]
+        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
+            done = pool.map(lambda batch: [*work(*batch)], batches)
+            for (members, _), of_members in zip(batches, done, strict=True):
+                for member, one in zip(members, of_members, strict=True):
+                    results[member] = one
+        return results
+
+    def _batches(self, inputs, batch_size):
+        """(numbers, padded features) of inputs of similar length, longest first."""
+        rows = self.source.rows(inputs)
+        order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
+        for first in range(0, len(order), batch_size):
+            members = order[first : first + batch_size]
+            # as wide as its longest: (batch, source_time, ...)
+            shape = (len(members), max(1, int(rows.lengths[members].max())))
+            yield members, rows.padded(members, shape)
+
+    def _search_graph(self, options, extras):
+        """The search with these options as one `tf.function`, traced once."""
+        # only `_uniforms` reads the seed, outside of the graph
+        options = dataclasses.replace(options, seed=0)
+        key = (options, *extras)
+        if key not in self._graphs:
+            # a `partial`: of one lambda TensorFlow would say that it is traced too often
+            self._graphs[key] = tf.function(
+                functools.partial(self._search, options),
+                input_signature=[
+                    self.source.feature_spec,
+                    {name: _EXTRAS[name] for name in extras},
+                ],
+                autograph=False,
+            )
+        return self._graphs[key]
+
+    def _search(self, options, features, extras):
+        return self.search_features(features, options, **extras)
+
+    def _forced_graph(self, options):
+        key = ("forced", options)
+        if key not in self._graphs:
+            self._graphs[key] = tf.function(
+                lambda features, target_out: self.force_features(features, target_out, options),
+                input_signature=[self.source.feature_spec, _IDS],
+                autograph=False,
+            )
+        return self._graphs[key]
+
+    def _prefix_ids(self, prefixes):
+        """The target ids of prefixes without their end tokens, right-padded with 0."""
+        rows = IdRows.of([row[:-1] for row in self.target.encode(prefixes)])
+        shape = (len(prefixes), int(rows.lengths.max(initial=0)))
+        return rows.padded(np.arange(len(prefixes)), shape)  # (batch, prefix_time)
+
+    def _uniforms(self, inputs, options):
+        """Float32 `(batch, beam_width, max_length)`: of each input the seed's, and its own."""
+        shape = (options.beam_width, options.max_length)
+        seeds = ([options.seed, self.source.key(one)] for one in inputs)
+        return np.stack([np.random.default_rng(seed).random(shape, np.float32) for seed in seeds])
+
+    def _read(self, inputs, features, result, nbest, options):
+        """Lists of the best few `Translation`, one list a row, from the result of the graph."""
+        # -> (batch, nbest, ...)
+        result = SearchResult(*(field.numpy()[:, :nbest] for field in result))
+        batch, beam, time = result.ids.shape
+        if options.replace_unknown:
+            texts = [
+                [decode_copying(self.target, ids, words) for ids, words in zip(*row, strict=True)]
+                for row in zip(result.ids, self._attended_words(inputs, result), strict=True)
+            ]
+        else:
+            flat = self.target.decode(result.ids.reshape(batch * beam, time))
+            texts = [flat[row * beam : (row + 1) * beam] for row in range(batch)]
+        return read_translations(result, texts, self.source.labels(features), self.target)
+
+    def _attended_words(self, inputs, result):
+        """For each row and hypothesis the source words that its tokens attend to."""
+        for one, alignments in zip(inputs, result.alignment, strict=True):
+            yield [self.source.attended_words(one, alignment) for alignment in alignments]
+
+    def save(self, path):
+        """Write source, model, target and search options to one `.keras` file, or nothing.
+
+        Raises:
+            ValueError: If `path` does not end in ".keras".
+        """
+        path = Path(path)
+        if path.suffix != ".keras":
+            raise ValueError(
+                f"A translator's file name must end in .keras. Received: path={str(path)!r}"
+            )
+        unfinished = path.with_name(f".{path.stem}.{os.getpid()}.keras")
+        try:
+            _bare(self.model).save(unfinished)
+            card = {
+                "keras_bahdanau": __version__,
+                "source": keras.saving.serialize_keras_object(self.source),
+                "target": self.target.get_config(),
+                "search": dataclasses.asdict(self.search),
+            }
+            with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(CARD, json.dumps(card))
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path):
+        """Load what `save` wrote; no `custom_objects` needed.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If it is not a pipeline's file, or a damaged one.
+        """
+        card = read_card(path)
+        model = keras.saving.load_model(path, compile=False)
+        if not isinstance(model, Seq2Seq | Ensemble):
+            raise ValueError(
+                "A translator's file must hold a Seq2Seq model, or an Ensemble. "
+                f"Received: path={str(path)!r} with a {type(model).__name__}."
+            )
+        source = keras.saving.deserialize_keras_object(card["source"])
+        target = Subwords.from_config(card["target"])
+        return cls(source, model, target, SearchOptions(**card["search"]))
+
+
+def _bare(model):
+    """The same model without optimizer, which would be three times its size in the file."""
+    twin = type(model).from_config(model.get_config())
+    twin.build()
+    twin.set_weights(model.get_weights())
+    return twin

@@ -3,7 +3,7 @@
 import dataclasses
 
 import numpy as np
-from keras import ops
+from keras import ops, tree
 
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.text.vocabulary import START
@@ -62,23 +62,23 @@ class Trace:
         return self.weights
 
 
-def trace(translator, sentence, target=None, top=5):
-    """Trace one translation: see `Translator.trace`."""
-    tokenizer = translator.tokenizer
-    if not isinstance(sentence, str | bytes):
-        raise TypeError(f"`sentence` must be a string. Received: sentence={sentence!r}")
-    if not isinstance(top, int) or not 1 <= top <= tokenizer.target_vocabulary_size:
+def trace(pipeline, one, target=None, top=5):
+    """Trace one result: see `Pipeline.trace`."""
+    vocabulary = pipeline.target.vocabulary_size
+    pipeline.source.check("inputs", [one])
+    if not isinstance(top, int) or not 1 <= top <= vocabulary:
         raise ValueError(
             "`top`, the number of next tokens kept, must be from 1 to the size of the "
-            f"vocabulary, {tokenizer.target_vocabulary_size}. Received: top={top!r}"
+            f"vocabulary, {vocabulary}. Received: top={top!r}"
         )
-    found = _translation(translator, sentence, target)
-    pieces = _pieces(tokenizer)
+    found = _translation(pipeline, one, target)
+    pieces = pipeline.target.tokens(np.arange(vocabulary)).tolist()
     chosen = _ids(found.target_tokens, pieces)
     read = [START, *chosen][: max(1, len(chosen))]
-    source = translator.source_ids([sentence])  # (1, source_time)
-    _check_source(found, tokenizer, source)
-    prepared, initial_state, steps = _run(translator.model, source, read)
+    rows = pipeline.source.rows([one])
+    features = rows.padded([0], (1, max(1, int(rows.lengths[0]))))  # (1, source_time, ...)
+    _check_source(found, pipeline.source.labels(features)[0])
+    prepared, initial_state, steps = _run(pipeline.model, features, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}
     length = len(found.source_tokens)
     log_probs = steps.pop("log_probs")  # (T, vocabulary)
@@ -100,12 +100,12 @@ def trace(translator, sentence, target=None, top=5):
     )
 
 
-def _translation(translator, sentence, target):
+def _translation(pipeline, one, target):
     """The `Translation` to follow."""
     if target is None:
-        return translator.translate([sentence])[0]
+        return pipeline.decode([one])[0]
     if isinstance(target, str | bytes):
-        return translator.align([(sentence, target)])[0]
+        return pipeline.align([(one, target)])[0]
     if not isinstance(target, Translation):
         raise TypeError(
             "`target` must be a string, a Translation, or None for the model's own translation. "
@@ -114,23 +114,12 @@ def _translation(translator, sentence, target):
     return target
 
 
-def _check_source(found, tokenizer, source):
-    tokens = [token for token in _strings(tokenizer.source_tokens(source[0])) if token]
-    if tokens != found.source_tokens:
+def _check_source(found, labels):
+    if labels != found.source_tokens:
         raise ValueError(
-            "`target` must be a translation of `sentence`. "
-            f"Received: a Translation of {found.source_tokens}, while the sentence is {tokens}."
+            "`target` must be a Translation of the same input. "
+            f"Received: a Translation of {found.source_tokens}, while the input is {labels}."
         )
-
-
-def _pieces(tokenizer):
-    """All target pieces, by their ids."""
-    ids = np.arange(tokenizer.target_vocabulary_size, dtype="int32")
-    return _strings(tokenizer.target_tokens(ids))
-
-
-def _strings(pieces):
-    return [piece.decode() for piece in pieces.numpy()]
 
 
 def _ids(tokens, pieces):
@@ -138,9 +127,9 @@ def _ids(tokens, pieces):
     return np.array([id_of[token] for token in tokens], "int32")
 
 
-def _run(model, source, tokens):
+def _run(model, features, tokens):
     """Projected memory, s_0, and the output of each step as arrays `(len(tokens), ...)`."""
-    prepared = model.encode(source)
+    prepared = model.encode(tree.map_structure(ops.convert_to_tensor, features))
     state = model.initial_state(prepared)
     initial_state = _array(_top(state))[0]  # (1, units) -> (units,)
     steps = []

@@ -6,7 +6,7 @@ The names are loaded on first use, since only some of them need TensorFlow.
 from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
-    "Tokenizer": "tokenizer",
+    "Subwords": "subwords",
     "alignments": "alignments",
 }
 

@@ -117,7 +117,7 @@ def word_links(source_tokens, target_tokens, alignment):
 
     A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where
     the text was made of these tokens. Of the text that was given, `span_links` with
-    `Tokenizer.source_words` knows more: a source token can stand for several unknown words.
+    `Subwords.words` knows more: a source token can stand for several unknown words.
 
     Args:
         source_tokens: Sequence of strings, the source's pieces.
@@ -135,7 +135,7 @@ def word_links(source_tokens, target_tokens, alignment):
 
 
 def word_spans(tokens):
-    """The word that each token stands for, as `Tokenizer.source_words` gives it.
+    """The word that each token stands for, as `Subwords.words` gives it.
 
     Args:
         tokens: Sequence of strings, the pieces of one sentence.
@@ -201,7 +201,7 @@ def token_alignment(links, source_words, target_words):
     Args:
         links: Set of links `(source, target)` between words.
         source_words: Int array `(source_time, 2)`, the first and the last word that each token
-            stands for, as `Tokenizer.source_words` gives it. The number of the end token is one
+            stands for, as `Subwords.words` gives it. The number of the end token is one
             more than that of the last word, and its row the last.
         target_words: Int array `(target_time, 2)`, the same of the target.
 

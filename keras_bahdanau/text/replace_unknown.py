@@ -1,88 +1,80 @@
-"""Unknown words of a translation, replaced by the source words that the model looked at."""
+"""Unknown words of a translation, replaced by the source words that the model attends to."""
 
-import tensorflow as tf
+import re
 
-from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
+import numpy as np
 
-_SPACE = r"[▁\s\p{Z}]"
-_NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
+from keras_bahdanau.text.vocabulary import END, NO_WORD, PAD, START, UNKNOWN
+
+# the marks of a word's beginning: SentencePiece's own, and Unicode's separators
+_SPACE = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_ASCII_SPACE = " \t\n\v\f\r"
 
 
-def detokenize_copying(tokenizer, ids, alignment, text):
-    """Text of target ids, with the most attended source word for each unknown token.
-
-    The word is copied as it stands in the source sentence, all of its pieces
-    together (Jean et al. 2015, section 3.3; Luong et al. 2015). A run of
-    unknown words, which a word model makes one token, is copied as a whole.
+def decode_copying(target, ids, copies):
+    """Text of target ids with a given word in place of each unknown token.
 
     Args:
-        tokenizer: A `Tokenizer`.
-        ids: Int32 tensor `(batch, beam, target_time)`.
-        alignment: Float32 tensor `(batch, beam, target_time, source_time)`, at
-            least one source token wide.
-        text: String tensor `(batch,)`, the source sentences.
+        target: `Subwords`.
+        ids: Int array `(target_time,)`.
+        copies: Sequence of as many strings, from `attended_words`.
 
     Returns:
-        String tensor `(batch, beam)`.
+        String.
     """
-    copies = _attended_words(tokenizer, alignment, text)
-    # bool (batch, beam, target_time), True before the end token
-    kept = tf.cumsum(tf.cast(ids == END, tf.int32), axis=-1) == 0
+    kept = np.cumsum(ids == END) == 0
     kept &= (ids != PAD) & (ids != START)
     unknown = kept & (ids == UNKNOWN)
-    pieces = tf.where(unknown, "▁" + copies, tokenizer.target_tokens(ids))
-    joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)  # -> (batch, beam)
-    joined = tf.strings.strip(tf.strings.regex_replace(joined, "▁+", " "))
-    batch, beam, time = tf.unstack(tf.shape(ids))
-    rows = tf.reshape(ids, (batch * beam, time))
-    plain = tf.reshape(tokenizer.detokenize_target(rows), (batch, beam))
-    return tf.where(tf.reduce_any(unknown, axis=-1), joined, plain)
+    if not unknown.any():
+        return target.decode([ids])[0]
+    pieces = np.where(unknown, [f"▁{word}" for word in copies], target.tokens(ids))
+    return re.sub("▁+", " ", "".join(pieces[kept])).strip(_ASCII_SPACE)
 
 
-def _attended_words(tokenizer, alignment, text):
-    """Strings `(batch, beam, target_time)`: the source word that each target token saw most."""
-    words, together = _words(tokenizer, text, tf.shape(alignment)[3])
-    # -> (batch, beam, target_time, source_time), for each token what its whole word got
-    weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
-    place = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
-    found = tf.gather(words, place, batch_dims=1)
-    return tf.where((tf.reduce_max(weights, axis=-1) > 0) & (found != ""), found, _NO_WORD)
+def attended_words(source, sentence, alignment):
+    """The source word that each target token attends to most.
 
+    The word is taken as it stands in the source sentence, all of its tokens together (Jean et
+    al. 2015, section 3.3; Luong et al. 2015). A run of unknown words, which a word model makes
+    one token, is taken as a whole.
 
-def _words(tokenizer, text, source_time):
-    """The word `(batch, source_time)` that each source token is of, and which tokens share one.
+    Args:
+        source: `Subwords`.
+        sentence: String, or bytes.
+        alignment: Float array `(target_time, source_time)`, at least one source token wide.
 
-    Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
-    is 1. What stands for no word, such as the end token, has "", and is with none.
+    Returns:
+        Object array `(target_time,)` of strings; "⁇", as SentencePiece writes an unknown token,
+        where a target token attends to no word.
     """
-    ids, begins, ends = tokenizer._source.tokenize_with_offsets(text)  # ragged (batch, source_time)
-    shape = tf.stack([-1, source_time])
-    # -> (batch, source_time), False from the end token on
-    real = tf.ones_like(ids, tf.bool).to_tensor(False, shape=shape)
-    # in bytes of the text: ragged -> (batch, source_time)
-    begins, ends = (
-        tf.cast(offsets, tf.int32).to_tensor(0, shape=shape) for offsets in (begins, ends)
-    )
-    # (batch,) -> (batch, source_time)
-    text = tf.repeat(tf.expand_dims(text, axis=1), source_time, axis=1)
-    pieces = tokenizer.source_tokens(ids.to_tensor(PAD, shape=shape))
-    surfaces = tf.strings.substr(text, begins, ends - begins)
+    words, together = _words(source, sentence, alignment.shape[1])
+    weights = alignment @ together  # -> (target_time, source_time), for each token its whole word's
+    found = words[np.argmax(weights, axis=1)]  # -> (target_time,)
+    return np.where((weights.max(axis=1) > 0) & (found != ""), found, NO_WORD)
+
+
+def _words(source, sentence, source_time):
+    """The word `(source_time,)` of each source token, and the tokens that share one.
+
+    Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1. The end
+    token and padding have "", and share with none.
+    """
+    content = sentence if isinstance(sentence, bytes) else sentence.encode()
+    pieces = source.pieces(sentence)
+    tokens = source.tokens([piece.id for piece in pieces])
+    surfaces = [content[piece.begin : piece.end].decode(errors="replace") for piece in pieces]
     # an unknown piece has no mark, but the text shows the space before it
-    starts = _begins_word(pieces) | _begins_word(surfaces)
-    # (batch, source_time), the number of each token's word
-    number = tf.cumsum(tf.cast(starts, tf.int32), axis=1)
-    # -> (batch, source_time, source_time)
-    same = tf.expand_dims(number, axis=2) == tf.expand_dims(number, axis=1)
-    same &= tf.expand_dims(real, axis=2) & tf.expand_dims(real, axis=1)
-    # -> (batch, source_time), where the token's word begins, and ends
-    first = tf.reduce_min(tf.where(same, tf.expand_dims(begins, axis=1), tf.int32.max), axis=2)
-    last = tf.reduce_max(tf.where(same, tf.expand_dims(ends, axis=1), 0), axis=2)
-    first = tf.minimum(first, last)
-    words = tf.strings.substr(text, first, last - first)
-    words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # any bytes may have come
-    words = tf.strings.strip(tf.strings.regex_replace(words, f"{_SPACE}+", " "))
-    return words, tf.cast(same, tf.float32)
-
-
-def _begins_word(strings):
-    return tf.strings.regex_replace(strings, f"^{_SPACE}", "") != strings
+    starts = [
+        bool(_SPACE.match(token) or _SPACE.match(surface))
+        for token, surface in zip(tokens, surfaces, strict=True)
+    ]
+    number = np.cumsum(starts, dtype=np.int32)  # (pieces,), the number of each token's word
+    together = np.zeros((source_time, source_time), np.float32)
+    together[: len(pieces), : len(pieces)] = number[:, None] == number
+    words = np.full(source_time, "", dtype=object)
+    for index in range(len(pieces)):
+        of_word = [pieces[other] for other in np.flatnonzero(number == number[index])]
+        first, last = of_word[0].begin, max(piece.end for piece in of_word)
+        word = content[first:last].decode(errors="replace")
+        words[index] = _SPACE.sub(" ", word).strip(_ASCII_SPACE)
+    return words, together

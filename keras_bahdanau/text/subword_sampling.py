@@ -21,7 +21,7 @@ class SubwordSampler:
         alpha: Float above 0 and below 1.
 
     Example:
-        >>> SubwordSampler(tokenizer.source_model, 0.1).sample(["a man"], seed=7)
+        >>> SubwordSampler(subwords.model, 0.1).sample(["a man"], seed=7)
         [[5, 17, 4]]
     """
 

@@ -6,6 +6,7 @@ import re
 import sentencepiece
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
+NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 
 _RESERVED = ("<pad>", "<unk>", "<s>", "</s>")
 _MODEL_TYPES = ("bpe", "unigram", "char", "word")
@@ -16,7 +17,7 @@ _LONGEST_SENTENCE = 2**30  # bytes; SentencePiece drops longer sentences, and al
 def training_settings(
     vocabulary_size, model_type, character_coverage, normalization, symbols
 ) -> dict:
-    """The checked settings of `Tokenizer.train` as SentencePiece names them."""
+    """The checked settings of `Subwords.train` as SentencePiece names them."""
     _check_choice("model_type", model_type, _MODEL_TYPES)
     _check_choice("normalization", normalization, _NORMALIZATIONS)
     if not isinstance(vocabulary_size, int) or vocabulary_size <= END + 1:
@@ -65,12 +66,12 @@ def _forms(symbols, model_type):
     return [form for symbol in symbols for form in (symbol, f"▁{symbol}")]
 
 
-def train_model(sentences, side: str, settings: dict, exact: bool = True) -> bytes:
+def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
     """Returns the bytes of a SentencePiece model of the sentences.
 
     Args:
         sentences: List of strings.
-        side: What to call them in an error: "source", "target" or both.
+        name: Name of the text in an error, such as "source text".
         settings: From `training_settings`.
         exact: Whether the size must be met; otherwise a text that supports fewer tokens has
             those.
@@ -81,21 +82,21 @@ def train_model(sentences, side: str, settings: dict, exact: bool = True) -> byt
     sentences = [sentence for sentence in sentences if sentence.strip()]
     if not sentences:
         raise ValueError(
-            f"Training a vocabulary needs text. Received: no {side} sentence that is not empty. "
-            "Give pairs with words on both sides."
+            f"Training a vocabulary needs text. Received: no sentence of the {name} that is not "
+            "empty. Give sentences with words."
         )
     try:
         model = _trained(sentences, settings)
     except RuntimeError as error:
         too_large = re.search(r"Vocabulary size too high .*<= (\d+)", str(error))
         if not too_large:
-            raise _training_error(str(error), side, settings) from None
+            raise _training_error(str(error), name, settings) from None
         largest = int(too_large[1])
         model = None if exact else _trained(sentences, {**settings, "vocab_size": largest})
     else:
         largest = check_model(model, "model")  # char does not say so
     if exact and largest < settings["vocab_size"]:
-        raise _size_error("at most", largest, side, settings)
+        raise _size_error("at most", largest, name, settings)
     return model
 
 
@@ -115,19 +116,19 @@ def _trained(sentences, settings):
     return model.getvalue()
 
 
-def _training_error(message, side, settings):
+def _training_error(message, name, settings):
     too_small = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
     if too_small:
-        return _size_error("at least", int(too_small[1]), side, settings)
+        return _size_error("at least", int(too_small[1]), name, settings)
     return ValueError(
-        f"SentencePiece could not train a vocabulary of the {side} text. "
+        f"SentencePiece could not train a vocabulary of the {name}. "
         f"Received: settings={settings}. It says: {message}"
     )
 
 
-def _size_error(relation, size, side, settings):
+def _size_error(relation, size, name, settings):
     return ValueError(
-        f"`vocabulary_size` must be {relation} {size} for this {side} text with "
+        f"`vocabulary_size` must be {relation} {size} for this {name} with "
         f"model_type={settings['model_type']!r}. "
         f"Received: vocabulary_size={settings['vocab_size']}. "
         f"Ask for {relation} {size}" + (", or give more text." if relation == "at most" else ".")
@@ -154,14 +155,14 @@ def check_model(model: bytes, name: str) -> int:
     if not loaded:
         raise ValueError(
             f"`{name}` must be a whole serialized SentencePiece model. "
-            f"Received: {len(model)} bytes that are none. Train one with Tokenizer.train."
+            f"Received: {len(model)} bytes that are none. Train one with Subwords.train."
         )
     ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
     if ids != (PAD, UNKNOWN, START, END):
         raise ValueError(
             f"The padding, unknown, start and end ids of `{name}` must be 0, 1, 2 and 3. "
             f"Received: {', '.join(map(str, ids))} (-1 means absent). Train the model with "
-            "pad_id=0, unk_id=1, bos_id=2, eos_id=3, or with Tokenizer.train."
+            "pad_id=0, unk_id=1, bos_id=2, eos_id=3, or with Subwords.train."
         )
     return processor.vocab_size()
 

@@ -35,11 +35,23 @@ def _of_batches_and_text(options):
         "Leave one of them out, or give 0 for it.",
     )
     yield (
-        "Only the tokens of BPE and of unigram can be sampled",
-        not options.subword_sampling or options.model_type in ("bpe", "unigram"),
-        ("subword_sampling", "model_type"),
-        "Give 0 for it, or another model_type.",
+        "A joint vocabulary has one model type and one size",
+        not options.joint
+        or options.source_model_type == options.target_model_type
+        and options.source_vocabulary_size == options.target_vocabulary_size,
+        (
+            *("joint", "source_model_type", "target_model_type"),
+            *("source_vocabulary_size", "target_vocabulary_size"),
+        ),
+        "Leave joint out, or give both sides the same.",
     )
+    for name in ("source_model_type", "target_model_type"):
+        yield (
+            "Only the tokens of BPE and of unigram can be sampled",
+            not options.subword_sampling or getattr(options, name) in ("bpe", "unigram"),
+            ("subword_sampling", name),
+            "Give 0 for it, or another model type.",
+        )
     for name, aligned in {
         "guided_alignment": options.guided_alignment > 0,
         "attention": options.attention == "forced",

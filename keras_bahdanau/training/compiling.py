@@ -15,11 +15,12 @@ _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 
 
-def compiled_model(tokenizer, options, steps):
+def compiled_model(source, target, options, steps):
     """The model of a training, compiled.
 
     Args:
-        tokenizer: `Tokenizer`.
+        source: `Source`.
+        target: `Subwords`.
         options: `TrainingOptions`.
         steps: Integer, batches of an epoch.
 
@@ -27,33 +28,34 @@ def compiled_model(tokenizer, options, steps):
         A `Seq2Seq`.
     """
     options = options.resolved()
-    model = _new_model(tokenizer, options, _POLICIES[options.precision])
+    model = _new_model(source, target, options, _POLICIES[options.precision])
     rate = learning_rate(options, steps)
     _compile(model, options, optimizer=new_optimizer(options, rate, model.trainable_variables))
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     return model
 
 
-def validated_model(tokenizer, options):
+def validated_model(source, target, options):
     """The same model in float32, to be validated and saved with the weights of the other.
 
     Args:
-        tokenizer: `Tokenizer`.
+        source: `Source`.
+        target: `Subwords`.
         options: `TrainingOptions`.
 
     Returns:
         A `Seq2Seq` that can be evaluated.
     """
     options = options.resolved()
-    model = _new_model(tokenizer, options, "float32")
+    model = _new_model(source, target, options, "float32")
     _compile(model, options)
     return model
 
 
-def _new_model(tokenizer, options, policy):
+def _new_model(source, target, options, policy):
     settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
     with _computing_in(policy):
-        model = PRESETS[options.preset].model(tokenizer, **settings)
+        model = PRESETS[options.preset].model(source, target, **settings)
         model.build()
     if options.l2:
         for variable in model.trainable_variables:

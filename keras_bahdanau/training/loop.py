@@ -4,8 +4,9 @@ import keras
 
 from keras_bahdanau.callbacks import AverageLast, Checkpoint, LinearDecay, ScheduledSampling
 from keras_bahdanau.data import BatchedPairs
-from keras_bahdanau.pipelines.translator import Translator
-from keras_bahdanau.text import Tokenizer
+from keras_bahdanau.pipelines.pipeline import Pipeline
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
@@ -25,12 +26,15 @@ def train(
     alignments=None,
     valid_alignments=None,
     callbacks=None,
+    source=None,
+    target=None,
 ):
     """Train a translator, or resume a training that was killed.
 
     Args:
-        pairs: List of (source, target) strings.
-        valid_pairs: List of (source, target) strings that decide which epoch was best.
+        pairs: List of (source, target) strings; with a `source` of another kind, of its inputs
+            and strings.
+        valid_pairs: List of such pairs that decide which epoch was best.
         directory: Path of the run: see `Run`.
         options: `TrainingOptions`.
         verbose: As in `keras.Model.fit`.
@@ -42,6 +46,9 @@ def train(
             logs hold "val_loss" and "val_perplexity". One that sets `model.stop_training` ends
             the run: the epoch is validated and saved, and is not resumed. What callbacks keep
             themselves begins anew when a training is resumed.
+        source: `Source`, or the `Subwords` of the source text; None to learn subwords from the
+            pairs, as the options say.
+        target: The `Subwords` of the target text, or None, likewise.
 
     Returns:
         Path of the saved translator, the best by validation perplexity.
@@ -54,15 +61,15 @@ def train(
     options = (options or TrainingOptions()).resolved()
     run = Run(directory)
     run.check(options, pairs, valid_pairs, alignments, valid_alignments)
-    training, validation, tokenizer = _batches(
-        run, options, (pairs, alignments), (valid_pairs, valid_alignments)
+    source, target = _vocabularies(run, options, pairs, source, target, say)
+    training, validation = _batches(
+        source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
-    _tell_smaller(tokenizer, options.vocabulary_size, say)
     _tell_skipped("training", training.skipped, options.max_length, say)
     _tell_skipped("validation", validation.skipped, LONGEST_VALID, say)
 
     keras.utils.set_random_seed(options.seed)
-    model = compiled_model(tokenizer, options, training.steps)
+    model = compiled_model(source, target, options, training.steps)
     say(
         f"{len(pairs):,} pairs, {training.steps} batches an epoch, {training.tokens:,} target "
         f"tokens; {model.count_params():,} weights"
@@ -73,9 +80,14 @@ def train(
         progress = run.progress()
         say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
     elif not run.begun():
-        run.begin(options, pairs, valid_pairs, tokenizer, alignments, valid_alignments)
+        vocabularies = {
+            "source": keras.saving.serialize_keras_object(source),
+            "target": target.get_config(),
+        }
+        run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
-    translator = Translator(model if in_float32 else validated_model(tokenizer, options), tokenizer)
+    saved_model = model if in_float32 else validated_model(source, target, options)
+    translator = Pipeline(source, saved_model, target)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     _fit(
@@ -111,20 +123,44 @@ def _fit(model, training, progress, options, **settings):
         model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
 
 
-def _batches(run, options, training, validation):
-    """(training batches, validation batches, their tokenizer)."""
+def _vocabularies(run, options, pairs, source, target, say):
+    """(source, target) of a run: those of its card, those given, or learned from the pairs."""
+    if run.begun():
+        card = run.read_card()
+        source = keras.saving.deserialize_keras_object(card["source"])
+        return source, Subwords.from_config(card["target"])
+    if source is None and target is None and options.joint:
+        texts = [pair[side] for side in (0, 1) for pair in pairs]
+        target = source = _learned("joint", texts, options, "source", say)
+    if source is None:
+        source = _learned("source", [pair[0] for pair in pairs], options, "source", say)
+    if target is None:
+        target = _learned("target", [pair[1] for pair in pairs], options, "target", say)
+    return as_source(source), target
+
+
+def _learned(name, texts, options, side, say):
+    """`Subwords` of texts, of the size and the model type of a side."""
+    size = getattr(options, f"{side}_vocabulary_size")
+    subwords = Subwords.train(
+        texts,
+        size,
+        model_type=getattr(options, f"{side}_model_type"),
+        exact=False,
+        name="source and target text" if name == "joint" else f"{name} text",
+    )
+    if subwords.vocabulary_size < size:
+        say(
+            f"the {name} vocabulary has {subwords.vocabulary_size:,} tokens, not {size:,}: "
+            "all the text has"
+        )
+    return subwords
+
+
+def _batches(source, target, options, training, validation):
+    """(training batches, validation batches)."""
     pairs, alignments = training
     valid_pairs, valid_alignments = validation
-    if run.begun():
-        tokenizer = Tokenizer.from_config(run.read_card()["tokenizer"])
-    else:
-        tokenizer = Tokenizer.train(
-            pairs,
-            options.vocabulary_size,
-            model_type=options.model_type,
-            joint=options.joint,
-            exact=False,
-        )
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     batches = {
         measure: getattr(options, measure),
@@ -134,7 +170,8 @@ def _batches(run, options, training, validation):
     return (
         BatchedPairs(
             pairs,
-            tokenizer,
+            source,
+            target,
             max_length=options.max_length,
             alignments=alignments,
             subword_sampling=options.subword_sampling,
@@ -142,13 +179,13 @@ def _batches(run, options, training, validation):
         ),
         BatchedPairs(
             valid_pairs,
-            tokenizer,
+            source,
+            target,
             max_length=LONGEST_VALID,
             alignments=valid_alignments,
             shuffle=False,
             **batches,
         ),
-        tokenizer,
     )
 
 
@@ -169,18 +206,6 @@ def _sampling(options, steps):
         return []
     slope = options.scheduled_sampling / (options.epochs * steps)
     return [ScheduledSampling(LinearDecay(slope))]
-
-
-def _tell_smaller(tokenizer, asked_for, say):
-    sizes = {
-        "source": tokenizer.source_vocabulary_size,
-        "target": tokenizer.target_vocabulary_size,
-    }
-    if tokenizer.joint:
-        sizes = {"joint": tokenizer.source_vocabulary_size}
-    for kind, size in sizes.items():
-        if size < asked_for:
-            say(f"the {kind} vocabulary has {size:,} tokens, not {asked_for:,}: all the text has")
 
 
 def _tell_skipped(kind, skipped, max_length, say):

@@ -19,6 +19,7 @@ from keras_bahdanau.training.presets import PRESETS
 
 _CELL = one_of("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm")
 _WIDTH, _COUNT = integer(1, 100_000), integer(1, 1_000_000)
+_MODEL_TYPE = one_of("bpe", "unigram", "char", "word")
 _RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
 
 
@@ -31,6 +32,13 @@ def _of_training(check, help, default=None, **metadata):
 
 
 _of_model = functools.partial(_of_training, of_model=True)
+
+
+def _can_be_joint(options):
+    return (
+        options.source_model_type == options.target_model_type
+        and options.source_vocabulary_size == options.target_vocabulary_size
+    )
 
 
 def _readout_units(options):
@@ -57,7 +65,27 @@ class TrainingOptions:
         integer(1, 10_000_000), "Tokens of each vocabulary, or as many as the text has."
     )
     model_type: str | None = _of_training(
-        one_of("bpe", "unigram", "char", "word"), "Vocabulary of SentencePiece: {choices}.", "bpe"
+        _MODEL_TYPE, "Vocabulary of SentencePiece: {choices}.", "bpe"
+    )
+    source_vocabulary_size: int | None = _of_training(
+        integer(1, 10_000_000),
+        "Tokens of the source vocabulary; `vocabulary_size` if left out.",
+        lambda options: options.vocabulary_size,
+    )
+    target_vocabulary_size: int | None = _of_training(
+        integer(1, 10_000_000),
+        "Tokens of the target vocabulary; `vocabulary_size` if left out.",
+        lambda options: options.vocabulary_size,
+    )
+    source_model_type: str | None = _of_training(
+        _MODEL_TYPE,
+        "Vocabulary of the source: {choices}; `model_type` if left out.",
+        lambda options: options.model_type,
+    )
+    target_model_type: str | None = _of_training(
+        _MODEL_TYPE,
+        "Vocabulary of the target: {choices}; `model_type` if left out.",
+        lambda options: options.model_type,
     )
     subword_sampling: float | None = _of_training(
         _RATE,
@@ -66,7 +94,10 @@ class TrainingOptions:
         0.0,
     )
     joint: bool | None = _of_training(
-        flag(), "One vocabulary for both languages.", True, off="separate"
+        flag(),
+        "One vocabulary for both languages; only if both have one model type and one size.",
+        _can_be_joint,
+        off="separate",
     )
 
     # the model

@@ -56,14 +56,22 @@ class Run:
             if self.checkpoint.is_file():
                 self._check_unfinished(options)
 
-    def begin(self, options, pairs, valid_pairs, tokenizer, alignments=None, valid_alignments=None):
+    def begin(
+        self,
+        options,
+        pairs,
+        valid_pairs,
+        vocabularies,
+        alignments=None,
+        valid_alignments=None,
+    ):
         """Writes `run.json`.
 
         Args:
             options: `TrainingOptions`.
             pairs: List of (source, target) strings.
             valid_pairs: List of (source, target) strings.
-            tokenizer: `Tokenizer`.
+            vocabularies: Dictionary of the configs of `source` and `target`.
             alignments: List of sets of links, or None.
             valid_alignments: List of sets of links, or None.
         """
@@ -71,7 +79,7 @@ class Run:
         content = {
             "options": dataclasses.asdict(options.resolved()),
             "data": _fingerprints(pairs, valid_pairs, alignments, valid_alignments),
-            "tokenizer": tokenizer.get_config(),
+            **vocabularies,
         }
         write_json(self.card, content)
 
@@ -193,5 +201,13 @@ def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
 def _fingerprint(pairs):
     digest = hashlib.sha256()
     for source, target in pairs:
-        digest.update(f"{source}\t{target}\n".encode("utf-8", "surrogatepass"))
+        for part in (_content(source), b"\t", _content(target), b"\n"):
+            digest.update(part)
     return digest.hexdigest()
+
+
+def _content(one):
+    """The bytes of a text, or of an array."""
+    if isinstance(one, str):
+        return one.encode("utf-8", "surrogatepass")
+    return one.tobytes() if hasattr(one, "tobytes") else str(one).encode()

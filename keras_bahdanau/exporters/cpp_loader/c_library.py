@@ -80,7 +80,7 @@ _FUNCTIONS = {  # name: result, arguments (tensorflow/c: c_api.h, tf_tensor.h, t
 
 @functools.cache
 def load_library():
-    """Returns TensorFlow's C library, XLA disabled and tensorflow-text's operations registered."""
+    """Returns TensorFlow's C library, with XLA disabled."""
     if "tensorflow" in sys.modules:
         raise RuntimeError(
             "Python TensorFlow must not be imported where a SavedModel runs as in the model "
@@ -99,11 +99,16 @@ def load_library():
         function.restype = _C_TYPES[result]
         function.argtypes = [_C_TYPES[argument] for argument in arguments]
     getattr(library, _DISABLE_XLA)()
-    text = _find_package("tensorflow_text")
+    return library
+
+
+@functools.cache
+def load_text_operations():
+    """Register the operations of tensorflow-text, where it is installed."""
+    library, text = load_library(), _find_package("tensorflow_text")
     for operations in sorted(text.glob("python/*/_*.so")) if text else []:
         handle = call(library, "TF_LoadLibrary", os.fsencode(operations))
         library.TF_DeleteLibraryHandle(handle)  # the operations stay registered
-    return library
 
 
 def _find_package(name):

@@ -43,7 +43,9 @@ def run_in_clean_process(directory, requests, python=sys.executable):
     return timed_in_clean_process(directory, requests, python)[0]
 
 
-def timed_in_clean_process(directory, requests, python=sys.executable, threads=None):
+def timed_in_clean_process(
+    directory, requests, python=sys.executable, threads=None, text_operations=True
+):
     """The same with the time that each request took.
 
     Args:
@@ -51,6 +53,7 @@ def timed_in_clean_process(directory, requests, python=sys.executable, threads=N
         requests: As in `run_in_clean_process`.
         python: Likewise.
         threads: Integer, processor threads; as many as there are processors when left out.
+        text_operations: False to load TensorFlow without the operations of tensorflow-text.
 
     Returns:
         The answers, and a list of the seconds of each request.
@@ -64,7 +67,8 @@ def timed_in_clean_process(directory, requests, python=sys.executable, threads=N
         _write(asked, requests)
         paths = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
         child = subprocess.run(
-            [python, "-m", _MODULE, os.fspath(directory), asked, answered],
+            [python, "-m", _MODULE, os.fspath(directory), asked, answered]
+            + ([] if text_operations else ["--no-text"]),
             env={
                 **os.environ,
                 **limits,
@@ -127,9 +131,12 @@ def main():
     parser.add_argument("saved_model", help="directory that holds saved_model.pb")
     parser.add_argument("requests", help=".npz file to read, as run_in_clean_process writes it")
     parser.add_argument("answers", help=".npz file to write")
+    parser.add_argument(
+        "--no-text", action="store_true", help="load no operations of tensorflow-text"
+    )
     options = parser.parse_args()
     try:
-        with SavedModelSession(options.saved_model) as session:
+        with SavedModelSession(options.saved_model, text_operations=not options.no_text) as session:
             answers, seconds = [], []
             for name, inputs in _read(options.requests)[0]:
                 began = time.perf_counter()

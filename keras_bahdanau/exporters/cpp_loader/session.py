@@ -11,6 +11,7 @@ from keras_bahdanau.exporters.cpp_loader.c_library import (
     as_array,
     call,
     load_library,
+    load_text_operations,
     new_tensor,
     read_tensor,
 )
@@ -26,6 +27,7 @@ class SavedModelSession:
     Args:
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
         tags: Tags of the graph to load.
+        text_operations: False to register no operation of tensorflow-text.
 
     Attributes:
         signatures: Dictionary from a signature's name to its `Signature`.
@@ -39,8 +41,10 @@ class SavedModelSession:
             session.run("serving_default", text=np.array([b"A man."], dtype=object))
     """
 
-    def __init__(self, directory, tags=("serve",)):
+    def __init__(self, directory, tags=("serve",), text_operations=True):
         self._library = load_library()
+        if text_operations:
+            load_text_operations()
         self._owned = contextlib.ExitStack()
         try:
             self.signatures = self._load(os.fsencode(directory), [tag.encode() for tag in tags])

@@ -6,12 +6,10 @@ import tempfile
 import tensorflow as tf
 
 from keras_bahdanau.exporters import signatures
-from keras_bahdanau.exporters.card import card_of
+from keras_bahdanau.exporters.card import card_of, vocabulary_files
 from keras_bahdanau.exporters.litert import metadata
 from keras_bahdanau.exporters.litert.descriptions import describe
 from keras_bahdanau.exporters.litert.tflite_file import (
-    SOURCE,
-    TARGET,
     add_metadata,
     load_schema,
     pack,
@@ -19,46 +17,42 @@ from keras_bahdanau.exporters.litert.tflite_file import (
 )
 
 
-def packed(translator, model, precision, max_source_length, max_target_length):
+def packed(pipeline, model, precision, max_source_length, max_target_length):
     """The bytes of the whole file: the model with its metadata, vocabularies and card.
 
     Args:
-        translator: A `Translator`.
+        pipeline: A `Pipeline`.
         model: Bytes of the converted model.
         precision: String, the name of the dtype of the weights.
         max_source_length: Integer, most source tokens.
         max_target_length: Integer, most target tokens.
     """
-    tokenizer = translator.tokenizer
-    files = {SOURCE: tokenizer.source_model}
-    if not tokenizer.joint:
-        files[TARGET] = tokenizer.target_model
+    files, _ = vocabulary_files(pipeline)
     card = {
-        **card_of(translator),
+        **card_of(pipeline),
         "min_runtime_version": read_metadata(model)["min_runtime_version"].rstrip(b"\0").decode(),
         "max_source_length": max_source_length,
         "max_target_length": max_target_length,
         "quantization": precision,
-        "joint_vocabulary": tokenizer.joint,
         "parity": [],
     }
-    described = describe(load_schema().Model.GetRootAs(model), card, list(files))
+    described = describe(load_schema().Model.GetRootAs(model), card, pipeline.source.descriptions)
     return pack(add_metadata(model, metadata.ENTRY, metadata.to_bytes(described)), files, card)
 
 
-def convert(translator, quantization, source_time, target_time):
+def convert(pipeline, quantization, source_time, target_time):
     """The bytes of the converted model: four signatures over one set of weights.
 
     Args:
-        translator: A `Translator`.
+        pipeline: A `Pipeline`.
         quantization: None, "float16" or "int8", as in `export_litert`.
         source_time: Integer, most source tokens.
         target_time: Integer, most target tokens.
     """
     with tempfile.TemporaryDirectory() as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
-        functions = _functions(translator, source_time, target_time)
-        tf.saved_model.save(signatures.weights_of(translator), directory, signatures=functions)
+        functions = _functions(pipeline, source_time, target_time)
+        tf.saved_model.save(signatures.weights_of(pipeline), directory, signatures=functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)
         )
@@ -72,24 +66,34 @@ def convert(translator, quantization, source_time, target_time):
         return converter.convert()
 
 
-def _functions(translator, source_time, target_time):
+def _functions(pipeline, source_time, target_time):
     """The traced signatures, by name."""
-    source = {"source": tf.TensorSpec((1, source_time), tf.int32)}
-    greedy = dataclasses.replace(translator.search, beam_width=1)
+    features = {
+        name: _fixed(spec, source_time)
+        for name, spec in pipeline.source.named(pipeline.source.feature_spec).items()
+    }
+    greedy = dataclasses.replace(pipeline.search, beam_width=1)
 
     def searched(options):
-        return lambda translator, source: signatures.translate_ids(
-            translator, source, target_time, options
-        )
+        def search(pipeline, **features):
+            return signatures.decode_on_device(pipeline, target_time, options, **features)
 
-    encode = signatures.traced(translator, signatures.encode, source)
+        return signatures.traced(pipeline, search, features)
+
+    encode = signatures.traced(pipeline, signatures.encode, features)
     step = {"tokens": tf.TensorSpec((1,), tf.int32)} | {
         name: tf.TensorSpec(tensor.shape, tensor.dtype)
         for name, tensor in encode.structured_outputs.items()
     }
     return {
-        "translate": signatures.traced(translator, searched(translator.search), source),
-        "translate_greedy": signatures.traced(translator, searched(greedy), source),
+        pipeline.verb: searched(pipeline.search),
+        f"{pipeline.verb}_greedy": searched(greedy),
         "encode": encode,
-        "decode_step": signatures.traced(translator, signatures.decode_step, step),
+        "decode_step": signatures.traced(pipeline, signatures.decode_step, step),
     }
+
+
+def _fixed(spec, source_time):
+    """A `tf.TensorSpec` `(batch, [source_time, ...])` of one input of that length."""
+    batch_and_time = (1, source_time)[: len(spec.shape)]
+    return tf.TensorSpec((*batch_and_time, *spec.shape[2:]), spec.dtype)

@@ -10,30 +10,24 @@ from keras_bahdanau.exporters.litert.metadata import (
     SubGraphMetadata,
     TensorMetadata,
 )
-from keras_bahdanau.exporters.litert.tflite_file import SOURCE, TARGET, entries_of
+from keras_bahdanau.exporters.litert.tflite_file import entries_of
 
 _SIGNATURES = {
-    "translate": "The best translation that the search finds.",
-    "translate_greedy": "The translation that takes the best token at each step.",
-    "encode": "What `decode_step` needs, before the first token.",
+    "encode": "Input of `decode_step` for the first token.",
     "decode_step": "One target token, for hosts that choose each one themselves.",
 }
 _TENSORS = {  # name: (description, axes)
-    "source": (
-        "Ids of the sentence, the end token 3 behind them, then 0.",
-        ("batch", "source_time"),
-    ),
-    "ids": ("Ids of the translation, up to `length`.", ("batch", "target_time")),
-    "length": ("How many of `ids` count, the end token 3 included.", ("batch",)),
+    "ids": ("Ids of the text, up to `length`.", ("batch", "target_time")),
+    "length": ("Number of `ids` that count, the end token 3 included.", ("batch",)),
     "score": ("log p / length^a: the nearer to 0, the better.", ("batch",)),
     "alignment": (
-        "How much each target token looked at each source token.",
+        "Attention weight of each source position for each target token.",
         ("batch", "target_time", "source_time"),
     ),
-    "finished": ("1 if the translation ended by itself, else 0.", ("batch",)),
+    "finished": ("1 if the text ended by itself, else 0.", ("batch",)),
     "tokens": ("The token chosen last; 2 at the start.", ("batch",)),
     "log_probs": ("The logarithm of each next token's probability.", ("batch", "vocabulary")),
-    "weights": ("How much this step looked at each source token.", ("batch", "source_time")),
+    "weights": ("Attention weight of each source position in this step.", ("batch", "source_time")),
 }
 _BETWEEN = (
     "Given by `encode` or the last `decode_step`, taken by the next; a mask is 1 where "
@@ -42,36 +36,45 @@ _BETWEEN = (
 )
 
 
-def describe(model, card, files):
-    """The `ModelMetadata` of a translator.
+def describe(model, card, features):
+    """The `ModelMetadata` of a pipeline.
 
     Args:
         model: The `Model` that LiteRT's schema reads from the file.
         card: Dictionary, the file's card.
-        files: Names of the files that are packed beside it.
+        features: Dictionary from the names of the inputs to (description, axes), the
+            descriptions of the source.
     """
-    vocabulary = {
-        name: AssociatedFile(name, f"SentencePiece model of the {side}.", VOCABULARY)
-        for name, side in zip(files, _sides(files), strict=True)
+    sides = {}
+    for side, name in card["vocabularies"].items():
+        sides.setdefault(name, []).append(side)
+    files = {
+        name: AssociatedFile(
+            name, f"SentencePiece model of the {' and the '.join(of)}.", VOCABULARY
+        )
+        for name, of in sides.items()
     }
-    used = {"source": (vocabulary[SOURCE],), "ids": (vocabulary.get(TARGET, vocabulary[SOURCE]),)}
+    of_source = tuple(file for name, file in files.items() if set(sides[name]) != {"target"})
+    used = {next(iter(features)): of_source, "ids": (files[card["vocabularies"]["target"]],)}
+    verb = card["verb"]
+    signatures = {
+        verb: "The best text that the search finds.",
+        f"{verb}_greedy": "The text that takes the best token at each step.",
+        **_SIGNATURES,
+    }
     about = AssociatedFile(CARD, "Versions, limits, search options, sha256, parity.", DESCRIPTIONS)
     return ModelMetadata(
-        name="keras_bahdanau translator",
-        description=f"Translates a sentence of up to {card['max_source_length']} tokens into up to "
-        f"{card['max_target_length']}, and says what it looked at. Main signature: translate. "
-        f"Weights: {card['quantization']}.",
+        name=f"keras_bahdanau {verb}",
+        description=f"Takes a source of up to {card['max_source_length']} positions and gives up "
+        f"to {card['max_target_length']} tokens, with the attention weights of each. "
+        f"Main signature: {verb}. Weights: {card['quantization']}.",
         version=__version__,
-        subgraph_metadata=tuple(_subgraphs(model, used)),
-        associated_files=(about, *vocabulary.values()),
+        subgraph_metadata=tuple(_subgraphs(model, signatures, {**_TENSORS, **features}, used)),
+        associated_files=(about, *files.values()),
     )
 
 
-def _sides(files):
-    return ["source language", "target language"] if TARGET in files else ["two languages"]
-
-
-def _subgraphs(model, used):
+def _subgraphs(model, descriptions, tensors, used):
     """One record a subgraph, up to the last that a signature names."""
     signatures = {
         signature.SubgraphIndex(): signature for signature in entries_of(model, "SignatureDefs")
@@ -84,24 +87,24 @@ def _subgraphs(model, used):
         name = signature.SignatureKey().decode()
         yield SubGraphMetadata(
             name=name,
-            description=_SIGNATURES[name],
-            input_tensor_metadata=_tensors(signature, graph, "Inputs", used),
-            output_tensor_metadata=_tensors(signature, graph, "Outputs", used),
+            description=descriptions[name],
+            input_tensor_metadata=_tensors(signature, graph, "Inputs", tensors, used),
+            output_tensor_metadata=_tensors(signature, graph, "Outputs", tensors, used),
         )
 
 
-def _tensors(signature, graph, kind, used):
+def _tensors(signature, graph, kind, tensors, used):
     """A tuple of records in the order of the subgraph, which need not be the signature's."""
     names = {}
     for part in entries_of(signature, kind):
         names.setdefault(part.TensorIndex(), []).append(part.Name().decode())
     return tuple(
-        _tensor(names[index].pop(0), graph.Tensors(index).ShapeLength(), used)
+        _tensor(names[index].pop(0), graph.Tensors(index).ShapeLength(), tensors, used)
         for index in entries_of(graph, kind)  # one tensor may be two outputs
     )
 
 
-def _tensor(name, rank, used):
-    description, axes = _TENSORS.get(name, _BETWEEN)
+def _tensor(name, rank, tensors, used):
+    description, axes = tensors.get(name, _BETWEEN)
     axes = axes if len(axes) == rank else ()
     return TensorMetadata(name, description, axes, used.get(name, ()))

@@ -5,12 +5,10 @@ import struct
 import zipfile
 from pathlib import Path
 
-from keras_bahdanau.exporters.card import CARD, sha256
+from keras_bahdanau.exporters.card import CARD, TARGET, sha256
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.exporters.litert import metadata
 from keras_bahdanau.exporters.litert.tflite_file import (
-    SOURCE,
-    TARGET,
     Contents,
     entries_of,
     load_schema,
@@ -21,7 +19,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
 LITERT = "LiteRT"
 COMPILED_MODEL = "LiteRT's CompiledModel"
 BROWSER = "LiteRT.js"
-HOST = "OnDeviceTranslator"
+HOST = "OnDevicePipeline"
 METADATA = "LiteRT's metadata libraries"
 EXPORT_AGAIN = "Export the translator again."
 
@@ -53,7 +51,7 @@ def check_litert(path):
     return [
         *_packing_findings(packing),
         *_operation_findings(model, schema),
-        *_signature_findings(model, schema),
+        *_signature_findings(model, schema, _card(packing).get("verb")),
     ]
 
 
@@ -102,13 +100,13 @@ def _operations(model, schema):
     return set().union(*(found for index, found in operations.items() if index not in once))
 
 
-def _signature_findings(model, schema):
+def _signature_findings(model, schema, verb):
     signatures = {
         signature.SignatureKey().decode(): signature
         for signature in entries_of(model, "SignatureDefs")
     }
-    if "translate" not in signatures:
-        yield Finding(HOST, "the file", "has no signature 'translate'", EXPORT_AGAIN)
+    if verb not in signatures:
+        yield Finding(HOST, "the file", f"has no signature {verb!r}", EXPORT_AGAIN)
     dtypes = {number: name for name, number in vars(schema.TensorType).items() if name.isupper()}
     for name, signature in sorted(signatures.items()):
         graph = model.Subgraphs(signature.SubgraphIndex())
@@ -177,9 +175,8 @@ def _packing_findings(contents):
     Args:
         contents: `Contents` of a file.
     """
-    needed = [CARD, SOURCE]
-    if not _card(contents).get("joint_vocabulary", True):
-        needed.append(TARGET)
+    vocabularies = _card(contents).get("vocabularies", {"target": TARGET})
+    needed = [CARD, *dict.fromkeys(vocabularies.values())]
     missing = [name for name in needed if name not in contents.files]
     if missing:
         why = f"has no {' and no '.join(missing)} packed behind the model, or they are cut off"

@@ -12,7 +12,7 @@ QUANTIZATIONS = (None, "float16", "int8")
 
 
 def export_litert(
-    translator,
+    pipeline,
     path,
     quantization=None,
     max_source_length=64,
@@ -24,17 +24,17 @@ def export_litert(
 ):
     """Writes a file that phones run, with built-in operations only.
 
-    Its signatures `translate` and `translate_greedy` take one sentence,
-    `source` int32 `(1, max_source_length)`, right-padded with 0, and give what
-    `signatures.translate_ids` says; `encode` and `decode_step` are for hosts
+    Its signatures `translate` and `translate_greedy` take the features of one input, for text
+    `source` int32 `(1, max_source_length)`, right-padded with 0, and give the outputs of
+    `signatures.decode_on_device`; `encode` and `decode_step` are for hosts
     that drive the loop themselves. All shapes are fixed, and every tensor is
-    float32 or int32: `finished` and masks are 0 or 1. The file says what it
-    is in LiteRT's standard metadata, and the SentencePiece models and a card
+    float32 or int32: `finished` and masks are 0 or 1. The file describes itself
+    in LiteRT's standard metadata, and the SentencePiece models and a card
     (`card.json`) are packed behind the model, as a zip archive that `zipfile`
     and the LiteRT metadata libraries read.
 
     Args:
-        translator: A `Translator`.
+        pipeline: A `Pipeline`.
         path: Path of the file, which must not exist.
         quantization: None for float32, "float16" for weights of 16 bits, or
             "int8" for weights of 8 bits and activations in float32 (dynamic range).
@@ -62,7 +62,7 @@ def export_litert(
         max_source_length=max_source_length,
         max_target_length=max_target_length,
     )
-    return export(exporter, translator, path, sentences, references, allow_differences, say)
+    return export(exporter, pipeline, path, sentences, references, allow_differences, say)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -118,12 +118,12 @@ class LiteRTExporter(Exporter):
     def recognizes(path):
         return path.is_file()
 
-    def require(self, translator):
+    def require(self, pipeline):
         from keras_bahdanau.exporters.litert.tflite_file import load_schema
 
         load_schema()  # or say now that it is not installed
-        super().require(translator)
-        if translator.search.replace_unknown:
+        super().require(pipeline)
+        if pipeline.search.replace_unknown:
             raise ValueError(
                 "A LiteRT file gives ids: it can't replace an unknown word by one of the source. "
                 "Received: replace_unknown=True. Export a SavedModel, or turn it off."
@@ -133,34 +133,40 @@ class LiteRTExporter(Exporter):
         require_absent(path)
         return path
 
-    def write(self, translator, path):
+    def write(self, pipeline, path):
         from keras_bahdanau.exporters.litert import conversion
 
         limits = (self.max_source_length, self.max_target_length)
-        model = conversion.convert(translator, self.quantization, *limits)
-        path.write_bytes(conversion.packed(translator, model, self.precision, *limits))
+        model = conversion.convert(pipeline, self.quantization, *limits)
+        path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
 
     def check(self, path):
         from keras_bahdanau.exporters.litert.file_check import check_litert
 
         return check_litert(path)
 
-    def answers(self, path, sentences):
-        """Each sentence that is short enough is asked alone."""
-        from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
+    def answers(self, path, pipeline, inputs):
+        """Each input that is short enough is asked alone."""
+        from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 
-        on_device = OnDeviceTranslator(path)
-        on_device.translate([""])  # the first call is slow
+        on_device = OnDevicePipeline(path)
         received, seconds = [], []
-        for sentence in sentences:
-            if not on_device.fits(sentence):
+        for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
+            began = time.perf_counter()
+            rows = pipeline.source.rows([one])
+            length = int(rows.lengths[0])
+            if length > self.max_source_length:
                 received.append([])
                 seconds.append(None)
                 continue
-            began = time.perf_counter()
-            (found,) = on_device.translate([sentence])
+            features = rows.padded([0], (1, max(1, length)))
+            found = on_device.decode(
+                {name: tensor[0] for name, tensor in pipeline.source.named(features).items()},
+                pipeline.source.labels(features)[0],
+            )
             seconds.append(time.perf_counter() - began)
             received.append([Answer(found.text, found.score, found.alignment)])
+        received, seconds = received[1:], seconds[1:]
         return Answers(received, seconds, on_device.card["max_target_length"])
 
     def add_parity(self, path, rows):

@@ -1,4 +1,4 @@
-"""Runs an exported LiteRT file: text in, text and alignment out, without TensorFlow.
+"""An exported LiteRT file at work: text in, text and alignment out, without TensorFlow.
 
 This module needs `ai-edge-litert`, `sentencepiece` and NumPy only, and nothing
 else of this package: copied beside a .tflite file, it runs as it is.
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import sentencepiece
 
-PAD, END = 0, 3
+PAD, START, END = 0, 2, 3
 
 
 class OnDeviceTranslation(NamedTuple):
@@ -25,18 +25,17 @@ class OnDeviceTranslation(NamedTuple):
     finished: bool
 
 
-class OnDeviceTranslator:
-    """A translator from one .tflite file that `export_litert` wrote.
-
-    ```python
-    translator = OnDeviceTranslator("en-de.tflite")
-    print(translator.translate(["A man in an orange hat."])[0].text)
-    ```
+class OnDevicePipeline:
+    """A .tflite file that `export_litert` wrote: features of one input in, text out.
 
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
-        greedy: Whether to take the best token at each step, instead of searching as the file says.
+        greedy: True to take the best token at each step, instead of the search of the file.
+
+    Attributes:
+        card: Dictionary, the card of the file.
+        files: Dictionary from the names of the files packed in it to their bytes.
 
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
@@ -51,10 +50,76 @@ class OnDeviceTranslator:
                 "Running a .tflite file needs the package ai-edge-litert. "
                 "Install it: pip install 'keras-bahdanau[litert]'"
             ) from None
-        self.card, self._source, self._target = _unpack(path)
+        self.card, self.files = _unpack(path)
+        self._target = self.vocabulary("target")
         self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
-        signature = "translate_greedy" if greedy else "translate"
+        signature = self.card["verb"] + ("_greedy" if greedy else "")
         self._run = self._interpreter.get_signature_runner(signature)
+
+    def vocabulary(self, side):
+        """The SentencePiece processor of a side, "source" or "target"."""
+        model = self.files[self.card["vocabularies"][side]]
+        return sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    def decode(self, features, labels):
+        """The best text for the features of one input.
+
+        Args:
+            features: Dictionary from the names of the inputs of the file to arrays, without a
+                batch: `(source_time, ...)`, or a scalar such as a length. They are padded.
+            labels: List of strings, the names of the real positions of the source.
+
+        Returns:
+            `OnDeviceTranslation`.
+
+        Raises:
+            ValueError: If there are more positions than the file was made for.
+        """
+        details = self._run.get_input_details()
+        tensors = {
+            name: self._padded(features[name], detail["shape"], detail["dtype"])
+            for name, detail in details.items()
+        }
+        result = {name: value[0] for name, value in self._run(**tensors).items()}
+        target = result["ids"][: result["length"]].tolist()
+        return OnDeviceTranslation(
+            text=self._target.decode([one for one in target if one not in (PAD, START, END)]),
+            score=float(result["score"]),
+            source_tokens=list(labels),
+            target_tokens=[self._target.id_to_piece(token) for token in target],
+            alignment=result["alignment"][: len(target), : len(labels)],
+            finished=bool(result["finished"]),
+        )
+
+    def _padded(self, array, shape, dtype):
+        """An array with a batch of 1, padded with 0 to a shape `(1, [source_time, ...])`."""
+        tensor, array = np.zeros(shape, dtype), np.asarray(array)
+        if not array.ndim:
+            tensor[0] = array
+            return tensor
+        if len(array) > shape[1]:
+            raise ValueError(
+                f"A source may have {shape[1]} positions in this file. Received: {len(array)}. "
+                "Split it, or export with a larger max_source_length."
+            )
+        tensor[0, : len(array)] = array
+        return tensor
+
+
+class OnDeviceTranslator(OnDevicePipeline):
+    """A translator from one .tflite file that `export_litert` wrote: text in, text out.
+
+    ```python
+    translator = OnDeviceTranslator("en-de.tflite")
+    print(translator.translate(["A man in an orange hat."])[0].text)
+    ```
+
+    Arguments and errors: see `OnDevicePipeline`.
+    """
+
+    def __init__(self, path, threads=1, greedy=False):
+        super().__init__(path, threads, greedy)
+        self._source = self.vocabulary("source")
 
     def translate(self, sentences):
         """The best translation of each sentence.
@@ -86,33 +151,19 @@ class OnDeviceTranslator:
                 f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
                 f"in {sentence!r}. Split it, or export with a larger max_source_length."
             )
-        source = np.full((1, longest), PAD, np.int32)
-        source[0, : len(ids)] = ids
-        found = {name: value[0] for name, value in self._run(source=source).items()}
-        target = found["ids"][: found["length"]].tolist()
-        return OnDeviceTranslation(
-            text=self._target.decode([token for token in target if token != END]),
-            score=float(found["score"]),
-            source_tokens=[self._source.id_to_piece(token) for token in ids],
-            target_tokens=[self._target.id_to_piece(token) for token in target],
-            alignment=found["alignment"][: len(target), : len(ids)],
-            finished=bool(found["finished"]),
-        )
+        return self.decode({"source": ids}, [self._source.id_to_piece(token) for token in ids])
 
 
 def _unpack(path):
-    """The card and the two SentencePiece processors packed behind the model."""
+    """The card of a file, and the files that are packed behind the model."""
     try:
         with zipfile.ZipFile(path) as archive:
             files = {name: archive.read(name) for name in archive.namelist()}
-            card, source = json.loads(files["card.json"]), files["source.spm"]
+            card = json.loads(files["card.json"])
+            files[card["vocabularies"]["target"]]  # which must be there
     except (zipfile.BadZipFile, KeyError):
         raise ValueError(
             "A .tflite file to translate with must have its vocabulary packed inside. "
             f"Received: path={str(path)!r}, which has none. Write it with export_litert."
         ) from None
-    processors = [
-        sentencepiece.SentencePieceProcessor(model_proto=model)
-        for model in (source, files.get("target.spm", source))
-    ]
-    return card, *processors
+    return card, files

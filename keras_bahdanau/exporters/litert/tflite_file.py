@@ -15,8 +15,6 @@ from flatbuffers.table import Table
 
 from keras_bahdanau.exporters.card import CARD, sha256
 
-SOURCE, TARGET = "source.spm", "target.spm"
-
 # numbers of the fields in the tables `Model`, `Buffer` and `Metadata` of LiteRT's schema
 _VERSION, _BUFFERS, _METADATA, _FIELDS = 0, 4, 6, 10
 _DATA = 0

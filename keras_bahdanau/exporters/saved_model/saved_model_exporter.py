@@ -9,11 +9,11 @@ from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.publishing import export, newest_version, next_version
 
 BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
-_CARD = Path("assets.extra", CARD)
+CARD_PATH = Path("assets.extra", CARD)
 
 
 def export_saved_model(
-    translator,
+    pipeline,
     directory,
     sentences=None,
     references=None,
@@ -22,14 +22,14 @@ def export_saved_model(
 ):
     """Writes the next version of a model for TensorFlow Serving, once it is known to be good.
 
-    It answers the signatures of `keras_bahdanau.exporters.signatures.SERVED`.
+    It answers the signatures of `keras_bahdanau.exporters.signatures.served`.
     The version is written beside its place, checked for what a server would
     refuse, loaded with the server's C++ loader in a clean process, compared
     with Keras, its warm-up replayed, and only then renamed to its number:
     killed at any moment, an export leaves no version that a server could pick up.
 
     Args:
-        translator: A `Translator`; its search options are frozen in the graph.
+        pipeline: A `Pipeline`; its search options are frozen in the graph.
         directory: Path of the model; its versions are "1", "2", ... in it.
         sentences: List of strings to compare on, beside the built-in edge cases.
         references: List of their translations, for BLEU and chrF.
@@ -47,7 +47,7 @@ def export_saved_model(
             `allow_differences` is False.
     """
     exporter = SavedModelExporter()
-    return export(exporter, translator, directory, sentences, references, allow_differences, say)
+    return export(exporter, pipeline, directory, sentences, references, allow_differences, say)
 
 
 class SavedModelExporter(Exporter):
@@ -56,6 +56,7 @@ class SavedModelExporter(Exporter):
     artefact = "SavedModel"
     file_name = ""
     writes_file = False
+    text_operations = True  # of tensorflow-text, in the graph
 
     @staticmethod
     def recognizes(path):
@@ -64,43 +65,89 @@ class SavedModelExporter(Exporter):
     def place(self, path):
         return next_version(path)
 
-    def write(self, translator, path):
+    def served(self, pipeline):
+        """Signatures: dictionary from a name to (function, its arguments)."""
+        from keras_bahdanau.exporters.signatures import served
+
+        return served(pipeline)
+
+    def examples(self, pipeline):
+        """Values of all arguments of the signatures, for the warm-up: two rows."""
+        source = pipeline.source
+        rows = source.rows(source.examples)
+        features = rows.padded([0, 1], (2, int(rows.lengths.max())))
+        return {
+            **source.feature_requests(features),
+            **source.requests(source.examples),
+            "target": [b"a", b"a b c"],
+        }
+
+    def resources(self, pipeline):
+        """List of `tf.Module` that the graph reads."""
+        return [*pipeline.source.resources, pipeline.target.graph]
+
+    def extra_files(self, pipeline):
+        """Dictionary from a name in `assets.extra` to the bytes of a further file."""
+        return {}
+
+    def write(self, pipeline, path):
         from keras_bahdanau.exporters.saved_model.version import write_version
 
-        write_version(translator, path)
+        write_version(self, pipeline, path)
 
     def check(self, path):
         from keras_bahdanau.exporters.saved_model.graph_check import check_saved_model
 
         return check_saved_model(path)
 
-    def answers(self, path, sentences):
-        """Each sentence is asked alone, in a batch of 64, and in another one in another order.
+    def answers(self, path, pipeline, inputs):
+        """Each input is asked alone, in a batch of 64, and in another one in another order.
 
         The warm-up is asked first: it must not fail.
         """
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests
 
-        texts = [text if isinstance(text, bytes) else text.encode() for text in sentences]
-        asked = [("serving_default", [row]) for row in range(len(texts))]
+        asked = [("serving_default", [row]) for row in range(len(inputs))]
         for step in (1, -1):
-            asked += [("translate_with_alignment", rows) for rows in _batches(len(texts), step)]
-        requests = [(name, {"text": [texts[row] for row in rows]}) for name, rows in asked]
-        warmup = warmup_requests()
-        found, seconds = timed_in_clean_process(path, [*warmup, *requests], threads=1)
-        received = [[] for _ in texts]
-        for (_, rows), answer in zip(asked, found[len(warmup) :], strict=True):
-            for place, row in enumerate(rows):
-                received[row].append(_answer(answer, place))
-        return Answers(received, seconds[len(warmup) :][: len(texts)])
+            asked += [(self.aligned(pipeline), rows) for rows in _batches(len(inputs), step)]
+        requests = [
+            (name, self.request(pipeline.source, [inputs[row] for row in rows]))
+            for name, rows in asked
+        ]
+        warmup = warmup_requests(self, pipeline)
+        results, seconds = timed_in_clean_process(
+            path, [*warmup, *requests], threads=1, text_operations=self.text_operations
+        )
+        received = [[] for _ in inputs]
+        for (_, rows), result in zip(asked, results[len(warmup) :], strict=True):
+            for answer, row in zip(self.read(pipeline, result), rows, strict=True):
+                received[row].append(answer)
+        return Answers(received, seconds[len(warmup) :][: len(inputs)])
+
+    def aligned(self, pipeline):
+        """Name of the signature that gives alignments."""
+        return f"{pipeline.verb}_with_alignment"
+
+    def request(self, source, inputs):
+        """Arguments of a request of some inputs."""
+        return source.requests(inputs)
+
+    def read(self, pipeline, result):
+        """The `Answer` of each row of a result; not all signatures give an alignment."""
+        for row, text in enumerate(result[pipeline.noun]):
+            alignment = None
+            if "alignment" in result:
+                sources, targets = result["source_length"][row], result["target_length"][row]
+                alignment = result["alignment"][row][:targets, :sources]
+            yield Answer(text.decode("utf-8", "replace"), float(result["score"][row]), alignment)
 
     def add_parity(self, path, rows):
-        card = json.loads((path / _CARD).read_bytes())
+        card = json.loads((path / CARD_PATH).read_bytes())
         write_card(path, {**card, "parity": table_of(rows)})
 
     def describe(self, path):
-        path = newest_version(path) / _CARD
+        path = newest_version(path) / CARD_PATH
         if not path.is_file():
             return ""
         card = json.loads(path.read_bytes())
@@ -121,20 +168,10 @@ class SavedModelExporter(Exporter):
 def write_card(path, card):
     """Writes the card of a version, a dictionary, where an operator finds it."""
     content = json.dumps(card, indent=1, ensure_ascii=False)
-    (path / _CARD).write_text(content, encoding="utf-8")
+    (path / CARD_PATH).write_text(content, encoding="utf-8")
 
 
 def _batches(count, step):
     """Row numbers in batches of `BATCH`, the last one filled with the first rows again."""
     rows = itertools.cycle(range(count)[::step])
     return [list(itertools.islice(rows, BATCH)) for _ in range(-(-count // BATCH))]
-
-
-def _answer(found, row):
-    """One row of the answer of a signature; not all of them give an alignment."""
-    alignment = None
-    if "alignment" in found:
-        sources, targets = found["source_length"][row], found["target_length"][row]
-        alignment = found["alignment"][row][:targets, :sources]
-    text = found["translation"][row].decode("utf-8", "replace")
-    return Answer(text, float(found["score"][row]), alignment)

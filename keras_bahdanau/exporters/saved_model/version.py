@@ -30,42 +30,42 @@ _NAME, _SIGNATURE_NAME = 1, 3
 _KEY, _VALUE = 1, 2
 
 
-def write_version(translator, path):
-    """Writes the SavedModel with its warm-up, its batching settings and its card.
+def write_version(exporter, pipeline, path):
+    """Write the SavedModel with its warm-up, its batching settings and its card.
 
     Args:
-        translator: A `Translator`.
+        exporter: `SavedModelExporter`, for its signatures and its files.
+        pipeline: A `Pipeline`.
         path: Path of the version, in a directory that has the model's name.
     """
+    served = exporter.served(pipeline)
     functions = {
-        signature: signatures.traced(translator, function, arguments)
-        for signature, (function, arguments) in signatures.SERVED.items()
+        name: signatures.traced(pipeline, function, arguments)
+        for name, (function, arguments) in served.items()
     }
-    tf.saved_model.save(signatures.weights_of(translator), str(path), signatures=functions)
+    module = signatures.weights_of(pipeline, exporter.resources(pipeline))
+    tf.saved_model.save(module, str(path), signatures=functions)
     (path / WARMUP).parent.mkdir()
-    write_warmup(path / WARMUP, path.parent.name, warmup_requests())
+    write_warmup(path / WARMUP, path.parent.name, warmup_requests(exporter, pipeline))
+    for name, content in exporter.extra_files(pipeline).items():
+        (path / "assets.extra" / name).write_bytes(content)
     (path / "batching_params.pbtxt").write_text(BATCHING)
-    inputs = {name: sorted(arguments) for name, (_, arguments) in signatures.SERVED.items()}
-    write_card(path, {**card_of(translator), "signatures": inputs, "parity": []})
-
-
-def warmup_requests():
-    """One request for each signature."""
-    text = np.array([b"a", b"a b c"], dtype=object)
-    ids = np.array([[signatures.UNKNOWN] * 4] * 2, dtype=np.int32)
-    values = {
-        "text": text,
-        "target": text,
-        "source": ids,
-        "source_length": np.array([4, 2], dtype=np.int32),
+    card = {
+        **card_of(pipeline),
+        "format": exporter.artefact,
+        "signatures": {name: sorted(arguments) for name, (_, arguments) in served.items()},
+        "parity": [],
     }
-    requests = []
-    for name, (_, arguments) in signatures.SERVED.items():
-        given = {argument: values[argument] for argument in arguments}
-        if name == "score_pair":
-            given["source"] = text
-        requests.append((name, given))
-    return requests
+    write_card(path, card)
+
+
+def warmup_requests(exporter, pipeline):
+    """One request for each signature."""
+    values = exporter.examples(pipeline)
+    return [
+        (name, {argument: np.asarray(values[argument]) for argument in arguments})
+        for name, (_, arguments) in exporter.served(pipeline).items()
+    ]
 
 
 def write_warmup(path, name, requests):

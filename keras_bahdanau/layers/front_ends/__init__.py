@@ -1,1 +1,7 @@
-"""Front ends of an encoder; so far there is one, the embedding of tokens."""
+"""Front ends: layers that turn the features of a source into vectors for the readers.
+
+A front end is a layer `(features, training=None) -> (vectors, mask)`: vectors
+`(batch, source_time, units)`, and a bool mask `(batch, source_time)`, True where a vector is
+real, False at the padding on the right. It has the attributes `units`, the width of a vector,
+and `source_size`, the size of its `Source`: the ids of a vocabulary, or the numbers of a frame.
+"""

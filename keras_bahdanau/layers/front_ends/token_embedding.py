@@ -1,8 +1,11 @@
 """The embedding of tokens, which may also serve as the output layer."""
 
 import keras
+from keras import ops
 
 from keras_bahdanau import checks
+
+PAD = 0
 
 
 def token_embedding(vocabulary_size, units, dtype):
@@ -21,3 +24,51 @@ def token_embedding(vocabulary_size, units, dtype):
         dtype=dtype,
         name="embedding",
     )
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class TokenEmbedding(keras.layers.Layer):
+    """Front end of text: one embedding for each token.
+
+    Args:
+        vocabulary_size: Positive integer. Number of tokens; id 0 is padding.
+        units: Positive integer. Width of an embedding.
+
+    Call arguments:
+        source: Int tensor `(batch, source_time)`, right-padded with 0.
+
+    Output:
+        (vectors, mask): float tensor `(batch, source_time, units)`, and bool tensor
+        `(batch, source_time)`, True where a token is real.
+
+    Raises:
+        ValueError: If a size is not a positive integer.
+    """
+
+    def __init__(self, vocabulary_size, units, **kwargs):
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.units = units
+        self.embedding = token_embedding(vocabulary_size, units, self.dtype_policy)
+
+    @property
+    def source_size(self):
+        """Number of ids of the source."""
+        return self.vocabulary_size
+
+    def build(self, source_shape=None):
+        self.embedding.build((None, None))
+
+    def call(self, source, training=None):
+        # -> (batch, source_time, units), (batch, source_time)
+        return self.embedding(source), ops.not_equal(source, PAD)
+
+    def compute_output_shape(self, source_shape):
+        return (*source_shape, self.units), tuple(source_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "units": self.units,
+        }

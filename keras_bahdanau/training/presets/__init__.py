@@ -1,4 +1,4 @@
-"""Models with a name: a tokenizer in, an untrained model out, and the settings of its training.
+"""Models with a name: source and target in, an untrained model out, and settings of its training.
 
 A preset's equations and its settings stand in one file. Its function needs Keras, its
 settings do not: the command line shows them before anything slow is loaded.
@@ -30,7 +30,7 @@ class Preset:
 
     Attributes:
         name: String, as in `PRESETS`.
-        model: Function `(tokenizer, **overrides) -> Seq2Seq`, not yet compiled; the
+        model: Function `(source, target, **overrides) -> Seq2Seq`, not yet compiled; the
             overrides are named as in `training.MODEL_OPTIONS`.
         settings: Dictionary of the training options that differ from the defaults: a
             value, or a function of the other options.

@@ -2,17 +2,19 @@
 
 from keras_bahdanau.layers import ATTENTIONS
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 _NONE_IS_A_CHOICE = ("attention", "coverage")
 
 
-def new_model(tokenizer, preset, overrides):
+def new_model(source, target, preset, overrides):
     """The model of a preset.
 
     Args:
-        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies, and the embedding can
-            only be shared if it is joint.
+        source: A `Source`, or the `Subwords` of the source text. The embedding can only be
+            shared if the target has the same.
+        target: The `Subwords` of the target text.
         preset: A name of `PRESETS`.
         overrides: Dictionary of the options that differ, by the names of
             `training.MODEL_OPTIONS`. For `attention` and `coverage` None means "none".
@@ -35,22 +37,22 @@ def new_model(tokenizer, preset, overrides):
         for name, value in overrides.items()
     }
     options = TrainingOptions(preset=preset, **named).resolved()
+    source = as_source(source)
     return Seq2Seq(
-        _encoder(tokenizer, options),
-        _decoder(tokenizer, options),
-        share_embeddings=options.share_embeddings and tokenizer.joint,
+        _encoder(source, options),
+        _decoder(target, options),
+        share_embeddings=options.share_embeddings and source.subwords == target,
         guided_alignment=options.guided_alignment,
         r_drop=options.r_drop,
         name="seq2seq",
     )
 
 
-def _encoder(tokenizer, options):
+def _encoder(source, options):
     recurrent = not options.encoder.startswith("convolutional")
     return Encoder(
-        tokenizer.source_vocabulary_size,
-        options.embedding_units,
-        options.encoder_units,
+        front_end=source.front_end(options.embedding_units),
+        units=options.encoder_units,
         cell=options.encoder_cell,
         depth=options.depth,
         kind=options.encoder,
@@ -64,9 +66,9 @@ def _encoder(tokenizer, options):
     )
 
 
-def _decoder(tokenizer, options):
+def _decoder(target, options):
     return Decoder(
-        tokenizer.target_vocabulary_size,
+        target.vocabulary_size,
         options.embedding_units,
         options.units,
         attention=_attention(options),

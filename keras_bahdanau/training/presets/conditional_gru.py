@@ -17,7 +17,7 @@ CONDITIONAL_GRU = {
 }
 
 
-def conditional_gru(tokenizer, **overrides):
+def conditional_gru(source, target, **overrides):
     """The monomodal baseline of Caglayan et al. 2017 ("LIUM-CVC submissions for WMT17").
 
     h_j  = [LNGRU(e(x_1) ... e(x_j)); LNGRU(e(x_n) ... e(x_j))]       (layer normalization)
@@ -41,7 +41,8 @@ def conditional_gru(tokenizer, **overrides):
     tokenized and lower-case.
 
     Args:
-        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
         **overrides: Model options that differ, such as `units=128`: see `building.new_model`.
 
     Returns:
@@ -49,4 +50,4 @@ def conditional_gru(tokenizer, **overrides):
     """
     from keras_bahdanau.training.presets.building import new_model
 
-    return new_model(tokenizer, "conditional-gru", overrides)
+    return new_model(source, target, "conditional-gru", overrides)

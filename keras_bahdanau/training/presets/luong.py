@@ -27,7 +27,7 @@ LUONG = {
 LUONG_LOCAL = {**LUONG, "attention": "general", "window": "local-p"}
 
 
-def luong(tokenizer, seed=None, **overrides):
+def luong(source, target, seed=None, **overrides):
     """Global attention of Luong et al. 2015, with input feeding.
 
     s_i  = LSTM(s_{i-1}, [e(y_{i-1}); h~_{i-1}])                 (section 3.3)
@@ -51,7 +51,8 @@ def luong(tokenizer, seed=None, **overrides):
     turned around.
 
     Args:
-        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
         seed: Integer or None: of the initial weights; from Keras' global seed if None.
         **overrides: Model options that differ, such as `units=256`: see `building.new_model`.
 
@@ -60,11 +61,11 @@ def luong(tokenizer, seed=None, **overrides):
     """
     from keras_bahdanau.training.presets import building, initial_weights
 
-    model = building.new_model(tokenizer, "luong", overrides)
+    model = building.new_model(source, target, "luong", overrides)
     return initial_weights.draw_as_luong(model, seed)
 
 
-def luong_local(tokenizer, seed=None, **overrides):
+def luong_local(source, target, seed=None, **overrides):
     """Local attention of Luong et al. 2015, local-p, with input feeding.
 
     p_i      = n sigmoid(v_p^T tanh(W_p s_i))                    (eq. 9)
@@ -75,7 +76,8 @@ def luong_local(tokenizer, seed=None, **overrides):
     `luong`.
 
     Args:
-        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
         seed: Integer or None: of the initial weights; from Keras' global seed if None.
         **overrides: Model options that differ, such as `units=256`: see `building.new_model`.
 
@@ -84,5 +86,5 @@ def luong_local(tokenizer, seed=None, **overrides):
     """
     from keras_bahdanau.training.presets import building, initial_weights
 
-    model = building.new_model(tokenizer, "luong-local", overrides)
+    model = building.new_model(source, target, "luong-local", overrides)
     return initial_weights.draw_as_luong(model, seed)

@@ -26,7 +26,7 @@ RNNENCDEC = {
 }
 
 
-def rnnsearch(tokenizer, seed=None, **overrides):
+def rnnsearch(source, target, seed=None, **overrides):
     """RNNsearch, of Bahdanau et al. 2015, as its appendices A and B have it.
 
     Encoder (A.2.1), in each direction, h_j = [forward_j; backward_j], 1000 units each:
@@ -58,7 +58,8 @@ def rnnsearch(tokenizer, seed=None, **overrides):
     the mean over sentences. Five epochs are what the longest of their runs had (table 2).
 
     Args:
-        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
         seed: Integer or None: of the initial weights; from Keras' global seed if None.
         **overrides: Model options that differ, such as `units=256`: see `building.new_model`.
 
@@ -67,11 +68,11 @@ def rnnsearch(tokenizer, seed=None, **overrides):
     """
     from keras_bahdanau.training.presets import building, initial_weights
 
-    model = building.new_model(tokenizer, "rnnsearch", overrides)
+    model = building.new_model(source, target, "rnnsearch", overrides)
     return initial_weights.draw_as_bahdanau(model, seed)
 
 
-def rnnencdec(tokenizer, seed=None, **overrides):
+def rnnencdec(source, target, seed=None, **overrides):
     """RNNencdec, of Cho et al. 2014, as Bahdanau et al. 2015 compare with it.
 
     "The model becomes RNN Encoder-Decoder if we fix c_i to forward_n" (A.2.2): a decoder
@@ -83,7 +84,8 @@ def rnnencdec(tokenizer, seed=None, **overrides):
     initial weights and the training are those of `rnnsearch`.
 
     Args:
-        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
         seed: Integer or None: of the initial weights; from Keras' global seed if None.
         **overrides: Model options that differ, such as `units=256`: see `building.new_model`.
 
@@ -92,5 +94,5 @@ def rnnencdec(tokenizer, seed=None, **overrides):
     """
     from keras_bahdanau.training.presets import building, initial_weights
 
-    model = building.new_model(tokenizer, "rnnencdec", overrides)
+    model = building.new_model(source, target, "rnnencdec", overrides)
     return initial_weights.draw_as_bahdanau(model, seed)

@@ -23,7 +23,7 @@ SMALL = {
 }
 
 
-def small(tokenizer, **overrides):
+def small(source, target, **overrides):
     """Bahdanau's attention between two GRUs, for tens of thousands of sentence pairs.
 
     h_j  = [GRU(e(x_1) ... e(x_j)); GRU(e(x_n) ... e(x_j))]
@@ -41,7 +41,8 @@ def small(tokenizer, **overrides):
     moving average of the weights. `examples/multi30k/RESULTS.md` reports how it was chosen.
 
     Args:
-        tokenizer: A `Tokenizer`; it gives the sizes of the vocabularies.
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
         **overrides: Model options that differ, such as `units=256`: see `building.new_model`.
 
     Returns:
@@ -49,4 +50,4 @@ def small(tokenizer, **overrides):
     """
     from keras_bahdanau.training.presets.building import new_model
 
-    return new_model(tokenizer, "small", overrides)
+    return new_model(source, target, "small", overrides)

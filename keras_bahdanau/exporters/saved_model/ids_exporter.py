@@ -1,0 +1,87 @@
+"""SavedModels without text operations: features in, ids out, for servers of any language."""
+
+import json
+
+from keras_bahdanau.exporters.card import vocabulary_files
+from keras_bahdanau.exporters.exporter import Answer
+from keras_bahdanau.exporters.publishing import newest_version
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import CARD_PATH, SavedModelExporter
+
+
+class IdsSavedModelExporter(SavedModelExporter):
+    """SavedModels for clients that split text themselves.
+
+    The graph has no operation of tensorflow-text: TensorFlow's C library runs it as it is, from
+    Java, Go, Rust or Triton. The SentencePiece models stand in `assets.extra`, and `card.json`
+    beside them says which one is whose. The signatures are those of
+    `keras_bahdanau.exporters.signatures.served_ids`.
+
+    Example:
+        >>> export(IdsSavedModelExporter(), translator, "models/en-de-ids")
+    """
+
+    artefact = "SavedModel of ids"
+    text_operations = False
+
+    @classmethod
+    def variants(cls, **settings):
+        """None: `export_all` writes one SavedModel, the one that takes raw inputs."""
+        return []
+
+    @staticmethod
+    def recognizes(path):
+        version = newest_version(path) if path.is_dir() else None
+        if version is None or not (version / CARD_PATH).is_file():
+            return False
+        try:
+            card = json.loads((version / CARD_PATH).read_bytes())
+        except ValueError:
+            return False
+        return card.get("format") == IdsSavedModelExporter.artefact
+
+    def require(self, pipeline):
+        super().require(pipeline)
+        if pipeline.search.replace_unknown:
+            raise ValueError(
+                "A SavedModel of ids can't replace an unknown word by one of the source. "
+                "Received: replace_unknown=True. Export a SavedModel of text, or turn it off."
+            )
+
+    def served(self, pipeline):
+        from keras_bahdanau.exporters.signatures import served_ids
+
+        return served_ids(pipeline)
+
+    def examples(self, pipeline):
+        target = [[4, 3, 0], [4, 5, 3]]
+        lengths = {"target": _int32(target), "target_length": _int32([2, 3])}
+        return {**super().examples(pipeline), **lengths}
+
+    def resources(self, pipeline):
+        return []
+
+    def extra_files(self, pipeline):
+        return vocabulary_files(pipeline)[0]
+
+    def aligned(self, pipeline):
+        return "decode_ids_with_alignment"
+
+    def request(self, source, inputs):
+        rows = source.rows(inputs)
+        shape = (len(inputs), max(1, int(rows.lengths.max())))
+        return source.feature_requests(rows.padded(range(len(inputs)), shape))
+
+    def read(self, pipeline, result):
+        texts = pipeline.target.decode(result["ids"])
+        for row, text in enumerate(texts):
+            alignment = None
+            if "alignment" in result:
+                sources, targets = result["source_length"][row], result["length"][row]
+                alignment = result["alignment"][row][:targets, :sources]
+            yield Answer(text, float(result["score"][row]), alignment)
+
+
+def _int32(rows):
+    import numpy as np
+
+    return np.array(rows, np.int32)

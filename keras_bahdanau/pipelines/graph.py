@@ -1,0 +1,142 @@
+"""A pipeline inside of a TensorFlow graph: the functions that every export is traced from."""
+
+import keras
+import tensorflow as tf
+
+from keras_bahdanau.search import SearchOptions, SearchResult, search
+from keras_bahdanau.search.constraints import limits_of
+from keras_bahdanau.search.result import add_coverage, normalized
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import END, PAD, START
+
+
+class GraphPipeline:
+    """Features to hypotheses, hypotheses to texts, all by TensorFlow's operations.
+
+    Takes the arguments of `Pipeline`, which adds Python's side: lists of inputs, batches, files.
+    """
+
+    def __init__(self, source, model, target, search=None):
+        self.source = as_source(source)
+        if not isinstance(target, Subwords):
+            raise TypeError(
+                "`target` must be the Subwords of the target text. "
+                f"Received: target of type {type(target).__name__}."
+            )
+        _check_sizes(self.source, model, target)
+        if not model.built:
+            model.build()
+        self.model = model
+        # one object where both sides have one vocabulary
+        self.target = self.source.subwords if self.source.subwords == target else target
+        self.search = search or SearchOptions()
+        self.check_options(self.search)
+
+    def check_options(self, options):
+        """Raise ValueError if search options ask for something that the source does not have."""
+        if options.replace_unknown and self.source.subwords is None:
+            raise ValueError(
+                "Only words of the source can replace unknown words. Received: "
+                f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
+            )
+
+    def search_features(self, features, options=None, time=None, prefix=None, uniforms=None):
+        """Hypotheses for the features of a source.
+
+        Args:
+            features: As the source makes them, `(batch, source_time, ...)`.
+            options: `SearchOptions`; the pipeline's own when left out.
+            time: Integer, the length of the buffers where it must be static.
+            prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0: the
+                beginning of each hypothesis.
+            uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1): the
+                source of draws at random; the seed's when left out.
+
+        Returns:
+            `SearchResult`.
+        """
+        options = options or self.search
+        prepared = self.model.encode(features)
+        mask = self.model.source_mask(prepared)  # (batch, source_time)
+
+        def step(tokens, state):
+            return self.model.decode_step(tokens, state, prepared)
+
+        limits = limits_of(mask, options, prefix, time)
+        return search(
+            step,
+            self.model.initial_state(prepared),
+            limits,
+            options,
+            start=START,
+            end=END,
+            time=tf.maximum(tf.reduce_max(limits), 0) if time is None else time,
+            source_time=keras.ops.shape(mask)[1],
+            source_mask=mask,
+            prefix=prefix,
+            uniforms=uniforms,
+        )
+
+    def force_features(self, features, target_out, options=None):
+        """Given targets as the only hypotheses.
+
+        Args:
+            features: As the source makes them, `(batch, source_time, ...)`.
+            target_out: Int32 tensor `(batch, target_time)`, ids with the end token,
+                right-padded with 0.
+            options: `SearchOptions`; the pipeline's own when left out.
+
+        Returns:
+            `SearchResult` with a beam axis of 1.
+        """
+        options = options or self.search
+        # -> (batch, target_time)
+        target_in = tf.pad(target_out[:, :-1], [[0, 0], [1, 0]], constant_values=START)
+        # logits (batch, target_time, vocabulary), weights (batch, target_time, source_time)
+        logits, weights = self.model((features, target_in), return_attention_scores=True)
+        real = tf.cast(target_out != PAD, tf.float32)
+        # (batch, target_time, vocabulary) -> (batch, target_time)
+        log_probs = tf.gather(tf.nn.log_softmax(logits), target_out, batch_dims=2) * real
+        lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
+        scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)  # -> (batch,)
+        weights *= tf.expand_dims(real, axis=-1)  # by (batch, target_time, 1)
+        forced = SearchResult(target_out, lengths, scores, weights, tf.ones_like(lengths, tf.bool))
+        # (batch, ...) -> (batch, 1, ...)
+        forced = SearchResult(*(tf.expand_dims(field, axis=1) for field in forced))
+        if options.coverage_penalty:
+            mask = self.model.source_mask(self.model.encode(features))
+            forced = add_coverage(forced, options.coverage_penalty, mask)
+        return forced
+
+    def graph_texts(self, result, **inputs):
+        """Texts of hypotheses, unknown words replaced if the search options say so.
+
+        Args:
+            result: `SearchResult`.
+            **inputs: The tensors of the request, as the source names them.
+
+        Returns:
+            String tensor `(batch, beam)`.
+        """
+        target = self.target.graph
+        if self.search.replace_unknown:
+            from keras_bahdanau.text.graph_replace_unknown import graph_texts
+
+            copies = self.source.graph_attended_words(result.alignment, **inputs)
+            return graph_texts(target, result.ids, copies)
+        batch, beam, time = tf.unstack(tf.shape(result.ids))
+        rows = tf.reshape(result.ids, (batch * beam, time))
+        return tf.reshape(target.detokenize(rows), (batch, beam))
+
+
+def _check_sizes(source, model, target):
+    """Raise ValueError if a model is of another source, or of another target."""
+    sizes = (model.source_size, model.target_vocabulary_size)
+    expected = (source.size, target.vocabulary_size)
+    if sizes != expected:
+        raise ValueError(
+            "The model must have the sizes (source, target) of its source and its target "
+            f"vocabulary, {expected}. Received: a model with {sizes}. Give the source and the "
+            "target that the model was trained with."
+        )

@@ -1,0 +1,16 @@
+"""Sources: the content of a request, and the way from there to the numbers that a model reads.
+
+The names are loaded on first use, since some of them need TensorFlow.
+"""
+
+from keras_bahdanau.lazy import lazy_names
+
+_MODULE_OF = {
+    "FeatureSource": "feature_source",
+    "Source": "source",
+    "TextSource": "text_source",
+}
+
+__all__ = [*_MODULE_OF]
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -1,0 +1,132 @@
+"""Frames of numbers as a source: measurements, or features that another program made."""
+
+import zlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
+from keras_bahdanau.sources.source import Source
+
+_EDGE_LENGTHS = (0, 1, 2, 7, 40)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class FeatureSource(Source):
+    """Sequences of frames, each a vector of numbers.
+
+    An input is an array `(time, size)` of finite numbers. Features are `Frames`: float32 values
+    `(batch, source_time, size)` and int32 lengths `(batch,)`.
+
+    Args:
+        size: Positive integer. Number of values of a frame.
+
+    Example:
+        >>> source = FeatureSource(40)
+        >>> source.rows([np.zeros((120, 40)), np.zeros((80, 40))]).lengths
+        array([120,  80])
+    """
+
+    def __init__(self, size):
+        self.size = checks.positive_integer("size", "the values of a frame", size)
+        specs = {
+            "values": tf.TensorSpec((None, None, size), tf.float32),
+            "lengths": tf.TensorSpec((None,), tf.int32),
+        }
+        self.inputs = self.feature_inputs = specs
+        self.feature_spec = Frames(
+            *(tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in specs.items())
+        )
+        self.assets = {}
+        self.descriptions = {
+            "values": ("Frames, and anything behind them.", ("batch", "source_time", "size")),
+            "lengths": ("Number of frames that count.", ("batch",)),
+        }
+        random = np.random.default_rng(0)
+        self.edge_cases = [
+            random.normal(size=(length, size)).astype(np.float32) for length in _EDGE_LENGTHS
+        ]
+        self.examples = self.edge_cases[1:3]
+
+    def front_end(self, units):
+        return FrameProjection(self.size, units, name="front_end")
+
+    def check(self, name, inputs):
+        if isinstance(inputs, np.ndarray) and inputs.ndim == 2:
+            raise TypeError(
+                f"`{name}` must be a list of arrays (time, {self.size}). "
+                f"Received: one array of the shape {inputs.shape}. Put it in a list."
+            )
+        for number, one in enumerate(inputs):
+            shape = np.shape(one)
+            if len(shape) != 2 or shape[1] != self.size or not np.isfinite(one).all():
+                raise ValueError(
+                    f"`{name}` must hold arrays (time, {self.size}) of finite numbers. "
+                    f"Received: {name}[{number}] of the shape {shape}"
+                    f"{'' if shape[1:] != (self.size,) else ', with NaN or infinity'}."
+                )
+
+    def rows(self, inputs):
+        return FrameRows(inputs, self.size)
+
+    def requests(self, inputs):
+        rows = self.rows(inputs)
+        shape = (len(inputs), int(rows.lengths.max(initial=1)))
+        return self.named(rows.padded(np.arange(len(inputs)), shape))
+
+    def feature_requests(self, features):
+        return self.named(features)
+
+    def labels(self, features):
+        return [[str(index) for index in range(length)] for length in features.lengths]
+
+    def key(self, one):
+        return zlib.crc32(np.ascontiguousarray(one, np.float32).tobytes())
+
+    def features(self, values, lengths):
+        return self.known(Frames(values, lengths))
+
+    features_from = features
+
+    def known(self, features):
+        values, lengths = features
+        # at least (batch, 1, size)
+        values = tf.pad(values, [[0, 0], [0, tf.maximum(1 - tf.shape(values)[1], 0)], [0, 0]])
+        values = tf.where(tf.abs(values) <= tf.float32.max, values, 0.0)  # NaN too; LiteRT has it
+        return Frames(values, tf.clip_by_value(lengths, 0, tf.shape(values)[1]))
+
+    def lengths(self, features):
+        return features.lengths
+
+    def label_tensor(self, features):
+        time = tf.shape(features.values)[1]
+        # -> (batch, source_time)
+        real = tf.sequence_mask(features.lengths, time)
+        return tf.where(real, tf.strings.as_string(tf.range(time))[tf.newaxis], "")
+
+    def get_config(self):
+        return {"size": self.size}
+
+
+class FrameRows:
+    """Frames of many inputs, unpadded.
+
+    Attributes:
+        lengths: Int array `(rows,)`, number of frames of each.
+    """
+
+    def __init__(self, inputs, size):
+        self._inputs = [np.asarray(one, np.float32).reshape(-1, size) for one in inputs]
+        self._size = size
+        self.lengths = np.array([len(one) for one in self._inputs], np.int64)
+
+    def padded(self, members, shape):
+        """The member rows as `Frames` of a shape `(rows, time)`, padded with 0."""
+        values = np.zeros((*shape, self._size), np.float32)
+        lengths = np.zeros(shape[0], np.int32)
+        for row, member in enumerate(members):
+            lengths[row] = self.lengths[member]
+            values[row, : lengths[row]] = self._inputs[member]
+        return Frames(values, lengths)

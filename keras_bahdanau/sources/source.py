@@ -1,0 +1,195 @@
+"""The protocol of a source: all that the rest of the package asks about one."""
+
+import abc
+from typing import Any
+
+import keras
+import numpy as np
+
+from keras_bahdanau.text.subwords import Subwords
+
+
+class Source(abc.ABC):
+    """One kind of input: text, frames, images, speech.
+
+    A source knows three forms of an input:
+
+    - an input itself, as a Python object: a string, an array;
+    - a request: named tensors, the batch first, as a server receives them;
+    - features: the structure of tensors that the front end of an encoder takes.
+
+    A new source is one class with these members, registered with
+    `keras.saving.register_keras_serializable`, and a front end that takes its features.
+
+    Attributes:
+        size: Integer, number of ids of a vocabulary or of values of a frame: the
+            `source_size` of the front end.
+        inputs: Dictionary from the names of a request's tensors to their `tf.TensorSpec`.
+        feature_spec: Structure of `tf.TensorSpec` `(batch, [source_time, ...])`, the features,
+            each with a name.
+        feature_inputs: Dictionary as `inputs`, of requests that carry features; equal to
+            `inputs` where a request carries features in any case.
+        assets: Dictionary from file names to bytes: the files that a client needs to make
+            features by itself.
+        descriptions: Dictionary from the names of the features to pairs (text, names of axes).
+        edge_cases: List of inputs that users send sooner or later: for the proof of parity.
+        examples: List of two ordinary inputs, of different lengths.
+        subwords: The `Subwords` of a source that is text, or None.
+    """
+
+    size: int
+    inputs: dict
+    feature_spec: Any
+    feature_inputs: dict
+    assets: dict
+    descriptions: dict
+    edge_cases: list
+    examples: list
+    subwords = None
+
+    @abc.abstractmethod
+    def front_end(self, units):
+        """A front end for the features, as wide as that: see `layers.front_ends`."""
+
+    # Python's side, with NumPy
+
+    @abc.abstractmethod
+    def check(self, name, inputs):
+        """Raise TypeError or ValueError unless an argument of this name is a list of inputs."""
+
+    @abc.abstractmethod
+    def rows(self, inputs):
+        """Features of a list of inputs, unpadded.
+
+        Returns:
+            Object with `lengths`, an int array `(rows,)`, and `padded(members, (rows,
+            source_time))`, the features of the rows with these numbers, as arrays.
+        """
+
+    def sampled_rows(self, inputs, rate, seed):
+        """Rows that chance splits, for subword sampling; None for a source that has none.
+
+        Args:
+            inputs: List of inputs.
+            rate: Float above 0 and below 1: see `SubwordSampler`.
+            seed: Sequence of non-negative integers.
+        """
+        return None
+
+    @abc.abstractmethod
+    def requests(self, inputs):
+        """Dictionary of arrays, the batch first: one request of a list of inputs."""
+
+    @abc.abstractmethod
+    def feature_requests(self, features):
+        """Dictionary of arrays: one request by features, as `feature_inputs` names them."""
+
+    @abc.abstractmethod
+    def labels(self, features):
+        """Names of the real positions of each row: a list of lists of strings."""
+
+    def words(self, inputs):
+        """The first and the last word of each position, for links between words.
+
+        Returns:
+            List of int arrays `(source_time, 2)`. A source without words counts positions.
+        """
+        return [_every_position(length) for length in self.rows(inputs).lengths]
+
+    @abc.abstractmethod
+    def key(self, one):
+        """Integer that depends on the content of an input alone: for draws at random."""
+
+    def attended_words(self, one, alignment):
+        """The word of an input that each target token attends to, `(target_time,)`.
+
+        Args:
+            one: An input.
+            alignment: Float array `(target_time, source_time)`.
+        """
+        raise NotImplementedError
+
+    # the side of a TensorFlow graph
+
+    @abc.abstractmethod
+    def features(self, **inputs):
+        """Features of the tensors of a request; at least one position wide."""
+
+    @abc.abstractmethod
+    def features_from(self, **feature_inputs):
+        """Features of the tensors of a request by features; at least one position wide."""
+
+    @abc.abstractmethod
+    def known(self, features):
+        """The same features, with valid numbers in place of those that no model can read."""
+
+    @abc.abstractmethod
+    def lengths(self, features):
+        """Int32 tensor `(batch,)`, number of real positions."""
+
+    @abc.abstractmethod
+    def label_tensor(self, features):
+        """String tensor `(batch, source_time)`: as `labels`, "" behind the real positions."""
+
+    def graph_attended_words(self, alignment, **inputs):
+        """As `attended_words`: string tensor `(batch, beam, target_time)`."""
+        raise NotImplementedError
+
+    @property
+    def resources(self):
+        """List of `tf.Module` that a SavedModel must hold for `features` to run."""
+        return []
+
+    # its config
+
+    @abc.abstractmethod
+    def get_config(self):
+        """Dictionary that JSON holds."""
+
+    @classmethod
+    def from_config(cls, config):
+        """The source that `get_config` describes."""
+        return cls(**config)
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.get_config() == other.get_config()
+
+    def __hash__(self):
+        return hash((type(self), self.size))
+
+    # names of features
+
+    def named(self, features):
+        """Dictionary from the names in `feature_spec` to the tensors of a structure."""
+        specs = keras.tree.flatten(self.feature_spec)
+        tensors = keras.tree.flatten(features)
+        return {spec.name: tensor for spec, tensor in zip(specs, tensors, strict=True)}
+
+    def packed(self, tensors):
+        """The structure of a dictionary that `named` gives."""
+        specs = keras.tree.flatten(self.feature_spec)
+        return keras.tree.pack_sequence_as(
+            self.feature_spec, [tensors[spec.name] for spec in specs]
+        )
+
+
+def _every_position(length):
+    return np.repeat(np.arange(length, dtype=np.int32)[:, None], 2, axis=1)
+
+
+def as_source(value):
+    """A source, from itself or from the `Subwords` of a text.
+
+    Raises:
+        TypeError: If `value` is neither.
+    """
+    if hasattr(value, "front_end"):
+        return value
+    if isinstance(value, Subwords):
+        from keras_bahdanau.sources.text_source import TextSource  # which is a source itself
+
+        return TextSource(value)
+    raise TypeError(
+        "`source` must be a Source, or the Subwords of a text. "
+        f"Received: source of type {type(value).__name__}."
+    )

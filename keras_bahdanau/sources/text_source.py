@@ -1,0 +1,162 @@
+"""Text as a source: strings in, token ids to the model."""
+
+import zlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
+from keras_bahdanau.sources.source import Source
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.replace_unknown import attended_words
+from keras_bahdanau.text.subword_sampling import SubwordSampler
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import PAD, UNKNOWN
+
+_EDGE_CASES = [
+    "",
+    " \t\u200b ",
+    "a",
+    "A man in a hat.",
+    "☃ 𓀀 qqq",
+    "👩‍👩‍👧 🙂",
+    b"A man \xff\xfe in a hat.",
+    b"\xf0\x9f\x99",
+    "one\x00two",
+    "0 " * 70,
+]
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class TextSource(Source):
+    """Sentences, split into subwords.
+
+    An input is a string, or bytes that need not be valid UTF-8. Features are an int32 tensor
+    `(batch, source_time)` of ids, right-padded with 0. A sentence without a token has no end
+    token either: its features are padding alone.
+
+    Args:
+        subwords: `Subwords`.
+
+    Example:
+        >>> source = TextSource(Subwords.train(sentences))
+        >>> source.rows(["A man."]).lengths
+        array([4])
+    """
+
+    inputs = {"text": tf.TensorSpec((None,), tf.string)}
+    feature_spec = tf.TensorSpec((None, None), tf.int32, name="source")
+    feature_inputs = {
+        "source": tf.TensorSpec((None, None), tf.int32),
+        "source_length": tf.TensorSpec((None,), tf.int32),
+    }
+    descriptions = {
+        "source": (
+            "Ids of the sentence, the end token 3 behind them, then 0.",
+            ("batch", "source_time"),
+        )
+    }
+    edge_cases = _EDGE_CASES
+    examples = ["a", "a b c"]
+
+    def __init__(self, subwords):
+        self.subwords = subwords
+
+    @property
+    def size(self):
+        """Number of ids."""
+        return self.subwords.vocabulary_size
+
+    @property
+    def assets(self):
+        """The SentencePiece model."""
+        return {"source.spm": self.subwords.model}
+
+    def front_end(self, units):
+        return TokenEmbedding(self.size, units, name="front_end")
+
+    def check(self, name, inputs):
+        check_strings(name, inputs)
+
+    def rows(self, inputs):
+        return IdRows.encoded(self.subwords, inputs, end_of_empty=False)
+
+    def sampled_rows(self, inputs, rate, seed):
+        return IdRows.sampled(SubwordSampler(self.subwords.model, rate), inputs, seed)
+
+    def requests(self, inputs):
+        return {"text": np.array([tf.compat.as_bytes(one) for one in inputs], dtype=object)}
+
+    def feature_requests(self, features):
+        lengths = np.count_nonzero(features, axis=1).astype(np.int32)
+        return {"source": features, "source_length": lengths}
+
+    def labels(self, features):
+        tokens = self.subwords.tokens(features)
+        return [[token for token in row if token] for row in tokens.tolist()]
+
+    def words(self, inputs):
+        return self.subwords.words(inputs, end_of_empty=False)
+
+    def key(self, one):
+        return zlib.crc32(tf.compat.as_bytes(one))
+
+    def attended_words(self, one, alignment):
+        return attended_words(self.subwords, one, alignment)
+
+    def features(self, text):
+        ids = self.subwords.graph.tokenize(text, end_of_empty=False).to_tensor(default_value=PAD)
+        return _at_least_one(ids)
+
+    def features_from(self, source, source_length):
+        source = self.known(_at_least_one(source))
+        # a server pads with the first id of a row: mask (batch, source_time)
+        return tf.where(tf.sequence_mask(source_length, tf.shape(source)[1]), source, PAD)
+
+    def known(self, features):
+        size = self.subwords.vocabulary_size
+        return tf.where((features >= 0) & (features < size), features, UNKNOWN)
+
+    def lengths(self, features):
+        return tf.math.count_nonzero(features, axis=1, dtype=tf.int32)
+
+    def label_tensor(self, features):
+        return self.subwords.graph.tokens(features)
+
+    def graph_attended_words(self, alignment, text):
+        from keras_bahdanau.text.graph_replace_unknown import graph_attended_words
+
+        return graph_attended_words(self.subwords.graph, text, alignment)
+
+    @property
+    def resources(self):
+        """The vocabulary."""
+        return [self.subwords.graph]
+
+    def get_config(self):
+        return {"subwords": self.subwords.get_config()}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(Subwords.from_config(config["subwords"]))
+
+
+def _at_least_one(ids):
+    """Ids `(batch, source_time)` with at least one column."""
+    missing = tf.maximum(1 - tf.shape(ids)[1], 0)
+    return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD)
+
+
+def check_strings(name, strings):
+    """Raise TypeError unless `strings`, an argument of that name, is a list of strings."""
+    if isinstance(strings, str | bytes):
+        raise TypeError(
+            f"`{name}` must be a list of strings. "
+            f"Received: {name}={strings!r}. Put it in a list: [{name.removesuffix('s')}]."
+        )
+    for number, string in enumerate(strings):
+        if not isinstance(string, str | bytes):
+            raise TypeError(
+                f"`{name}` must be a list of strings. Received: {name}[{number}]={string!r}"
+            )

@@ -1,0 +1,129 @@
+"""Subwords inside of a TensorFlow graph, for artefacts that take text: by tensorflow-text."""
+
+import hashlib
+
+import tensorflow as tf
+
+from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN, check_model
+
+try:
+    import tensorflow_text
+    from tensorflow_text.python.ops import sentencepiece_tokenizer
+except ImportError as error:
+    raise ImportError(
+        "Splitting text inside of a graph, as a SavedModel for text does, needs the package "
+        f"tensorflow-text, which has no wheel for Windows. Received: {error}. Install it, or "
+        "export with ids in place of text: --format saved-model-ids, or litert."
+    ) from None
+
+
+class GraphSubwords(tf.Module):
+    """The operations of `Subwords` as a graph's: string tensors to ids and back.
+
+    Every method works inside `tf.function` with unknown dimensions, accepts any bytes, and can
+    be saved in a SavedModel.
+
+    Args:
+        model: Bytes of a serialized SentencePiece model.
+    """
+
+    def __init__(self, model: bytes):
+        super().__init__(name="subwords")
+        self.vocabulary_size = check_model(model, "model")
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
+        self._tokenizer._model_resource = _Vocabulary(model)
+
+    def tokenize(self, text, end_of_empty: bool = True) -> tf.RaggedTensor:
+        """Ids with the end token, without a start token.
+
+        Args:
+            text: String tensor `(batch,)`.
+            end_of_empty: False to leave a sentence that has no token without an end token.
+
+        Returns:
+            int32 `RaggedTensor` `(batch, time)`.
+        """
+        ids = self._tokenizer.tokenize(text)
+        counts = tf.ones_like(ids.row_lengths())
+        if not end_of_empty:
+            counts = tf.cast(ids.row_lengths() > 0, tf.int64)
+        return _append_end(ids, counts)
+
+    def tokenize_with_offsets(self, text):
+        """Ids without end tokens, and the bytes of the text where each begins and ends.
+
+        Args:
+            text: String tensor `(batch,)`.
+
+        Returns:
+            Three `RaggedTensor` `(batch, time)`: ids, begins, ends.
+        """
+        return self._tokenizer.tokenize_with_offsets(text)
+
+    def detokenize(self, ids) -> tf.Tensor:
+        """Text of ids up to each row's first end token, without padding and start tokens.
+
+        Args:
+            ids: Integer tensor `(batch, time)`. Ids outside of the vocabulary count as unknown.
+
+        Returns:
+            String tensor `(batch,)`.
+        """
+        ids = self.known(ids)
+        ended = tf.cumsum(tf.cast(ids == END, tf.int32), axis=1) > 0  # (batch, time)
+        kept = ~ended & (ids != PAD) & (ids != START)
+        lengths = tf.reduce_sum(tf.cast(kept, tf.int64), axis=1)
+        values = tf.boolean_mask(ids, kept)  # -> flat, (kept ids,)
+        # ragged (batch, time)
+        rows = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
+        return self._tokenizer.detokenize(rows)
+
+    def tokens(self, ids) -> tf.Tensor:
+        """The subwords that ids stand for; "" at padding.
+
+        Args:
+            ids: Integer tensor of any shape. Ids outside of the vocabulary count as unknown.
+
+        Returns:
+            String tensor of the same shape.
+        """
+        ids = self.known(ids)
+        tokens = self._tokenizer.id_to_string(tf.reshape(ids, [-1]))
+        return tf.where(ids == PAD, "", tf.reshape(tokens, tf.shape(ids)))
+
+    def known(self, ids) -> tf.Tensor:
+        """The same ids as int32, unknown in place of those outside of the vocabulary."""
+        ids = tf.convert_to_tensor(ids)
+        inside = (ids >= 0) & (ids < tf.cast(self.vocabulary_size, ids.dtype))
+        return tf.cast(tf.where(inside, ids, tf.cast(UNKNOWN, ids.dtype)), tf.int32)
+
+
+class _Vocabulary(tf.saved_model.experimental.TrackableResource):
+    """A SentencePiece model as a resource that its name keeps alive.
+
+    Without one, as tensorflow_text makes it, it belongs to the kernel that made it, and is gone
+    when TensorFlow forgets its kernels: `tf.random.set_seed` is enough. A loaded SavedModel
+    confuses resources that bear the same name (tensorflow/text#1304), so this one tells models
+    apart; tokenizers of the same model share it.
+    """
+
+    def __init__(self, model):
+        super().__init__()
+        self._model = model
+        _ = self.resource_handle  # which makes it
+
+    def _create_resource(self):
+        name = "vocabulary_" + hashlib.sha256(self._model).hexdigest()[:16]
+        operations = sentencepiece_tokenizer.gen_sentencepiece_tokenizer
+        return operations.sentencepiece_op(model=self._model, shared_name=name)
+
+
+def _append_end(ids, counts):
+    """Appends `counts[i]` (0 or 1) end tokens to row i."""
+    # not `tf.concat`, which asserts in the graph that both have as many rows
+    lengths = ids.row_lengths() + counts
+    # ragged (batch, time) -> (batch, time + 1)
+    padded = tf.pad(ids.to_tensor(END), [[0, 0], [0, 1]], constant_values=END)
+    # -> flat, (ids,)
+    values = tf.boolean_mask(padded, tf.sequence_mask(lengths, tf.shape(padded)[1]))
+    return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)

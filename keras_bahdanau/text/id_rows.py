@@ -1,0 +1,60 @@
+"""The ids of many sentences in one flat array, as `Subwords` or chance splits them."""
+
+import numpy as np
+
+from keras_bahdanau.text.vocabulary import END, PAD
+
+_CHUNK = 8192  # sentences that are split at once
+
+
+class IdRows:
+    """Rows of ids of different lengths, in one flat array.
+
+    Attributes:
+        lengths: Int array `(rows,)`, number of ids of each row.
+    """
+
+    def __init__(self, values, lengths, starts=None):
+        self.lengths = lengths
+        # (rows,), start of each row in the flat array
+        self._starts = np.cumsum(lengths) - lengths if starts is None else starts
+        self._values = values
+
+    @classmethod
+    def of(cls, rows):
+        """Rows of a list of int arrays."""
+        lengths = np.fromiter((len(row) for row in rows), np.int64, len(rows))
+        # flat: (ids of all rows,)
+        return cls(np.concatenate([np.zeros(0, np.int32), *rows]).astype(np.int32), lengths)
+
+    @classmethod
+    def encoded(cls, subwords, sentences, end_of_empty=True):
+        """Rows of sentences, as `Subwords.encode` splits them."""
+        rows = []
+        for first in range(0, len(sentences), _CHUNK):
+            rows += subwords.encode(sentences[first : first + _CHUNK], end_of_empty)
+        return cls.of(rows)
+
+    @classmethod
+    def sampled(cls, sampler, sentences, seed):
+        """Rows of sentences, split at random by a `SubwordSampler`, each with an end token."""
+        return cls.of([[*row, END] for row in sampler.sample(sentences, seed)])
+
+    def replaced(self, where, others):
+        """These rows, with the rows of others where a bool array `(rows,)` is True."""
+        return IdRows(
+            np.concatenate([self._values, others._values]),
+            np.where(where, others.lengths, self.lengths),
+            # their values stand behind
+            np.where(where, others._starts + len(self._values), self._starts),
+        )
+
+    def padded(self, members, shape):
+        """The member rows as an int32 array of a shape `(rows, time)`, right-padded with 0."""
+        rows = np.full(shape, PAD, np.int32)
+        time = np.arange(shape[1])
+        real = time < self.lengths[members][:, None]  # (members, 1) -> (members, time)
+        positions = self._starts[members][:, None] + time  # (members, time), in the flat array
+        # flat on both sides: the real ids, row by row
+        rows[: len(members)][real] = self._values[positions[real]]
+        return rows

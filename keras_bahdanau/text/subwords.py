@@ -1,0 +1,251 @@
+"""Subwords of one language: a SentencePiece model that splits text into token ids and back."""
+
+import base64
+import functools
+import re
+
+import numpy as np
+import sentencepiece
+
+from keras_bahdanau.text.vocabulary import (
+    END,
+    PAD,
+    START,
+    UNKNOWN,
+    check_model,
+    train_model,
+    training_settings,
+)
+
+
+class Subwords:
+    """Vocabulary of one side: text to token ids and back, by `sentencepiece`.
+
+    The ids 0, 1, 2 and 3 are padding, the unknown token, the start and the end of a sentence.
+    Two `Subwords` are equal if their models are. `graph` has the same operations inside of a
+    TensorFlow graph.
+
+    Args:
+        model: Bytes of a serialized SentencePiece model.
+
+    Attributes:
+        model: The same bytes.
+        vocabulary_size: Integer, the number of ids.
+
+    Raises:
+        TypeError: If the model is not `bytes`.
+        ValueError: If the bytes are no SentencePiece model, or one whose padding, unknown,
+            start and end tokens are not 0, 1, 2 and 3.
+
+    Example:
+        >>> german = Subwords.train(sentences, vocabulary_size=6000)
+        >>> german.encode(["Ein Mann."])
+        [array([  5, 812,   9,   3], dtype=int32)]
+        >>> german.decode([[5, 812, 9, 3]])
+        ['Ein Mann.']
+    """
+
+    def __init__(self, model: bytes):
+        self.vocabulary_size = check_model(model, "model")
+        self.model = model
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    @classmethod
+    def train(
+        cls,
+        sentences,
+        vocabulary_size: int = 6000,
+        *,
+        model_type: str = "bpe",
+        character_coverage: float = 1.0,
+        normalization: str = "nmt_nfkc",
+        symbols=(),
+        exact: bool = True,
+        name: str = "text",
+    ) -> "Subwords":
+        """Learn the vocabulary of some sentences.
+
+        The same sentences and settings always give the same vocabulary.
+
+        Args:
+            sentences: Iterable of strings. Empty sentences are skipped.
+            vocabulary_size: Integer, number of ids, the four special ones included.
+            model_type: `"bpe"`, `"unigram"`, `"char"` or `"word"`.
+            character_coverage: Float from 0.98 to 1, share of the characters of the text that the
+                vocabulary must hold; the rarest beyond it become unknown.
+            normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
+                `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`.
+            symbols: Strings that always are one token, whatever the text holds, such as the
+                language tokens `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids:
+                one at the beginning of a word, and one inside of a word (which a word model
+                does not have).
+            exact: True to refuse a text that supports no vocabulary of that size; False to
+                take the largest one that it supports.
+            name: Name of the text in errors.
+
+        Returns:
+            A `Subwords`.
+
+        Raises:
+            ValueError: If a setting is not one of the above, if there is no text, or if the size
+                is too small for the characters of the text or, with `exact`, too large for it.
+        """
+        settings = training_settings(
+            vocabulary_size, model_type, character_coverage, normalization, symbols
+        )
+        return cls(train_model(sentences, name, settings, exact))
+
+    @classmethod
+    def train_pair(cls, pairs, vocabulary_size: int = 6000, *, joint: bool = True, **settings):
+        """Learn the vocabularies of both sides of sentence pairs.
+
+        Args:
+            pairs: Iterable of `(source, target)` strings.
+            vocabulary_size: Integer, number of ids of each vocabulary.
+            joint: True for one vocabulary that both sides share.
+            **settings: The further settings of `train`, for both sides.
+
+        Returns:
+            (source, target): two `Subwords`, or with `joint` the same one twice.
+
+        Raises:
+            ValueError: As in `train`.
+
+        Example:
+            >>> source, target = Subwords.train_pair(pairs, vocabulary_size=6000)
+        """
+        pairs = list(pairs)
+        sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+        settings["vocabulary_size"] = vocabulary_size
+        if joint:
+            both = cls.train(sources + targets, name="source and target text", **settings)
+            return both, both
+        return (
+            cls.train(sources, name="source text", **settings),
+            cls.train(targets, name="target text", **settings),
+        )
+
+    def encode(self, sentences, end_of_empty: bool = True) -> list:
+        """Ids of sentences, with the end token, without a start token.
+
+        Args:
+            sentences: List of strings, or of bytes, which need not be valid UTF-8.
+            end_of_empty: False to leave a sentence that has no token without an end token.
+
+        Returns:
+            List of int32 arrays `(time,)`.
+        """
+        rows = self._processor.encode(list(sentences), out_type="numpy")
+        return [np.append(row, np.int32(END)) if row.size or end_of_empty else row for row in rows]
+
+    def decode(self, rows) -> list:
+        """Text of ids up to each row's first end token, without padding and start tokens.
+
+        Args:
+            rows: Integer array `(batch, time)`, or a list of such rows. Ids outside of the
+                vocabulary count as unknown.
+
+        Returns:
+            List of strings.
+        """
+        return self._processor.decode([self._content(row) for row in rows]) if len(rows) else []
+
+    def _content(self, row):
+        """The ids of a row that stand for text, as a list."""
+        row = self.known(row)
+        ends = np.flatnonzero(row == END)
+        row = row[: ends[0]] if ends.size else row
+        return row[(row != PAD) & (row != START)].tolist()
+
+    def known(self, ids) -> np.ndarray:
+        """The same ids as int32, unknown in place of those outside of the vocabulary."""
+        ids = np.asarray(ids)
+        inside = (ids >= 0) & (ids < self.vocabulary_size)
+        return np.where(inside, ids, UNKNOWN).astype(np.int32)
+
+    def tokens(self, ids) -> np.ndarray:
+        """The subwords that ids stand for; "" at padding.
+
+        Args:
+            ids: Integer array of any shape. Ids outside of the vocabulary count as unknown.
+
+        Returns:
+            Object array of strings, of the same shape.
+        """
+        return self._tokens[self.known(ids)]
+
+    @functools.cached_property
+    def _tokens(self):
+        """All subwords by their ids, `(vocabulary_size,)`."""
+        tokens = self._processor.id_to_piece(list(range(self.vocabulary_size)))
+        return np.array(["", *tokens[1:]], dtype=object)  # without padding's own name
+
+    def words(self, sentences, end_of_empty: bool = True) -> list:
+        """The words of `sentence.split()` that each token of each sentence stands for.
+
+        White space in the text as it is given counts, whatever the normalization makes of it.
+
+        Args:
+            sentences: List of strings.
+            end_of_empty: As in `encode`.
+
+        Returns:
+            List of int32 arrays `(time, 2)`, the first and the last word of each token: one
+            word, save for a run of unknown words, which a word model makes one token. That of
+            the end token is the number of words.
+        """
+        split = self._processor.encode(list(sentences), out_type="proto")
+        return [
+            _word_spans(sentence, found.pieces, end_of_empty)
+            for sentence, found in zip(sentences, split, strict=True)
+        ]
+
+    def pieces(self, sentence) -> list:
+        """SentencePiece's record of each token: `piece`, `id`, `surface`, `begin` and `end`.
+
+        Args:
+            sentence: String, or bytes. `begin` and `end` count its bytes.
+        """
+        return list(self._processor.encode(sentence, out_type="proto").pieces)
+
+    @functools.cached_property
+    def graph(self):
+        """The same vocabulary inside of a TensorFlow graph: a `GraphSubwords`.
+
+        Raises:
+            ImportError: If tensorflow-text is not installed.
+        """
+        from keras_bahdanau.text.graph_subwords import GraphSubwords  # loads tensorflow_text
+
+        return GraphSubwords(self.model)
+
+    def __eq__(self, other):
+        return self.model == other.model if isinstance(other, Subwords) else NotImplemented
+
+    def __hash__(self):
+        return hash(self.model)
+
+    def __reduce__(self):
+        return Subwords, (self.model,)
+
+    def get_config(self) -> dict:
+        """The model as a base64 string: JSON holds it."""
+        return {"model": base64.b64encode(self.model).decode("ascii")}
+
+    @classmethod
+    def from_config(cls, config: dict) -> "Subwords":
+        """The `Subwords` that `get_config` describes."""
+        return cls(base64.b64decode(config["model"]))
+
+
+def _word_spans(sentence, pieces, end_of_empty):
+    """Int32 array `(time, 2)`: the first and the last word of each piece and of the end."""
+    words = re.findall(r"\s*\S+", sentence)
+    until = np.cumsum([len(word.encode()) for word in words], dtype=np.int64)  # in bytes
+    begins = np.array([piece.begin for piece in pieces], np.int64)
+    ends = np.array([piece.end for piece in pieces], np.int64)
+    first = np.searchsorted(until, begins, side="right")  # -> (pieces,), words that end before it
+    last = np.maximum(first, np.searchsorted(until, ends - 1, side="right"))
+    after = [[len(words)] * 2] if end_of_empty or len(first) else []
+    spans = np.stack([first, last], axis=1)  # -> (pieces, 2)
+    return np.concatenate([spans, np.reshape(after, (-1, 2))]).astype(np.int32)
