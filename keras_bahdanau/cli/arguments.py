@@ -29,7 +29,7 @@ TokenizeOption = Annotated[
     str | None,
     typer.Option(help="Tokenization of sacreBLEU for BLEU.  [default: 13a]", show_default=False),
 ]
-LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in BLEU and chrF.")]
+LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
 
 
 def options_of(settings, shown=None):

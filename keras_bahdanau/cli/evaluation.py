@@ -44,7 +44,8 @@ def evaluate(
         ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Picture to write of BLEU by length: .png, .pdf, .svg, ...")
+        Path | None,
+        typer.Option(help="Picture to write of scores by length: .png, .pdf, .svg, ..."),
     ] = None,
     compare: Annotated[
         Path | None,
@@ -53,25 +54,33 @@ def evaluate(
             "by paired bootstrap."
         ),
     ] = None,
+    metrics: Annotated[
+        str,
+        typer.Option(
+            help="Metrics with commas between: bleu, chrf, ter, wer, cer, exact. The first is "
+            "that of the scores by length."
+        ),
+    ] = "bleu,chrf",
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     batch_size: BatchOption = 64,
     **search,
 ):
-    """Translate sentences and compare: BLEU, chrF, perplexity, attention, speed."""
+    """Translate sentences and compare: metrics, perplexity, attention, speed."""
     paths = [find_translator(path) for path in model]
     asked, search = search, search_of(paths[0], search)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
     check_picture(plot, "plot")
     check_tokenization(tokenize)
+    first, *_ = _metrics_of(metrics)
     pairs = read_pairs(source, target)
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     load_tensorflow()
     from keras_bahdanau import evaluation
 
-    settings = {"tokenize": tokenize, "lowercase": lowercase}
+    settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": metrics.split(",")}
     show_progress(f"translating {len(pairs):,} sentences")
     measured = evaluation.evaluate(
         load_translator(paths), pairs, batch_size, search, links, **settings
@@ -91,7 +100,7 @@ def evaluate(
     if plot is not None:
         from keras_bahdanau.plotting import plot_lengths
 
-        plot_lengths(measured.by_length).savefig(plot)
+        plot_lengths(measured.by_length, metric=first.label).savefig(plot)
     print(measured)
     if compared:
         print("", f"against {compare}", *compared, sep="\n")
@@ -116,6 +125,13 @@ class _Other:
             found = translator.translate([pair[0] for pair in pairs], batch_size, self._search)
             self._lines = [translation.text for translation in found]
         return self._lines
+
+
+def _metrics_of(names):
+    """The metrics of a text, with commas between."""
+    from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
+
+    return metrics_of(names.split(","))
 
 
 def _read_links(path, pairs):

@@ -1,27 +1,32 @@
 """Scores of a translator, and significance tests between two of them."""
 
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
-from keras_bahdanau.evaluation.by_length import Band, bleu_by_length
+from keras_bahdanau.evaluation.by_length import Band, scores_by_length
 from keras_bahdanau.evaluation.evaluate import evaluate
 from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
-from keras_bahdanau.evaluation.report import Evaluation
+from keras_bahdanau.evaluation.report import Evaluation, Measured
 from keras_bahdanau.evaluation.significance import Comparison, compare
 from keras_bahdanau.evaluation.tune import Trial, candidates, simplest, tune
+from keras_bahdanau.text.corpus_metrics import METRICS, CorpusMetric, metrics_of
 
 __all__ = [
     "Band",
+    "METRICS",
     "Comparison",
+    "CorpusMetric",
     "Evaluation",
     "Likelihood",
+    "Measured",
     "Trial",
     "alignment_error",
     "attention_entropy",
-    "bleu_by_length",
     "candidates",
     "compare",
     "evaluate",
     "likelihood",
+    "metrics_of",
     "perplexity",
+    "scores_by_length",
     "simplest",
     "tune",
 ]

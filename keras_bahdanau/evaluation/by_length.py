@@ -1,4 +1,4 @@
-"""BLEU against the length of the source sentence."""
+"""Score of a metric against the length of the source sentence."""
 
 from typing import NamedTuple
 
@@ -11,22 +11,22 @@ class Band(NamedTuple):
     Attributes:
         label: String, such as "6-10": words of the source.
         sentences: Integer, how many there are.
-        bleu: Float, the BLEU of these sentences as a corpus.
+        score: Float, the score of these sentences as a corpus.
     """
 
     label: str
     sentences: int
-    bleu: float
+    score: float
 
 
-def bleu_by_length(sources, hypotheses, references, metric, starts=STARTS):
-    """BLEU of the sentences of each length, shortest first; no band is empty.
+def scores_by_length(sources, hypotheses, references, metric, starts=STARTS):
+    """Scores of the sentences of each length, shortest first; no band is empty.
 
     Args:
         sources: List of strings. Their length is that of `sentence.split()`.
         hypotheses: List of strings, as many.
         references: List of strings, as many.
-        metric: A `sacrebleu.metrics.BLEU`.
+        metric: A `CorpusMetric`, of `metrics_of`.
         starts: Increasing integers, the shortest length of each band; sentences that are
             shorter than the first, such as empty ones, belong to none.
 
@@ -34,8 +34,9 @@ def bleu_by_length(sources, hypotheses, references, metric, starts=STARTS):
         List of `Band`.
 
     Example:
-        >>> bleu_by_length(sources, hypotheses, references, BLEU(), starts=(1, 11))
-        [Band(label='1-10', sentences=412, bleu=38.2), Band(label='11-', sentences=588, bleu=35.9)]
+        >>> (bleu,) = metrics_of(["bleu"])
+        >>> scores_by_length(sources, hypotheses, references, bleu, starts=(1, 11))
+        [Band(label='1-10', sentences=99, score=38.2), Band(label='11-', sentences=88, score=35.9)]
     """
     bands = []
     for start, next_start in zip(starts, [*starts[1:], None], strict=True):
@@ -47,8 +48,8 @@ def bleu_by_length(sources, hypotheses, references, metric, starts=STARTS):
         ]
         if rows:
             score = metric.corpus_score(
-                [hypotheses[row] for row in rows], [[references[row] for row in rows]]
-            ).score
+                [hypotheses[row] for row in rows], [references[row] for row in rows]
+            )
             end = "" if next_start is None else next_start - 1
             bands.append(Band(f"{start}-{end}", len(rows), score))
     return bands

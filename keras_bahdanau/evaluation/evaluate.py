@@ -4,10 +4,10 @@ import time
 
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
-from keras_bahdanau.evaluation.by_length import bleu_by_length
+from keras_bahdanau.evaluation.by_length import scores_by_length
 from keras_bahdanau.evaluation.likelihood import likelihood
-from keras_bahdanau.evaluation.report import Evaluation
-from keras_bahdanau.evaluation.significance import scorers
+from keras_bahdanau.evaluation.report import Evaluation, Measured
+from keras_bahdanau.text.corpus_metrics import metrics_of
 
 LONGEST = 2**30  # tokens: no pair is too long to be evaluated
 
@@ -20,6 +20,7 @@ def evaluate(
     alignments=None,
     tokenize=None,
     lowercase=False,
+    metrics=("bleu", "chrf"),
 ):
     """Translates the sources of pairs and compares with their targets.
 
@@ -32,18 +33,20 @@ def evaluate(
             `read_alignments` gives them, for the alignment error rate.
         tokenize: Name of sacreBLEU's tokenization for BLEU; its own choice, 13a, when left out.
         lowercase: Bool. Whether case counts for nothing.
+        metrics: Names of metrics, as in `metrics_of`. The first is that of the scores by length.
 
     Returns:
         `Evaluation`.
 
     Raises:
-        ValueError: If every pair has an empty side, or there are not as many alignments as
-            pairs.
+        ValueError: If every pair has an empty side, there are not as many alignments as
+            pairs, or a metric is unknown.
 
     Example:
         >>> print(evaluate(translator, read_pairs("test.en", "test.de")))
     """
     pairs = list(pairs)
+    metrics = metrics_of(metrics, tokenize, lowercase)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
     batches = BatchedPairs(
         pairs, translator.source, translator.target, max_length=LONGEST, shuffle=False
@@ -55,22 +58,23 @@ def evaluate(
     translations = translator.decode(sources, batch_size, search)
     seconds = time.perf_counter() - began
     hypotheses = [translation.text for translation in translations]
-    bleu, chrf = scorers(tokenize, lowercase)
     read = likelihood(translator.model, batches)
     entropy, share = attention_entropy(translations)
     words = sum(len(references[pair].split()) + 1 for pair in batches.kept)
     return Evaluation(
-        bleu=bleu.corpus_score(hypotheses, [references]).score,
-        chrf=chrf.corpus_score(hypotheses, [references]).score,
-        bleu_signature=str(bleu.get_signature()),
-        chrf_signature=str(chrf.get_signature()),
+        by_metric={
+            metric.name: Measured(
+                metric.label, metric.corpus_score(hypotheses, references), metric.signature
+            )
+            for metric in metrics
+        },
         perplexity=read.perplexity,
         word_perplexity=read.perplexity_of(words),
         token_accuracy=read.accuracy,
         attention_entropy=entropy,
         attention_entropy_share=share,
         alignment_error_rate=error,
-        by_length=bleu_by_length(sources, hypotheses, references, bleu),
+        by_length=scores_by_length(sources, hypotheses, references, metrics[0]),
         sentences=len(pairs),
         skipped=batches.skipped.empty,
         cut=sum(not translation.finished for translation in translations) / len(pairs),

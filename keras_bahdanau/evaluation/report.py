@@ -1,17 +1,32 @@
 """Report of an evaluation, for people and for programs."""
 
 import dataclasses
+from typing import NamedTuple
+
+
+class Measured(NamedTuple):
+    """The corpus by one metric.
+
+    Attributes:
+        label: String, the metric's name in tables.
+        score: Float, in percent.
+        signature: String, settings and version behind the score.
+    """
+
+    label: str
+    score: float
+    signature: str
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """Figures that `evaluate` measured.
 
+    Each metric is an attribute too: `evaluation.bleu` is its score,
+    `evaluation.bleu_signature` its signature.
+
     Attributes:
-        bleu: Float, sacreBLEU's BLEU of the corpus, from 0 to 100.
-        bleu_signature: What sacreBLEU says of how it was computed.
-        chrf: Float, sacreBLEU's chrF of the corpus, from 0 to 100.
-        chrf_signature: What sacreBLEU says of how it was computed.
+        by_metric: Dictionary from the names of the metrics, in their order, to `Measured`.
         perplexity: Float, of a token of the references, end tokens included.
         word_perplexity: Float, of a word of the references; the end of each sentence counts
             as one.
@@ -21,7 +36,7 @@ class Evaluation:
             where nothing is attended to. See `attention_entropy`.
         attention_entropy_share: Float, the same as a share of the log of the source's length.
         alignment_error_rate: Float from 0 to 1, or None without known alignments.
-        by_length: List of `Band`, BLEU by the length of the source.
+        by_length: List of `Band`, the first metric by the length of the source.
         sentences: Integer. All pairs, those with an empty side included.
         skipped: Integer. Pairs with an empty side: perplexities and accuracy leave them
             out; their translations count.
@@ -30,10 +45,7 @@ class Evaluation:
         translations: List of `Translation`, one a pair.
     """
 
-    bleu: float
-    bleu_signature: str
-    chrf: float
-    chrf_signature: str
+    by_metric: dict
     perplexity: float
     word_perplexity: float
     token_accuracy: float
@@ -47,6 +59,16 @@ class Evaluation:
     seconds: float
     translations: list = dataclasses.field(repr=False)
 
+    def __getattr__(self, name):
+        # `vars`: while a copy is made, there is nothing yet
+        measured, metric = vars(self).get("by_metric", {}), name.removesuffix("_signature")
+        if metric not in measured:
+            raise AttributeError(
+                f"An evaluation has the metrics that were asked for, {', '.join(measured)}. "
+                f"Received: name={name!r}. Give its name to `evaluate` in `metrics`."
+            )
+        return measured[metric].score if metric == name else measured[metric].signature
+
     @property
     def sentences_per_second(self):
         """Speed of translation."""
@@ -54,15 +76,21 @@ class Evaluation:
 
     def scores(self):
         """Everything but the translations as a dictionary that JSON holds."""
-        names = [field.name for field in dataclasses.fields(self) if field.name != "translations"]
-        scores = {name: getattr(self, name) for name in [*names, "sentences_per_second"]}
-        return {**scores, "by_length": [band._asdict() for band in self.by_length]}
+        scores = {}
+        for name, (_, score, signature) in self.by_metric.items():
+            scores.update({name: score, f"{name}_signature": signature})
+        first, *_ = self.by_metric
+        keys = ("label", "sentences", first)
+        lengths = [dict(zip(keys, band, strict=True)) for band in self.by_length]
+        names = [field.name for field in dataclasses.fields(self)]
+        own = [name for name in names if name not in ("by_metric", "translations")]
+        scores.update({name: getattr(self, name) for name in [*own, "sentences_per_second"]})
+        return {**scores, "by_length": lengths}
 
     def __str__(self):
         left_out = f", {self.skipped:,} with an empty side" if self.skipped else ""
         lines = [
-            f"BLEU        {self.bleu:.2f}   {self.bleu_signature}",
-            f"chrF        {self.chrf:.2f}   {self.chrf_signature}",
+            *(f"{label:<12}{score:.2f}   {how}" for label, score, how in self.by_metric.values()),
             f"perplexity  {self.perplexity:.3f} a token, {self.word_perplexity:.3f} a word",
             f"accuracy    {self.token_accuracy:.2%} of the references' tokens",
         ]
@@ -79,8 +107,9 @@ class Evaluation:
             f"{self.seconds:.1f} s in all",
         ]
         if self.by_length:
-            lines += ["", f"{'source words':>12}  {'sentences':>9}  {'BLEU':>6}"]
+            first, *_ = self.by_metric.values()
+            lines += ["", f"{'source words':>12}  {'sentences':>9}  {first.label:>6}"]
             lines += [
-                f"{label:>12}  {count:>9,}  {bleu:>6.2f}" for label, count, bleu in self.by_length
+                f"{label:>12}  {count:>9,}  {score:>6.2f}" for label, count, score in self.by_length
             ]
         return "\n".join(lines)

@@ -2,8 +2,9 @@
 
 import dataclasses
 
-from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
+
+from keras_bahdanau.text.corpus_metrics import metrics_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -11,13 +12,14 @@ class Comparison:
     """Two systems on the same sentences, by one metric: paired bootstrap (Koehn 2004).
 
     Attributes:
-        metric: "BLEU" or "chrF2".
+        metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
         score: Float, the system's, of all sentences.
         other: Float, the other system's.
         score_range: (mean, half width) of the system's scores in 95 % of the samples.
         other_range: The same of the other system.
         p_value: Float, how often chance alone makes so large a difference.
-        signature: What sacreBLEU says of how it was computed.
+        signature: String, settings and version behind the scores.
+        higher_is_better: Bool, False for the error rates.
     """
 
     metric: str
@@ -27,16 +29,26 @@ class Comparison:
     other_range: tuple
     p_value: float
     signature: str
+    higher_is_better: bool
 
     def __str__(self):
+        lower = "" if self.higher_is_better else ", lower is better"
         return (
             f"{self.metric:10}  {self.score:.2f} ({self.score_range[0]:.2f} ± "
             f"{self.score_range[1]:.2f}) against {self.other:.2f} ({self.other_range[0]:.2f} ± "
-            f"{self.other_range[1]:.2f}), p = {self.p_value:.4f}   {self.signature}"
+            f"{self.other_range[1]:.2f}), p = {self.p_value:.4f}{lower}   {self.signature}"
         )
 
 
-def compare(hypotheses, others, references, samples=1000, tokenize=None, lowercase=False):
+def compare(
+    hypotheses,
+    others,
+    references,
+    samples=1000,
+    tokenize=None,
+    lowercase=False,
+    metrics=("bleu", "chrf"),
+):
     """Compares two systems by sacreBLEU's paired bootstrap.
 
     Args:
@@ -46,13 +58,14 @@ def compare(hypotheses, others, references, samples=1000, tokenize=None, lowerca
         samples: Positive integer, corpora that are drawn from the sentences.
         tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
         lowercase: Bool. Whether case counts for nothing.
+        metrics: Names of metrics, as in `metrics_of`.
 
     Returns:
-        List of `Comparison`, of BLEU and of chrF. The draws are the same each time
+        List of `Comparison`, one for each metric. The draws are the same each time
         (SACREBLEU_SEED in the environment chooses others).
 
     Raises:
-        ValueError: If the lists differ in length, or are empty.
+        ValueError: If the lists differ in length, or are empty, or a metric is unknown.
 
     Example:
         >>> bleu, chrf = compare(new, old, references)
@@ -65,10 +78,10 @@ def compare(hypotheses, others, references, samples=1000, tokenize=None, lowerca
             f"Received: len(hypotheses)={len(hypotheses)}, len(others)={len(others)}, "
             f"len(references)={len(references)}. Translate the same file with both."
         )
-    metrics = dict(zip(("BLEU", "chrF"), scorers(tokenize, lowercase), strict=True))
+    metrics = metrics_of(metrics, tokenize, lowercase)
     test = PairedTest(
         [("other", list(others)), ("system", list(hypotheses))],
-        metrics,
+        {metric.label: metric.scorer for metric in metrics},
         [list(references)],
         test_type="bs",
         n_samples=samples,
@@ -83,16 +96,7 @@ def compare(hypotheses, others, references, samples=1000, tokenize=None, lowerca
             other_range=(scores[name][0].mean, scores[name][0].ci),
             p_value=float(scores[name][1].p_value),
             signature=str(signatures[name]),
+            higher_is_better=metric.higher_is_better,
         )
-        for name in signatures
+        for metric, name in zip(metrics, signatures, strict=True)  # of sacreBLEU, such as chrF2
     ]
-
-
-def scorers(tokenize=None, lowercase=False):
-    """BLEU and chrF of sacreBLEU.
-
-    Args:
-        tokenize: Name of BLEU's tokenization; 13a when left out.
-        lowercase: Bool. Whether case counts for nothing.
-    """
-    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True), CHRF(lowercase=lowercase)

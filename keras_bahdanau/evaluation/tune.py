@@ -4,9 +4,9 @@ import dataclasses
 import itertools
 import time
 
-from keras_bahdanau.evaluation.significance import scorers
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.text.corpus_metrics import metrics_of
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
@@ -102,13 +102,13 @@ def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=Fa
             f"Received: {len(pairs)} pairs, {len(searches)} options. Give one of each at least."
         )
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
-    bleu, _ = scorers(tokenize, lowercase)
+    (bleu,) = metrics_of(["bleu"], tokenize, lowercase)
     trials = []
     for search in searches:
         began = time.perf_counter()
         found = translator.translate(sources, batch_size, search)
         seconds = time.perf_counter() - began
-        score = bleu.corpus_score([translation.text for translation in found], [references])
+        score = bleu.scorer.corpus_score([translation.text for translation in found], [references])
         trials.append(Trial(search, score.score, score.sys_len / score.ref_len, seconds))
         if tell is not None:
             tell(trials[-1])

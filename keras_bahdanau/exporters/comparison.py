@@ -106,11 +106,11 @@ class Comparison:
         taken = [seconds[row] for row in own if row in seconds]
         measured = {"milliseconds": 1000 * statistics.median(taken) if taken else None}
         if self._references:
-            from sacrebleu.metrics import BLEU, CHRF
+            from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
 
             texts = [answers[row].text if row in answers else "" for row in own]
-            measured["bleu"] = BLEU().corpus_score(texts, [self._references]).score
-            measured["chrf"] = CHRF().corpus_score(texts, [self._references]).score
+            for metric in metrics_of(["bleu", "chrf"]):
+                measured[metric.name] = metric.corpus_score(texts, self._references)
         return measured
 
 

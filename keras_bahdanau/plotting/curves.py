@@ -1,4 +1,4 @@
-"""Curves: training history, and BLEU by sentence length."""
+"""Curves: training history, and scores by sentence length."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -67,12 +67,13 @@ def _plot_metric(panel, metric, history):
     panel.legend(frameon=False)
 
 
-def plot_lengths(bands, *, ax=None):
-    """Draws the BLEU of each length of source sentences, and how many sentences that is.
+def plot_lengths(bands, *, metric="BLEU", ax=None):
+    """Draws the score of each length of source sentences, and how many sentences that is.
 
     Args:
-        bands: Sequence of (label, sentences, BLEU), such as the `by_length` of an
+        bands: Sequence of (label, sentences, score), such as the `by_length` of an
             `Evaluation`.
+        metric: String, the label of the scores.
         ax: Axes to draw in, or None for a new figure.
 
     Returns:
@@ -87,7 +88,7 @@ def plot_lengths(bands, *, ax=None):
     bands = list(bands)
     if not bands:
         raise ValueError(
-            "`bands` must hold the BLEU of one length at least. Received: bands=[]. "
+            "`bands` must hold the score of one length at least. Received: bands=[]. "
             "Evaluate sentences that are not empty."
         )
     if ax is None:
@@ -97,6 +98,6 @@ def plot_lengths(bands, *, ax=None):
     ax.bar_label(bars, [f"{score:.1f}" for score in scores], fontsize=8)
     ticks = [f"{label}\n{count:,}" for label, count in zip(labels, counts, strict=True)]
     ax.set_xticks(range(len(bands)), ticks, fontsize=8)
-    ax.set(xlabel="words of the source, and sentences", ylabel="BLEU")
+    ax.set(xlabel="words of the source, and sentences", ylabel=metric)
     ax.spines[["top", "right"]].set_visible(False)
     return ax.figure

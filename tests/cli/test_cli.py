@@ -140,6 +140,8 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --compare short.de": "'short.de' with 2 lines for 3",
     "evaluate --model RUN good.en good.de --compare absent.keras": "path='absent.keras'",
     "evaluate --model RUN good.en good.de --alignments links": "'links' with 2 lines for 3 pairs",
+    "evaluate --model RUN good.en good.de --metrics bleu,rouge": "metrics=['bleu', 'rouge']",
+    "evaluate --model RUN good.en good.de --metrics wer,wer": "metrics=['wer', 'wer']",
     "evaluate --model RUN good.en good.de --tokenize words": "tokenize='words'",
     "evaluate --model RUN good.en good.de --tokenize ja-mecab": "pip install 'sacrebleu[ja]'",
     "tune --model RUN good.en good.de --beam-widths 5,": "beam_widths='5,'",
@@ -237,6 +239,13 @@ def test_every_training_option_is_an_option_with_its_default_and_help(command):
     assert "One vocabulary for both languages. [default: joint]" in text
     assert "after the warm-up and before the decay" in text
     assert "the defaults shown are those of the preset" in text
+
+
+def test_every_metric_is_named_in_the_help(command):
+    from keras_bahdanau.text.corpus_metrics import METRICS
+
+    text = " ".join(command("evaluate", "--help").out.split())
+    assert f"{', '.join(METRICS)}. The first is that of the scores by length." in text
 
 
 def test_version_is_shown(command):
@@ -347,9 +356,12 @@ def test_translations_are_drawn_and_begin_as_they_are_told_to(command, model, to
 def test_evaluation_as_json_and_as_text(command, files, model):
     pairs = ["good.en", "good.de"]
     asked = ["--json", "new.json", "--hypotheses", "new.de", "--plot", "new.png"]
+    asked += ["--metrics", "bleu,chrf,wer"]
     answer = command("evaluate", "--model", model, *pairs, *asked, "--compare", "good.en")
     scores = json.loads((files / "new.json").read_text())
-    assert "against good.en\nBLEU" in answer.out and len(scores["compared"]) == 2
+    assert "against good.en\nBLEU" in answer.out and len(scores["compared"]) == 3
+    assert scores["wer"] == 0 and scores["compared"][2]["other"] > 0
+    assert f"WER         0.00   {scores['wer_signature']}\n" in answer.out
     assert (files / "new.png").read_bytes().startswith(b"\x89PNG")
     assert (scores["sentences"], scores["skipped"], scores["cut"]) == (3, 1, 0)
     assert scores["chrf"] > 90 and scores["perplexity"] < 1.5

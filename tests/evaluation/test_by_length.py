@@ -1,10 +1,9 @@
-"""BLEU by length: which sentences make a band, and what its BLEU is."""
+"""Scores by length: which sentences make a band, and what its score is."""
 
 import pytest
 import sacrebleu
 
-from keras_bahdanau.evaluation import Band, bleu_by_length
-from keras_bahdanau.evaluation.significance import scorers
+from keras_bahdanau.evaluation import Band, metrics_of, scores_by_length
 from keras_bahdanau.plotting import plot_lengths
 
 SOURCES = ["a", "a b", "a b c d e f", "", "a b c", "a b c d e f g"]
@@ -13,19 +12,20 @@ REFERENCES = ["x", "x y", "x y z x y y", "", "x y z", "x y z x y z x"]
 
 
 def test_each_band_is_a_corpus_of_its_own():
-    bleu, _ = scorers()
-    bands = bleu_by_length(SOURCES, HYPOTHESES, REFERENCES, bleu, starts=(1, 3, 6, 99))
+    (bleu,) = metrics_of(["bleu"])
+    bands = scores_by_length(SOURCES, HYPOTHESES, REFERENCES, bleu, starts=(1, 3, 6, 99))
     assert [(band.label, band.sentences) for band in bands] == [("1-2", 2), ("3-5", 1), ("6-98", 2)]
     for band, rows in zip(bands, [(0, 1), (4,), (2, 5)], strict=True):
         expected = sacrebleu.corpus_bleu(
             [HYPOTHESES[row] for row in rows], [[REFERENCES[row] for row in rows]]
         )
-        assert band.bleu == pytest.approx(expected.score)
+        assert band.score == pytest.approx(expected.score)
 
 
 def test_the_last_band_has_no_end():
-    bleu, _ = scorers()
-    assert bleu_by_length(["a b c"], ["x"], ["x"], bleu, starts=(1, 2))[0].label == "2-"
+    (wer,) = metrics_of(["wer"])
+    bands = scores_by_length(["a b c"], ["x"], ["y"], wer, starts=(1, 2))
+    assert bands == [Band("2-", 1, 100.0)]
 
 
 def test_the_picture_has_a_bar_for_each_band():
@@ -33,6 +33,9 @@ def test_the_picture_has_a_bar_for_each_band():
     (ax,) = figure.axes
     assert [bar.get_height() for bar in ax.patches] == [30.0, 10.5]
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1-5\n1,234", "6-\n2"]
+    assert ax.get_ylabel() == "BLEU"
+    (ax,) = plot_lengths([Band("1-5", 3, 12.5)], metric="WER").axes
+    assert ax.get_ylabel() == "WER"
 
 
 def test_a_picture_of_nothing_is_refused():

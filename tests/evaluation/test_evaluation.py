@@ -1,3 +1,4 @@
+import copy
 import json
 
 import keras
@@ -52,6 +53,25 @@ def test_scores_are_those_of_sacrebleu(translator):
     assert measured.chrf == sacrebleu.corpus_chrf(texts, references).score
     assert measured.bleu_signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a")
     assert measured.perplexity == pytest.approx(perplexity_by_hand(translator, PAIRS), rel=1e-5)
+
+
+def test_the_metrics_asked_for_and_no_others_are_measured(translator):
+    measured = evaluate(translator, PAIRS, metrics=("ter", "exact"))
+    texts = [translation.text for translation in measured.translations]
+    references = [target for _, target in PAIRS]
+    assert [*measured.by_metric] == ["ter", "exact"]
+    assert measured.ter == sacrebleu.corpus_ter(texts, [references], case_sensitive=True).score
+    assert measured.exact == 25 * sum(map(str.__eq__, texts, references))
+    assert "case:mixed|tok:tercom" in measured.ter_signature
+    with pytest.raises(AttributeError, match="ter, exact. Received: name='bleu_signature'"):
+        str(measured.bleu_signature)
+    assert copy.copy(measured).ter == measured.ter
+    lines = str(measured).splitlines()
+    assert [line.split()[0] for line in lines[:3]] == ["TER", "exact", "perplexity"]
+    assert lines[-2].split() == ["source", "words", "sentences", "TER"]
+    scores = json.loads(json.dumps(measured.scores()))
+    assert [*scores][:4] == ["ter", "ter_signature", "exact", "exact_signature"]
+    assert scores["by_length"] == [{"label": "1-5", "sentences": 4, "ter": measured.ter}]
 
 
 def test_perplexity_of_words_accuracy_and_attention_by_hand(translator):

@@ -36,6 +36,40 @@ def test_systems_alike_differ_by_chance():
     assert bleu.p_value > 0.05
 
 
+def drawn(counts, samples):
+    """Scores in percent of corpora drawn from sentences, whose counts are (sentences, 2)."""
+    rows = np.random.default_rng(12345).choice(len(counts), (samples, len(counts)))
+    errors, lengths = np.asarray(counts, "float64")[rows].sum(axis=1).T
+    return 100 * errors / lengths
+
+
+def test_error_rates_are_compared_by_a_bootstrap_of_their_counts():
+    """No word comes or goes, so that each fault is one "z" in nine words."""
+    better, worse = spoilt(0.2, 1), spoilt(0.25, 2)
+    wer, exact = compare(better, worse, REFERENCES, samples=400, metrics=["wer", "exact"])
+    faults = [np.array([(line.split().count("z"), 9) for line in each]) for each in (better, worse)]
+    equal = [np.stack([each[:, 0] == 0, each[:, 1] == 9], axis=1) for each in faults]
+    for found, (own, other) in ((wer, faults), (exact, equal)):
+        own_scores, other_scores = drawn(own, 400), drawn(other, 400)
+        differences = np.abs(own_scores - other_scores)
+        real = abs(found.score - found.other)
+        chance = np.mean(differences - differences.mean() > real)
+        assert found.score == pytest.approx(100 * own[:, 0].sum() / own[:, 1].sum())
+        assert found.other == pytest.approx(100 * other[:, 0].sum() / other[:, 1].sum())
+        assert found.score_range[0] == pytest.approx(own_scores.mean())
+        assert found.other_range[0] == pytest.approx(other_scores.mean())
+        assert found.p_value == pytest.approx(chance, abs=3 / 400)
+    assert (wer.metric, exact.metric) == ("WER", "exact")
+    assert "lower is better" in str(wer) and "lower is better" not in str(exact)
+
+
+def test_translation_edit_rates_are_compared_too():
+    better, worse = spoilt(0.05, 1), spoilt(0.3, 2)
+    (ter,) = compare(better, worse, REFERENCES, samples=50, metrics=["ter"])
+    assert ter.score == pytest.approx(sacrebleu.corpus_ter(better, [REFERENCES]).score)
+    assert (ter.metric, ter.higher_is_better) == ("TER", False) and ter.p_value < 0.05
+
+
 def test_case_and_tokenization_are_the_users():
     upper = [line.upper() for line in REFERENCES]
     settings = {"samples": 10, "tokenize": "none", "lowercase": True}
