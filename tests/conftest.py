@@ -53,16 +53,16 @@ def toy_translator(once):
     def train(path):
         keras.utils.set_random_seed(0)
         pairs = toy_pairs()
-        tokenizer = kb.text.Tokenizer.train(pairs, vocabulary_size=48)
+        source, target = kb.text.Subwords.train_pair(pairs, vocabulary_size=48)
         model = kb.presets.small(
-            tokenizer, embedding_units=24, units=48, attention_units=24, dropout=0.0
+            source, target, embedding_units=24, units=48, attention_units=24, dropout=0.0
         )
         model.build()
         model.compile(optimizer=keras.optimizers.Adam(1e-2), loss=kb.losses.TokenCrossentropy())
         model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
-        data = kb.data.batches(pairs, tokenizer, batch_tokens=512, buckets=1)
+        data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
         model.fit(data, epochs=25, verbose=0, shuffle=False)
-        kb.Translator(model, tokenizer).save(path)
+        kb.Translator(source, model, target).save(path)
 
     return kb.Translator.load(once("toy.keras", train))
 

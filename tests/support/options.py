@@ -39,23 +39,23 @@ class Option(NamedTuple):
     same_inference: bool = False
 
 
-def new_tokenizer():
-    """Of six words, which source and target share."""
-    return text.Tokenizer.train([("a b c", "x y z")], vocabulary_size=10, model_type="word")
+def new_subwords():
+    """Six words, which source and target share."""
+    return text.Subwords.train(["a b c", "x y z"], vocabulary_size=10, model_type="word")
 
 
-def new_model(option, tokenizer):
-    """An untrained `Seq2Seq`."""
+def new_model(option, subwords):
+    """An untrained `Seq2Seq` of one vocabulary for source and target."""
     if option.preset:
         sizes = {"embedding_units": EMBEDDING_UNITS, "units": UNITS, **option.decoder}
-        return presets.PRESETS[option.preset].model(tokenizer, **sizes)
+        return presets.PRESETS[option.preset].model(subwords, subwords, **sizes)
     attention = {"kind": "bahdanau", "units": 6, "name": "attention", **option.attention}
     attention = layers.ATTENTIONS.get(attention.pop("kind"), **attention)
     encoder = {"units": UNITS, "kind": "unidirectional", "cell": "simple", **option.encoder}
     return Seq2Seq(
-        Encoder(tokenizer.source_vocabulary_size, EMBEDDING_UNITS, **encoder),
+        Encoder(subwords.vocabulary_size, EMBEDDING_UNITS, **encoder),
         Decoder(
-            tokenizer.target_vocabulary_size,
+            subwords.vocabulary_size,
             EMBEDDING_UNITS,
             UNITS,
             attention=attention,
