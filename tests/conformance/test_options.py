@@ -7,7 +7,7 @@ import pytest
 import steps
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
-from options import ONE_BY_ONE, OPTIONS, TOGETHER, new_model, new_tokenizer
+from options import ONE_BY_ONE, OPTIONS, TOGETHER, new_model, new_subwords
 
 import keras_bahdanau as kb
 from keras_bahdanau import layers
@@ -45,25 +45,32 @@ def those(options, slow=()):
 
 
 @pytest.fixture(scope="session")
-def tokenizer():
-    return new_tokenizer()
+def subwords():
+    return new_subwords()
 
 
-def ids(tokenizer):
+def ids(subwords):
     """Arrays (source, target_in, target_out) of `PAIRS`."""
     sources, targets = zip(*PAIRS, strict=True)
-    source = tokenizer.tokenize_source(tf.constant(sources)).to_tensor().numpy()
-    target_out = tokenizer.tokenize_target(tf.constant(targets)).to_tensor().numpy()
+    source = padded(subwords.encode(sources, end_of_empty=False))
+    target_out = padded(subwords.encode(targets))
     return source, after_start(target_out), target_out
+
+
+def padded(rows):
+    array = np.zeros((len(rows), max(map(len, rows))), "int32")
+    for ids, row in zip(array, rows, strict=True):
+        ids[: len(row)] = row
+    return array
 
 
 def after_start(target_out):
     return np.pad(target_out[:, :-1], [(0, 0), (1, 0)], constant_values=START)
 
 
-def losses_of(model, option, tokenizer, **compilation):
+def losses_of(model, option, subwords, **compilation):
     """The losses of two steps of `fit`."""
-    source, target_in, target_out = ids(tokenizer)
+    source, target_in, target_out = ids(subwords)
     inputs = (source, target_in, ALIGNMENT) if option.aligned else (source, target_in)
     model.compile(
         keras.optimizers.SGD(0.5), kb.losses.TokenCrossentropy(**option.loss), **compilation
@@ -73,14 +80,14 @@ def losses_of(model, option, tokenizer, **compilation):
     return history.history["loss"]
 
 
-def translator_of(option, tokenizer):
+def translator_of(option, subwords):
     """With weights at random, which say more than those of a short training."""
     keras.utils.set_random_seed(0)
-    model = new_model(option, tokenizer)
+    model = new_model(option, subwords)
     model.build()
     extract.randomize(model)
     search = kb.SearchOptions(**{"beam_width": 2, "max_length": LONGEST, **option.search})
-    return kb.Translator(model, tokenizer, search)
+    return kb.Translator(subwords, model, subwords, search)
 
 
 def searched(model, method, width, source, alignment):
@@ -133,16 +140,16 @@ def test_every_name_of_a_registry_is_tried():
 
 
 @those(OPTIONS, slow=ONE_BY_ONE)
-def test_it_trains_and_decodes_and_is_saved(option, tokenizer, tmp_path):
+def test_it_trains_and_decodes_and_is_saved(option, subwords, tmp_path):
     keras.utils.set_random_seed(0)
-    model = new_model(option, tokenizer)
-    losses = losses_of(model, option, tokenizer, run_eagerly=True)
+    model = new_model(option, subwords)
+    losses = losses_of(model, option, subwords, run_eagerly=True)
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
 
-    translator = kb.Translator(extract.randomize(model), tokenizer)
+    translator = kb.Translator(subwords, extract.randomize(model), subwords)
     translator.save(tmp_path / "model.keras")
     loaded = kb.Translator.load(tmp_path / "model.keras").model
-    source, target_in, _ = ids(tokenizer)
+    source, target_in, _ = ids(subwords)
     alignment = (ALIGNMENT,) if option.aligned else ()
     inputs = (source, target_in, *alignment)
     expected = model(inputs, return_attention_scores=True)
@@ -169,12 +176,12 @@ def half_precision():
 
 @pytest.mark.slow
 @those(TOGETHER)
-def test_together_they_train_and_decode_in_half_precision(option, tokenizer, half_precision):
+def test_together_they_train_and_decode_in_half_precision(option, subwords, half_precision):
     keras.utils.set_random_seed(0)
-    model = new_model(option, tokenizer)
-    losses = losses_of(model, option, tokenizer, run_eagerly=True)
+    model = new_model(option, subwords)
+    losses = losses_of(model, option, subwords, run_eagerly=True)
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
-    source, *_ = ids(tokenizer)
+    source, *_ = ids(subwords)
     for width, method in ((1, greedy_search), (2, beam_search)):
         found = searched(model, method, width, source, ())
         assert found.scores.dtype == found.alignment.dtype == "float32"
@@ -183,12 +190,13 @@ def test_together_they_train_and_decode_in_half_precision(option, tokenizer, hal
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAST_EXPORTS)
-def test_together_they_answer_alike_in_a_saved_model(name, tokenizer, tmp_path):
-    translator = translator_of(TOGETHER[name], tokenizer)
+def test_together_they_answer_alike_in_a_saved_model(name, subwords, tmp_path):
+    translator = translator_of(TOGETHER[name], subwords)
     function = signatures.traced(
-        translator, signatures.translate_with_alignment, {"text": signatures.TEXT}
+        translator, signatures.decode_with_alignment, translator.source.inputs
     )
-    owner, path = signatures.weights_of(translator), str(tmp_path)
+    vocabularies = [translator.source.subwords.graph, translator.target.graph]
+    owner, path = signatures.weights_of(translator, vocabularies), str(tmp_path)
     tf.saved_model.save(owner, path, signatures={"serving_default": function})
     served = tf.saved_model.load(path).signatures["serving_default"]
     answer = served(tf.constant(SENTENCES))
@@ -201,12 +209,12 @@ def test_together_they_answer_alike_in_a_saved_model(name, tokenizer, tmp_path):
 
 
 @those(TOGETHER, slow=TOGETHER.keys() - {*FAST_EXPORTS})
-def test_together_they_answer_alike_in_litert(option, tokenizer):
-    translator = translator_of(option, tokenizer)
-    source = translator.source_ids(tf.constant(SENTENCES[:1]))
+def test_together_they_answer_alike_in_litert(option, subwords):
+    translator = translator_of(option, subwords)
+    source = translator.source.features(text=tf.constant(SENTENCES[:1]))
 
     def function(source):
-        return signatures.translate_ids(translator, source, LONGEST)
+        return signatures.decode_on_device(translator, LONGEST, source=source)
 
     expected = function(source)
     found = steps.litert(function, source)
@@ -217,23 +225,23 @@ def test_together_they_answer_alike_in_litert(option, tokenizer):
 
 @pytest.mark.slow
 @those(OPTIONS)
-def test_xla_trains_it(option, tokenizer):
+def test_xla_trains_it(option, subwords):
     keras.utils.set_random_seed(0)
-    model = new_model(option, tokenizer)
-    losses = losses_of(model, option, tokenizer, jit_compile=True)
+    model = new_model(option, subwords)
+    losses = losses_of(model, option, subwords, jit_compile=True)
     assert np.isfinite(losses).all() and losses[-1] < losses[0]
 
 
 @pytest.mark.slow
 @those(EXPORTED)
-def test_it_is_exported_to_a_saved_model(option, tokenizer, tmp_path):
-    kb.export_saved_model(translator_of(option, tokenizer), tmp_path / "model", SENTENCES)
+def test_it_is_exported_to_a_saved_model(option, subwords, tmp_path):
+    kb.export_saved_model(translator_of(option, subwords), tmp_path / "model", SENTENCES)
 
 
 @pytest.mark.slow
 @those(EXPORTED)
-def test_it_is_exported_to_litert(option, tokenizer, tmp_path):
-    translator, path = translator_of(option, tokenizer), tmp_path / "model.tflite"
+def test_it_is_exported_to_litert(option, subwords, tmp_path):
+    translator, path = translator_of(option, subwords), tmp_path / "model.tflite"
     lengths = {"max_source_length": 6, "max_target_length": LONGEST}
     kb.export_litert(translator, path, sentences=SENTENCES, **lengths)
     interpreter = Interpreter(str(path))

@@ -34,6 +34,13 @@ def padded(array, value):
     return np.pad(array, ((0, 0), (0, 2), *((0, 0),) * (array.ndim - 2)), constant_values=value)
 
 
+FRAMES = layers.Frames(VALUES, np.array([3, 1], "int32"))
+
+
+def padded_frames(frames):
+    return frames._replace(values=padded(frames.values, 50.0))
+
+
 def padded_memory(memory):
     return memory._replace(values=padded(memory.values, 50.0), mask=padded(memory.mask, False))
 
@@ -233,6 +240,17 @@ def ensemble(**kwargs):
     return models.Ensemble([seq2seq(name=name)(**dtype) for name in ("one", "two")], **kwargs)
 
 
+def of_frames(**kwargs):
+    """An encoder whose parts are given whole."""
+    dtype = {"dtype": kwargs.get("dtype")}
+    return models.Encoder(
+        front_end=layers.FrameProjection(6, 5, **dtype),
+        readers=[layers.UnidirectionalRNN(4, **dtype), layers.BidirectionalRNN(4, **dtype)],
+        dropout=0.5,
+        **kwargs,
+    )
+
+
 def model_row(new):
     def padding(inputs):
         return (tuple(padded(ids, 0) for ids in inputs),)
@@ -320,6 +338,20 @@ TABLE = {
     "AttentionalReadout": readout_row(layers.AttentionalReadout),
     "PlainReadout": readout_row(layers.PlainReadout, learns=False),
     #
+    "TokenEmbedding": row(
+        layers.TokenEmbedding,
+        *(7, 5),
+        inputs=(SOURCE,),
+        outputs=("compute", "bool"),
+        padding=lambda ids: (padded(ids, 0),),
+    ),
+    "FrameProjection": row(
+        layers.FrameProjection,
+        *(6, 5),
+        inputs=(FRAMES,),
+        outputs=("compute", "bool"),
+        padding=lambda frames: (padded_frames(frames),),
+    ),
     "BidirectionalRNN": reader_row(layers.BidirectionalRNN),
     "BidirectionalRNN, LSTM": reader_row(layers.BidirectionalRNN, "lstm"),
     "ConvolutionalReader": reader_row(layers.ConvolutionalReader),
@@ -337,6 +369,13 @@ TABLE = {
         residual=True,
         recurrent_dropout=0.5,
         word_dropout=0.5,
+    ),
+    "Encoder, whole parts": Row(
+        of_frames,
+        (FRAMES,),
+        ("compute", "bool", *["compute"] * 3),
+        lambda frames: (padded_frames(frames),),
+        drops=True,
     ),
     "Decoder": decoder_row(),
     "Decoder, LSTM": decoder_row(cell="lstm", tie_embeddings=True),
