@@ -10,7 +10,7 @@ BACKEND_PACKAGES := jax torch==2.13.0
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-all backends lint format clean
+.PHONY: help demo test test-all backends lint format wheel platforms clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -41,6 +41,13 @@ lint: $(INSTALLED) ## Lint and format check
 format: $(INSTALLED) ## Mend what ruff can mend
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+wheel: $(INSTALLED) ## Build the source distribution and the wheel into dist/
+	rm -rf dist
+	$(BIN)/python -m build
+
+platforms: $(INSTALLED) ## Resolve the package for every platform and Python; installs nothing
+	$(BIN)/python tests/platforms.py
 
 clean: ## Remove .venv, .backends, caches, build output and the demo's
 	rm -rf .venv .backends .pytest_cache .ruff_cache build demo dist *.egg-info

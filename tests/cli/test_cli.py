@@ -14,7 +14,7 @@ import zipfile
 
 import pytest
 
-from keras_bahdanau import cli
+from keras_bahdanau import __version__, cli
 from keras_bahdanau.cli import training, translating
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
@@ -249,7 +249,7 @@ def test_every_metric_is_named_in_the_help(command):
 
 
 def test_version_is_shown(command):
-    assert command("--version") == (0, "keras-bahdanau 0.1.0\n", "")
+    assert command("--version") == (0, f"keras-bahdanau {__version__}\n", "")
 
 
 def test_translation_is_a_filter_with_a_clean_terminal(model, expected):
