@@ -106,7 +106,7 @@ def load_tensorflow(threads=None):
     faulthandler.enable(screen)
     os.dup2(end, 2)
     try:
-        import tensorflow_text  # noqa: F401
+        import tensorflow  # noqa: F401
     finally:
         os.dup2(screen, 2)
         faulthandler.enable(2)

@@ -1,4 +1,4 @@
-"""Score of a metric against the length of the source sentence."""
+"""Score of a metric against the length of the source."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ class Band(NamedTuple):
     """The sentences of similar length.
 
     Attributes:
-        label: String, such as "6-10": words of the source.
+        label: String, such as "6-10": words of a source text.
         sentences: Integer, how many there are.
         score: Float, the score of these sentences as a corpus.
     """
@@ -19,11 +19,11 @@ class Band(NamedTuple):
     score: float
 
 
-def scores_by_length(sources, hypotheses, references, metric, starts=STARTS):
+def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
     """Scores of the sentences of each length, shortest first; no band is empty.
 
     Args:
-        sources: List of strings. Their length is that of `sentence.split()`.
+        lengths: List of integers, the length of each source: see `Source.sizes`.
         hypotheses: List of strings, as many.
         references: List of strings, as many.
         metric: A `CorpusMetric`, of `metrics_of`.
@@ -35,16 +35,15 @@ def scores_by_length(sources, hypotheses, references, metric, starts=STARTS):
 
     Example:
         >>> (bleu,) = metrics_of(["bleu"])
-        >>> scores_by_length(sources, hypotheses, references, bleu, starts=(1, 11))
+        >>> scores_by_length(lengths, hypotheses, references, bleu, starts=(1, 11))
         [Band(label='1-10', sentences=99, score=38.2), Band(label='11-', sentences=88, score=35.9)]
     """
     bands = []
     for start, next_start in zip(starts, [*starts[1:], None], strict=True):
         rows = [
             row
-            for row, source in enumerate(sources)
-            if start <= len(source.split())
-            and (next_start is None or len(source.split()) < next_start)
+            for row, length in enumerate(lengths)
+            if start <= length and (next_start is None or length < next_start)
         ]
         if rows:
             score = metric.corpus_score(

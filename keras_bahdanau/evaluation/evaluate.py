@@ -74,7 +74,9 @@ def evaluate(
         attention_entropy=entropy,
         attention_entropy_share=share,
         alignment_error_rate=error,
-        by_length=scores_by_length(sources, hypotheses, references, metrics[0]),
+        by_length=scores_by_length(
+            translator.source.sizes(sources), hypotheses, references, metrics[0]
+        ),
         sentences=len(pairs),
         skipped=batches.skipped.empty,
         cut=sum(not translation.finished for translation in translations) / len(pairs),

@@ -96,6 +96,10 @@ class Source(abc.ABC):
         """
         return [_every_position(length) for length in self.rows(inputs).lengths]
 
+    def sizes(self, inputs):
+        """Length of each input as people count it: words of a text, or positions."""
+        return self.rows(inputs).lengths.tolist()
+
     @abc.abstractmethod
     def key(self, one):
         """Integer that depends on the content of an input alone: for draws at random."""

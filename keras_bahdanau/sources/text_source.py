@@ -99,6 +99,9 @@ class TextSource(Source):
     def words(self, inputs):
         return self.subwords.words(inputs, end_of_empty=False)
 
+    def sizes(self, inputs):
+        return [len(one.split()) for one in inputs]
+
     def key(self, one):
         return zlib.crc32(tf.compat.as_bytes(one))
 

@@ -86,14 +86,10 @@ def load_library():
             "Python TensorFlow must not be imported where a SavedModel runs as in the model "
             "server. Received: 'tensorflow' in sys.modules. Call `run_in_clean_process`."
         )
-    home = _find_package("tensorflow")
-    if home is None or not (home / "libtensorflow_cc.so.2").exists():
-        raise RuntimeError(
-            "The `tensorflow` package must be installed and hold `libtensorflow_cc.so.2`. "
-            f"Received: package={home and str(home)!r}. Install its wheel on Linux."
-        )
-    ctypes.CDLL(os.fspath(home / "libtensorflow_framework.so.2"), ctypes.RTLD_GLOBAL)
-    library = ctypes.CDLL(os.fspath(home / "libtensorflow_cc.so.2"), ctypes.RTLD_GLOBAL)
+    path = find_library()
+    framework = path.with_name(path.name.replace("_cc", "_framework"))
+    ctypes.CDLL(os.fspath(framework), ctypes.RTLD_GLOBAL)
+    library = ctypes.CDLL(os.fspath(path), ctypes.RTLD_GLOBAL)
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype = _C_TYPES[result]
@@ -109,6 +105,22 @@ def load_text_operations():
     for operations in sorted(text.glob("python/*/_*.so")) if text else []:
         handle = call(library, "TF_LoadLibrary", os.fsencode(operations))
         library.TF_DeleteLibraryHandle(handle)  # the operations stay registered
+
+
+def find_library():
+    """Path of TensorFlow's C library.
+
+    Raises:
+        RuntimeError: If it is not there.
+    """
+    home = _find_package("tensorflow")
+    name = "libtensorflow_cc.2.dylib" if sys.platform == "darwin" else "libtensorflow_cc.so.2"
+    if home is None or not (home / name).exists():
+        raise RuntimeError(
+            f"The `tensorflow` package must be installed and hold `{name}`. "
+            f"Received: package={home and str(home)!r}. Install its wheel on Linux."
+        )
+    return home / name
 
 
 def _find_package(name):

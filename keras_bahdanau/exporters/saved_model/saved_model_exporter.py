@@ -65,6 +65,19 @@ class SavedModelExporter(Exporter):
     def place(self, path):
         return next_version(path)
 
+    def require(self, pipeline):
+        from keras_bahdanau.exporters.cpp_loader.c_library import find_library
+
+        super().require(pipeline)
+        self.resources(pipeline)  # or say now that tensorflow-text is not installed
+        try:
+            find_library()
+        except RuntimeError as error:
+            raise ValueError(
+                "A SavedModel is compared with Keras in TensorFlow's C library before it is "
+                f"published. {error} LiteRT files can be exported everywhere."
+            ) from None
+
     def served(self, pipeline):
         """Signatures: dictionary from a name to (function, its arguments)."""
         from keras_bahdanau.exporters.signatures import served
