@@ -1,11 +1,14 @@
-"""A translator's file from outside: found, checked and read without TensorFlow."""
+"""The file of a pipeline: found, checked and described without TensorFlow; written and loaded."""
 
+import dataclasses
 import json
 import os
 import shutil
 import zipfile
 import zlib
 from pathlib import Path
+
+from keras_bahdanau import __version__
 
 CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
 
@@ -105,3 +108,76 @@ def write_search(path, search):
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def write_pipeline(path, source, model, target, search):
+    """Write the parts of a pipeline to one `.keras` file, or nothing at all.
+
+    Args:
+        path: Path of the file.
+        source: `Source`.
+        model: `Seq2Seq` or `Ensemble`.
+        target: `Subwords`.
+        search: `SearchOptions`.
+
+    Raises:
+        ValueError: If `path` does not end in ".keras".
+    """
+    import keras  # which takes its time
+
+    path = Path(path)
+    if path.suffix != ".keras":
+        raise ValueError(
+            f"A translator's file name must end in .keras. Received: path={str(path)!r}"
+        )
+    card = {
+        "keras_bahdanau": __version__,
+        "source": keras.saving.serialize_keras_object(source),
+        "target": target.get_config(),
+        "search": dataclasses.asdict(search),
+    }
+    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.keras")
+    try:
+        _bare(model).save(unfinished)
+        with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(CARD, json.dumps(card))
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_pipeline(path):
+    """Read what `write_pipeline` wrote: (source, model, target, search).
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a pipeline's file, or a damaged one.
+    """
+    import keras
+
+    from keras_bahdanau.models import Ensemble, Seq2Seq
+    from keras_bahdanau.search import SearchOptions
+    from keras_bahdanau.sources import feature_source, text_source  # noqa: F401  registered so
+    from keras_bahdanau.text.subwords import Subwords
+
+    card = read_card(path)
+    model = keras.saving.load_model(path, compile=False)
+    if not isinstance(model, Seq2Seq | Ensemble):
+        raise ValueError(
+            "A translator's file must hold a Seq2Seq model, or an Ensemble. "
+            f"Received: path={str(path)!r} with a {type(model).__name__}."
+        )
+    source = keras.saving.deserialize_keras_object(card["source"])
+    target = Subwords.from_config(card["target"])
+    return source, model, target, SearchOptions(**card["search"])
+
+
+def _bare(model):
+    """The same model without optimizer, which would be three times its size in the file."""
+    twin = type(model).from_config(model.get_config())
+    twin.build()
+    twin.set_weights(model.get_weights())
+    return twin

@@ -3,28 +3,20 @@
 import concurrent.futures
 import dataclasses
 import functools
-import json
-import os
-import zipfile
-from pathlib import Path
 
-import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau import __version__
 from keras_bahdanau.cores import usable_cores
-from keras_bahdanau.models import Ensemble, Seq2Seq
-from keras_bahdanau.pipelines.file import CARD, read_card
+from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
-from keras_bahdanau.search import SearchOptions, SearchResult
-from keras_bahdanau.sources import feature_source  # noqa: F401  registers it for `load`
+from keras_bahdanau.search import SearchResult
 from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.replace_unknown import decode_copying
-from keras_bahdanau.text.subwords import Subwords
 
 _IDS = tf.TensorSpec((None, None), tf.int32)
 _EXTRAS = {
@@ -313,25 +305,7 @@ class Pipeline(GraphPipeline):
         Raises:
             ValueError: If `path` does not end in ".keras".
         """
-        path = Path(path)
-        if path.suffix != ".keras":
-            raise ValueError(
-                f"A translator's file name must end in .keras. Received: path={str(path)!r}"
-            )
-        unfinished = path.with_name(f".{path.stem}.{os.getpid()}.keras")
-        try:
-            _bare(self.model).save(unfinished)
-            card = {
-                "keras_bahdanau": __version__,
-                "source": keras.saving.serialize_keras_object(self.source),
-                "target": self.target.get_config(),
-                "search": dataclasses.asdict(self.search),
-            }
-            with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
-                archive.writestr(CARD, json.dumps(card))
-            os.replace(unfinished, path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_pipeline(path, self.source, self.model, self.target, self.search)
 
     @classmethod
     def load(cls, path):
@@ -341,21 +315,4 @@ class Pipeline(GraphPipeline):
             FileNotFoundError: If there is no such file.
             ValueError: If it is not a pipeline's file, or a damaged one.
         """
-        card = read_card(path)
-        model = keras.saving.load_model(path, compile=False)
-        if not isinstance(model, Seq2Seq | Ensemble):
-            raise ValueError(
-                "A translator's file must hold a Seq2Seq model, or an Ensemble. "
-                f"Received: path={str(path)!r} with a {type(model).__name__}."
-            )
-        source = keras.saving.deserialize_keras_object(card["source"])
-        target = Subwords.from_config(card["target"])
-        return cls(source, model, target, SearchOptions(**card["search"]))
-
-
-def _bare(model):
-    """The same model without optimizer, which would be three times its size in the file."""
-    twin = type(model).from_config(model.get_config())
-    twin.build()
-    twin.set_weights(model.get_weights())
-    return twin
+        return cls(*read_pipeline(path))
