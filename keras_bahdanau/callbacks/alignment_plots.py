@@ -20,8 +20,8 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
         translator: A `Translator` that holds the model to be trained.
         pairs: List of a few (source, target) strings.
         directory: Path of the directory to write to, which may exist.
-        words: Bool. Whether to join subwords to words.
-        tensorboard: Bool. Whether to write for TensorBoard (TensorFlow only;
+        words: Bool. True to join subwords to words.
+        tensorboard: Bool. True to write for TensorBoard (TensorFlow only;
             TensorBoard itself need not be installed).
 
     Raises:

@@ -26,7 +26,7 @@ class AverageLast(keras.callbacks.Callback):
         epochs: Positive integer, how many.
         directory: Path of a directory for the weights of these epochs, one file
             each, from which a later `fit` resumes; in memory when left out.
-        put_at_end: Bool. Whether the average takes the weights' place when `fit` ends.
+        put_at_end: Bool. True if the average takes the weights' place when `fit` ends.
 
     Raises:
         ValueError: If `epochs` is not a positive integer.

@@ -31,7 +31,7 @@ class BleuCallback(keras.callbacks.Callback):
         pairs: List of (source, target) strings.
         search: `SearchOptions` in place of the translator's own.
         batch_size: Positive integer. Sentences translated at once.
-        restore_best_weights: Bool. Whether `fit` ends with the weights that
+        restore_best_weights: Bool. True if `fit` ends with the weights that
             had the highest BLEU. They are averaged already: save them as they are.
         save_best: Path of a `.keras` file, written with each highest BLEU:
             `Translator.load` reads it.

@@ -70,7 +70,7 @@ class BatchedPairs:
         subword_sampling: Float from 0 to 1, less than 1: the share of BPE's merges left out, or
             the smoothing of a unigram model's probabilities (see `SubwordSampler`); 0 for none.
             For training only, and without `alignments`.
-        shuffle: Whether each epoch has its own random order.
+        shuffle: True if each epoch has its own random order.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
 
     Attributes:

@@ -74,7 +74,7 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
 
     Args:
         data: The bytes of the text. A byte order mark at its beginning is dropped.
-        name: What to call the text in an error, such as its path.
+        name: Name of the text in an error, such as its path.
         first_line: Integer. Number of the first of the lines, where they are part of a text.
 
     Returns:

@@ -17,7 +17,7 @@ def generate(count, seed=0):
     """Generates sentence pairs, no two with the same English.
 
     Args:
-        count: Non-negative integer. How many pairs.
+        count: Non-negative integer. Number of pairs.
         seed: Integer. The same seed gives the same pairs, and a larger `count` only adds to them.
 
     Returns:

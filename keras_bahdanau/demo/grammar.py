@@ -152,10 +152,10 @@ def noun_phrase(
         determiner: Key of `DETERMINERS`, or of `PLURAL_DETERMINERS` if `plural`.
         noun: `Noun`.
         adjectives: `Adjective`s in the English order, at most one that French puts before.
-        plural: Whether the noun is plural.
+        plural: True if the noun is plural.
         very: Whether "very" stands before the first adjective.
-        negated: Whether it is the object of a negated verb: "pas de livre" for "not a book".
-        ending: What to add to the English noun: "'s".
+        negated: True if it is the object of a negated verb: "pas de livre" for "not a book".
+        ending: Ending of the English noun: "'s".
 
     Returns:
         A `Phrase` with its agreement.

@@ -32,7 +32,7 @@ def evaluate(
         alignments: (sure, possible) links between the words of the pairs, as
             `read_alignments` gives them, for the alignment error rate.
         tokenize: Name of sacreBLEU's tokenization for BLEU; its own choice, 13a, when left out.
-        lowercase: Bool. Whether case counts for nothing.
+        lowercase: Bool. True if case counts for nothing.
         metrics: Names of metrics, as in `metrics_of`. The first is that of the scores by length.
 
     Returns:

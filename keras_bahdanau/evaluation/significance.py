@@ -57,7 +57,7 @@ def compare(
         references: List of strings.
         samples: Positive integer, corpora that are drawn from the sentences.
         tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
-        lowercase: Bool. Whether case counts for nothing.
+        lowercase: Bool. True if case counts for nothing.
         metrics: Names of metrics, as in `metrics_of`.
 
     Returns:

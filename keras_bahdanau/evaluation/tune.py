@@ -81,7 +81,7 @@ def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=Fa
         searches: Iterable of `SearchOptions`, such as `candidates` gives.
         batch_size: Positive integer. Sentences translated at once.
         tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
-        lowercase: Bool. Whether case counts for nothing.
+        lowercase: Bool. True if case counts for nothing.
         tell: Function of one `Trial`, called after each of them, or None.
 
     Returns:

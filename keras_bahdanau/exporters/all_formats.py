@@ -42,7 +42,7 @@ def export_all(
         max_target_length: Likewise.
         sentences: List of strings to compare on, beside the built-in edge cases.
         references: List of their translations.
-        allow_differences: Whether to write them even if the SavedModel or the
+        allow_differences: True to write them even if the SavedModel or the
             float32 file does not answer as Keras does.
         say: Function of one string: where the comparison is reported.
 

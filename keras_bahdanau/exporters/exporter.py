@@ -17,10 +17,10 @@ class Finding(NamedTuple):
     """One thing in an artefact that would fail where it is deployed; as a string, one sentence.
 
     Attributes:
-        runtime: What would fail, such as "TensorFlow Serving".
+        runtime: Program that would fail, such as "TensorFlow Serving".
         what: The part of the artefact, such as "PyFunc in signature 'serving_default'".
-        why: What is wrong with it: the sentence that begins with `what`, without the full stop.
-        mend: What to do: a sentence.
+        why: The fault: the sentence that begins with `what`, without the full stop.
+        mend: Remedy: a sentence.
     """
 
     runtime: str
@@ -70,10 +70,10 @@ class Exporter(abc.ABC):
 
     Attributes:
         artefact: String, the name of the artefact in the table of parity.
-        exact: Whether the artefact must give the same texts, scores and alignments as Keras.
+        exact: True if the artefact must give the same texts, scores and alignments as Keras.
         file_name: String, the name of the artefact in the directory of `export_all`; empty if it
             is a version in that directory itself.
-        writes_file: Whether the artefact is one file, which must not exist, and no directory.
+        writes_file: True if the artefact is one file, which must not exist, and no directory.
     """
 
     artefact: str
@@ -86,7 +86,7 @@ class Exporter(abc.ABC):
         """List of the exporters of this format that `export_all` runs, in their settings.
 
         Args:
-            **settings: What `export_all` was given: `max_source_length`, `max_target_length`.
+            **settings: Settings of `export_all`: `max_source_length`, `max_target_length`.
         """
         return [cls()]
 

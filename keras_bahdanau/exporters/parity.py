@@ -11,7 +11,7 @@ class Parity:
     """Distance of an artefact's answers from those of Keras, and its cost.
 
     Attributes:
-        artefact: What was asked, such as "SavedModel" or "LiteRT float32".
+        artefact: Name, such as "SavedModel" or "LiteRT float32".
         sentences: Integer, how many it was asked to translate.
         refused: Integer, how many of them it refused, as too long for it.
         equal: Float, the share of the rest with the same text.
@@ -22,7 +22,7 @@ class Parity:
         milliseconds: Float, median time of one sentence at a time.
         bleu: Float, sacreBLEU's BLEU with the user's references; None without any.
         chrf: Float, sacreBLEU's chrF, likewise.
-        exact: Whether this artefact must give the same texts, scores and alignments.
+        exact: True if this artefact must give the same texts, scores and alignments.
         examples: Tuple of (source, expected, received), the first few that differ.
     """
 
@@ -86,7 +86,7 @@ def require(parity, allow_differences):
 
     Args:
         parity: `Parity`.
-        allow_differences: Whether it may fail all the same.
+        allow_differences: True if it may fail all the same.
     """
     if not parity.holds and not allow_differences:
         raise ValueError(

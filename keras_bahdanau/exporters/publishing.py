@@ -28,7 +28,7 @@ def export(
         path: Path that the user named; `exporter.place` says what comes of it.
         sentences: List of strings to compare on, beside the built-in edge cases.
         references: List of their translations, for BLEU and chrF.
-        allow_differences: Whether it may be written if it does not answer as Keras does.
+        allow_differences: True if it may be written if it does not answer as Keras does.
         say: Function of one string: where the comparison is reported.
 
     Returns:
@@ -49,7 +49,7 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
             the table. They are named in the opposite order: the first comes last.
         comparison: `Comparison` with Keras.
         draft: Path to be unfinished beside, as in `unfinished`.
-        allow_differences: Whether they may be named if one does not answer as Keras does.
+        allow_differences: True if they may be named if one does not answer as Keras does.
         table_path: Path of a JSON file for the table, or None for no such file.
 
     Raises:

@@ -107,8 +107,8 @@ class LocationConvolution(CoverageBase):
     `features` is U f_ij, whatever the score does with the keys it is added to.
 
     Args:
-        filters: Positive integer. How many filters F has; 10 in the paper.
-        kernel_size: Positive integer. How many places a filter spans. The paper's 201
+        filters: Positive integer. Number of filters of F; 10 in the paper.
+        kernel_size: Positive integer. Number of places that a filter spans. The paper's 201
             are frames of speech: sentences are shorter.
 
     Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}.

@@ -90,7 +90,7 @@ class Monotonic(Normalizer):
     p_ij to keep away from 0.5.
 
     Args:
-        hard: Bool. Whether inference stops at one place.
+        hard: Bool. True if inference stops at one place.
         score_noise: Float, at least 0. Standard deviation of the noise on scores in training.
         offset: Float. Initial value of the learned r (section 2.4): negative, so that
             untrained scores let the attention reach the later places.

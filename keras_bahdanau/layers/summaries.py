@@ -10,8 +10,8 @@ def masked_mean(values, mask):
     """The mean of the real values, zero for a sentence that has none.
 
     Args:
-        values: Float tensor `(batch, source_time, values_units)`. What stands at
-            padding is not read, be it NaN.
+        values: Float tensor `(batch, source_time, values_units)`. Padding is
+            not read and may be NaN.
         mask: Bool tensor `(batch, source_time)`, True where a value is real.
 
     Returns:

@@ -19,7 +19,7 @@ class WordDropout(keras.layers.Layer):
 
     Call arguments:
         embedded: Float tensor `(..., embedding_units)`.
-        training: Python bool. Whether any token is hidden.
+        training: Python bool. True if any token is hidden.
 
     Output:
         Tensor of the shape of `embedded`.

@@ -80,8 +80,8 @@ class Decoder(keras.Model):
         memory: `Memory` from an `Encoder`.
         alignment: Float tensor `(batch, target_time, source_time)`, for
             `ForcedAlignment`, or ().
-        return_attention_scores: Python bool. Whether the weights come too.
-        return_readout: Python bool. Whether the input of the output layer comes in place
+        return_attention_scores: Python bool. True if the weights come too.
+        return_readout: Python bool. True if the input of the output layer comes in place
             of the logits.
         training: Python bool.
 

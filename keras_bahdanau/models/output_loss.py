@@ -44,7 +44,7 @@ def output_loss(read, kernel, bias, tied, targets, weights, label_smoothing=0.0,
             there are 2 passes with `r_drop`, otherwise 1.
         kernel: Float tensor `(units, vocabulary)`, or, tied, `(vocabulary, units)`.
         bias: Float tensor `(vocabulary,)`, or None.
-        tied: Python bool. Whether the kernel is an embedding, to be transposed.
+        tied: Python bool. True if the kernel is an embedding, to be transposed.
         targets: Int tensor `(batch, time)`.
         weights: Float tensor `(batch, time)`.
         label_smoothing: Float in [0, 1).

@@ -31,7 +31,7 @@ class Seq2Seq(keras.Model):
     Args:
         encoder: An `Encoder`.
         decoder: A `Decoder`.
-        share_embeddings: Bool. Whether both languages, which then have one
+        share_embeddings: Bool. True if both languages, which then have one
             vocabulary, share one embedding. With the decoder's
             `tie_embeddings` the output layer is the third to share it.
         guided_alignment: Float. Weight of a training loss that pulls the attention towards
@@ -46,7 +46,7 @@ class Seq2Seq(keras.Model):
             the source as the encoder takes them, for text an int tensor
             `(batch, source_time)`; an int tensor `(batch, target_time)`, right-padded with 0;
             and a float tensor `(batch, target_time, source_time)`.
-        return_attention_scores: Python bool. Whether the weights come too.
+        return_attention_scores: Python bool. True if the weights come too.
         training: Python bool.
 
     Output:

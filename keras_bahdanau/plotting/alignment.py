@@ -23,7 +23,7 @@ def plot_alignment(result, *, words=False, ax=None):
     Args:
         result: A `Translation`, or anything with `source_tokens`, `target_tokens` and
             `alignment` `(len(target_tokens), len(source_tokens))`.
-        words: Boolean. Whether to join subwords to words (see `alignments.join_alignment`).
+        words: Boolean. True to join subwords to words (see `alignments.join_alignment`).
         ax: Axes to draw in, or None for a new figure that is sized by its words.
 
     Returns:

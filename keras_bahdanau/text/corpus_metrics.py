@@ -71,7 +71,7 @@ class Rate(Metric):
         counts: Function of a hypothesis and its reference. It returns two integers, the
             errors (or hits) and what they are a share of.
         unit: String, for the signature: what is counted.
-        lowercase: Bool. Whether case counts for nothing.
+        lowercase: Bool. True if case counts for nothing.
         version: String, for the signature: the library that counts, or None.
     """
 
@@ -145,7 +145,7 @@ def metrics_of(names, tokenize=None, lowercase=False):
             "wer" and "cer" (word and character error rate), "exact" (sentences that equal
             their reference).
         tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
-        lowercase: Bool. Whether case counts for nothing.
+        lowercase: Bool. True if case counts for nothing.
 
     Returns:
         List of `CorpusMetric`, in the order of the names.

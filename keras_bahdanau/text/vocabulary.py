@@ -73,7 +73,7 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
         sentences: List of strings.
         name: Name of the text in an error, such as "source text".
         settings: From `training_settings`.
-        exact: Whether the size must be met; otherwise a text that supports fewer tokens has
+        exact: True if the size must be met; otherwise a text that supports fewer tokens has
             those.
 
     Raises:

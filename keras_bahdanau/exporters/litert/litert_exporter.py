@@ -42,7 +42,7 @@ def export_litert(
         max_target_length: Positive integer. Most target tokens, the end token included.
         sentences: List of strings to compare on, beside the built-in edge cases.
         references: List of their translations, for BLEU and chrF.
-        allow_differences: Whether a float32 file may be written that does not
+        allow_differences: True if a float32 file may be written that does not
             answer as Keras does; a quantized one is compared, and may differ.
         say: Function of one string: where the comparison is reported.
 

@@ -33,7 +33,7 @@ def export_saved_model(
         directory: Path of the model; its versions are "1", "2", ... in it.
         sentences: List of strings to compare on, beside the built-in edge cases.
         references: List of their translations, for BLEU and chrF.
-        allow_differences: Whether a version may be published that does not
+        allow_differences: True if a version may be published that does not
             answer as Keras does.
         say: Function of one string: where the comparison is reported.
 

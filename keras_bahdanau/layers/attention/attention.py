@@ -43,9 +43,9 @@ class Attention(AttentionBase):
     Args:
         score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
         units: Positive integer. Width of a score called by a name, where it has one.
-        window: Where it may look: "everywhere", "local-m", "local-p", or a layer.
+        window: Positions that it may attend to: "everywhere", "local-m", "local-p", or a layer.
         normalizer: "softmax", "monotonic", "monotonic-hard", or a layer.
-        coverage: What it remembers of where it looked: None, "sum", "convolution", or a layer.
+        coverage: Memory of the positions attended to: None, "sum", "convolution", or a layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
 
     Call arguments and output: see `AttentionBase`.

@@ -18,7 +18,7 @@ class Attended(NamedTuple):
         context: Float tensor `(batch, [n,] context_units)`, c_i.
         weights: Float32 tensor `(batch, [n,] source_time)`, alpha_i.
         scores: Float32 tensor `(batch, [n,] source_time)`, e_i, before mask and softmax.
-        state: What the mechanism takes along to the next step: a structure of tensors.
+        state: State of the mechanism for the next step: a structure of tensors.
     """
 
     context: Any
@@ -38,8 +38,8 @@ class AttentionBase(AttentionPart):
         values: Float tensor `(batch, source_time, values_units)`.
         mask: Bool tensor `(batch, source_time)`, True where a value is real,
             or None where all are.
-        return_attention_scores: Python bool. Whether the weights come too.
-        training: Python bool. Whether dropout is applied.
+        return_attention_scores: Python bool. True if the weights come too.
+        training: Python bool. True if dropout is applied.
 
     Output:
         The context `(batch, context_units)`, or `(batch, target_time, context_units)`;

@@ -24,7 +24,7 @@ class MultiHeadAttention(AttentionBase):
 
     Args:
         attention: The attention that each head is a copy of; it is not used itself.
-        heads: Positive integer. How many.
+        heads: Positive integer. Number of heads.
 
     Call arguments and output: see `AttentionBase`. Each head is values_units / heads wide,
     rounded down, and so are its Q, K and V: the context is as wide as the values, or a

@@ -23,7 +23,7 @@ class PastAttention(AttentionBase):
 
     Args:
         attention: The attention over the source.
-        length: Positive integer. How many queries are kept.
+        length: Positive integer. Number of queries that are kept.
         units: Positive integer. Width of the score over them, and of d_i.
 
     Call arguments and output: see `AttentionBase`; weights and scores are those over the source.

@@ -24,7 +24,7 @@ class Cell(keras.layers.Layer):
         states: Structure of float tensors `(batch, [beam,] size)`, that of `state_sizes`.
         context: Float tensor `(batch, [beam,] context_units)` for a cell that was
             built with a `context_shape`, None for any other.
-        training: Python bool. Whether to drop; a new mask each call.
+        training: Python bool. True to drop; a new mask each call.
 
     Output:
         `(output, states)`: the output, `(batch, [beam,] output_units)`,

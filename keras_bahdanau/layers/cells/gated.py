@@ -26,10 +26,10 @@ class RecurrentCell(Cell):
         seed: Integer or None. Seed of the masks.
 
     Attributes:
-        gates: How many blocks come from the inputs.
-        recurrent_gates: How many blocks come from U h.
+        gates: Number of blocks that come from the inputs.
+        recurrent_gates: Number of blocks that come from U h.
         recurrent_bias: Whether U h has a bias.
-        state_count: How many states there are; the first is the output.
+        state_count: Number of states; the first is the output.
 
     Raises:
         ValueError: If `units` is not a positive integer or `recurrent_dropout` is

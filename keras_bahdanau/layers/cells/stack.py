@@ -22,7 +22,7 @@ class CellStack(Cell):
 
     Args:
         cells: Cells, the lowest first; of any kinds.
-        residual: Whether each layer but the lowest adds its input to its output.
+        residual: True if each layer but the lowest adds its input to its output.
 
     Call arguments and output: see `Cell`; the states are a tuple, one item a layer,
     each the tuple of that cell's states.

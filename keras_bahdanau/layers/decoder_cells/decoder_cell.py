@@ -68,7 +68,7 @@ class DecoderCellBase(keras.layers.Layer):
         attention: An attention layer.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell.
         depth: Positive integer. Cells that stand on each other.
-        residual: Bool. Whether each but the lowest adds its input to its output.
+        residual: Bool. True if each but the lowest adds its input to its output.
         query: Tuple of names: see `Query`.
         bridge: "summary" (`StateBridge`) or "zeros" (`ZeroBridge`).
         recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent

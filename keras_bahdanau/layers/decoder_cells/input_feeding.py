@@ -22,7 +22,7 @@ class InputFeedingCell(DecoderCellBase):
     Args:
         units: Positive integer. Width of the decoder state, and of h~.
         attention: An attention layer.
-        input_feeding: Bool. Whether the cell reads h~_{i-1} beside the token.
+        input_feeding: Bool. True if the cell reads h~_{i-1} beside the token.
         **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
             `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 

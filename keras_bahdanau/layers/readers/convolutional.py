@@ -37,14 +37,14 @@ class ConvolutionalReader(keras.layers.Layer):
         depth: Positive integer. Number of convolutions.
         kernel_size: Positive integer. Number of tokens that one sees.
         activation: "glu" or "tanh".
-        positions: Positive integer. How many places have an embedding of their
+        positions: Positive integer. Number of places with an embedding of their
             own; all later ones share the last.
         dropout: Float in [0, 1). Share of each convolution's input dropped in training.
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`, right-padded.
         lengths: Int32 tensor `(batch,)`, the number of real steps.
-        training: Python bool. Whether dropout is applied.
+        training: Python bool. True if dropout is applied.
 
     Output:
         Float tensor `(batch, time, units)`; what stands at padded steps means

@@ -57,7 +57,7 @@ class ScannedRNN(keras.layers.Layer):
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`.
-        training: Python bool. Whether the cell drops part of its state.
+        training: Python bool. True if the cell drops part of its state.
 
     Output:
         Float tensor `(batch, time, units)`: the output of the cell at each step.

@@ -45,7 +45,7 @@ class Score(AttentionPart):
 
         Args:
             query: Float tensor `(batch, query_units)` or `(batch, n, query_units)`.
-            keys: What `project` gave; or `(batch, n, source_time, key_units)`,
+            keys: Result of `project`; or `(batch, n, source_time, key_units)`,
                 where they differ from query to query.
 
         Returns:
