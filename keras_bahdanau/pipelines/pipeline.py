@@ -219,23 +219,20 @@ class Pipeline(GraphPipeline):
         the steps of a search follow each other.
         """
         results = [None] * len(inputs)
-        batches = [*self._batches(inputs, batch_size)]
+        rows = self.source.rows(inputs)
+        order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
+        batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+
+        def worked(members):
+            # as wide as its longest: (batch, source_time, ...)
+            shape = (len(members), max(1, int(rows.lengths[members].max())))
+            return [*work(members, rows.padded(members, shape))]
+
         with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-            done = pool.map(lambda batch: [*work(*batch)], batches)
-            for (members, _), of_members in zip(batches, done, strict=True):
+            for members, of_members in zip(batches, pool.map(worked, batches), strict=True):
                 for member, one in zip(members, of_members, strict=True):
                     results[member] = one
         return results
-
-    def _batches(self, inputs, batch_size):
-        """(numbers, padded features) of inputs of similar length, longest first."""
-        rows = self.source.rows(inputs)
-        order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-        for first in range(0, len(order), batch_size):
-            members = order[first : first + batch_size]
-            # as wide as its longest: (batch, source_time, ...)
-            shape = (len(members), max(1, int(rows.lengths[members].max())))
-            yield members, rows.padded(members, shape)
 
     def _search_graph(self, options, extras):
         """The search with these options as one `tf.function`, traced once."""
