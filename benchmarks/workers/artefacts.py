@@ -34,11 +34,11 @@ def _translator(training):
 
     keras.utils.set_random_seed(0)
     pairs = [(example.source, example.target) for example in training]
-    tokenizer = text.Tokenizer.train(pairs, options.vocabulary_size)
+    source, target = text.Subwords.train_pair(pairs, options.vocabulary_size)
     sizes = ("embedding_units", "units", "attention_units")
-    model = presets.small(tokenizer, **{name: getattr(options, name) for name in sizes})
+    model = presets.small(source, target, **{name: getattr(options, name) for name in sizes})
     search = SearchOptions(beam_width=5, min_length=STEPS, max_length=STEPS)
-    return Translator(model, tokenizer, search)
+    return Translator(source, model, target, search)
 
 
 def _to_standard_error(line):

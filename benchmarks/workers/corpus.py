@@ -2,7 +2,7 @@
 
     python corpus.py MULTI30K OUT --vocabulary 8000 [--pairs N] [--sentences N]
 
-OUT gets train.npz and test.npz (ids: `sentences.read_corpus`), pairs.json and tokenizer.json for
+OUT gets train.npz and test.npz (ids: `sentences.read_corpus`), pairs.json and subwords.json for
 keras_bahdanau, and for OpenNMT-tf the ids as words: train.source, train.target, vocabulary.txt.
 The N training pairs are drawn at random: a share of an epoch, the same for everybody.
 """
@@ -30,15 +30,15 @@ def main():
     import keras_bahdanau as kb
 
     train, test = (_pairs(kb, options.multi30k, part) for part in ("train", "test_2016_flickr"))
-    tokenizer = kb.text.Tokenizer.train(train, options.vocabulary)
+    subwords, _ = kb.text.Subwords.train_pair(train, options.vocabulary)
     random.Random(0).shuffle(train)
     parts = {"train": train[: options.pairs], "test": test[: options.sentences]}
     options.out.mkdir(parents=True, exist_ok=True)
     for part, pairs in parts.items():
-        np.savez(options.out / f"{part}.npz", **_ids(tokenizer, pairs))
+        np.savez(options.out / f"{part}.npz", **_ids(subwords, pairs))
     (options.out / "pairs.json").write_text(json.dumps(parts))
-    (options.out / "tokenizer.json").write_text(json.dumps(tokenizer.get_config()))
-    _write_words(options.out, tokenizer, parts["train"])
+    (options.out / "subwords.json").write_text(json.dumps(subwords.get_config()))
+    _write_words(options.out, subwords, parts["train"])
 
 
 def _pairs(kb, folder, part):
@@ -50,33 +50,27 @@ def _pairs(kb, folder, part):
     return list(kb.data.read_pairs(*paths))
 
 
-def _ids(tokenizer, pairs):
+def _ids(subwords, pairs):
     sources, targets = zip(*pairs, strict=True)
-    found = {
-        "source": tokenizer.tokenize_source(list(sources)),
-        "target": tokenizer.tokenize_target(list(targets)),
-    }
+    found = {"source": subwords.encode(sources), "target": subwords.encode(targets)}
     return {
         f"{side}_{what}": array
         for side, rows in found.items()
-        for what, array in (
-            ("ids", rows.values.numpy()),
-            ("lengths", rows.row_lengths().numpy()),
-        )
+        for what, array in (("ids", np.concatenate(rows)), ("lengths", [*map(len, rows)]))
     }
 
 
-def _write_words(folder, tokenizer, pairs):
+def _write_words(folder, subwords, pairs):
     """OpenNMT-tf ends the target itself, and the source has its end token as a word."""
     sources, targets = zip(*pairs, strict=True)
-    rows = tokenizer.tokenize_source(list(sources)).to_list()
+    rows = subwords.encode(sources)
     lines = [" ".join([*map(str, row[:-1]), "</s>"]) for row in rows]
     (folder / "train.source").write_text("\n".join(lines) + "\n")
-    rows = tokenizer.tokenize_target(list(targets)).to_list()
+    rows = subwords.encode(targets)
     lines = [" ".join(map(str, row[:-1])) for row in rows]
     (folder / "train.target").write_text("\n".join(lines) + "\n")
     # The unknown token is added by OpenNMT-tf, the padding is its <blank>: 8,000 in all.
-    words = map(str, range(4, tokenizer.target_vocabulary_size))
+    words = map(str, range(4, subwords.vocabulary_size))
     (folder / "vocabulary.txt").write_text("\n".join([*OPENNMT_SPECIAL, *words]) + "\n")
 
 

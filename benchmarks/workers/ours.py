@@ -81,17 +81,17 @@ def _corpus(folder):
 
     folder = pathlib.Path(folder)
     pairs = json.loads((folder / "pairs.json").read_text())
-    config = json.loads((folder / "tokenizer.json").read_text())
-    return pairs, kb.text.Tokenizer.from_config(config)
+    config = json.loads((folder / "subwords.json").read_text())
+    return pairs, kb.text.Subwords.from_config(config)
 
 
 def epoch(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048):
     """An epoch by `model.fit` on `data.BatchedPairs`, after one that compiles the shapes."""
     import keras_bahdanau as kb
 
-    pairs, tokenizer = _corpus(corpus)
+    pairs, subwords = _corpus(corpus)
     model = _model(sizes, precision, jit)
-    data = kb.data.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens)
+    data = kb.data.BatchedPairs(pairs["train"], subwords, subwords, batch_tokens=batch_tokens)
     dataset = data.dataset()
 
     def run():
@@ -109,9 +109,11 @@ def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, se
 
     import keras_bahdanau as kb
 
-    pairs, tokenizer = _corpus(corpus)
+    pairs, subwords = _corpus(corpus)
     model = _model(sizes, precision, jit)
-    data = kb.data.BatchedPairs(pairs["train"], tokenizer, batch_tokens=batch_tokens, seed=seed)
+    data = kb.data.BatchedPairs(
+        pairs["train"], subwords, subwords, batch_tokens=batch_tokens, seed=seed
+    )
     found = []
     keep = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: found.append(float(logs["loss"]))
@@ -128,14 +130,14 @@ def decode(sizes, corpus, beam, batch=64, precision="float32"):
     """`Translator.translate`: text in, text out, alignments too; no end before the limit."""
     import keras_bahdanau as kb
 
-    pairs, tokenizer = _corpus(corpus)
+    pairs, subwords = _corpus(corpus)
     model = _model(sizes, precision, "auto")
     bias = model.decoder.output_layer.bias
     bias.assign([-1e4 if id_ == sentences.END else 0.0 for id_ in range(sizes["vocabulary"])])
     search = kb.SearchOptions(
         beam_width=beam, max_length_ratio=1.0, max_length_offset=sentences.SEARCH_STEPS_MORE
     )
-    translator = kb.Translator(model, tokenizer, search)
+    translator = kb.Translator(subwords, model, subwords, search)
     texts = [source for source, _ in pairs["test"]]
 
     def run():

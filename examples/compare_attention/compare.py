@@ -105,18 +105,18 @@ def compare(tasks, out, seed=0, size=SIZE, training=TRAINING, say=print):
     results = Results(out / "results.json")
     rows = []
     for corpus, names in tasks:
-        tokenizer = None
+        subwords = None
         for name in names:
             settings = _settings(corpus, name, seed=seed, size=size, training=training)
             row = results.find(settings)
             say(f"{corpus.name}: {name}{', from ' + results.path.name if row else ''}")
             if row is None:
-                from experiment import measured, trained_tokenizer  # TensorFlow, which takes time
+                from experiment import measured, trained_subwords  # TensorFlow, which takes time
 
-                tokenizer = tokenizer or trained_tokenizer(corpus)
+                subwords = subwords or trained_subwords(corpus)
                 row = {"corpus": corpus.name, "configuration": name, "settings": settings}
                 configuration = CONFIGURATIONS[name]
-                row |= measured(corpus, tokenizer, configuration, size, training, seed, say)
+                row |= measured(corpus, subwords, configuration, size, training, seed, say)
                 results.add(row)
             say(f"  BLEU {row['bleu']:.1f}, {row['exact_match']:.1%} exact")
             rows.append(row)

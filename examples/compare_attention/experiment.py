@@ -15,17 +15,18 @@ from keras_bahdanau.training import AveragingAdam, averaged_weights
 FEWEST = 20  # test sentences whose BLEU is worth a point in a plot
 
 
-def trained_tokenizer(corpus):
-    """The `Tokenizer` of a corpus: one joint vocabulary of BPE."""
-    return kb.text.Tokenizer.train(corpus.train, vocabulary_size=corpus.vocabulary_size)
+def trained_subwords(corpus):
+    """The `Subwords` of both sides of a corpus: one vocabulary of BPE."""
+    both, _ = kb.text.Subwords.train_pair(corpus.train, vocabulary_size=corpus.vocabulary_size)
+    return both
 
 
-def measured(corpus, tokenizer, configuration, size=SIZE, training=TRAINING, seed=0, say=print):
+def measured(corpus, subwords, configuration, size=SIZE, training=TRAINING, seed=0, say=print):
     """Trains a configuration and translates the test sentences.
 
     Args:
         corpus: `Corpus`.
-        tokenizer: `Tokenizer`, trained on its pairs.
+        subwords: `Subwords` of both sides, trained on its pairs.
         configuration: `Configuration`.
         size: Dictionary, the sizes that all configurations share.
         training: Dictionary, the training that they share.
@@ -38,10 +39,10 @@ def measured(corpus, tokenizer, configuration, size=SIZE, training=TRAINING, see
     keras.backend.clear_session()
     keras.utils.set_random_seed(seed)
     preset = kb.presets.PRESETS[configuration.preset]
-    model = preset.model(tokenizer, **{**size, **configuration.overrides})
+    model = preset.model(subwords, subwords, **{**size, **configuration.overrides})
     model.build()
-    row = _trained(model, corpus, tokenizer, training, seed, say)
-    translator = kb.Translator(model, tokenizer)
+    row = _trained(model, corpus, subwords, training, seed, say)
+    translator = kb.Translator(subwords, model, subwords)
     with averaged_weights(model):
         found = translator.translate([example.source for example in corpus.test])
         row["alignment_error_rate"] = _alignment_error_rate(translator, corpus.test)
@@ -53,10 +54,10 @@ def measured(corpus, tokenizer, configuration, size=SIZE, training=TRAINING, see
     return row
 
 
-def _trained(model, corpus, tokenizer, training, seed, say):
+def _trained(model, corpus, subwords, training, seed, say):
     """Fits the model; how many weights, epochs and seconds that took."""
     batches = kb.data.BatchedPairs(
-        corpus.train, tokenizer, batch_tokens=training["batch_tokens"], seed=seed
+        corpus.train, subwords, subwords, batch_tokens=training["batch_tokens"], seed=seed
     )
     steps = corpus.epochs * batches.steps
     warmup = max(1, round(training["warmup"] * steps))

@@ -19,11 +19,11 @@ def main():
     keras.utils.set_random_seed(0)
     training, _, test = kb.demo.split(train=arguments.pairs)
     pairs = [(example.source, example.target) for example in training]
-    tokenizer = kb.text.Tokenizer.train(pairs, vocabulary_size=1200)
-    data = kb.data.BatchedPairs(pairs, tokenizer, batch_tokens=1200)
+    source, target = kb.text.Subwords.train_pair(pairs, vocabulary_size=1200)
+    data = kb.data.BatchedPairs(pairs, source, target, batch_tokens=1200)
 
     sizes = {"embedding_units": 96, "units": 192, "attention_units": 96}
-    model = kb.presets.small(tokenizer, dropout=0.1, **sizes)
+    model = kb.presets.small(source, target, dropout=0.1, **sizes)
     model.build()
     optimizer = keras.optimizers.Adam(3e-3, global_clipnorm=5.0)
     optimizer.build(model.trainable_variables)
@@ -33,12 +33,12 @@ def main():
     mean = keras.metrics.Mean()
     for epoch in range(arguments.epochs):
         mean.reset_state()
-        for (source, target_in), target_out, weight in data.epoch(epoch):
-            loss = step(source, target_in, target_out, weight)
+        for (source_ids, target_in), target_out, weight in data.epoch(epoch):
+            loss = step(source_ids, target_in, target_out, weight)
             mean.update_state(loss, sample_weight=tf.reduce_sum(weight))
         print(f"epoch {epoch + 1}: loss {float(mean.result()):.3f}", flush=True)
 
-    translator = kb.Translator(model, tokenizer)
+    translator = kb.Translator(source, model, target)
     for result, example in zip(
         translator.translate([example.source for example in test[:3]]), test, strict=False
     ):
@@ -51,9 +51,9 @@ def training_step(model, optimizer):
     weights = tf.TensorSpec((None, None), tf.float32)
 
     @tf.function(input_signature=[shape, shape, shape, weights])
-    def step(source, target_in, target_out, weight):
+    def step(source_ids, target_in, target_out, weight):
         with tf.GradientTape() as tape:
-            output = model((source, target_in), training=True)  # `model.logits(output)`: logits
+            output = model((source_ids, target_in), training=True)  # `model.logits(output)`: logits
             loss = model.compute_loss(y=target_out, y_pred=output, sample_weight=weight)
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))

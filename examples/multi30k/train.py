@@ -95,29 +95,39 @@ def options_of(arguments, run, pairs):
 
 def seconds_an_epoch(pairs, options):
     """The time of an epoch, told from some of its steps."""
-    tokenizer = kb.text.Tokenizer.train(
-        pairs,
-        options.vocabulary_size,
-        model_type=options.model_type,
-        joint=options.joint,
-        exact=False,
-    )
+    source, target = vocabularies(pairs, options)
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     data = kb.data.BatchedPairs(
         pairs,
-        tokenizer,
+        source,
+        target,
         max_length=options.max_length,
         buckets=options.buckets,
         subword_sampling=options.subword_sampling,
         **{measure: getattr(options, measure)},
     )
     keras.utils.set_random_seed(options.seed)
-    model = compiled_model(tokenizer, options, data.steps)
+    model = compiled_model(source, target, options, data.steps)
     model.fit(data.epoch(0).take(FIRST_STEPS), verbose=0, shuffle=False)
     timed = min(TIMED_STEPS, data.steps)
     began = time.perf_counter()
     model.fit(data.epoch(0).take(timed), verbose=0, shuffle=False)
     return (time.perf_counter() - began) * data.steps / timed
+
+
+def vocabularies(pairs, options):
+    """(source, target) `Subwords`, as `train` learns them."""
+    sides = [
+        (getattr(options, f"{side}_vocabulary_size"), getattr(options, f"{side}_model_type"))
+        for side in ("source", "target")
+    ]
+    if options.joint:
+        size, model_type = sides[0]
+        return kb.text.Subwords.train_pair(pairs, size, model_type=model_type, exact=False)
+    return tuple(
+        kb.text.Subwords.train(texts, size, model_type=model_type, exact=False)
+        for texts, (size, model_type) in zip(zip(*pairs, strict=True), sides, strict=True)
+    )
 
 
 def ended(run):

@@ -75,6 +75,18 @@ def test_the_time_of_an_epoch_is_told_from_some_steps(example):
     assert 0 < example.seconds_an_epoch(toy_pairs(), options.resolved()) < 60
 
 
+def test_each_side_has_the_vocabulary_that_its_options_say(example):
+    split = {"source_model_type": "char", "source_vocabulary_size": 99, "vocabulary_size": 48}
+    options = example.TrainingOptions(**split).resolved()
+    source, target = example.vocabularies(toy_pairs(), options)
+    letters = set("one two three four five".replace(" ", ""))
+    assert source.vocabulary_size == len(letters) + 5  # the space, and the four special ids
+    assert target.vocabulary_size == 48
+    options = example.TrainingOptions(vocabulary_size=48).resolved()
+    source, target = example.vocabularies(toy_pairs(), options)
+    assert source == target and source.vocabulary_size == 48
+
+
 def test_the_official_test_is_asked_for(example, command):
     with pytest.raises(ValueError, match="12103 tokens. Received: 2"):
         example.scoring.check_references(["a b"], "de")
