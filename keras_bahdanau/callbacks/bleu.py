@@ -97,7 +97,7 @@ class BleuCallback(keras.callbacks.Callback):
 
     def measure(self):
         """The BLEU of the translator as it stands: float from 0 to 100."""
-        found = self.translator.translate(self._sources, self.batch_size, self.search)
+        found = self.translator.decode(self._sources, self.batch_size, self.search)
         texts = [translation.text for translation in found]
         return self._bleu.corpus_score(texts, self._references).score
 

@@ -32,8 +32,10 @@ def export(
     model: ModelOption,
     format: Annotated[
         Format,
-        typer.Option(help="For TensorFlow Serving (saved-model), servers without tensorflow-text "
-            "(saved-model-ids), phones (litert), or all."),
+        typer.Option(
+            help="For TensorFlow Serving (saved-model), servers without tensorflow-text "
+            "(saved-model-ids), phones (litert), or all."
+        ),
     ],
     out: Annotated[
         Path,

@@ -96,17 +96,19 @@ def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=Fa
         >>> translator.search = simplest(trials).search
     """
     pairs, searches = list(pairs), list(searches)
-    if not any(source.strip() and target.strip() for source, target in pairs) or not searches:
+    sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
+    sizes = translator.source.sizes(sources)
+    usable = any(size and text.strip() for size, text in zip(sizes, references, strict=True))
+    if not usable or not searches:
         raise ValueError(
-            "Tuning needs pairs with text on both sides and options to try. "
+            "Tuning needs pairs with content on both sides and options to try. "
             f"Received: {len(pairs)} pairs, {len(searches)} options. Give one of each at least."
         )
-    sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
     (bleu,) = metrics_of(["bleu"], tokenize, lowercase)
     trials = []
     for search in searches:
         began = time.perf_counter()
-        found = translator.translate(sources, batch_size, search)
+        found = translator.decode(sources, batch_size, search)
         seconds = time.perf_counter() - began
         score = bleu.scorer.corpus_score([translation.text for translation in found], [references])
         trials.append(Trial(search, score.score, score.sys_len / score.ref_len, seconds))
