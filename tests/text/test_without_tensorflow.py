@@ -87,12 +87,10 @@ for attempt in (
     except ImportError as error:
         told.append(str(error))
 best = translator.translate(["three one two", "", "five qqq"])
-nbest = translator.translate_nbest(["two four"], nbest=3)[0]
 print(json.dumps({
     "told": told,
     "texts": [one.text for one in best],
     "scores": [one.score for one in best],
-    "nbest": [one.text for one in nbest],
     "aligned": translator.align([("one two", "eins zwei")])[0].score,
 }))
 """
@@ -105,8 +103,6 @@ print(json.dumps({
     assert found["texts"] == [one.text for one in best]
     assert found["texts"][:2] == ["drei eins zwei", ""]
     np.testing.assert_allclose(found["scores"], [one.score for one in best], rtol=1e-5)
-    nbest = toy_translator.translate_nbest(["two four"], nbest=3)[0]
-    assert found["nbest"] == [one.text for one in nbest]
     aligned = toy_translator.align([("one two", "eins zwei")])[0].score
     assert found["aligned"] == pytest.approx(aligned, rel=1e-5)
 
