@@ -14,9 +14,7 @@ PAIRS = [
     ("", "vide"),
     ("the red dog", "le chien rouge"),
 ] * 3
-
 SENTENCES = [sentence for pair in PAIRS for sentence in pair]
-
 SIZES = {"bpe": 40, "unigram": 24, "char": 21, "word": 18}
 
 
@@ -96,7 +94,6 @@ def test_unknown_setting_is_refused(setting):
 
 
 SYMBOLS = ("<2de>", "<2FR>")
-
 
 SIZES_WITH_SYMBOLS = {"bpe": 44, "unigram": 28, "char": 25, "word": 20}
 

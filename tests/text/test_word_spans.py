@@ -12,9 +12,7 @@ PAIRS = [
     ("", "vide"),
     ("the red dog", "le chien rouge"),
 ] * 3
-
 SENTENCES = [sentence for pair in PAIRS for sentence in pair]
-
 SIZES = {"bpe": 40, "unigram": 24, "char": 21, "word": 18}
 
 
