@@ -27,7 +27,8 @@ def decode_copying(target, ids, copies):
     unknown = kept & (ids == UNKNOWN)
     if not unknown.any():
         return target.decode([ids])[0]
-    pieces = np.where(unknown, [f"▁{word}" for word in copies], target.tokens(ids))
+    # as objects: NumPy's own strings lose a NUL at their end
+    pieces = np.where(unknown, "▁" + np.array(copies, dtype=object), target.tokens(ids))
     return re.sub("▁+", " ", "".join(pieces[kept])).strip(_ASCII_SPACE)
 
 

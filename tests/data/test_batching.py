@@ -8,7 +8,8 @@ import tensorflow as tf
 
 from keras_bahdanau.data.batching import BatchedPairs, Skipped, batches
 from keras_bahdanau.data.bucketing import _bounds
-from keras_bahdanau.text.tokenizer import END, PAD, START, Tokenizer
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import END, PAD, START
 
 RANDOM = np.random.default_rng(3)
 # Characters are tokens: the mark of the word, its letters, and the end token.
@@ -19,13 +20,14 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return Tokenizer.train(PAIRS, 11, model_type="char", normalization="identity")
+def subwords():
+    """The vocabulary of both sides."""
+    return Subwords.train_pair(PAIRS, 11, model_type="char", normalization="identity")[0]
 
 
 @pytest.fixture(scope="module")
-def data(tokenizer):
-    return BatchedPairs(PAIRS, tokenizer, 60, buckets=3)
+def data(subwords):
+    return BatchedPairs(PAIRS, subwords, subwords, 60, buckets=3)
 
 
 def test_no_module_takes_the_place_of_the_function():
@@ -43,6 +45,10 @@ def real(row):
     return tuple(row[row != PAD].tolist())
 
 
+def padded(rows):
+    return [[*row, *[PAD] * (max(map(len, rows)) - len(row))] for row in rows]
+
+
 def same(left, right):
     return len(left) == len(right) and all(
         np.array_equal(a, b)
@@ -51,10 +57,10 @@ def same(left, right):
     )
 
 
-def test_batch_of_one_pair_by_hand(tokenizer):
-    (mark, a, b, _), (_, x, _) = tokenizer.tokenize_source(["ab", "x"]).to_list()
+def test_batch_of_one_pair_by_hand(subwords):
+    (mark, a, b, _), (_, x, _) = subwords.encode(["ab", "x"])
     ((source, target_in), target_out, weight), *rest = BatchedPairs(
-        [("ab", "x")], tokenizer
+        [("ab", "x")], subwords, subwords
     ).dataset()
     assert not rest
     assert source.numpy().tolist() == [[mark, a, b, END]]
@@ -65,10 +71,23 @@ def test_batch_of_one_pair_by_hand(tokenizer):
     assert weight.dtype == tf.float32
 
 
-def test_every_pair_appears_once_in_an_epoch(data, tokenizer):
-    sources = tokenizer.tokenize_source([s for s, _ in PAIRS]).to_list()
-    targets = tokenizer.tokenize_target([t for _, t in PAIRS]).to_list()
-    expected = sorted(zip(map(tuple, sources), map(tuple, targets), strict=True))
+def test_each_side_is_split_by_its_own_vocabulary():
+    source, target = Subwords.train_pair(PAIRS, 8, joint=False, model_type="char")
+    assert source != target
+    (batch,) = arrays(BatchedPairs([("cab", "zyx")], source, target).dataset())
+    assert source.tokens(batch[0]).tolist() == [[*"▁cab", "</s>"]]
+    assert target.tokens(batch[1]).tolist() == [["<s>", *"▁zyx"]]
+    assert target.tokens(batch[2]).tolist() == [[*"▁zyx", "</s>"]]
+
+
+def test_sides_that_are_none_are_refused(subwords):
+    with pytest.raises(TypeError, match="`source` must be a Source, or the Subwords of a text"):
+        BatchedPairs(PAIRS, PAIRS, subwords)
+
+
+def test_every_pair_appears_once_in_an_epoch(data, subwords):
+    sides = ([real(row) for row in subwords.encode(side)] for side in zip(*PAIRS, strict=True))
+    expected = sorted(zip(*sides, strict=True))
     seen = [
         (real(source), real(target_out))
         for batch in arrays(data.epoch(0))
@@ -109,12 +128,12 @@ def test_steps_and_tokens_are_those_of_every_epoch(data):
         assert sum(batch[3].sum() for batch in epoch) == data.tokens
 
 
-def test_epoch_depends_on_seed_and_number_alone(data, tokenizer):
+def test_epoch_depends_on_seed_and_number_alone(data, subwords):
     epochs = [arrays(data.epoch(number)) for number in range(2)]
-    again = BatchedPairs(PAIRS, tokenizer, 60, buckets=3)
+    again = BatchedPairs(PAIRS, subwords, subwords, 60, buckets=3)
     assert same(arrays(again.epoch(1)), epochs[1])
     assert not same(epochs[0], epochs[1])
-    other = BatchedPairs(PAIRS, tokenizer, 60, buckets=3, seed=1)
+    other = BatchedPairs(PAIRS, subwords, subwords, 60, buckets=3, seed=1)
     assert not same(arrays(other.epoch(0)), epochs[0])
 
 
@@ -126,8 +145,8 @@ def test_first_step_skips_exactly_the_batches_before(data):
         assert same(arrays(rest), whole[step:])
 
 
-def test_each_iteration_of_the_dataset_is_the_next_epoch(data, tokenizer):
-    dataset = batches(PAIRS, tokenizer, 60, buckets=3)
+def test_each_iteration_of_the_dataset_is_the_next_epoch(data, subwords):
+    dataset = batches(PAIRS, subwords, subwords, 60, buckets=3)
     assert dataset.cardinality().numpy() == data.steps
     for number in range(3):
         assert same(arrays(dataset), arrays(data.epoch(number)))
@@ -146,36 +165,35 @@ def test_dimensions_are_unknown_to_the_graph(data):
         assert spec.shape.as_list() == [None, None]
 
 
-def test_order_is_that_of_the_pairs_without_shuffling(tokenizer):
+def test_order_is_that_of_the_pairs_without_shuffling(subwords):
     pairs = [("abc", "x"), ("a", "y"), ("cba", "z")]
-    data = BatchedPairs(pairs, tokenizer, buckets=1, shuffle=False)
+    data = BatchedPairs(pairs, subwords, subwords, buckets=1, shuffle=False)
     ((source, _), _, _), *_ = data.epoch(7)
-    expected = tokenizer.tokenize_source([s for s, _ in pairs]).to_tensor()
-    assert np.array_equal(source, expected)
+    assert np.array_equal(source, padded(subwords.encode([s for s, _ in pairs])))
 
 
-def test_empty_and_long_pairs_are_left_out_and_counted(tokenizer):
+def test_empty_and_long_pairs_are_left_out_and_counted(subwords):
     pairs = [("a", "x"), ("", "x"), ("a", " "), ("", ""), ("abca", "x"), ("a", "xyzx"), ("ab", "x")]
-    data = BatchedPairs(pairs, tokenizer, max_length=5)
+    data = BatchedPairs(pairs, subwords, subwords, max_length=5)
     assert data.skipped == Skipped(empty=3, too_long=2)
     assert data.tokens == 6
     assert [length for _, length in data.shapes] == [3, 4]
 
 
 @pytest.mark.parametrize("pairs", [[], [("", "x")], [("abcabc", "x")]])
-def test_nothing_left_is_an_error_that_counts(tokenizer, pairs):
+def test_nothing_left_is_an_error_that_counts(subwords, pairs):
     with pytest.raises(ValueError, match=f"Received: {len(pairs)} pairs"):
-        BatchedPairs(pairs, tokenizer, max_length=4)
+        BatchedPairs(pairs, subwords, subwords, max_length=4)
 
 
-def test_sentence_longer_than_a_batch_has_its_own(tokenizer):
-    data = BatchedPairs([("a" * 30, "x"), ("b" * 30, "y")], tokenizer, batch_tokens=10)
+def test_sentence_longer_than_a_batch_has_its_own(subwords):
+    data = BatchedPairs([("a" * 30, "x"), ("b" * 30, "y")], subwords, subwords, batch_tokens=10)
     assert data.shapes == [(1, 32)]
     assert data.steps == 2
 
 
-def test_rows_are_spread_evenly_over_the_batches(tokenizer):
-    data = BatchedPairs([("ab", "x")] * 10, tokenizer, batch_tokens=16)  # 4 rows of 4 fit
+def test_rows_are_spread_evenly_over_the_batches(subwords):
+    data = BatchedPairs([("ab", "x")] * 10, subwords, subwords, batch_tokens=16)  # 4 rows of 4 fit
     assert data.shapes == [(4, 4)]
     rows = [int((batch[0].sum(axis=1) > 0).sum()) for batch in arrays(data.epoch(0))]
     assert sorted(rows) == [3, 3, 4]
@@ -210,30 +228,30 @@ def test_bounds_waste_no_more_than_any_others(buckets, batch_tokens):
 
 
 @pytest.fixture(scope="module")
-def by_sentences(tokenizer):
-    return BatchedPairs(PAIRS, tokenizer, batch_sentences=7, sort_batches=4)
+def by_sentences(subwords):
+    return BatchedPairs(PAIRS, subwords, subwords, batch_sentences=7, sort_batches=4)
 
 
-def test_sentences_are_fetched_sorted_and_split_by_hand(tokenizer):
+def test_sentences_are_fetched_sorted_and_split_by_hand(subwords):
     """Two batches of two are sorted at once, by the longer side; then comes the rest."""
     pairs = [("abcab", "x"), ("a", "xy"), ("ab", "x"), ("a", "xyzx"), ("c", "z")]
-    data = BatchedPairs(pairs, tokenizer, batch_sentences=2, sort_batches=2, shuffle=False)
+    data = BatchedPairs(pairs, subwords, subwords, batch_sentences=2, sort_batches=2, shuffle=False)
     order = [[1, 2], [3, 0], [4]]
     found = arrays(data.epoch(0))
     assert len(found) == data.steps == 3
     for members, (source, target_in, target_out, weight) in zip(order, found, strict=True):
-        sources = tokenizer.tokenize_source([pairs[i][0] for i in members]).to_tensor()
-        targets = tokenizer.tokenize_target([pairs[i][1] for i in members]).to_tensor()
+        sides = zip(*(pairs[member] for member in members), strict=True)
+        sources, targets = (padded(subwords.encode(side)) for side in sides)
         np.testing.assert_array_equal(source, sources)
         np.testing.assert_array_equal(target_out, targets)
         assert target_in.shape == weight.shape == target_out.shape
 
 
-def test_every_pair_appears_once_in_an_epoch_by_sentences(by_sentences, tokenizer):
-    targets = tokenizer.tokenize_target([t for _, t in PAIRS]).to_list()
+def test_every_pair_appears_once_in_an_epoch_by_sentences(by_sentences, subwords):
+    targets = subwords.encode([t for _, t in PAIRS])
     for number in (0, 1):
         seen = [real(row) for batch in arrays(by_sentences.epoch(number)) for row in batch[2]]
-        assert sorted(seen) == sorted(map(tuple, targets))
+        assert sorted(seen) == sorted(map(real, targets))
 
 
 def test_batches_by_sentences_have_so_many_rows_and_no_needless_column(by_sentences):
@@ -250,9 +268,11 @@ def test_batches_by_sentences_have_so_many_rows_and_no_needless_column(by_senten
     assert by_sentences.shapes == ()
 
 
-def test_sorting_more_batches_at_once_leaves_less_padding(tokenizer):
+def test_sorting_more_batches_at_once_leaves_less_padding(subwords):
     def padding(sort_batches):
-        data = BatchedPairs(PAIRS, tokenizer, batch_sentences=10, sort_batches=sort_batches)
+        data = BatchedPairs(
+            PAIRS, subwords, subwords, batch_sentences=10, sort_batches=sort_batches
+        )
         return sum(
             (batch[2] == PAD).sum() + (batch[0] == PAD).sum() for batch in arrays(data.epoch(0))
         )
@@ -260,9 +280,9 @@ def test_sorting_more_batches_at_once_leaves_less_padding(tokenizer):
     assert padding(20) < padding(4) < padding(1)
 
 
-def test_an_epoch_by_sentences_can_be_gone_on_with(by_sentences, tokenizer):
+def test_an_epoch_by_sentences_can_be_gone_on_with(by_sentences, subwords):
     whole = arrays(by_sentences.epoch(2))
-    again = BatchedPairs(PAIRS, tokenizer, batch_sentences=7, sort_batches=4)
+    again = BatchedPairs(PAIRS, subwords, subwords, batch_sentences=7, sort_batches=4)
     for step in (0, 5, by_sentences.steps):
         rest = again.epoch(2, first_step=step)
         assert rest.cardinality().numpy() == by_sentences.steps - step
@@ -270,9 +290,9 @@ def test_an_epoch_by_sentences_can_be_gone_on_with(by_sentences, tokenizer):
     assert not same(arrays(by_sentences.epoch(3)), whole)
 
 
-def test_batches_are_measured_in_one_way(tokenizer):
+def test_batches_are_measured_in_one_way(subwords):
     with pytest.raises(ValueError, match="batch_tokens=60, batch_sentences=7. Leave one"):
-        BatchedPairs(PAIRS, tokenizer, 60, batch_sentences=7)
+        BatchedPairs(PAIRS, subwords, subwords, 60, batch_sentences=7)
 
 
 # Words of one letter or two, so of two tokens or three with the mark of the word.
@@ -286,24 +306,24 @@ ALIGNED = [  # ▁ a b ▁ c </s> for ▁ x ▁ y z </s>, and so on
 
 
 @pytest.mark.parametrize("size", [{"batch_sentences": 3}, {"batch_tokens": 21, "buckets": 1}])
-def test_alignments_are_a_third_input_over_tokens(tokenizer, size):
-    data = BatchedPairs(LINKED, tokenizer, alignments=LINKS, shuffle=False, **size)
+def test_alignments_are_a_third_input_over_tokens(subwords, size):
+    data = BatchedPairs(LINKED, subwords, subwords, alignments=LINKS, shuffle=False, **size)
     (((source, target_in, alignment), target_out, _),) = data.epoch(0)
     assert alignment.dtype == tf.float32
     assert alignment.shape == (len(source), target_out.shape[1], source.shape[1])
-    order = [tokenizer.tokenize_source([s]).to_list()[0] for s, _ in LINKED]
+    order = [real(row) for row in subwords.encode([s for s, _ in LINKED])]
     for row, found in zip(source.numpy(), alignment.numpy(), strict=True):
-        expected = np.array(ALIGNED[order.index([*real(row)])])
+        expected = np.array(ALIGNED[order.index(real(row))])
         height, width = expected.shape
         np.testing.assert_allclose(found[:height, :width], expected, rtol=1e-6)
         assert not found[height:].any() and not found[:, width:].any()
 
 
-def test_every_epoch_has_the_alignments_of_its_pairs(tokenizer):
+def test_every_epoch_has_the_alignments_of_its_pairs(subwords):
     """Links of a pair of equal words, one to one, follow it through shuffling."""
     pairs = [("a " * n, "x " * n) for n in range(1, 9)] * 4
     links = [{(i, i) for i in range(n)} for n in range(1, 9)] * 4
-    data = BatchedPairs(pairs, tokenizer, 40, buckets=3, alignments=links)
+    data = BatchedPairs(pairs, subwords, subwords, 40, buckets=3, alignments=links)
     for (source, _, alignment), target_out, _ in data.epoch(1).as_numpy_iterator():
         for row, real_target, weights in zip(source, target_out, alignment, strict=True):
             words = ((row != PAD).sum() - 1) // 2
@@ -314,23 +334,23 @@ def test_every_epoch_has_the_alignments_of_its_pairs(tokenizer):
             assert weights.sum() == (real_target != PAD).sum()
 
 
-def test_alignments_leave_the_rest_of_a_batch_as_it_is(tokenizer):
-    plain = BatchedPairs(LINKED, tokenizer)
-    aligned = batches(LINKED, tokenizer, alignments=LINKS)
+def test_alignments_leave_the_rest_of_a_batch_as_it_is(subwords):
+    plain = BatchedPairs(LINKED, subwords, subwords)
+    aligned = batches(LINKED, subwords, subwords, alignments=LINKS)
     assert [spec.shape.rank for spec in tf.nest.flatten(aligned.element_spec)] == [2, 2, 3, 2, 2]
     for one, other in zip(arrays(plain.epoch(0)), arrays(aligned), strict=True):
         assert same([one], [(*other[:2], *other[3:])])
 
 
-def test_alignments_of_other_pairs_are_refused(tokenizer):
+def test_alignments_of_other_pairs_are_refused(subwords):
     with pytest.raises(ValueError, match="2 sets for 3 pairs"):
-        BatchedPairs(LINKED, tokenizer, alignments=LINKS[:2])
+        BatchedPairs(LINKED, subwords, subwords, alignments=LINKS[:2])
     with pytest.raises(ValueError, match=r"`alignments\[1\]`.*\(0, 1\) for 1 source and 1 target"):
-        BatchedPairs(LINKED, tokenizer, alignments=[LINKS[0], {(0, 1)}, LINKS[2]])
+        BatchedPairs(LINKED, subwords, subwords, alignments=[LINKS[0], {(0, 1)}, LINKS[2]])
 
 
-def test_pairs_that_are_left_out_may_have_any_links(tokenizer):
-    data = BatchedPairs([("a", "x"), ("", "x")], tokenizer, alignments=[set(), {(7, 7)}])
+def test_pairs_that_are_left_out_may_have_any_links(subwords):
+    data = BatchedPairs([("a", "x"), ("", "x")], subwords, subwords, alignments=[set(), {(7, 7)}])
     assert data.steps == 1
 
 
@@ -346,9 +366,9 @@ def test_pairs_that_are_left_out_may_have_any_links(tokenizer):
         ("buckets", 2.0),
     ],
 )
-def test_settings_are_checked(tokenizer, setting, value):
+def test_settings_are_checked(subwords, setting, value):
     with pytest.raises(ValueError, match=f"Received: {setting}={value}"):
-        BatchedPairs(PAIRS, tokenizer, **{setting: value})
+        BatchedPairs(PAIRS, subwords, subwords, **{setting: value})
 
 
 def test_epoch_and_first_step_are_checked(data):

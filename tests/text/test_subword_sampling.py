@@ -6,7 +6,8 @@ import sentencepiece
 
 from keras_bahdanau.data.batching import BatchedPairs
 from keras_bahdanau.text.subword_sampling import SubwordSampler
-from keras_bahdanau.text.tokenizer import END, PAD, Tokenizer
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import END, PAD
 
 WORDS = ("lower", "lowest", "newer", "newest", "wider", "widest", "low", "new", "wide")
 RANDOM = np.random.default_rng(1)
@@ -18,8 +19,8 @@ SENTENCES = [source for source, _ in PAIRS]
 
 
 @pytest.fixture(scope="module", params=["bpe", "unigram"])
-def tokenizer(request):
-    return Tokenizer.train(PAIRS, 40, model_type=request.param)
+def subwords(request):
+    return Subwords.train_pair(PAIRS, 40, model_type=request.param)[0]
 
 
 def epoch(data, number, first_step=0):
@@ -29,12 +30,9 @@ def epoch(data, number, first_step=0):
     ]
 
 
-def texts(tokenizer, batches):
+def texts(subwords, batches):
     """The target sentences, as they are spelt."""
-    rows = [row for batch in batches for row in batch[2] if row[0] != PAD]
-    longest = max(map(len, rows))
-    padded = np.array([np.pad(row, (0, longest - len(row))) for row in rows])
-    return [text.decode() for text in tokenizer.detokenize_target(padded).numpy()]
+    return subwords.decode([row for batch in batches for row in batch[2] if row[0] != PAD])
 
 
 def same(left, right):
@@ -45,28 +43,28 @@ def same(left, right):
     )
 
 
-def test_what_is_drawn_spells_the_sentence_in_other_ways(tokenizer):
-    sampler = SubwordSampler(tokenizer.source_model, 0.3)
-    processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+def test_what_is_drawn_spells_the_sentence_in_other_ways(subwords):
+    sampler = SubwordSampler(subwords.model, 0.3)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
     draws = [sampler.sample(SENTENCES, seed) for seed in range(3)]
     for rows in draws:
         assert processor.decode(rows) == SENTENCES
     assert draws[0] != draws[1] != draws[2]
 
 
-def test_the_same_seed_draws_the_same_whatever_was_drawn_before(tokenizer):
-    sampler = SubwordSampler(tokenizer.source_model, 0.3)
+def test_the_same_seed_draws_the_same_whatever_was_drawn_before(subwords):
+    sampler = SubwordSampler(subwords.model, 0.3)
     first = sampler.sample(SENTENCES, (0, 1))
     assert sampler.sample(SENTENCES, (0, 2)) != first
-    other = SubwordSampler(tokenizer.source_model, 0.3)
+    other = SubwordSampler(subwords.model, 0.3)
     assert other.sample(SENTENCES, (0, 1)) == first
 
 
 def test_bpe_leaves_out_that_share_of_merges():
     """A word of two letters is one merge: it stays in two with the probability alpha."""
-    tokenizer = Tokenizer.train([("ab " * 9, "ab")], 8, model_type="bpe")  # ▁ a b ▁ab or ab
-    sampler = SubwordSampler(tokenizer.source_model, 0.25)
-    whole = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model).encode("ab")
+    subwords = Subwords.train(["ab " * 9, "ab"], 8)  # ▁ a b ▁ab or ab
+    sampler = SubwordSampler(subwords.model, 0.25)
+    whole = sentencepiece.SentencePieceProcessor(model_proto=subwords.model).encode("ab")
     rows = sampler.sample(["ab"] * 4000, 5)
     kept = np.mean([row[-1] == whole[-1] for row in rows])
     assert abs(kept - 0.75) < 0.03
@@ -74,19 +72,19 @@ def test_bpe_leaves_out_that_share_of_merges():
 
 @pytest.mark.parametrize("model_type", ["bpe", "unigram"])
 def test_symbols_stay_whole(model_type):
-    tokenizer = Tokenizer.train(PAIRS, 40, model_type=model_type, symbols=("<2de>",))
-    sampler = SubwordSampler(tokenizer.source_model, 0.5)
+    subwords, _ = Subwords.train_pair(PAIRS, 40, model_type=model_type, symbols=("<2de>",))
+    sampler = SubwordSampler(subwords.model, 0.5)
     rows = sampler.sample([f"<2de> {sentence}" for sentence in SENTENCES], 0)
-    assert {bytes(tokenizer.source_tokens(row[0]).numpy()).decode() for row in rows} == {"▁<2de>"}
+    assert {subwords.tokens(row[0]) for row in rows} == {"▁<2de>"}
 
 
 @pytest.mark.parametrize("measure", [{"batch_tokens": 120}, {"batch_sentences": 16}])
-def test_each_epoch_has_all_pairs_split_anew(tokenizer, measure):
-    data = BatchedPairs(PAIRS, tokenizer, subword_sampling=0.2, **measure)
+def test_each_epoch_has_all_pairs_split_anew(subwords, measure):
+    data = BatchedPairs(PAIRS, subwords, subwords, subword_sampling=0.2, **measure)
     epochs = [epoch(data, number) for number in range(3)]
     for batches in epochs:
         assert len(batches) == data.steps
-        assert sorted(texts(tokenizer, batches)) == sorted(target for _, target in PAIRS)
+        assert sorted(texts(subwords, batches)) == sorted(target for _, target in PAIRS)
         for source, target_in, target_out, weight in batches:
             assert np.array_equal(weight, target_out != PAD)
             assert np.array_equal((source == END).sum(1), (source[:, 0] != PAD))
@@ -100,9 +98,9 @@ def test_each_epoch_has_all_pairs_split_anew(tokenizer, measure):
 def test_a_pair_stays_a_pair():
     """Source and target of a pair are the same words, small and large."""
     pairs = [(words, words.upper()) for words in SENTENCES]
-    tokenizer = Tokenizer.train(pairs, 40, joint=False)
-    data = BatchedPairs(pairs, tokenizer, 120, subword_sampling=0.3)
-    source_of = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.source_model)
+    source, target = Subwords.train_pair(pairs, 40, joint=False)
+    data = BatchedPairs(pairs, source, target, 120, subword_sampling=0.3)
+    source_of = sentencepiece.SentencePieceProcessor(model_proto=source.model)
     for batches in (epoch(data, number) for number in (0, 3)):
         sources = [
             source_of.decode([int(i) for i in row if i not in (PAD, END)])
@@ -110,38 +108,40 @@ def test_a_pair_stays_a_pair():
             for row in batch[0]
             if row[0] != PAD
         ]
-        assert [source.upper() for source in sources] == texts(tokenizer, batches)
+        assert [spelt.upper() for spelt in sources] == texts(target, batches)
 
 
 @pytest.mark.parametrize("measure", [{"batch_tokens": 120}, {"batch_sentences": 16}])
-def test_an_epoch_goes_on_where_it_was_left(tokenizer, measure):
+def test_an_epoch_goes_on_where_it_was_left(subwords, measure):
     """In another process, which has drawn nothing before."""
-    data = BatchedPairs(PAIRS, tokenizer, subword_sampling=0.2, seed=4, **measure)
+    data = BatchedPairs(PAIRS, subwords, subwords, subword_sampling=0.2, seed=4, **measure)
     batches = epoch(data, 2)
-    again = BatchedPairs(PAIRS, tokenizer, subword_sampling=0.2, seed=4, **measure)
+    again = BatchedPairs(PAIRS, subwords, subwords, subword_sampling=0.2, seed=4, **measure)
     assert same(epoch(again, 2, first_step=3), batches[3:])
     assert not same(epoch(again, 1), batches)
 
 
-def test_shapes_are_few_in_all_epochs(tokenizer):
-    data = BatchedPairs(PAIRS, tokenizer, 120, buckets=3, subword_sampling=0.2)
+def test_shapes_are_few_in_all_epochs(subwords):
+    data = BatchedPairs(PAIRS, subwords, subwords, 120, buckets=3, subword_sampling=0.2)
     shapes = {batch[0].shape for number in range(6) for batch in epoch(data, number)}
     assert {rows for rows, _ in shapes} == {rows for rows, _ in data.shapes}
     assert max(length for _, length in shapes) == data.shapes[-1][1], "none beyond the longest"
     assert len(shapes) <= 4 * len(data.shapes)
 
 
-def test_no_sentence_grows_beyond_the_longest(tokenizer):
-    plain = BatchedPairs(PAIRS, tokenizer, 400, max_length=7)
-    data = BatchedPairs(PAIRS, tokenizer, 400, max_length=7, subword_sampling=0.5)
+def test_no_sentence_grows_beyond_the_longest(subwords):
+    plain = BatchedPairs(PAIRS, subwords, subwords, 400, max_length=7)
+    data = BatchedPairs(PAIRS, subwords, subwords, 400, max_length=7, subword_sampling=0.5)
     assert data.skipped == plain.skipped and data.skipped.too_long > 0
     assert all(batch[0].shape[1] <= 7 for number in range(3) for batch in epoch(data, number))
 
 
-def test_pairs_with_an_empty_side_are_left_out_as_ever(tokenizer):
-    data = BatchedPairs([*PAIRS[:9], ("", "NEW"), ("new", "")], tokenizer, subword_sampling=0.2)
+def test_pairs_with_an_empty_side_are_left_out_as_ever(subwords):
+    data = BatchedPairs(
+        [*PAIRS[:9], ("", "NEW"), ("new", "")], subwords, subwords, subword_sampling=0.2
+    )
     assert data.skipped.empty == 2
-    assert len(texts(tokenizer, epoch(data, 1))) == 9
+    assert len(texts(subwords, epoch(data, 1))) == 9
 
 
 @pytest.mark.parametrize(
@@ -161,6 +161,6 @@ def test_pairs_with_an_empty_side_are_left_out_as_ever(tokenizer):
         ),
     ],
 )
-def test_unusable_settings_are_refused(tokenizer, settings, message):
+def test_unusable_settings_are_refused(subwords, settings, message):
     with pytest.raises(ValueError, match=message):
-        BatchedPairs(PAIRS, tokenizer, **settings)
+        BatchedPairs(PAIRS, subwords, subwords, **settings)
