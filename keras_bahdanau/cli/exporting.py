@@ -32,12 +32,15 @@ def export(
     model: ModelOption,
     format: Annotated[
         Format,
-        typer.Option(help="For TensorFlow Serving (saved-model), phones (litert), or all."),
+        typer.Option(
+            help="For TensorFlow Serving (saved-model), clients that split text themselves "
+            "(saved-model-ids), phones (litert), or all."
+        ),
     ],
     out: Annotated[
         Path,
         typer.Option(
-            help="File of litert; or directory, in which saved-model is the next version."
+            help="File of litert; or directory, in which a SavedModel is the next version."
         ),
     ],
     quantization: Annotated[

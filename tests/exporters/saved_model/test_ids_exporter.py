@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sentencepiece
 import tensorflow as tf
+from frames import frames_of, new_frames_pipeline
 from options import Option, new_model, new_subwords
 from tensorflow.core.protobuf.saved_model_pb2 import SavedModel
 
@@ -255,24 +256,19 @@ def test_the_warm_up_asks_every_signature_and_is_answered(ids_model, answers):
 
 
 def test_frames_are_served_as_they_are(tmp_path):
-    source, target = kb.sources.FeatureSource(3), new_subwords()
-    model = kb.Seq2Seq(
-        kb.Encoder(front_end=source.front_end(4), readers=[kb.layers.BidirectionalRNN(4)]),
-        kb.Decoder(target.vocabulary_size, 4, 8, attention="bahdanau"),
-    )
-    search = kb.SearchOptions(beam_width=2, max_length=5)
-    pipeline = kb.Pipeline(source, model, target, search)
+    pipeline = new_frames_pipeline()
     version = export(IdsSavedModelExporter(), pipeline, tmp_path / "frames")
     assert not (version / "assets.extra" / "source.spm").exists()
-    assert (version / "assets.extra" / "target.spm").read_bytes() == target.model
-    frames = np.random.default_rng(0).normal(size=(3, 7, 3)).astype(np.float32)
+    assert (version / "assets.extra" / "target.spm").read_bytes() == pipeline.target.model
+    inputs = frames_of(7, 2, 7)
+    values = np.full((3, 7, 3), np.nan, np.float32)  # also behind the lengths
+    for row, one in zip(values, inputs, strict=True):
+        row[: len(one)] = one
     lengths = np.array([7, 2, 99], np.int32)
-    frames[1, 2:] = np.nan  # behind its length
-    (answer,) = ask(version, [("serving_default", {"values": frames, "lengths": lengths})])
-    expected = pipeline.decode([frames[0], frames[1, :2], frames[2]])
-    for row, result in enumerate(expected):
+    (answer,) = ask(version, [("serving_default", {"values": values, "lengths": lengths})])
+    for row, result in enumerate(pipeline.decode(inputs)):
         ids = answer["ids"][row, : answer["length"][row]]
-        assert target.tokens(ids).tolist() == result.target_tokens
+        assert pipeline.target.tokens(ids).tolist() == result.target_tokens
         assert answer["score"][row] == pytest.approx(result.score, abs=1e-5)
 
 
