@@ -1,11 +1,10 @@
-"""A SavedModel of ids runs in plain TensorFlow, and its client splits text itself."""
+"""A SavedModel of ids: plain TensorFlow holds all of its graph, and a client finds its files."""
 
 import dataclasses
 import json
 
 import numpy as np
 import pytest
-import sentencepiece
 import tensorflow as tf
 from frames import frames_of, new_frames_pipeline
 from options import Option, new_model, new_subwords
@@ -20,9 +19,6 @@ from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
 from keras_bahdanau.exporters.publishing import export
 from keras_bahdanau.exporters.saved_model.operations import all_operations
 
-SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
-WRONG = ["eins", "zwei", "", "fünf fünf", "drei", "qqq ☃", "vier", "eins zwei drei"]
-UNKNOWN, END, LARGEST = 1, 3, 2**31 - 1
 SIGNATURES = {
     "serving_default": {"source", "source_length"},
     "decode_ids_with_alignment": {"source", "source_length"},
@@ -31,100 +27,9 @@ SIGNATURES = {
 }
 
 
-HOSTILE = [  # ids, source_length, and the ids that they count as
-    ([LARGEST, -5, -LARGEST - 1, END], 4, [UNKNOWN, UNKNOWN, UNKNOWN, END]),
-    ([5, 6, 7, END], -1, []),
-    ([5, 6, 7, END], -LARGEST - 1, []),
-    ([5, 6, 7, END], LARGEST, [5, 6, 7, END]),
-    ([5, 6, 7, END], 0, []),
-    ([0, 0, 0, 0], 4, []),
-    ([5, 6, 48, 47], 4, [5, 6, UNKNOWN, 47]),
-    ([END, 2, UNKNOWN, 2], 4, [END, 2, UNKNOWN, 2]),
-]
-EMPTY = [(0, 3), (0, 0), (2, 0)]  # rows, columns
-
-
-@pytest.fixture(scope="module")
-def ids_model(toy_translator, once):
-    """The toy's SavedModel of ids: the path of version 1."""
-    exporter = IdsSavedModelExporter()
-    return once("ids/1", lambda path: export(exporter, toy_translator, path.parent))
-
-
 def ask(version, requests):
     """Answers by TensorFlow's C library alone."""
     return timed_in_clean_process(version, requests, text_operations=False)[0]
-
-
-def padded(name, rows):
-    """Two arguments of a request, padded as a server does: with the first id of a row."""
-    lengths = [len(row) for row in rows]
-    width = max(1, *lengths)
-    ids = [[*row, *[row[0] if len(row) else 0] * (width - len(row))] for row in rows]
-    return {name: np.array(ids, np.int32), f"{name}_length": np.array(lengths, np.int32)}
-
-
-@pytest.fixture(scope="module")
-def client(ids_model):
-    """What a program in any language has: `client(side)`, a SentencePiece processor."""
-    extra = ids_model / "assets.extra"
-    vocabularies = json.loads((extra / "card.json").read_bytes())["vocabularies"]
-    files = {side: str(extra / name) for side, name in vocabularies.items()}
-    return lambda side: sentencepiece.SentencePieceProcessor(model_file=files[side])
-
-
-def with_end(rows):
-    return [[*ids, END] if ids else [] for ids in rows]
-
-
-def warm_up(version):
-    """The requests that a server replays."""
-    from tensorflow_serving.apis import prediction_log_pb2
-
-    file = version / "assets.extra" / "tf_serving_warmup_requests"
-    for record in tf.data.TFRecordDataset(str(file)):
-        request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
-        arguments = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
-        yield request.model_spec.signature_name, arguments
-
-
-def hostile_requests():
-    """Each signature twice: as nobody should ask it, and by what that counts as."""
-    ids, lengths, tame = zip(*HOSTILE, strict=True)
-    plain = {**padded("source", [[5, 6, END]] * len(HOSTILE)), **padded("target", tame)}
-    for name in SIGNATURES:
-        side = "target" if name == "score_ids" else "source"
-        wild = {side: np.array(ids, np.int32), f"{side}_length": np.array(lengths, np.int32)}
-        for kind, given in (("wild", wild), ("tame", padded(side, tame))):
-            given = {**plain, **given}
-            yield f"{kind} {name}", (name, {key: given[key] for key in SIGNATURES[name]})
-
-
-def empty_requests():
-    for rows, columns in EMPTY:
-        ids, lengths = np.zeros((rows, columns), np.int32), np.zeros(rows, np.int32)
-        given = {"source": ids, "target": ids, "source_length": lengths, "target_length": lengths}
-        for name, arguments in SIGNATURES.items():
-            request = (name, {key: given[key] for key in arguments})
-            yield f"{rows} by {columns} {name}", request
-
-
-@pytest.fixture(scope="module")
-def answers(ids_model, client, toy_translator):
-    """Answers to all requests of this file, from one process; `SENTENCES` split by the client."""
-    source = padded("source", with_end(client("source").encode(SENTENCES)))
-    requests = {name: (name, source) for name in SIGNATURES if name != "score_ids"}
-    best = [result.text for result in toy_translator.translate(SENTENCES)]
-    for name, texts in {"score best": best, "score wrong": WRONG}.items():
-        targets = padded("target", [[*ids, END] for ids in client("target").encode(texts)])
-        requests[name] = ("score_ids", {**source, **targets})
-    requests |= {**dict(hostile_requests()), **dict(empty_requests())}
-    requests |= {f"warm-up {name}": (name, given) for name, given in warm_up(ids_model)}
-    return dict(zip(requests, ask(ids_model, list(requests.values())), strict=True))
-
-
-def text_of(client, ids):
-    return client("target").decode([int(token) for token in ids if token != END])
 
 
 def operations(version):
@@ -132,9 +37,9 @@ def operations(version):
     return all_operations(graph.graph_def)
 
 
-def test_the_graph_has_tensorflows_own_operations_only(ids_model, toy_saved_model):
+def test_the_graph_has_tensorflows_own_operations_only(toy_ids_model, toy_saved_model):
     own = set(dir(tf.raw_ops))  # whatever else this process has loaded
-    assert operations(ids_model) <= own
+    assert operations(toy_ids_model) <= own
     assert {op for op in operations(toy_saved_model) - own if op.startswith("Sentencepiece")}
 
 
@@ -143,8 +48,8 @@ def test_a_saved_model_of_text_needs_the_text_operations(toy_saved_model):
         ask(toy_saved_model, [])
 
 
-def test_the_vocabularies_and_the_card_lie_beside_the_graph(ids_model, toy_translator):
-    extra = ids_model / "assets.extra"
+def test_the_vocabularies_and_the_card_lie_beside_the_graph(toy_ids_model, toy_translator):
+    extra = toy_ids_model / "assets.extra"
     assert {path.name for path in extra.iterdir()} == {
         *("card.json", "source.spm", "tf_serving_warmup_requests")
     }
@@ -166,12 +71,12 @@ def test_two_vocabularies_are_two_files():
     assert files == {"source.spm": source.model, "target.spm": target.model}
 
 
-def test_the_format_is_recognized(ids_model, toy_saved_model, tmp_path):
-    assert exporter_of(ids_model) is exporter_of(ids_model.parent) is IdsSavedModelExporter
+def test_the_format_is_recognized(toy_ids_model, toy_saved_model, tmp_path):
+    assert exporter_of(toy_ids_model) is exporter_of(toy_ids_model.parent) is IdsSavedModelExporter
     assert exporter_of(toy_saved_model) is exporter_of(tmp_path) is SavedModelExporter
-    assert check(ids_model) == check(ids_model.parent) == []
-    lines = describe(ids_model).splitlines()
-    assert describe(ids_model.parent).splitlines() == lines
+    assert check(toy_ids_model) == check(toy_ids_model.parent) == []
+    lines = describe(toy_ids_model).splitlines()
+    assert describe(toy_ids_model.parent).splitlines() == lines
     assert "decode_ids_nbest: source, source_length" in lines
     assert "score_ids: source, source_length, target, target_length" in lines
     assert any(line.startswith("SavedModel of ids ") for line in lines)
@@ -183,76 +88,6 @@ def test_a_saved_model_with_another_card_is_none_of_ids(tmp_path, content):
     (tmp_path / "saved_model.pb").touch()
     (tmp_path / "assets.extra" / "card.json").write_text(content)
     assert exporter_of(tmp_path) is SavedModelExporter
-
-
-def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_translator):
-    plain, aligned = answers["serving_default"], answers["decode_ids_with_alignment"]
-    for row, result in enumerate(toy_translator.translate(SENTENCES)):
-        length = plain["length"][row]
-        assert text_of(client, plain["ids"][row, :length]) == result.text
-        assert length == aligned["length"][row] == len(result.target_tokens)
-        assert plain["ids"][row].tolist() == aligned["ids"][row].tolist()
-        assert not plain["ids"][row, length:].any()
-        for answer in (plain, aligned):
-            assert answer["score"][row] == pytest.approx(result.score, abs=1e-5)
-            assert answer["finished"][row] == result.finished
-        sources, alignment = aligned["source_length"][row], aligned["alignment"][row]
-        assert sources == len(result.source_tokens)
-        np.testing.assert_allclose(alignment[:length, :sources], result.alignment, atol=1e-5)
-        assert not alignment[length:].any() and not alignment[:, sources:].any()
-
-
-def test_a_client_gets_all_hypotheses_of_keras(answers, client, toy_translator):
-    found = answers["decode_ids_nbest"]
-    assert found["ids"].shape[:2] == (len(SENTENCES), toy_translator.search.beam_width)
-    for row, hypotheses in enumerate(toy_translator.translate_nbest(SENTENCES)):
-        for rank, hypothesis in enumerate(hypotheses):
-            length = found["lengths"][row, rank]
-            assert text_of(client, found["ids"][row, rank, :length]) == hypothesis.text
-            assert found["scores"][row, rank] == pytest.approx(hypothesis.score, abs=1e-5)
-            assert found["finished"][row, rank] == hypothesis.finished
-
-
-def test_a_client_gets_the_scores_of_keras(answers, toy_translator):
-    best = [result.text for result in toy_translator.translate(SENTENCES)]
-    for name, texts in {"score best": best, "score wrong": WRONG}.items():
-        expected = toy_translator.align([*zip(SENTENCES, texts, strict=True)])
-        scores = [result.score for result in expected]
-        np.testing.assert_allclose(answers[name]["score"], scores, atol=1e-5)
-        assert answers[name]["length"].tolist() == [len(r.target_tokens) for r in expected]
-    assert scores == toy_translator.score([*zip(SENTENCES, WRONG, strict=True)])
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-def test_any_ids_and_lengths_get_the_answer_of_what_they_count_as(answers, toy_translator, name):
-    assert toy_translator.source.size == toy_translator.target.vocabulary_size == 48
-    wild, tame = answers[f"wild {name}"], answers[f"tame {name}"]
-    for key in wild:
-        # summed over another width
-        np.testing.assert_allclose(wild[key], tame[key], rtol=1e-6, err_msg=key)
-    score = wild["scores"][:, 0] if "scores" in wild else wild["score"]
-    assert score.shape == (len(HOSTILE),) and np.isfinite(score).all()
-    if "ids" in wild:
-        assert 0 <= wild["ids"].min() and wild["ids"].max() < 48
-    if name == "score_ids":
-        assert wild["length"].tolist() == [len(row) for *_, row in HOSTILE]
-
-
-@pytest.mark.parametrize("name", SIGNATURES)
-@pytest.mark.parametrize(("rows", "columns"), EMPTY)
-def test_no_row_and_no_column_get_an_empty_answer(answers, rows, columns, name):
-    answer = answers[f"{rows} by {columns} {name}"]
-    assert {len(value) for value in answer.values()} == {rows}
-    assert not answer["lengths" if "lengths" in answer else "length"].any()
-
-
-def test_the_warm_up_asks_every_signature_and_is_answered(ids_model, answers):
-    asked = dict(warm_up(ids_model))
-    assert {name: set(arguments) for name, arguments in asked.items()} == SIGNATURES
-    for name in SIGNATURES:
-        answer = answers[f"warm-up {name}"]
-        assert {len(value) for value in answer.values()} == {2}
-        assert (answer["lengths" if "lengths" in answer else "length"] > 0).any()
 
 
 def test_frames_are_served_as_they_are(tmp_path):
