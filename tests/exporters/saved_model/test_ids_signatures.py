@@ -2,7 +2,9 @@
 
 import concurrent.futures
 import json
+import re
 import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from serving_double.process import started
 
 from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
 
+README = Path(__file__).parents[3] / "export" / "tf_serving" / "README.md"
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
 WRONG = ["eins", "zwei", "", "fünf fünf", "drei", "qqq ☃", "vier", "eins zwei drei"]
 UNKNOWN, END, LARGEST = 1, 3, 2**31 - 1
@@ -181,13 +184,21 @@ def test_the_warm_up_asks_every_signature_and_is_answered(toy_ids_model, answers
 
 
 SERVED = """
-model_config_list {{ config {{ name: "ids" base_path: "{}" model_platform: "tensorflow" }} }}
+model_config_list {{ config {{ name: "en-de-ids" base_path: "{}" model_platform: "tensorflow" }} }}
 """
 
 
-def test_requests_of_any_width_share_a_batch(toy_ids_model, client, answers, tmp_path):
-    (tmp_path / "models.config").write_text(SERVED.format(toy_ids_model.parent))
+@pytest.fixture(scope="module")
+def server(toy_ids_model, tmp_path_factory):
+    """URL of a double of the server, which batches."""
+    config = tmp_path_factory.mktemp("config") / "models.config"
+    config.write_text(SERVED.format(toy_ids_model.parent))
     flags = ["--enable_batching", "--enable_per_model_batching_parameters"]
+    with started([f"--model_config_file={config}", *flags]) as ports:
+        yield f"http://localhost:{ports['rest']}"
+
+
+def test_requests_of_any_width_share_a_batch(client, answers, server):
     sources = with_end(client("source").encode(SENTENCES))
     targets = [[*ids, END] for ids in client("target").encode(WRONG)]
 
@@ -195,15 +206,26 @@ def test_requests_of_any_width_share_a_batch(toy_ids_model, client, answers, tmp
         row = {"source": ids or [0], "source_length": len(ids)}
         row |= {"target": target, "target_length": len(target)}
         body = json.dumps({"signature_name": "score_ids", "instances": [row]}).encode()
-        url = f"http://localhost:{ports['rest']}/v1/models/ids:predict"
-        with urllib.request.urlopen(url, body) as response:
+        with urllib.request.urlopen(f"{server}/v1/models/en-de-ids:predict", body) as response:
             return json.load(response)["predictions"][0]["score"]
 
-    with started([f"--model_config_file={tmp_path / 'models.config'}", *flags]) as ports:
-        with concurrent.futures.ThreadPoolExecutor(16) as pool:
-            scores = list(pool.map(score, sources * 4, targets * 4))
-        url = f"http://localhost:{ports['rest']}/serving_double/batches"
-        with urllib.request.urlopen(url) as response:
-            sizes = json.load(response)["ids"]["1"]["score_ids"]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        scores = list(pool.map(score, sources * 4, targets * 4))
     np.testing.assert_allclose(scores, [*answers["score wrong"]["score"]] * 4, atol=1e-5)
+    with urllib.request.urlopen(f"{server}/serving_double/batches") as response:
+        sizes = json.load(response)["en-de-ids"]["1"]["score_ids"]
     assert max(map(int, sizes)) > 1
+
+
+def test_the_client_of_the_readme_gets_the_text_of_keras(server, toy_ids_model, toy_translator):
+    (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    here = {
+        "models/en-de-ids/1": str(toy_ids_model),
+        "http://localhost:8501": server,
+        "Two dogs run.": "three one two",
+    }
+    for written, ours in here.items():
+        assert written in code
+        code = code.replace(written, ours)
+    exec(code, names := {})
+    assert names["text"] == toy_translator.translate(["three one two"])[0].text
