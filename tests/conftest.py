@@ -76,6 +76,17 @@ def toy_saved_model(toy_translator, once):
 
 
 @pytest.fixture(scope="session")
+def toy_ids_model(toy_translator, once):
+    """Its SavedModel of ids: the path of version 1."""
+    from keras_bahdanau.exporters import IdsSavedModelExporter, export
+
+    def write(path):
+        export(IdsSavedModelExporter(), toy_translator, path.parent)
+
+    return once("ids/1", write)
+
+
+@pytest.fixture(scope="session")
 def toy_litert(toy_translator, once):
     """Its LiteRT file, for sentences of up to 24 tokens."""
     from keras_bahdanau import export_litert

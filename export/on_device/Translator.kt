@@ -24,10 +24,11 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
     private val signature = if (greedy) "translate_greedy" else "translate"
     private val card = JSONObject(assets.bytes("card.json").decodeToString())
     private val longest = card.getInt("max_source_length")
-    private val source = SentencePiece(assets.bytes("source.spm"))
+    private val vocabularies = card.getJSONObject("vocabularies") // the file of each side
+    private val source = SentencePiece(assets.bytes(vocabularies.getString("source")))
     private val target =
-        if (card.getBoolean("joint_vocabulary")) source
-        else SentencePiece(assets.bytes("target.spm"))
+        if (vocabularies.getString("target") == vocabularies.getString("source")) source
+        else SentencePiece(assets.bytes(vocabularies.getString("target")))
 
     private val options =
         CompiledModel.Options(Accelerator.CPU).apply {

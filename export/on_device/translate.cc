@@ -1,6 +1,8 @@
 // Translates standard input, a line in, a line out. Not compiled in this project's tests.
 //
 //   translate en-de.tflite source.spm [target.spm]
+//
+// The second vocabulary is left out where `vocabularies` in card.json names one file for both.
 
 #include <algorithm>
 #include <cstdint>

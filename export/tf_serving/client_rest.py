@@ -128,7 +128,7 @@ def to_rows(signature, lines):
             {"source": row + [0] * (width - len(row)), "source_length": len(row)} for row in ids
         ]
     if signature == "score_pair":
-        return [dict(zip(("source", "target"), _pair(line), strict=True)) for line in lines]
+        return [dict(zip(("text", "target"), _pair(line), strict=True)) for line in lines]
     return [{"text": line} for line in lines]
 
 

@@ -33,7 +33,7 @@ def export(
     format: Annotated[
         Format,
         typer.Option(
-            help="For TensorFlow Serving (saved-model), servers without tensorflow-text "
+            help="For TensorFlow Serving (saved-model), clients that split text themselves "
             "(saved-model-ids), phones (litert), or all."
         ),
     ],

@@ -13,8 +13,10 @@ from keras_bahdanau.exporters import check
 from keras_bahdanau.exporters.exporter import Answer
 from keras_bahdanau.exporters.litert import conversion
 from keras_bahdanau.exporters.litert.tflite_file import unpack
-from keras_bahdanau.exporters.parity import EDGE_CASES, Parity, differences, require, table
+from keras_bahdanau.exporters.parity import Parity, differences, require, table
+from keras_bahdanau.sources import TextSource
 
+EDGE_CASES = TextSource.edge_cases
 ALIGNMENT = np.array([[0.25, 0.75]], np.float32)
 
 
@@ -139,14 +141,15 @@ def test_references_that_do_not_belong_to_the_sentences_are_refused(
 class Mistaken(kb.Translator):
     """Says something else in Keras than in its graph, which is what is exported."""
 
-    def translate(self, sentences, *arguments, **options):
-        results = super().translate(sentences, *arguments, **options)
+    def decode(self, inputs, *arguments, **options):
+        results = super().decode(inputs, *arguments, **options)
         return [dataclasses.replace(result, text=result.text + "!") for result in results]
 
 
 @pytest.fixture
 def mistaken(toy_translator):
-    return Mistaken(toy_translator.model, toy_translator.tokenizer, toy_translator.search)
+    toy = toy_translator
+    return Mistaken(toy.source, toy.model, toy.target, toy.search)
 
 
 def test_a_file_that_answers_differently_is_not_written(

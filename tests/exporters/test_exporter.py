@@ -25,8 +25,8 @@ class PhraseBook(Exporter):
     def place(self, path):
         return path
 
-    def write(self, translator, path):
-        found = translator.translate(list(self.known))
+    def write(self, pipeline, path):
+        found = pipeline.decode(list(self.known))
         answers = {
             phrase: [one.text, one.score] for phrase, one in zip(self.known, found, strict=True)
         }
@@ -37,9 +37,9 @@ class PhraseBook(Exporter):
             return []
         return [Finding("a reader", "the book", "is empty", "Write it again.")]
 
-    def answers(self, path, sentences):
+    def answers(self, path, pipeline, inputs):
         answers = json.loads(path.read_bytes())["answers"]
-        received = [[Answer(*answers[s])] if s in answers else [] for s in sentences]
+        received = [[Answer(*answers[one])] if one in answers else [] for one in inputs]
         return Answers(received, [0.001 if one else None for one in received])
 
     def add_parity(self, path, rows):
@@ -51,8 +51,8 @@ class PhraseBook(Exporter):
 
 
 class WrongBook(PhraseBook):
-    def answers(self, path, sentences):
-        found = super().answers(path, sentences)
+    def answers(self, path, pipeline, inputs):
+        found = super().answers(path, pipeline, inputs)
         return found._replace(
             received=[[one._replace(text="?") for one in said] for said in found.received]
         )

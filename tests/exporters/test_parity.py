@@ -9,7 +9,7 @@ from conftest import toy_pairs
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
-from keras_bahdanau.text.tokenizer import END, START
+from keras_bahdanau.text.vocabulary import END, START
 
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq â˜ƒ", "a b", "two"]
 
@@ -17,10 +17,11 @@ SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq â˜
 @pytest.fixture(scope="module")
 def given(toy_translator):
     """Arrays of a client: ids of `SENTENCES`, how many of them count, and translations."""
-    ids = toy_translator.source_ids(SENTENCES).numpy()
+    rows = toy_translator.source.rows(SENTENCES)
+    ids = rows.padded(range(len(SENTENCES)), (len(SENTENCES), rows.lengths.max()))
     return {
         "ids": np.where(ids == 0, ids[:, :1], ids),  # a server pads with the first id of a row
-        "lengths": np.count_nonzero(ids, axis=1).astype(np.int32),
+        "lengths": rows.lengths.astype(np.int32),
         "targets": [result.text for result in toy_translator.translate(SENTENCES)],
     }
 
@@ -37,7 +38,7 @@ def served(toy_saved_model, given):
         "none": ("serving_default", {"text": np.array([], dtype=object)}),
         "n-best": ("translate_nbest", {"text": SENTENCES}),
         "decoded": ("decode_ids", {"source": given["ids"], "source_length": given["lengths"]}),
-        "scored": ("score_pair", {"source": SENTENCES, "target": given["targets"]}),
+        "scored": ("score_pair", {"text": SENTENCES, "target": given["targets"]}),
     }
     answers = run_in_clean_process(toy_saved_model, list(requests.values()))
     return dict(zip(requests, answers, strict=True))
@@ -139,13 +140,14 @@ OTHERS = {
 
 def other_translator(joint=True, cell="gru", depth=1, attention="bahdanau", beam_width=2):
     keras.utils.set_random_seed(1)
-    tokenizer = kb.text.Tokenizer.train(toy_pairs(), vocabulary_size=32, joint=joint)
+    source, target = kb.text.Subwords.train_pair(toy_pairs(), vocabulary_size=32, joint=joint)
     sizes = {"embedding_units": 16, "cell": cell}
     model = kb.Seq2Seq(
-        kb.Encoder(tokenizer.source_vocabulary_size, units=8, depth=depth, **sizes),
-        kb.Decoder(tokenizer.target_vocabulary_size, units=16, attention=attention, **sizes),
+        kb.Encoder(source.vocabulary_size, units=8, depth=depth, **sizes),
+        kb.Decoder(target.vocabulary_size, units=16, attention=attention, **sizes),
     )
-    return kb.Translator(model, tokenizer, kb.SearchOptions(beam_width=beam_width, max_length=8))
+    search = kb.SearchOptions(beam_width=beam_width, max_length=8)
+    return kb.Translator(source, model, target, search)
 
 
 @pytest.mark.slow
@@ -181,9 +183,7 @@ def test_a_host_can_drive_the_steps_itself(toy_translator, toy_litert):
     encode, step, greedy = map(
         interpreter.get_signature_runner, ("encode", "decode_step", "translate_greedy")
     )
-    source = np.zeros((1, 24), np.int32)
-    ids = toy_translator.source_ids(["three one two"]).numpy()
-    source[:, : ids.shape[1]] = ids
+    source = toy_translator.source.rows(["three one two"]).padded([0], (1, 24))
     fields, tokens = encode(source=source), [START]
     while tokens[-1] != END and len(tokens) < 20:
         found = step(tokens=np.array(tokens[-1:], np.int32), **fields)

@@ -1,16 +1,19 @@
 """What can't be exported says so before anything is traced or written."""
 
+import functools
+
 import pytest
-from options import Option, new_model, new_tokenizer
+from options import Option, new_model, new_subwords
 
 import keras_bahdanau as kb
-from keras_bahdanau.exporters import export_all
+from keras_bahdanau.exporters import IdsSavedModelExporter, export, export_all
 from keras_bahdanau.exporters.exporter import require_exportable
 
 EXPORTS = pytest.mark.parametrize(
     ("export", "name"),
     [
         (kb.export_saved_model, "model"),
+        (functools.partial(export, IdsSavedModelExporter()), "model"),
         (kb.export_litert, "model.tflite"),
         (export_all, "model"),
     ],
@@ -18,18 +21,19 @@ EXPORTS = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return new_tokenizer()
+def subwords():
+    return new_subwords()
 
 
-def translator_of(tokenizer, search=None, **attention):
-    return kb.Translator(new_model(Option(attention=attention), tokenizer), tokenizer, search)
+def translator_of(subwords, search=None, **attention):
+    model = new_model(Option(attention=attention), subwords)
+    return kb.Translator(subwords, model, subwords, search)
 
 
 @EXPORTS
 @pytest.mark.parametrize("past", [0, 2])
-def test_a_known_alignment_is_in_no_request(export, name, past, tokenizer, tmp_path):
-    translator = translator_of(tokenizer, kind="forced", past=past)
+def test_a_known_alignment_is_in_no_request(export, name, past, subwords, tmp_path):
+    translator = translator_of(subwords, kind="forced", past=past)
     with pytest.raises(ValueError, match="exportable=False. Export a model that learns"):
         export(translator, tmp_path / name)
     assert not any(tmp_path.iterdir())
@@ -37,15 +41,15 @@ def test_a_known_alignment_is_in_no_request(export, name, past, tokenizer, tmp_p
 
 @EXPORTS
 @pytest.mark.parametrize("draws", [{"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.9}])
-def test_an_artefact_draws_nothing_at_random(export, name, draws, tokenizer, tmp_path):
-    translator = translator_of(tokenizer, kb.SearchOptions(**draws))
+def test_an_artefact_draws_nothing_at_random(export, name, draws, subwords, tmp_path):
+    translator = translator_of(subwords, kb.SearchOptions(**draws))
     with pytest.raises(ValueError, match="must not draw at random. Received:.*Export a Translator"):
         export(translator, tmp_path / name)
     assert not any(tmp_path.iterdir())
 
 
-def test_an_ensemble_needs_what_its_members_need(tokenizer):
-    models = [new_model(Option(attention={"kind": kind}), tokenizer) for kind in ("dot", "forced")]
-    require_exportable(kb.Translator(models[0], tokenizer))
+def test_an_ensemble_needs_what_its_members_need(subwords):
+    models = [new_model(Option(attention={"kind": kind}), subwords) for kind in ("dot", "forced")]
+    require_exportable(kb.Translator(subwords, models[0], subwords))
     with pytest.raises(ValueError, match="exportable=False"):
-        require_exportable(kb.Translator(kb.models.Ensemble(models), tokenizer))
+        require_exportable(kb.Translator(subwords, kb.models.Ensemble(models), subwords))

@@ -51,7 +51,8 @@ def check_litert(path):
     return [
         *_packing_findings(packing),
         *_operation_findings(model, schema),
-        *_signature_findings(model, schema, _card(packing).get("verb")),
+        *_verb_findings(model, _card(packing).get("verb")),
+        *_signature_findings(model, schema),
     ]
 
 
@@ -100,15 +101,21 @@ def _operations(model, schema):
     return set().union(*(found for index, found in operations.items() if index not in once))
 
 
-def _signature_findings(model, schema, verb):
-    signatures = {
+def _verb_findings(model, verb):
+    if verb is not None and verb not in _signatures(model):  # a card without one is found itself
+        yield Finding(HOST, "the file", f"has no signature {verb!r}", EXPORT_AGAIN)
+
+
+def _signatures(model):
+    return {
         signature.SignatureKey().decode(): signature
         for signature in entries_of(model, "SignatureDefs")
     }
-    if verb not in signatures:
-        yield Finding(HOST, "the file", f"has no signature {verb!r}", EXPORT_AGAIN)
+
+
+def _signature_findings(model, schema):
     dtypes = {number: name for name, number in vars(schema.TensorType).items() if name.isupper()}
-    for name, signature in sorted(signatures.items()):
+    for name, signature in sorted(_signatures(model).items()):
         graph = model.Subgraphs(signature.SubgraphIndex())
         for kind in ("Inputs", "Outputs"):
             for part in entries_of(signature, kind):
@@ -175,17 +182,24 @@ def _packing_findings(contents):
     Args:
         contents: `Contents` of a file.
     """
-    vocabularies = _card(contents).get("vocabularies", {"target": TARGET})
-    needed = [CARD, *dict.fromkeys(vocabularies.values())]
+    card = _card(contents)
+    needed = [CARD, *dict.fromkeys(card.get("vocabularies", {"target": TARGET}).values())]
     missing = [name for name in needed if name not in contents.files]
     if missing:
         why = f"has no {' and no '.join(missing)} packed behind the model, or they are cut off"
         return [Finding(HOST, "the file", why, EXPORT_AGAIN)]
     return [
-        *_hash_findings(_card(contents), needed),
+        *_card_findings(card),
+        *_hash_findings(card, needed),
         *_metadata_findings(contents, needed),
         *_compression_findings(contents),
     ]
+
+
+def _card_findings(card):
+    for key in sorted({"verb", "vocabularies"} - set(card)):
+        why = f"does not name the {key}: no host knows how to run the model"
+        yield Finding(HOST, CARD, why, EXPORT_AGAIN)
 
 
 def _hash_findings(card, needed):

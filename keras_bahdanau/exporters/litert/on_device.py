@@ -28,6 +28,12 @@ class OnDeviceTranslation(NamedTuple):
 class OnDevicePipeline:
     """A .tflite file that `export_litert` wrote: features of one input in, text out.
 
+    ```python
+    pipeline = OnDevicePipeline("digits.tflite")
+    features = {"values": frames, "lengths": len(frames)}  # frames: float32 (time, size)
+    print(pipeline.decode(features, [str(number) for number in range(len(frames))]).text)
+    ```
+
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
@@ -57,8 +63,18 @@ class OnDevicePipeline:
         self._run = self._interpreter.get_signature_runner(signature)
 
     def vocabulary(self, side):
-        """The SentencePiece processor of a side, "source" or "target"."""
-        model = self.files[self.card["vocabularies"][side]]
+        """The SentencePiece processor of a side, "source" or "target".
+
+        Raises:
+            ValueError: If the file has none: only the source of a translator is text.
+        """
+        names = self.card["vocabularies"]
+        if side not in names:
+            raise ValueError(
+                f"A file for text must hold the vocabulary of the {side}. "
+                f"Received: vocabularies={names!r}. Give features to OnDevicePipeline.decode."
+            )
+        model = self.files[names[side]]
         return sentencepiece.SentencePieceProcessor(model_proto=model)
 
     def decode(self, features, labels):
@@ -86,7 +102,9 @@ class OnDevicePipeline:
             text=self._target.decode([one for one in target if one not in (PAD, START, END)]),
             score=float(result["score"]),
             source_tokens=list(labels),
-            target_tokens=[self._target.id_to_piece(token) for token in target],
+            target_tokens=[
+                "" if token == PAD else self._target.id_to_piece(token) for token in target
+            ],
             alignment=result["alignment"][: len(target), : len(labels)],
             finished=bool(result["finished"]),
         )

@@ -37,7 +37,7 @@ class IdsSavedModelExporter(SavedModelExporter):
             card = json.loads((version / CARD_PATH).read_bytes())
         except ValueError:
             return False
-        return card.get("format") == IdsSavedModelExporter.artefact
+        return isinstance(card, dict) and card.get("format") == IdsSavedModelExporter.artefact
 
     def require(self, pipeline):
         super().require(pipeline)

@@ -13,9 +13,16 @@ from keras_bahdanau.exporters.litert import metadata
 from keras_bahdanau.exporters.litert.tflite_file import add_metadata, pack, unpack
 
 SENTENCE = tf.TensorSpec([1, 3], tf.float32, "x")
-LITERT, COMPILED_MODEL, HOST = "LiteRT", "LiteRT's CompiledModel", "OnDeviceTranslator"
+LITERT, COMPILED_MODEL, HOST = "LiteRT", "LiteRT's CompiledModel", "OnDevicePipeline"
 METADATA, BROWSER = "LiteRT's metadata libraries", "LiteRT.js"
-JOINT, SEPARATE = {"joint_vocabulary": True}, {"joint_vocabulary": False}
+
+
+def card_of(target):
+    vocabularies = {"source": "source.spm", "target": target}
+    return {"verb": "translate", "vocabularies": vocabularies}
+
+
+JOINT, SEPARATE = card_of("source.spm"), card_of("target.spm")
 SOURCE, TARGET = {"source.spm": b"any"}, {"target.spm": b"any"}
 
 
@@ -121,7 +128,7 @@ def test_file_without_an_archive_is_found(converted, tmp_path):
     path = tmp_path / "model.tflite"
     path.write_bytes(converted)
     (finding,) = check(path)
-    assert "no card.json and no source.spm" in finding.why
+    assert "no card.json and no target.spm" in finding.why
 
 
 def test_model_without_metadata_is_found(converted, tmp_path):
@@ -183,6 +190,16 @@ def test_card_without_hashes_is_found(converted, tmp_path):
     first, second = check(path)
     assert first.what == "card.json" and "no sha256 of model and no source.spm" in first.why
     assert second.what == "the model"
+
+
+@pytest.mark.parametrize("key", ["verb", "vocabularies"])
+def test_card_that_does_not_say_how_to_run_the_model_is_found(converted, tmp_path, key):
+    card = {name: value for name, value in SEPARATE.items() if name != key}
+    said = metadata_of("source.spm", "target.spm")
+    path = repack(tmp_path / "model.tflite", converted, SOURCE | TARGET, card, said)
+    (finding,) = check(path)
+    assert (finding.runtime, finding.what) == (HOST, "card.json")
+    assert f"does not name the {key}" in finding.why
 
 
 def test_archive_that_is_cut_off_is_found(tmp_path):

@@ -153,7 +153,7 @@ def test_every_tensor_of_every_signature_is_float32_or_int32(toy_litert):
 def test_finished_and_masks_are_described_as_0_or_1(toy_litert):
     described = {graph.text(0): graph for graph in standard_metadata(toy_litert).tables(3)}
     finished = {tensor.text(0): tensor.text(1) for tensor in described["translate"].tables(3)}
-    assert finished["finished"] == "1 if the translation ended by itself, else 0."
+    assert finished["finished"] == "1 if the text ended by itself, else 0."
     between = {tensor.text(1) for tensor in described["encode"].tables(3)}
     assert all("a mask is 1 where something is real, else 0" in text for text in between)
 
@@ -172,8 +172,8 @@ def test_the_card_has_the_hash_of_every_part(toy_litert, toy_translator):
     with zipfile.ZipFile(toy_litert) as archive:
         card = json.loads(archive.read("card.json"))
         end_of_model = min(entry.header_offset for entry in archive.infolist())
-        assert archive.read("source.spm") == toy_translator.tokenizer.source_model
-    vocabulary = sha256(toy_translator.tokenizer.source_model)
+        assert archive.read("source.spm") == toy_translator.source.subwords.model
+    vocabulary = sha256(toy_translator.source.subwords.model)
     assert card["sha256"] == {"model": sha256(content[:end_of_model]), "source.spm": vocabulary}
     assert card["vocabulary_sha256"] == {"source": vocabulary, "target": vocabulary}
 

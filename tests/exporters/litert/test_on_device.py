@@ -14,8 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sentencepiece
+from frames import frames_of, new_frames_pipeline
 
-from keras_bahdanau.exporters import OnDeviceTranslator
+import keras_bahdanau as kb
+from keras_bahdanau.exporters import OnDevicePipeline, OnDeviceTranslator
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 ROOT = Path(__file__).parents[3]
@@ -220,3 +222,40 @@ def test_other_languages_get_the_vocabulary_by_unpacking(toy_litert, tmp_path):
     processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "source.spm"))
     assert [processor.pad_id(), processor.eos_id()] == [0, 3]
     assert (tmp_path / "card.json").is_file()
+
+
+@pytest.fixture(scope="module")
+def frames_pipeline():
+    return new_frames_pipeline()
+
+
+@pytest.fixture(scope="module")
+def frames_file(frames_pipeline, tmp_path_factory):
+    """Its LiteRT file, for up to 8 frames."""
+    path = tmp_path_factory.mktemp("frames") / "frames.tflite"
+    return kb.export_litert(frames_pipeline, path, max_source_length=8, max_target_length=5)
+
+
+def test_frames_get_the_text_of_keras(frames_pipeline, frames_file):
+    on_device, inputs = OnDevicePipeline(frames_file), frames_of(1, 5, 8)
+    texts = set()
+    for one, expected in zip(inputs, frames_pipeline.decode(inputs), strict=True):
+        labels = [str(number) for number in range(len(one))]
+        found = on_device.decode({"values": one, "lengths": len(one)}, labels)
+        texts.add(found.text)
+        assert (found.text, found.finished) == (expected.text, expected.finished)
+        assert found.target_tokens == expected.target_tokens
+        assert found.source_tokens == expected.source_tokens == labels
+        assert found.score == pytest.approx(expected.score, abs=1e-5)
+        np.testing.assert_allclose(found.alignment, expected.alignment, atol=1e-5)
+    assert len(texts) == len(inputs)
+
+
+def test_more_frames_than_the_file_was_made_for_are_refused(frames_file):
+    with pytest.raises(ValueError, match="may have 8 positions in this file. Received: 9"):
+        OnDevicePipeline(frames_file).decode({"values": np.zeros((9, 3)), "lengths": 9}, [])
+
+
+def test_frames_are_no_text(frames_file):
+    with pytest.raises(ValueError, match="vocabulary of the source. Received: .*target.spm"):
+        OnDeviceTranslator(frames_file)

@@ -343,7 +343,7 @@ def test_a_wrong_command_line_ends_with_2(client, arguments):
         (b"[]", "Is not object"),
         (b'{"instances": ["one"], "inputs": ["one"]}', "only one of"),
         (b'{"instances": [1]}', "not of expected type"),
-        (b'{"signature_name": "score_pair", "instances": [{"source": "a"}]}', "must only have"),
+        (b'{"signature_name": "score_pair", "instances": [{"text": "a"}]}', "must only have"),
     ],
 )
 def test_a_malformed_request_is_refused(ports, body, message):
