@@ -30,8 +30,9 @@ class GraphSubwords(tf.Module):
     def __init__(self, model: bytes):
         super().__init__(name="subwords")
         self.vocabulary_size = check_model(model, "model")
-        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
-        self._tokenizer._model_resource = _Vocabulary(model)
+        with tf.init_scope():  # or it belongs to the function that is being traced, and to no other
+            self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
+            self._tokenizer._model_resource = _Vocabulary(model)
 
     def tokenize(self, text, end_of_empty: bool = True) -> tf.RaggedTensor:
         """Ids with the end token, without a start token.
