@@ -18,7 +18,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     *("lazy", "checks", "cores", "option"),
     *("layers", "losses", "metrics", "models"),
-    *("search", "text", "data"),
+    *("search", "text", "sources", "data"),
     *("training.optimizers", "training.schedules", "training.progress", "training.run"),
     *("pipelines", "plotting", "callbacks"),
     *("exporters", "evaluation", "training", "demo", "cli"),
@@ -27,6 +27,10 @@ WITHOUT_TENSORFLOW = {
     *("callbacks", "layers", "losses", "metrics", "models", "search"),
     *("training.optimizers", "training.schedules"),
 }
+TEXT_ON_THE_HOST = (
+    *("alignments", "id_rows", "replace_unknown"),
+    *("subword_sampling", "subwords", "vocabulary"),
+)
 TENSORFLOW_BRANCHES = {
     ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA
     ROOT / "callbacks" / "alignment_plots.py",  # event files
@@ -107,6 +111,16 @@ def test_no_part_but_those_that_need_it_imports_tensorflow():
     assert files_with(backends) == {}
 
 
+def test_text_on_the_host_imports_no_tensorflow():
+    def backends(path):
+        if path.parent != ROOT / "text" or path.stem not in TEXT_ON_THE_HOST:
+            return set()
+        return {name.split(".")[0] for name in imports_of(path)} & {"tensorflow", "tensorflow_text"}
+
+    assert {f"text/{name}.py" for name in TEXT_ON_THE_HOST} <= {name_of(path) for path in FILES}
+    assert files_with(backends) == {}
+
+
 def test_only_public_keras_is_used():
     private = ("keras.src.", "tf.keras.", "tensorflow.keras.")
     assert {} == files_with(
@@ -128,7 +142,11 @@ def test_files_are_named_by_what_they_hold():
 
 
 @pytest.mark.parametrize(
-    "module", ["", ".cli", ".text.alignments", ".plotting", ".training.run", ".training.presets"]
+    "module",
+    [
+        *("", ".cli", ".plotting", ".training.run", ".training.presets"),
+        *(f".text.{name}" for name in TEXT_ON_THE_HOST),
+    ],
 )
 def test_tensorflow_loads_only_when_it_is_needed(module):
     program = (

@@ -65,7 +65,7 @@ class Trace:
 def trace(pipeline, one, target=None, top=5):
     """Trace one result: see `Pipeline.trace`."""
     vocabulary = pipeline.target.vocabulary_size
-    pipeline.source.check("inputs", [one])
+    _check_one(pipeline.source, one)
     if not isinstance(top, int) or not 1 <= top <= vocabulary:
         raise ValueError(
             "`top`, the number of next tokens kept, must be from 1 to the size of the "
@@ -112,6 +112,13 @@ def _translation(pipeline, one, target):
             f"Received: target={target!r}"
         )
     return target
+
+
+def _check_one(source, one):
+    try:
+        source.check("inputs", [one])
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"A trace is of one input, not of a list of them. {error}") from None
 
 
 def _check_source(found, labels):

@@ -60,13 +60,19 @@ class FeatureSource(Source):
                 f"Received: one array of the shape {inputs.shape}. Put it in a list."
             )
         for number, one in enumerate(inputs):
-            shape = np.shape(one)
-            if len(shape) != 2 or shape[1] != self.size or not np.isfinite(one).all():
-                raise ValueError(
-                    f"`{name}` must hold arrays (time, {self.size}) of finite numbers. "
-                    f"Received: {name}[{number}] of the shape {shape}"
-                    f"{'' if shape[1:] != (self.size,) else ', with NaN or infinity'}."
-                )
+            array = _array(one)
+            if array is None:
+                received = f"={one!r:.80}"
+            elif array.ndim != 2 or array.shape[1] != self.size:
+                received = f" of the shape {array.shape}"
+            elif not np.isfinite(array).all():
+                received = f" of the shape {array.shape}, with NaN or infinity"
+            else:
+                continue
+            raise ValueError(
+                f"`{name}` must hold arrays (time, {self.size}) of finite numbers, as float32. "
+                f"Received: {name}[{number}]{received}."
+            )
 
     def rows(self, inputs):
         return FrameRows(inputs, self.size)
@@ -108,6 +114,15 @@ class FeatureSource(Source):
 
     def get_config(self):
         return {"size": self.size}
+
+
+def _array(one):
+    """An input as float32, or None if it is no array of numbers."""
+    try:
+        with np.errstate(over="ignore"):  # to infinity, which the check finds
+            return np.asarray(one, np.float32)
+    except (TypeError, ValueError):
+        return None
 
 
 class FrameRows:

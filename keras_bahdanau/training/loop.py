@@ -126,9 +126,10 @@ def _fit(model, training, progress, options, **settings):
 def _vocabularies(run, options, pairs, source, target, say):
     """(source, target) of a run: those of its card, those given, or learned from the pairs."""
     if run.begun():
-        card = run.read_card()
-        source = keras.saving.deserialize_keras_object(card["source"])
-        return source, Subwords.from_config(card["target"])
+        kept = _kept(run)
+        given = (source if source is None else as_source(source), target)
+        _check_kept(run, kept, given)
+        return kept
     if source is None and target is None and options.joint:
         texts = [pair[side] for side in (0, 1) for pair in pairs]
         target = source = _learned("joint", texts, options, "source", say)
@@ -137,6 +138,30 @@ def _vocabularies(run, options, pairs, source, target, say):
     if target is None:
         target = _learned("target", [pair[1] for pair in pairs], options, "target", say)
     return as_source(source), target
+
+
+def _kept(run):
+    """(source, target) of the card of a run."""
+    card = run.read_card()
+    if not {"source", "target"} <= card.keys():
+        raise ValueError(
+            "A run resumes with the source and target of its card. Received: the card "
+            f"{str(run.card)!r} without them, such as that of an older version of this package. "
+            "Choose another output directory to begin anew."
+        )
+    source = keras.saving.deserialize_keras_object(card["source"])
+    return source, Subwords.from_config(card["target"])
+
+
+def _check_kept(run, kept, given):
+    """Raise ValueError if a run was begun with another source or target than that given."""
+    for name, one, other in zip(("source", "target"), kept, given, strict=True):
+        if other not in (None, one):
+            raise ValueError(
+                "A run resumes with the source and target it began with. Received: another "
+                f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
+                "another output directory."
+            )
 
 
 def _learned(name, texts, options, side, say):

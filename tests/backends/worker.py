@@ -19,7 +19,7 @@ from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.search import SearchOptions, beam_search, greedy_search
 
 BACKEND = keras.backend.backend()
-TOKENIZER = SimpleNamespace(source_vocabulary_size=10, target_vocabulary_size=10, joint=False)
+SUBWORDS = SimpleNamespace(vocabulary_size=10)
 START, END, LONGEST = 2, 3, 4
 SOURCE = np.array([[4, 5, 3], [0, 0, 0], [5, 3, 0]], "int32")
 TARGET_OUT = np.array([[7, 8, 9, 3], [3, 0, 0, 0], [9, 3, 0, 0]], "int32")
@@ -82,7 +82,7 @@ def trained(model, option):
 def write(name, folder):
     """All answers of one model, and its files."""
     option = MODELS[name]
-    model = new_model(option, TOKENIZER)
+    model = new_model(option, SUBWORDS)
     model.build()
     paths = [f"{variable.path} {variable.shape}" for variable in model.variables]
     randomize(model, seed=0, deviation=0.5)
@@ -99,7 +99,7 @@ def write(name, folder):
     model.save(f"{stem}.keras")
     answers.update({f"trained_{key}": value for key, value in called(model, option).items()})
     if name == "plain":
-        answers["losses_unbuilt"] = trained(new_model(option, TOKENIZER), option)["losses"]
+        answers["losses_unbuilt"] = trained(new_model(option, SUBWORDS), option)["losses"]
     np.savez(f"{stem}.npz", tensorflow="tensorflow" in sys.modules, **answers)
 
 
@@ -108,7 +108,7 @@ def load(name, folder):
     option, answers = MODELS[name], {}
     for writer in sorted(path.name for path in folder.iterdir() if path.is_dir()):
         stem = f"{folder / writer / name}"
-        model = new_model(option, TOKENIZER)
+        model = new_model(option, SUBWORDS)
         model.build()
         model.load_weights(f"{stem}.weights.h5")
         whole = keras.saving.load_model(f"{stem}.keras", compile=False)

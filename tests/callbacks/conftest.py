@@ -10,7 +10,8 @@ import keras_bahdanau as kb
 def own_translator(toy_translator):
     """The toy translator once more, with a model of its own."""
     model = kb.Seq2Seq.from_config(toy_translator.model.get_config())
-    return kb.Translator(model, toy_translator.tokenizer, kb.SearchOptions(beam_width=1))
+    source, target = toy_translator.source, toy_translator.target
+    return kb.Translator(source, model, target, kb.SearchOptions(beam_width=1))
 
 
 @pytest.fixture

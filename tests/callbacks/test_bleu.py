@@ -58,7 +58,7 @@ def test_the_search_is_the_translators_own_or_another(translator):
 
 
 def test_it_is_measured_inside_fit(translator):
-    data = kb.data.batches(PAIRS, translator.tokenizer)
+    data = kb.data.batches(PAIRS, translator.source, translator.target)
     fitted = translator.model.fit(data, callbacks=[new_bleu(translator)], shuffle=False, verbose=0)
     assert list(fitted.history) == ["loss", "val_bleu"]
 

@@ -84,7 +84,7 @@ def files(tmp_path, model, monkeypatch):
         "links": b"0-0\n\n",
         "bad.tsv": b"one\teins\ntwo zwei\nthree\tdrei\n",
         "cut.keras": whole[: len(whole) // 2],
-        "damaged.keras": whole.replace(b"source_model", b"source_m0del", 1),
+        "damaged.keras": whole.replace(b"\x89HDF", b"\x89HDG", 1),
         "translator.zip": whole,
     }
     for name, data in content.items():
@@ -110,6 +110,7 @@ BAD_INPUT = {
     "train good.en good.de --out new --cell rnn": "cell='rnn'",
     "train good.en good.de --out new --preset big": "preset='big'",
     "train good.en good.de --out new --preset luong-local --attention none": "window='local-p'",
+    "train good.en good.de --out new --joint --source-model-type char": "joint=True, source_model",
     "train good.en good.de --out new --batch-tokens 0": "batch_tokens=0, batch_sentences=0",
     "train good.en good.de --out new --alignments good.en": "item='one'",
     "train good.en good.de --out new --alignments links": "'links' with 2 lines for 3 pairs",
@@ -236,7 +237,8 @@ def test_every_training_option_is_an_option_with_its_default_and_help(command):
     for name in TrainingOptions.__dataclass_fields__:
         assert f"--{name.replace('_', '-')} " in text
     assert "Tokens of each vocabulary, or as many as the text has. [default: 6000]" in text
-    assert "One vocabulary for both languages. [default: joint]" in text
+    assert "One vocabulary for both languages; only if both have one model type" in text
+    assert "and one size. [default: joint]" in text
     assert "after the warm-up and before the decay" in text
     assert "the defaults shown are those of the preset" in text
 
@@ -380,7 +382,8 @@ def short(toy_translator, tmp_path):
 
     path = tmp_path / "short.keras"
     search = SearchOptions(beam_width=1, length_normalization=0.0)
-    Translator(toy_translator.model, toy_translator.tokenizer, search).save(path)
+    source, target = toy_translator.source, toy_translator.target
+    Translator(source, toy_translator.model, target, search).save(path)
     return path
 
 
@@ -508,6 +511,27 @@ def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, t
     assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
     again = command("train", data, "--out", out, *options)
     assert again.code == 2 and "has ended after 1 epochs" in again.err
+
+
+def test_each_side_has_a_vocabulary_of_its_own(command, tmp_path):
+    from conftest import toy_pairs
+
+    from keras_bahdanau import Translator
+
+    data, out = tmp_path / "pairs.tsv", tmp_path / "run"
+    data.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
+    types = ["--source-model-type", "char", "--target-model-type", "bpe"]
+    sizes = ["--source-vocabulary-size", 16, "--target-vocabulary-size", 6000]
+    answer = command("train", data, "--out", out, "--batch-tokens", 1024, *TINY, *types, *sizes)
+    assert (answer.code, answer.err) == (0, "")
+    (said,) = [line for line in answer.out.splitlines() if "vocabulary has" in line]
+    assert said.startswith("the target vocabulary has ") and "not 6,000" in said
+    translator = Translator.load(out / "translator.keras")
+    assert translator.source.size == 16
+    (read,) = translator.align([("one two", "eins zwei")])
+    assert read.source_tokens == [*"▁one▁two", "</s>"]
+    assert read.target_tokens == ["▁eins", "▁zwei", "</s>"]
+    assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
 
 
 @pytest.mark.slow

@@ -7,14 +7,16 @@ import pytest
 
 from keras_bahdanau.evaluation import alignment_error, attention_entropy
 from keras_bahdanau.pipelines.translation import Translation
-from keras_bahdanau.text import Tokenizer
+from keras_bahdanau.sources import TextSource
+from keras_bahdanau.text import Subwords
 
 
 class Reader(NamedTuple):
     """A translator whose alignments are known."""
 
     read: list
-    tokenizer: Tokenizer
+    source: TextSource
+    target: Subwords
 
     def align(self, pairs, batch_size):
         return self.read
@@ -23,6 +25,12 @@ class Reader(NamedTuple):
 def reading(*rows, source=("▁a", "▁b", "</s>"), target=("▁x", "▁y", "</s>")):
     alignment = np.array(rows, "float32")
     return Translation("", 0.0, list(source), list(target), alignment, True)
+
+
+def reader(pairs, read, vocabulary_size):
+    """A `Reader` with the words of both sides in one vocabulary."""
+    source, target = Subwords.train_pair(pairs, vocabulary_size, model_type="word")
+    return Reader(read, TextSource(source), target)
 
 
 SHARP = reading([1, 0, 0], [0, 1, 0], [0, 0, 1])
@@ -53,20 +61,20 @@ def test_where_nothing_is_attended_to_there_is_no_entropy():
 def test_alignment_error_by_hand():
     """Links 0-0 and 1-1 are predicted: one is sure, the other is not even possible."""
     pairs = [("a b", "x y")]
-    reader = Reader([SHARP], Tokenizer.train(pairs, 8, model_type="word"))
+    sharp = reader(pairs, [SHARP], 8)
     sure, possible = [frozenset({(0, 0)})], [frozenset({(0, 0), (0, 1)})]
-    assert alignment_error(reader, pairs, sure, possible) == pytest.approx(1 - 2 / 3)
+    assert alignment_error(sharp, pairs, sure, possible) == pytest.approx(1 - 2 / 3)
     with pytest.raises(ValueError, match="one set of links for each sentence"):
-        alignment_error(reader, pairs, sure * 2, possible * 2)
+        alignment_error(sharp, pairs, sure * 2, possible * 2)
     with pytest.raises(ValueError, match=r"`alignments\[0\]` must .* Received: \(2, 1\) for 2 "):
-        alignment_error(reader, pairs, sure, [frozenset({(2, 1)})])
+        alignment_error(sharp, pairs, sure, [frozenset({(2, 1)})])
 
 
 def test_unknown_words_are_counted_as_the_text_has_them():
     """A word model makes one token of the two between "a" and "b"."""
-    tokenizer = Tokenizer.train([("a b", "w x y z")], 10, model_type="word")
     pairs = [("a zebra lion b", "w x y z")]
     unknown = {"source": ("▁a", "<unk>", "▁b", "</s>"), "target": ("▁w", "▁x", "▁y", "▁z", "</s>")}
     read = reading([1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], **unknown)
     links = [frozenset({(0, 0), (1, 1), (1, 2), (3, 3)})]
-    assert alignment_error(Reader([read], tokenizer), pairs, links, links) == 0
+    known = reader([("a b", "w x y z")], [read], 10)
+    assert alignment_error(known, pairs, links, links) == 0

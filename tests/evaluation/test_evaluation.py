@@ -11,7 +11,7 @@ from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.evaluation import evaluate, perplexity
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.text import Tokenizer
+from keras_bahdanau.text import Subwords
 
 PAIRS = [("a b c", "x y z"), ("b", "y"), ("c a", "z x z x z x"), ("b b a", "y y x")]
 
@@ -19,17 +19,27 @@ PAIRS = [("a b c", "x y z"), ("b", "y"), ("c a", "z x z x z x"), ("b b a", "y y 
 @pytest.fixture(scope="module")
 def translator():
     keras.utils.set_random_seed(1)
-    tokenizer = Tokenizer.train(PAIRS, 10, model_type="word")
-    model = presets.small(tokenizer, embedding_units=8, units=8, attention_units=8)
-    return Translator(model, tokenizer, SearchOptions(beam_width=2, max_length=5))
+    sides = Subwords.train_pair(PAIRS, 10, model_type="word")
+    return new_translator(*sides, SearchOptions(beam_width=2, max_length=5))
+
+
+def new_translator(source, target, search):
+    model = presets.small(source, target, embedding_units=8, units=8, attention_units=8)
+    return Translator(source, model, target, search)
+
+
+def ids_of(translator, source, target):
+    """Source ids `(1, source_time)`, target ids `(target_time,)`."""
+    (source,) = translator.source.subwords.encode([source])
+    (target,) = translator.target.encode([target])
+    return source[np.newaxis], target
 
 
 def perplexity_by_hand(translator, pairs):
     """One pair at a time, without padding, in float64."""
     losses = []
     for source, target in pairs:
-        source = translator.tokenizer.tokenize_source([source]).to_tensor().numpy()
-        (target,) = translator.tokenizer.tokenize_target([target]).to_tensor().numpy()
+        source, target = ids_of(translator, source, target)
         inputs = (source, np.array([[2, *target[:-1]]]))
         logits = np.asarray(translator.model(inputs)[0], "float64")
         log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
@@ -39,7 +49,7 @@ def perplexity_by_hand(translator, pairs):
 
 @pytest.mark.parametrize("batch_tokens", [6, 1000])
 def test_perplexity_is_of_all_real_tokens_together(translator, batch_tokens):
-    batches = BatchedPairs(PAIRS, translator.tokenizer, batch_tokens, shuffle=False)
+    batches = BatchedPairs(PAIRS, translator.source, translator.target, batch_tokens, shuffle=False)
     expected = perplexity_by_hand(translator, PAIRS)
     assert perplexity(translator.model, batches) == pytest.approx(expected, rel=1e-5)
 
@@ -80,8 +90,7 @@ def test_perplexity_of_words_accuracy_and_attention_by_hand(translator):
     assert measured.word_perplexity == pytest.approx(measured.perplexity)
     right = total = 0
     for source, target in PAIRS:
-        source = translator.tokenizer.tokenize_source([source]).to_tensor().numpy()
-        (target,) = translator.tokenizer.tokenize_target([target]).to_tensor().numpy()
+        source, target = ids_of(translator, source, target)
         logits = np.asarray(translator.model((source, np.array([[2, *target[:-1]]])))[0])
         right += np.sum(logits.argmax(axis=-1) == target)
         total += len(target)
@@ -93,9 +102,8 @@ def test_perplexity_of_words_accuracy_and_attention_by_hand(translator):
 
 
 def test_words_are_split_into_tokens():
-    tokenizer = Tokenizer.train(PAIRS, 11, model_type="char")
-    model = presets.small(tokenizer, embedding_units=8, units=8, attention_units=8)
-    measured = evaluate(Translator(model, tokenizer, SearchOptions(beam_width=1)), PAIRS)
+    sides = Subwords.train_pair(PAIRS, 11, model_type="char")
+    measured = evaluate(new_translator(*sides, SearchOptions(beam_width=1)), PAIRS)
     tokens, words = 2 * (3 + 1 + 6 + 3) + 4, (3 + 1 + 6 + 3) + 4  # each word a mark and a letter
     expected = measured.perplexity ** (tokens / words)
     assert measured.word_perplexity == pytest.approx(expected, rel=1e-5)

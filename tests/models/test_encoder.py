@@ -220,9 +220,9 @@ def test_each_form_converts_with_built_in_operations_only(tmp_path, options):
 @pytest.mark.parametrize("kind", ["bidirectional", "unidirectional"])
 def test_residual_layers_add_what_comes_in_from_the_second_one_up(run, kind):
     encoder = built(kind=kind, depth=3, residual=True)
-    values = encoder.embedding(SOURCE)
-    for index, rnn in enumerate(encoder.rnns):
-        values = rnn(values, LENGTHS.astype("int32")) + (values if index else 0)
+    values = encoder.front_end.embedding(SOURCE)
+    for index, reader in enumerate(encoder.readers):
+        values = reader(values, LENGTHS.astype("int32")) + (values if index else 0)
     found = run(encoder, SOURCE).values
     np.testing.assert_allclose(found[SOURCE != 0], np.asarray(values)[SOURCE != 0], atol=1e-6)
 
@@ -241,7 +241,7 @@ def test_the_summary_is_the_mean_or_what_a_direction_ends_with(run):
 def test_the_task_is_the_first_tokens_embedding_without_dropout(run):
     encoder = built(dropout=0.5, word_dropout=0.5)
     memory = run(lambda source: encoder(source, training=True), SOURCE)
-    np.testing.assert_array_equal(memory.task, encoder.embedding(SOURCE[:, 0]))
+    np.testing.assert_array_equal(memory.task, encoder.front_end.embedding(SOURCE[:, 0]))
 
 
 def test_word_dropout_hides_whole_tokens_in_training_only(run):
@@ -257,9 +257,9 @@ def test_word_dropout_hides_whole_tokens_in_training_only(run):
 def test_what_the_embedding_of_padding_holds_reaches_nothing(run, value):
     encoder = built()
     expected = run(encoder, SOURCE)
-    table = encoder.embedding.get_weights()[0]
+    table = encoder.front_end.embedding.get_weights()[0]
     table[0] = value
-    encoder.embedding.set_weights([table])
+    encoder.front_end.embedding.set_weights([table])
     for found, field in zip(run(encoder, SOURCE), expected, strict=True):
         np.testing.assert_array_equal(found, field)
 

@@ -25,13 +25,17 @@ def path(toy_translator, tmp_path_factory):
 def mixed(toy_translator):
     """The toy translator beside a model of another architecture, which has learnt nothing."""
     keras.utils.set_random_seed(0)
-    other = kb.presets.luong(
-        toy_translator.tokenizer, embedding_units=8, units=12, depth=1, decoder_depth=1
-    )
+    sides = (toy_translator.source, toy_translator.target)
+    other = kb.presets.luong(*sides, embedding_units=8, units=12, depth=1, decoder_depth=1)
     options = kb.SearchOptions(beam_width=2, max_length=8)
-    return kb.ensemble(
-        [toy_translator, kb.Translator(other, toy_translator.tokenizer)], search=options
-    )
+    other = kb.Translator(toy_translator.source, other, toy_translator.target)
+    return kb.ensemble([toy_translator, other], search=options)
+
+
+def source_ids(translator, sentence):
+    """The features of one sentence, `(1, source_time)`."""
+    rows = translator.source.rows([sentence])
+    return rows.padded([0], (1, rows.lengths[0]))
 
 
 def same(found, expected):
@@ -54,12 +58,12 @@ def test_a_translator_and_its_copy_translate_as_it_does(toy_translator, path, be
 
 
 def test_a_pair_has_the_mean_of_the_members_probabilities(mixed):
-    tokenizer, pair = mixed.tokenizer, ("three one", "drei eins")
-    target_out = tokenizer.tokenize_target([pair[1]]).numpy()
+    pair = ("three one", "drei eins")
+    target_out = np.array(mixed.target.encode([pair[1]]))  # (1, time)
     target_in = np.concatenate([[[START]], target_out[:, :-1]], axis=1)
     probabilities = []
     for model in mixed.model.models:
-        logits = model((mixed.source_ids([pair[0]]), target_in))
+        logits = model((source_ids(mixed, pair[0]), target_in))
         probabilities.append(np.exp(reference.log_softmax(np.array(logits, "float64"))))
     chosen = np.mean(probabilities, axis=0)[0, np.arange(len(target_out[0])), target_out[0]]
     options = kb.SearchOptions(length_normalization=0.0)  # the score is log p
@@ -77,7 +81,9 @@ def test_it_is_one_file(mixed, tmp_path):
 
 
 def test_its_perplexity_is_that_of_its_log_probabilities(toy_translator, path):
-    data = kb.data.BatchedPairs(toy_pairs()[:10], toy_translator.tokenizer, shuffle=False)
+    data = kb.data.BatchedPairs(
+        toy_pairs()[:10], toy_translator.source, toy_translator.target, shuffle=False
+    )
     both, one = (
         kb.evaluation.perplexity(translator.model, data)
         for translator in (kb.ensemble([toy_translator, path]), toy_translator)
@@ -86,11 +92,13 @@ def test_its_perplexity_is_that_of_its_log_probabilities(toy_translator, path):
 
 
 def test_translators_that_do_not_go_together_are_refused(toy_translator, tmp_path):
-    tokenizer = kb.text.Tokenizer.train(toy_pairs(), vocabulary_size=40)
-    sizes = {"embedding_units": 8, "units": 8}
-    other = kb.Translator(kb.presets.small(tokenizer, **sizes), tokenizer)
-    with pytest.raises(ValueError, match="same tokenizer. Received: translator 3"):
-        kb.ensemble([toy_translator, toy_translator, other])
+    joint, _ = kb.text.Subwords.train_pair(toy_pairs(), vocabulary_size=40)
+    sides = (toy_translator.source.subwords, toy_translator.target)
+    for source, target in ((joint, joint), (sides[0], joint), (joint, sides[1])):
+        model = kb.presets.small(source, target, embedding_units=8, units=8)
+        other = kb.Translator(source, model, target)
+        with pytest.raises(ValueError, match="same source and target. Received: translator 3"):
+            kb.ensemble([toy_translator, toy_translator, other])
     with pytest.raises(ValueError, match=r"at least one translator.*translators=\[\]"):
         kb.ensemble([])
     with pytest.raises(ValueError, match="one model twice"):
@@ -126,7 +134,7 @@ def test_a_host_can_drive_the_steps_of_an_ensemble(mixed, tmp_path):
         ("encode", "decode_step", "translate_greedy"),
     )
     source = np.zeros((1, 20), np.int32)
-    ids = mixed.source_ids(["three one two"]).numpy()
+    ids = source_ids(mixed, "three one two")
     source[:, : ids.shape[1]] = ids
     fields, tokens = encode(source=source), [START]
     while tokens[-1] != END and len(tokens) < 9:

@@ -7,7 +7,7 @@ import reference
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
-from keras_bahdanau.text.tokenizer import START
+from keras_bahdanau.text.vocabulary import START
 
 SENTENCE = "three one two"
 
@@ -39,7 +39,9 @@ def trace(toy_translator):
     ],
 )
 def test_it_follows_the_best_translation(toy_translator, options):
-    translator = kb.Translator(toy_translator.model, toy_translator.tokenizer, options)
+    translator = kb.Translator(
+        toy_translator.source, toy_translator.model, toy_translator.target, options
+    )
     (best,) = translator.translate([SENTENCE])
     penalty = len(best.target_tokens) ** options.length_normalization
     assert_follows(translator.trace(SENTENCE), best, penalty)
@@ -98,9 +100,9 @@ def test_between_two_cells_each_step_asks_with_what_the_first_one_says(toy_trans
 
 
 def test_before_a_cell_each_step_asks_with_the_state_before(toy_translator):
-    tokenizer = toy_translator.tokenizer
-    model = kb.presets.small(tokenizer, when="before", embedding_units=4, units=6)
-    trace = kb.Translator(model, tokenizer).trace(SENTENCE)
+    source, target = toy_translator.source, toy_translator.target
+    model = kb.presets.small(source, target, when="before", embedding_units=4, units=6)
+    trace = kb.Translator(source, model, target).trace(SENTENCE)
     np.testing.assert_array_equal(trace.query[0], trace.initial_state)
     np.testing.assert_array_equal(trace.query[1:], trace.state[:-1])
     np.testing.assert_array_equal(trace.output, trace.state)
@@ -109,14 +111,16 @@ def test_before_a_cell_each_step_asks_with_the_state_before(toy_translator):
 def test_the_best_tokens_come_first_and_the_greedy_choice_is_the_best(toy_translator, trace):
     assert np.all(np.diff(trace.top_probabilities) <= 0)
     greedy = kb.SearchOptions(beam_width=1)
-    translator = kb.Translator(toy_translator.model, toy_translator.tokenizer, greedy)
+    translator = kb.Translator(
+        toy_translator.source, toy_translator.model, toy_translator.target, greedy
+    )
     trace = translator.trace(SENTENCE, top=1)
     assert [token for (token,) in trace.top_tokens] == trace.target_tokens
     assert_close(trace.top_probabilities[:, 0], np.exp(trace.log_probs))
 
 
 def test_the_whole_vocabulary_can_be_kept(toy_translator):
-    size = toy_translator.tokenizer.target_vocabulary_size
+    size = toy_translator.target.vocabulary_size
     trace = toy_translator.trace(SENTENCE, top=size)
     assert_close(trace.top_probabilities.sum(axis=1), 1)
     for tokens, probabilities, token, log_prob in zip(
@@ -147,11 +151,12 @@ MECHANISMS = {
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return kb.text.Tokenizer.train(toy_pairs(), vocabulary_size=48)
+def subwords():
+    """One vocabulary for both sides."""
+    return kb.text.Subwords.train_pair(toy_pairs(), vocabulary_size=48)[0]
 
 
-def new_translator(tokenizer, attention="bahdanau", cell="gru", units=10, **options):
+def new_translator(subwords, attention="bahdanau", cell="gru", units=10, **options):
     """An untrained translator with a mechanism."""
     keras.utils.set_random_seed(1)
     if isinstance(attention, dict):
@@ -161,29 +166,25 @@ def new_translator(tokenizer, attention="bahdanau", cell="gru", units=10, **opti
         cell = keras.layers.GRUCell(units)
     encoder = kb.Encoder(48, 8, units // 2)
     decoder = kb.Decoder(48, 8, units, attention=attention, cell=cell, **options)
-    return kb.Translator(kb.Seq2Seq(encoder, decoder), tokenizer)
+    return kb.Translator(subwords, kb.Seq2Seq(encoder, decoder), subwords)
 
 
-def given(tokenizer, target):
+def given(subwords, target):
     """A `Translation` of `SENTENCE`, as far as a trace reads it, and its ids."""
-    ids = tokenizer.tokenize_target([target])[0]
-    source = tokenizer.tokenize_source([SENTENCE])[0]
-    tokens = [
-        [piece.decode() for piece in pieces.numpy()]
-        for pieces in (tokenizer.source_tokens(source), tokenizer.target_tokens(ids))
-    ]
-    return kb.Translation(target, 0.0, *tokens, alignment=None, finished=True), ids.numpy()
+    source, ids = subwords.encode([SENTENCE, target])
+    tokens = [subwords.tokens(source).tolist(), subwords.tokens(ids).tolist()]
+    return kb.Translation(target, 0.0, *tokens, alignment=None, finished=True), ids
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(tokenizer, name):
-    translator = new_translator(tokenizer, **MECHANISMS[name])
+def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(subwords, name):
+    translator = new_translator(subwords, **MECHANISMS[name])
     model = translator.model
-    translation, chosen = given(tokenizer, "eins fünf zwei vier")
+    translation, chosen = given(subwords, "eins fünf zwei vier")
     trace = translator.trace(SENTENCE, translation, top=48)
-    source = translator.source_ids([SENTENCE])
+    (source,) = translator.source.subwords.encode([SENTENCE])
     inputs = np.array([[START, *chosen[:-1]]], "int32")
-    logits, weights = model((source, inputs), return_attention_scores=True)
+    logits, weights = model((source[None], inputs), return_attention_scores=True)
     log_probs = reference.log_softmax(np.asarray(logits[0]))
     assert_close(trace.weights, weights[0])
     assert_close(trace.log_probs, log_probs[np.arange(len(chosen)), chosen])
@@ -198,26 +199,26 @@ def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(tokenizer, nam
     )
 
 
-def test_without_attention_nothing_is_attended_to(tokenizer):
-    trace = new_translator(tokenizer, attention=None).trace(SENTENCE, "eins zwei")
+def test_without_attention_nothing_is_attended_to(subwords):
+    trace = new_translator(subwords, attention=None).trace(SENTENCE, "eins zwei")
     assert not trace.weights.any() and not trace.scores.any()
     np.testing.assert_array_equal(
         trace.context, np.repeat(trace.context[:1], len(trace.context), 0)
     )
 
 
-def test_after_the_cell_the_query_is_the_new_state(tokenizer):
-    translator = new_translator(tokenizer, attention="dot", when="after")
+def test_after_the_cell_the_query_is_the_new_state(subwords):
+    translator = new_translator(subwords, attention="dot", when="after")
     trace = translator.trace(SENTENCE, "eins zwei")
     np.testing.assert_array_equal(trace.query, trace.state)
     assert not np.allclose(trace.output, trace.state)  # it says the attentional vector
 
 
-def test_lower_precision_is_traced_in_float32(tokenizer):
+def test_lower_precision_is_traced_in_float32(subwords):
     with_policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        trace = new_translator(tokenizer).trace(SENTENCE, "eins zwei")
+        trace = new_translator(subwords).trace(SENTENCE, "eins zwei")
     finally:
         keras.config.set_dtype_policy(with_policy)
     assert {trace.state.dtype, trace.values.dtype, trace.weights.dtype} == {np.dtype("float32")}
@@ -238,7 +239,7 @@ def test_an_empty_source_can_be_read_with_a_target(toy_translator):
 
 
 def test_what_is_no_sentence_is_refused(toy_translator):
-    with pytest.raises(TypeError, match=r"`sentence` must be a string.*\['one'\]"):
+    with pytest.raises(TypeError, match=r"one input, not of a list.*Received: .*\['one'\]"):
         toy_translator.trace(["one"])
     with pytest.raises(TypeError, match="`target` must be a string, a Translation, or None"):
         toy_translator.trace("one", ["eins"])
@@ -252,7 +253,7 @@ def test_more_tokens_than_there_are_are_refused(toy_translator, top):
 
 def test_a_translation_of_another_sentence_is_refused(toy_translator):
     (other,) = toy_translator.translate(["two"])
-    with pytest.raises(ValueError, match="a Translation of .*two.*, while the sentence is .*one"):
+    with pytest.raises(ValueError, match="a Translation of .*two.*, while the input is .*one"):
         toy_translator.trace("one", other)
 
 

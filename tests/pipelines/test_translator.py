@@ -1,5 +1,6 @@
 """Text to results: any number, any order, empty and strange sentences, save and load."""
 
+import re
 import zipfile
 
 import keras
@@ -59,8 +60,10 @@ def test_no_sentence_gives_no_result(toy_translator):
 def test_a_graph_takes_no_sentence_at_all(toy_translator, replace_unknown):
     options = kb.SearchOptions(beam_width=3, replace_unknown=replace_unknown)
     text = tf.constant([], tf.string)
-    found = toy_translator.search_ids(toy_translator.source_ids(text), options)
-    assert toy_translator.texts(found, text, options).shape == (0, 3)
+    source, target = toy_translator.source, toy_translator.target
+    translator = kb.Translator(source, toy_translator.model, target, options)
+    found = translator.search_features(source.features(text=text))
+    assert translator.graph_texts(found, text=text).shape == (0, 3)
 
 
 def test_batch_and_order_change_nothing(toy_translator):
@@ -192,11 +195,13 @@ def test_an_unknown_token_becomes_the_source_word_it_attends_to(toy_translator):
 
 def test_save_and_load_need_no_custom_objects(toy_translator, tmp_path):
     options = kb.SearchOptions(beam_width=3, length_normalization=0.5, no_repeat_ngram=3)
-    translator = kb.Translator(toy_translator.model, toy_translator.tokenizer, options)
+    translator = kb.Translator(
+        toy_translator.source, toy_translator.model, toy_translator.target, options
+    )
     translator.save(tmp_path / "toy.keras")
     loaded = kb.Translator.load(tmp_path / "toy.keras")
     assert loaded.search == options
-    assert loaded.tokenizer == translator.tokenizer
+    assert (loaded.source, loaded.target) == (translator.source, translator.target)
     results = zip(translator.translate(SENTENCES), loaded.translate(SENTENCES), strict=True)
     for one, other in results:
         same(one, other)
@@ -216,10 +221,25 @@ def test_more_hypotheses_than_the_beam_are_refused(toy_translator):
         toy_translator.translate_nbest(["one"], nbest=6)
 
 
-def test_a_tokenizer_of_another_model_is_refused(toy_translator):
-    other = kb.text.Tokenizer.train(toy_pairs(), vocabulary_size=40)
-    with pytest.raises(ValueError, match=r"\(40, 40\).*\(48, 48\)"):
-        kb.Translator(toy_translator.model, other)
+def test_vocabularies_of_another_model_are_refused(toy_translator):
+    other, _ = kb.text.Subwords.train_pair(toy_pairs(), vocabulary_size=40)
+    model, own = toy_translator.model, toy_translator.target
+    for source, target in ((other, other), (other, own), (own, other)):
+        sizes = (source.vocabulary_size, target.vocabulary_size)
+        with pytest.raises(ValueError, match=rf"{re.escape(str(sizes))}.*\(48, 48\)"):
+            kb.Translator(source, model, target)
+
+
+def test_parts_of_another_kind_are_refused(toy_translator):
+    source, model, target = toy_translator.source, toy_translator.model, toy_translator.target
+    with pytest.raises(TypeError, match="`source` must be .* Received: source of type Seq2Seq"):
+        kb.Translator(model, source, target)
+    with pytest.raises(TypeError, match="`target` must be .* Received: target of type TextSource"):
+        kb.Translator(source, model, source)
+    frames = kb.sources.FeatureSource(5)
+    speech = kb.presets.small(frames, target, embedding_units=4, units=6)
+    with pytest.raises(TypeError, match="must be text. Received: a FeatureSource. Make a Pipe"):
+        kb.Translator(frames, speech, target)
 
 
 def test_files_that_are_no_translator_are_refused(toy_translator, tmp_path):

@@ -34,9 +34,10 @@ def cell(layer):
 
 def encoder(model):
     """Embedding and pairs of cells."""
-    (embedding,) = arrays(model.embedding)
+    (embedding,) = arrays(model.front_end.embedding)
     return embedding, [
-        (keras_cell(rnn.forward_layer), keras_cell(rnn.backward_layer)) for rnn in model.rnns
+        (keras_cell(reader.forward_layer), keras_cell(reader.backward_layer))
+        for reader in model.readers
     ]
 
 

@@ -6,22 +6,17 @@ from typing import NamedTuple
 import keras
 import numpy as np
 import pytest
+from sides import joint_sides, separate_sides
 
 from keras_bahdanau import layers, presets
+from keras_bahdanau.sources import FeatureSource
+from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.presets.initial_weights import draw_as_bahdanau, draw_as_luong
 
 SIZES = {"units": 6, "embedding_units": 4}
 SOURCE = [5, 3, 8, 3, 7]
 TARGET_IN = [2, 6, 4, 9]
-
-
-class Vocabularies(NamedTuple):
-    """What a preset asks of a tokenizer."""
-
-    source_vocabulary_size: int = 11
-    target_vocabulary_size: int = 10
-    joint: bool = False
 
 
 def sigma(x):
@@ -78,7 +73,7 @@ class Appendix:
             for variable in model.trainable_variables
         }
         w = self.weights
-        self.E_x = w["encoder/embedding/embeddings"]
+        self.E_x = w["encoder/front_end/embedding/embeddings"]
         self.E_y = w["decoder/embedding/embeddings"]
         cell = "decoder/cell/stack/cell_0"
         self.unit = Unit.of(
@@ -156,7 +151,7 @@ def with_random_weights(model):
 
 @pytest.fixture(scope="module")
 def rnnsearch():
-    return with_random_weights(presets.rnnsearch(Vocabularies(), **SIZES))
+    return with_random_weights(presets.rnnsearch(*separate_sides(), **SIZES))
 
 
 def probabilities_of(model, run):
@@ -199,7 +194,7 @@ def test_a_whole_sentence_is_that_of_appendix_a(run, rnnsearch):
 
 
 def test_rnnencdec_is_rnnsearch_with_the_last_state_as_every_context(run):
-    model = with_random_weights(presets.rnnencdec(Vocabularies(), **SIZES))
+    model = with_random_weights(presets.rnnencdec(*separate_sides(), **SIZES))
     paper = Appendix(model)
     last = paper.read("forward", SOURCE)[-1]
     expected = paper.translate(paper.initial_state(last), TARGET_IN, lambda s: last)
@@ -211,7 +206,7 @@ def weights_of(model):
 
 
 def test_first_weights_are_those_of_appendix_b_1():
-    model = presets.rnnsearch(Vocabularies(), seed=1, units=64, embedding_units=100)
+    model = presets.rnnsearch(*separate_sides(), seed=1, units=64, embedding_units=100)
     deviations = {"orthogonal": 0, "zero": 0, 0.001: 0, 0.01: 0}
     for path, weight in weights_of(model).items():
         if "recurrent" in path or "candidate" in path:
@@ -230,7 +225,7 @@ def test_first_weights_are_those_of_appendix_b_1():
 
 
 def test_first_weights_of_luong_are_uniform():
-    model = presets.luong(Vocabularies(), seed=1, units=32, embedding_units=32)
+    model = presets.luong(*separate_sides(), seed=1, units=32, embedding_units=32)
     drawn = np.concatenate([weight.ravel() for weight in weights_of(model).values()])
     assert drawn.min() > -0.1 and drawn.max() < 0.1
     assert drawn.std() == pytest.approx(0.2 / 12**0.5, rel=0.01)
@@ -238,14 +233,14 @@ def test_first_weights_of_luong_are_uniform():
 
 @pytest.mark.parametrize("draw", [draw_as_bahdanau, draw_as_luong])
 def test_first_weights_are_the_seeds_and_no_two_are_alike(draw):
-    model = presets.small(Vocabularies(), dropout=0.0, **SIZES)
+    model = presets.small(*separate_sides(), dropout=0.0, **SIZES)
     first = weights_of(draw(model, seed=1))
     for path, weight in weights_of(draw(model, seed=1)).items():
         np.testing.assert_array_equal(weight, first[path])
     drawn = [weight for path, weight in first.items() if "recurrent_kernel" in path]
     assert len(drawn) == 2 and not np.allclose(*drawn)
     draw(model, seed=2)
-    assert not np.allclose(weights_of(model)["seq2seq/encoder/embedding/embeddings"], 0.0)
+    assert not np.allclose(weights_of(model)["seq2seq/encoder/front_end/embedding/embeddings"], 0.0)
     keras.utils.set_random_seed(3)
     third = weights_of(draw(model))
     keras.utils.set_random_seed(3)
@@ -254,17 +249,17 @@ def test_first_weights_are_the_seeds_and_no_two_are_alike(draw):
 
 
 def test_gains_of_layer_normalization_are_not_drawn():
-    model = presets.rnnsearch(Vocabularies(), cell="layer-norm-gru", **SIZES)
+    model = presets.rnnsearch(*separate_sides(), cell="layer-norm-gru", **SIZES)
     gains = [weight for path, weight in weights_of(model).items() if path.endswith("gamma")]
     assert len(gains) > 4 and all((gain == 1).all() for gain in gains)
 
 
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_each_preset_gives_a_model_of_the_sizes_asked_for(name):
-    model = presets.PRESETS[name].model(Vocabularies(), **SIZES)
+    model = presets.PRESETS[name].model(*separate_sides(), **SIZES)
     logits = model((np.array([SOURCE]), np.array([TARGET_IN])))
     assert logits.shape == (1, 4, 10)
-    assert model.decoder.units == 6 and model.encoder.embedding_units == 4
+    assert model.decoder.units == 6 and model.encoder.front_end.units == 4
     restored = type(model).from_config(model.get_config())
     restored.build()
     assert weights_of(restored).keys() == weights_of(model).keys()
@@ -279,34 +274,51 @@ def test_each_preset_has_its_options_and_cites_its_equations(name):
 
 
 def test_the_mechanisms_are_those_of_the_papers():
-    luong = presets.luong(Vocabularies(), **SIZES).decoder.cell
+    luong = presets.luong(*separate_sides(), **SIZES).decoder.cell
     assert type(luong) is layers.InputFeedingCell and len(luong.stack.cells) == 4
     assert type(luong.attention.score).__name__ == "DotScore"
-    local = presets.luong_local(Vocabularies(), **SIZES).decoder.cell.attention
+    local = presets.luong_local(*separate_sides(), **SIZES).decoder.cell.attention
     assert type(local.score).__name__ == "GeneralScore"
     assert type(local.window) is layers.LocalPredictive and local.window.width == 10
-    model = presets.conditional_gru(Vocabularies(joint=True), **SIZES)
+    model = presets.conditional_gru(*joint_sides(), **SIZES)
     assert type(model.decoder.cell) is layers.ConditionalCell
-    assert model.decoder.embedding is not model.encoder.embedding
-    assert model.encoder.cell == "layer-norm-gru"
+    assert model.decoder.embedding is not model.encoder.front_end.embedding
+    assert [reader.cell for reader in model.encoder.readers] == ["layer-norm-gru"]
     shares = [model.encoder.dropouts[0].rate, model.encoder.dropouts[1].rate]
     assert shares == [0.3, 0.5], "of embeddings, of values"
     assert (model.decoder.embedding_dropout.rate, model.decoder.readout.dropout) == (0.3, 0.5)
 
 
+def test_equal_vocabularies_are_one_whatever_objects_hold_them():
+    sentences = ["a b c", "x y z"]
+    source, target = (Subwords.train(sentences, 10, model_type="word") for _ in "st")
+    other = Subwords.train(sentences, 10, model_type="word", normalization="nfkc_cf")
+    shared = presets.small(source, target, **SIZES)
+    assert shared.decoder.embedding is shared.encoder.front_end.embedding
+    apart = presets.small(source, other, **SIZES)
+    assert apart.decoder.embedding is not apart.encoder.front_end.embedding
+
+
+def test_frames_have_no_embedding_to_share():
+    model = presets.small(FeatureSource(5), separate_sides()[1], **SIZES)
+    assert type(model.encoder.front_end) is layers.FrameProjection
+    frames = layers.Frames(np.ones((1, 6, 5), "float32"), np.array([6], "int32"))
+    assert model((frames, np.array([TARGET_IN]))).shape == (1, 4, 10)
+
+
 def test_the_small_shares_one_matrix_three_times_where_there_is_one_vocabulary():
-    joint = presets.small(Vocabularies(10, 10, joint=True), **SIZES)
-    assert joint.decoder.embedding is joint.encoder.embedding
+    joint = presets.small(*joint_sides(), **SIZES)
+    assert joint.decoder.embedding is joint.encoder.front_end.embedding
     assert joint.decoder.output_layer is None
-    separate = presets.small(Vocabularies(), **SIZES)
-    assert separate.decoder.embedding is not separate.encoder.embedding
+    separate = presets.small(*separate_sides(), **SIZES)
+    assert separate.decoder.embedding is not separate.encoder.front_end.embedding
 
 
 def test_any_mechanism_can_be_put_into_any_preset():
-    model = presets.rnnsearch(Vocabularies(), attention=None, bridge="zeros", **SIZES)
+    model = presets.rnnsearch(*separate_sides(), attention=None, bridge="zeros", **SIZES)
     assert type(model.decoder.cell.attention) is layers.FixedContext
     model = presets.small(
-        Vocabularies(), heads=2, coverage="sum", query="state,context", past=3, **SIZES
+        *separate_sides(), heads=2, coverage="sum", query="state,context", past=3, **SIZES
     )
     logits = model((np.array([SOURCE]), np.array([TARGET_IN])))
     assert logits.shape == (1, 4, 10)
@@ -314,13 +326,13 @@ def test_any_mechanism_can_be_put_into_any_preset():
 
 @pytest.mark.parametrize("encoder", layers.READERS)
 def test_the_small_can_have_any_encoder(encoder):
-    model = presets.small(Vocabularies(), encoder=encoder, **SIZES)
+    model = presets.small(*separate_sides(), encoder=encoder, **SIZES)
     assert model.decoder.cell.recurrent_dropout > 0, "whatever the encoder has"
     model.build()
 
 
 def test_an_override_that_is_no_setting_of_a_model_is_named():
     with pytest.raises(TypeError, match="must be among .*units.* Received: epochs, unit$"):
-        presets.small(Vocabularies(), unit=6, epochs=3)
+        presets.small(*separate_sides(), unit=6, epochs=3)
     with pytest.raises(ValueError, match="`units` must be .* Received: units=0"):
-        presets.rnnsearch(Vocabularies(), units=0)
+        presets.rnnsearch(*separate_sides(), units=0)

@@ -9,15 +9,13 @@ from keras_bahdanau.training import Progress, Run, TrainingOptions
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
 
 
-class Vocabulary:
-    def get_config(self):
-        return {"source_model": "", "target_model": None}
+VOCABULARIES = {"source": {"class_name": "TextSource"}, "target": {"model": ""}}
 
 
 @pytest.fixture
 def run(tmp_path):
     run = Run(tmp_path / "run")
-    run.begin(TrainingOptions(epochs=3), PAIRS, OTHERS, Vocabulary())
+    run.begin(TrainingOptions(epochs=3), PAIRS, OTHERS, VOCABULARIES)
     return run
 
 

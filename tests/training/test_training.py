@@ -5,17 +5,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import typing
 
 import keras
 import numpy as np
 import pytest
 import reference
-from conftest import toy_pairs
+from conftest import TOY, toy_pairs
+from sides import joint_sides
 
 from keras_bahdanau.demo import generate
 from keras_bahdanau.losses import SentenceCrossentropy
+from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.sources import FeatureSource, TextSource
+from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Progress, Run, TrainingOptions, loop, train
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.presets import PRESETS
@@ -187,14 +190,6 @@ def test_a_finished_training_is_left_alone(undisturbed):
     assert {path: path.stat().st_mtime_ns for path in undisturbed.iterdir()} == before
 
 
-class Vocabularies(typing.NamedTuple):
-    """What a preset asks of a tokenizer."""
-
-    source_vocabulary_size: int = 10
-    target_vocabulary_size: int = 10
-    joint: bool = True
-
-
 WORDS = [(source.lower(), target.lower()) for source, target in toy_pairs()]
 LINKS = [{(i, i) for i in range(len(source.split()))} for source, _ in WORDS]
 CHARACTERS = {"model_type": "char", "vocabulary_size": 16, "max_length": 60, "seed": 3}
@@ -204,6 +199,88 @@ TINY = {**CHARACTERS, "embedding_units": 8, "units": 8, "batch_sentences": 40}
 def trained(out, options, **data):
     train(WORDS[:120], WORDS[120:], out, options, verbose=0, say=lambda _: None, **data)
     return Translator.load(out / "translator.keras").model
+
+
+def test_each_side_has_the_vocabulary_asked_for(tmp_path):
+    settings = {"source_model_type": "char", "target_model_type": "bpe"}
+    sizes = {"source_vocabulary_size": 16, "target_vocabulary_size": 30}
+    trained(tmp_path / "run", TrainingOptions(epochs=1, **{**TINY, **settings, **sizes}))
+    translator = Translator.load(tmp_path / "run" / "translator.keras")
+    assert (translator.source.size, translator.target.vocabulary_size) == (16, 30)
+    (result,) = translator.align([("one two", "eins zwei")])
+    assert result.source_tokens == [*"▁one▁two", "</s>"]
+    assert result.target_tokens == ["▁eins", "▁zwei", "</s>"]
+
+
+def test_vocabularies_can_be_given(tmp_path):
+    """The one that is not given is learned."""
+    given = Subwords.train([source for source, _ in WORDS], 12, model_type="word", exact=False)
+    options = TrainingOptions(epochs=1, **TINY)
+    trained(tmp_path / "source", options, source=given)
+    trained(tmp_path / "both", options, source=TextSource(given), target=given)
+    first, second = (
+        Translator.load(tmp_path / name / "translator.keras") for name in ("source", "both")
+    )
+    assert first.source.subwords == second.source.subwords == second.target == given
+    assert first.target.tokens(first.target.encode(["eins"])[0]).tolist() == [*"▁eins", "</s>"]
+
+
+@pytest.mark.slow
+def test_frames_are_trained_on_too(tmp_path):
+    """Each word is a frame that says its number."""
+    numbers = {word: number for number, word in enumerate(TOY)}
+    pairs = [
+        (np.eye(len(TOY))[[numbers[word] for word in source.split()]], target)
+        for source, target in toy_pairs()
+    ]
+    source, options = FeatureSource(len(TOY)), TrainingOptions(epochs=1, **TINY)
+    out = tmp_path / "run"
+    train(pairs[:120], pairs[120:], out, options, 0, lambda _: None, source=source)
+    loaded = Pipeline.load(out / "translator.keras")
+    assert loaded.source == source
+    assert len(loaded.decode([one for one, _ in pairs[:3]])) == 3
+
+
+class Interrupt(keras.callbacks.Callback):
+    """Ends a training after its first checkpoint as an error does."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        raise KeyboardInterrupt
+
+
+@pytest.fixture
+def interrupted(tmp_path):
+    """A run with vocabularies that were given, killed after its first step; and these."""
+    given = Subwords.train_pair(WORDS, 14, joint=False, model_type="word", exact=False)
+    options = TrainingOptions(epochs=1, checkpoint_steps=1, **TINY)
+    with pytest.raises(KeyboardInterrupt):
+        sides = {"source": given[0], "target": given[1]}
+        trained(tmp_path / "run", options, callbacks=[Interrupt()], **sides)
+    return tmp_path / "run", options, given
+
+
+def test_a_resumed_training_keeps_its_vocabularies(interrupted):
+    out, options, (source, target) = interrupted
+    assert Run(out).progress().step == 1
+    trained(out, options, source=source)
+    translator = Translator.load(out / "translator.keras")
+    assert (translator.source.subwords, translator.target) == (source, target)
+
+
+def test_a_training_does_not_resume_with_other_vocabularies(interrupted):
+    out, options, (source, target) = interrupted
+    for name, other in (("source", target), ("target", source)):
+        with pytest.raises(ValueError, match=f"it began with. Received: another {name} than"):
+            trained(out, options, **{name: other})
+
+
+def test_a_run_of_an_older_version_is_named(interrupted):
+    out, options, _ = interrupted
+    card = json.loads(Run(out).card.read_text())
+    del card["target"]
+    Run(out).card.write_text(json.dumps(card))
+    with pytest.raises(ValueError, match="Received: the card .*run.json' without them"):
+        trained(out, options)
 
 
 @pytest.mark.slow
@@ -366,7 +443,7 @@ def test_the_rate_falls_with_the_root_of_the_steps():
 
 def compiled(**options):
     settings = {"units": 6, "embedding_units": 4, **options}
-    return compiled_model(Vocabularies(), TrainingOptions(**settings), steps=5)
+    return compiled_model(*joint_sides(), TrainingOptions(**settings), steps=5)
 
 
 def optimizer_of(**options):

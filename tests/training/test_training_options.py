@@ -127,6 +127,24 @@ def test_two_vocabularies_have_no_shared_embedding():
     assert not resolved(joint=False).share_embeddings
 
 
+def test_each_side_follows_the_common_options_unless_it_is_given_its_own():
+    options = resolved(model_type="unigram", vocabulary_size=500, source_model_type="char")
+    assert (options.source_model_type, options.target_model_type) == ("char", "unigram")
+    assert (options.source_vocabulary_size, options.target_vocabulary_size) == (500, 500)
+    options = resolved(target_vocabulary_size=70)
+    assert (options.source_model_type, options.target_model_type) == ("bpe", "bpe")
+    assert (options.source_vocabulary_size, options.target_vocabulary_size) == (6000, 70)
+
+
+@pytest.mark.parametrize("sides", [{"source_model_type": "char"}, {"target_vocabulary_size": 70}])
+def test_sides_that_differ_have_no_joint_vocabulary(sides):
+    assert resolved().joint and not resolved(**sides).joint
+    assert not resolved(**sides).share_embeddings
+    both = {name.replace("source", "target"): value for name, value in sides.items()}
+    both |= {name.replace("target", "source"): value for name, value in sides.items()}
+    assert resolved(**sides, **{name: both[name] for name in both.keys() - sides.keys()}).joint
+
+
 def test_the_smalls_dropout_is_one_knob():
     kinds = ("embedding_dropout", "recurrent_dropout", "word_dropout", "readout_dropout")
     shares = {name: getattr(resolved(dropout=0.45), name) for name in kinds}
@@ -184,13 +202,27 @@ def test_values_out_of_range_are_refused(name, value):
         ({"batch_tokens": 0}, "batch_tokens=0, batch_sentences=0"),
         ({"batch_tokens": 9, "batch_sentences": 9}, "batch_tokens=9, batch_sentences=9"),
         ({"joint": False, "share_embeddings": True}, "share_embeddings=True, joint=False"),
+        (
+            {"joint": True, "source_model_type": "char"},
+            "joint=True, source_model_type='char', target_model_type='bpe', "
+            "source_vocabulary_size=6000, target_vocabulary_size=6000",
+        ),
+        (
+            {"joint": True, "target_vocabulary_size": 70},
+            "joint=True, source_model_type='bpe', target_model_type='bpe', "
+            "source_vocabulary_size=6000, target_vocabulary_size=70",
+        ),
+        (
+            {"target_model_type": "word", "subword_sampling": 0.1},
+            "subword_sampling=0.1, target_model_type='word'",
+        ),
         ({"readout_state": "previous", "when": "after"}, "readout_state='previous', when='after'"),
         ({"optimizer": "sgd", "ema_momentum": 0.9}, "ema_momentum=0.9, optimizer='sgd'"),
         ({"attention": "none", "guided_alignment": 0.1}, "guided_alignment=0.1, attention='none'"),
         ({"attention": "none", "window": "local-p"}, "window='local-p', attention='none'"),
         (
             {"subword_sampling": 0.1, "model_type": "char"},
-            "subword_sampling=0.1, model_type='char'",
+            "subword_sampling=0.1, source_model_type='char'",
         ),
         ({"subword_sampling": 0.1, "guided_alignment": 1.0}, "subword_sampling=0.1, guided_.*=1.0"),
         (

@@ -66,5 +66,9 @@ class FrameProjection(keras.layers.Layer):
         batch_and_time = tuple(frames_shape[0][:2])
         return (*batch_and_time, self.units), batch_and_time
 
+    def compute_output_spec(self, frames, training=None):
+        vectors, mask = self.compute_output_shape([part.shape for part in frames])
+        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
+
     def get_config(self):
         return {**super().get_config(), "frame_size": self.frame_size, "units": self.units}

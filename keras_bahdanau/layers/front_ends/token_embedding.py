@@ -66,6 +66,10 @@ class TokenEmbedding(keras.layers.Layer):
     def compute_output_shape(self, source_shape):
         return (*source_shape, self.units), tuple(source_shape)
 
+    def compute_output_spec(self, source, training=None):
+        vectors, mask = self.compute_output_shape(source.shape)
+        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
+
     def get_config(self):
         return {
             **super().get_config(),

@@ -1,0 +1,97 @@
+"""A pipeline whose source is frames: results, prefixes, batches, and one file."""
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bahdanau as kb
+from keras_bahdanau.sources import FeatureSource
+
+RANDOM = np.random.default_rng(0)
+INPUTS = [RANDOM.normal(size=(length, 3)) for length in (5, 0, 2, 9)]
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    """An untrained one, which reads frames and writes words."""
+    keras.utils.set_random_seed(3)
+    target = kb.text.Subwords.train(["a b c d e"], 10, model_type="word", exact=False)
+    source = FeatureSource(3)
+    model = kb.presets.small(source, target, embedding_units=6, units=8, attention_units=4)
+    search = kb.SearchOptions(beam_width=2, max_length=6)
+    return kb.Pipeline(source, model, target, search)
+
+
+def same(one, other):
+    assert (one.text, one.source_tokens, one.target_tokens, one.finished) == (
+        *(other.text, other.source_tokens),
+        *(other.target_tokens, other.finished),
+    )
+    assert one.score == pytest.approx(other.score, abs=1e-5)
+    np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
+
+
+def test_each_input_has_one_result_in_any_batch(pipeline):
+    together, two_by_two = pipeline.decode(INPUTS), pipeline.decode(INPUTS[::-1], 2)[::-1]
+    for one, other, frames in zip(together, two_by_two, INPUTS, strict=True):
+        same(one, other)
+        assert one.source_tokens == [str(number) for number in range(len(frames))]
+        assert one.alignment.shape == (len(one.target_tokens), len(frames))
+    assert (together[1].text, together[1].target_tokens) == ("", [])
+    assert pipeline.decode([]) == []
+
+
+def test_given_texts_have_the_scores_that_the_search_gave_them(pipeline):
+    options = kb.SearchOptions(beam_width=2, max_length=6, length_normalization=0.0)
+    found = [one for one in pipeline.decode_nbest(INPUTS[3:], search=options)[0] if one.finished]
+    pairs = [(INPUTS[3], one.text) for one in found if "⁇" not in one.text]
+    scores = pipeline.score(pairs, search=options)
+    expected = [one.score for one in found if "⁇" not in one.text]
+    assert scores == pytest.approx(expected, abs=1e-4)
+    (read,) = pipeline.align([(INPUTS[0], "a b")])
+    assert read.target_tokens == ["▁a", "▁b", "</s>"]
+    np.testing.assert_allclose(read.alignment.sum(axis=1), 1, atol=1e-5)
+
+
+def test_a_result_begins_with_its_prefix_and_can_be_traced(pipeline):
+    (result,) = pipeline.decode(INPUTS[:1], prefixes=["d a"])
+    assert result.target_tokens[:2] == ["▁d", "▁a"]
+    trace = pipeline.trace(INPUTS[0], result)
+    np.testing.assert_allclose(trace.weights, result.alignment, atol=1e-5)
+    with pytest.raises(ValueError, match="one input, not of a list.* of the shape"):
+        pipeline.trace(INPUTS[:1])
+
+
+def test_draws_depend_on_the_seed_and_the_frames_alone(pipeline):
+    options = kb.SearchOptions(beam_width=2, max_length=6, temperature=2.0, seed=5)
+    drawn = pipeline.decode(INPUTS, search=options)
+    again = pipeline.decode([frames.astype("float32") for frames in INPUTS[::-1]], 3, options)
+    for one, other in zip(drawn, again[::-1], strict=True):
+        same(one, other)
+
+
+def test_it_is_one_file(pipeline, tmp_path):
+    pipeline.save(tmp_path / "frames.keras")
+    loaded = kb.Pipeline.load(tmp_path / "frames.keras")
+    assert (loaded.source, loaded.target) == (pipeline.source, pipeline.target)
+    for one, other in zip(loaded.decode(INPUTS), pipeline.decode(INPUTS), strict=True):
+        same(one, other)
+    with pytest.raises(TypeError, match="source must be text. Received: a FeatureSource"):
+        kb.Translator.load(tmp_path / "frames.keras")
+
+
+def test_frames_replace_no_unknown_words(pipeline):
+    options = kb.SearchOptions(replace_unknown=True)
+    with pytest.raises(ValueError, match="replace_unknown=True with a FeatureSource. Turn it off"):
+        pipeline.decode(INPUTS, search=options)
+    with pytest.raises(ValueError, match="replace_unknown=True with a FeatureSource"):
+        kb.Pipeline(pipeline.source, pipeline.model, pipeline.target, options)
+
+
+def test_what_is_no_list_of_frames_is_refused(pipeline):
+    with pytest.raises(TypeError, match=r"`inputs` must be a list of arrays \(time, 3\)"):
+        pipeline.decode(INPUTS[0])
+    with pytest.raises(ValueError, match=r"inputs\[1\] of the shape \(4, 2\)"):
+        pipeline.align([(INPUTS[0], "a"), (np.zeros((4, 2)), "b")])
+    with pytest.raises(ValueError, match="1 prefixes, 4 inputs"):
+        pipeline.decode(INPUTS, prefixes=["a"])

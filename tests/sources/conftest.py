@@ -1,0 +1,20 @@
+"""One source of each kind, with its edge cases and examples."""
+
+import pytest
+from sources_of_each_kind import KINDS, new_source, padded
+
+
+@pytest.fixture(scope="session", params=KINDS)
+def source(request):
+    return new_source(request.param)
+
+
+@pytest.fixture(scope="session")
+def inputs(source):
+    return [*source.edge_cases, *source.examples]
+
+
+@pytest.fixture(scope="session")
+def features(source, inputs):
+    """Features of all inputs, as NumPy makes them."""
+    return padded(source, inputs)

@@ -1,0 +1,217 @@
+"""The contract of a source: each member does on each side what the protocol says."""
+
+import copy
+import inspect
+import json
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from sources_of_each_kind import SENTENCES, new_source, padded
+
+from keras_bahdanau.sources import FeatureSource, Source, TextSource
+from keras_bahdanau.text import Subwords
+
+
+def traced(function, spec):
+    """A function of named tensors as a graph, unknown dimensions and all."""
+    return tf.function(lambda tensors: function(**tensors), input_signature=[spec])
+
+
+def strings(tensor):
+    """Lists of strings, up to the first empty one of each row."""
+    return [[token.decode() for token in row if token] for row in tensor.numpy()]
+
+
+def assert_same(found, expected):
+    for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_source_has_every_member(source):
+    for name in inspect.get_annotations(Source):
+        assert getattr(source, name) is not None, name
+    assert source.subwords is None or isinstance(source.subwords, Subwords)
+
+
+def test_host_and_graph_make_the_same_features(source, inputs, features):
+    graph = traced(source.features, source.inputs)
+    assert_same(graph(source.requests(inputs)), features)
+
+
+def test_features_are_as_their_spec_says(source, inputs, features):
+    specs = keras.tree.flatten(source.feature_spec)
+    for spec, array in zip(specs, keras.tree.flatten(features), strict=True):
+        assert spec.is_compatible_with(tf.convert_to_tensor(array)), spec.name
+        assert len(array) == len(inputs)
+    assert set(source.descriptions) == {spec.name for spec in specs}
+    for text, axes in source.descriptions.values():
+        assert text and axes[0] == "batch"
+
+
+def test_a_request_by_features_gives_these_features(source, inputs, features):
+    graph = traced(source.features_from, source.feature_inputs)
+    assert_same(graph(source.feature_requests(features)), features)
+
+
+def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, features):
+    """A server pads rows with anything."""
+    request = source.feature_requests(features)
+    (name,) = (name for name, array in request.items() if array.ndim > 1)
+    real = tf.sequence_mask(source.lengths(features), request[name].shape[1]).numpy()
+    request[name] = np.where(
+        np.expand_dims(real, [*range(2, request[name].ndim)]), request[name], 1
+    )
+    found = source.features_from(**request)
+    vectors = source.front_end(4)
+    for one, other in zip(vectors(found), vectors(features), strict=True):
+        mask = real if one.ndim == 2 else real[..., np.newaxis]
+        np.testing.assert_array_equal(np.where(mask, one, 0), np.where(mask, other, 0))
+    np.testing.assert_array_equal(source.lengths(found), source.lengths(features))
+
+
+def test_lengths_are_those_of_the_rows(source, inputs, features):
+    lengths = source.lengths(source.known(features))
+    np.testing.assert_array_equal(lengths, source.rows(inputs).lengths)
+    assert lengths.dtype == tf.int32 and 0 in lengths.numpy()
+
+
+def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
+    rows, members = source.rows(inputs), [3, 0, 2]
+    width = int(rows.lengths.max()) + 2
+    found = rows.padded(np.array(members), (5, width))  # two empty rows
+    expected = padded(source, [inputs[number] for number in members])
+    for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
+        assert len(one) == 5 and not one[3:].any()
+        one = one[:3, : other.shape[1]] if other.ndim > 1 else one[:3]
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(source.lengths(found)[:3], rows.lengths[members])
+
+
+def test_labels_of_both_sides_are_equal_and_one_a_position(source, inputs, features):
+    labels = source.labels(features)
+    assert labels == strings(source.label_tensor(features))
+    assert [len(row) for row in labels] == source.rows(inputs).lengths.tolist()
+
+
+def test_the_front_end_reads_the_features(source, inputs, features):
+    front_end = source.front_end(6)
+    assert (front_end.source_size, front_end.units) == (source.size, 6)
+    vectors, mask = front_end(features)
+    assert vectors.shape == (*mask.shape, 6) and mask.shape[0] == len(inputs)
+    lengths = source.rows(inputs).lengths
+    np.testing.assert_array_equal(mask, np.arange(mask.shape[1]) < lengths[:, np.newaxis])
+
+
+def test_names_and_structure_of_features_are_inverse(source, features):
+    named = source.named(features)
+    assert [*named] == [spec.name for spec in keras.tree.flatten(source.feature_spec)]
+    assert_same(source.packed(dict(reversed(named.items()))), features)
+    assert type(source.packed(named)) is type(features)
+
+
+def test_no_input_has_features_one_position_wide(source):
+    assert source.rows([]).lengths.shape == (0,)
+    request = {
+        name: tf.constant(array, source.inputs[name].dtype)
+        for name, array in source.requests([]).items()
+    }
+    for found in (padded(source, []), traced(source.features, source.inputs)(request)):
+        shapes = [tuple(array.shape) for array in keras.tree.flatten(found)]
+        assert [shape[:2] for shape in shapes if len(shape) > 1] == [(0, 1)]
+    assert source.labels(padded(source, [])) == source.words([]) == []
+
+
+def test_an_empty_input_has_no_position(source):
+    assert source.rows(source.edge_cases[:1]).lengths.tolist() == [0]
+    features = source.features(**source.requests(source.edge_cases[:1]))
+    wide = [array.shape[1] for array in keras.tree.flatten(features) if array.shape.rank > 1]
+    assert wide == [1]
+    assert source.labels(padded(source, source.edge_cases[:1])) == [[]]
+
+
+def test_the_key_depends_on_content_alone(source, inputs):
+    keys = [source.key(one) for one in inputs]
+    assert keys == [source.key(copy.deepcopy(one)) for one in inputs]
+    assert keys == [copy.deepcopy(source).key(one) for one in inputs]
+    cases = len(source.edge_cases)
+    assert len(set(keys[:cases])) == cases, "of different inputs"
+    assert all(isinstance(key, int) and key >= 0 for key in keys)
+
+
+def test_examples_are_two_of_different_lengths(source):
+    lengths = source.rows(source.examples).lengths
+    assert len(lengths) == 2 and 0 < lengths.min() < lengths.max()
+    source.check("examples", source.examples)
+    source.check("edge_cases", source.edge_cases)
+
+
+def test_words_are_first_and_last_of_each_position(source, inputs):
+    words = source.words(source.examples)
+    for spans, length in zip(words, source.rows(source.examples).lengths, strict=True):
+        assert spans.shape == (length, 2) and np.all(np.diff(spans, axis=0) >= 0)
+        assert np.all(spans[:, 0] <= spans[:, 1])
+
+
+def test_a_source_is_saved_as_json_and_restored(source, inputs, features):
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(source)))
+    restored = keras.saving.deserialize_keras_object(config)
+    assert restored == source and hash(restored) == hash(source) and type(restored) is type(source)
+    assert_same(padded(restored, inputs), features)
+    assert restored.assets == source.assets
+    assert restored != new_source("frames" if source.subwords else "char")
+
+
+@pytest.mark.parametrize("kind", ["bpe", "unigram"])
+def test_chance_splits_text_as_the_seed_says(kind):
+    source = new_source(kind)
+    first, again, other = (
+        source.sampled_rows(SENTENCES * 5, 0.5, seed) for seed in ((1, 2), (1, 2), (1, 3))
+    )
+    np.testing.assert_array_equal(first.lengths, again.lengths)
+    assert (first.lengths != other.lengths).any()
+    ids = first.padded([1], (1, first.lengths[1]))
+    assert ids[0, -1] == 3 and source.subwords.decode(ids) == [SENTENCES[1]]
+
+
+def test_chance_splits_no_frames():
+    source = FeatureSource(3)
+    assert source.sampled_rows(source.examples, 0.5, (1, 2)) is None
+
+
+def test_a_vocabulary_first_used_inside_of_one_graph_serves_others_too():
+    source = new_source("char")
+    twice = [
+        tf.function(lambda text: source.features(text=text))(tf.constant(["one"])) for _ in "ab"
+    ]
+    assert_same(*twice)
+    assert_same(source.features(text=tf.constant(["one"])), twice[0])
+
+
+def test_what_a_graph_needs_to_stay_alive_is_named(source):
+    assert all(isinstance(resource, tf.Module) for resource in source.resources)
+    assert bool(source.resources) == isinstance(source, TextSource)
+
+
+@pytest.mark.parametrize("kind", ["bpe", "word"])
+def test_both_sides_attend_to_the_same_words(kind):
+    source, random = new_source(kind), np.random.default_rng(0)
+    width = int(source.rows(SENTENCES).lengths.max())
+    weights = random.random((len(SENTENCES), 2, 4, width)).astype("float32")
+    graph = source.graph_attended_words(weights, **source.requests(SENTENCES))
+    for sentence, alignments, expected in zip(SENTENCES, weights, graph.numpy(), strict=True):
+        for alignment, words in zip(alignments, expected, strict=True):
+            found = source.attended_words(sentence, alignment)
+            assert [*found] == [word.decode() for word in words]
+            assert set(found) <= {*sentence.split(), ""}
+
+
+def test_frames_have_no_words_to_attend_to():
+    source = FeatureSource(3)
+    with pytest.raises(NotImplementedError):
+        source.attended_words(source.examples[0], np.ones((1, 1)))
+    with pytest.raises(NotImplementedError):
+        source.graph_attended_words(np.ones((1, 1, 1)))

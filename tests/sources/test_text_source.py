@@ -1,0 +1,90 @@
+"""Text as a source: ids by hand, strings and bytes, hostile ids, and what is no text."""
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from sources_of_each_kind import new_source
+
+from keras_bahdanau.sources import TextSource
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text import Subwords
+
+
+@pytest.fixture(scope="module")
+def source():
+    return TextSource(Subwords.train(["a b c d"], 9, model_type="word", exact=False))
+
+
+def id_of(source, token):
+    return source.subwords.tokens(np.arange(source.size)).tolist().index(token)
+
+
+def test_features_by_hand(source):
+    a, b = id_of(source, "▁a"), id_of(source, "▁b")
+    rows = source.rows(["b a b", "", "a x", " \t"])
+    assert rows.lengths.tolist() == [4, 0, 3, 0]
+    features = rows.padded(np.arange(4), (4, 4))
+    assert features.tolist() == [[b, a, b, 3], [0] * 4, [a, 1, 3, 0], [0] * 4]
+    assert source.labels(features)[:2] == [["▁b", "▁a", "▁b", "</s>"], []]
+    assert source.labels(features)[2][0] == "▁a"
+
+
+def test_words_are_those_of_the_text(source):
+    known, empty = source.words(["b a", ""])
+    assert known.tolist() == [[0, 0], [1, 1], [2, 2]] and empty.shape == (0, 2)
+    (unknown,) = source.words(["a x y b"])  # one token of the two between
+    assert unknown.tolist() == [[0, 0], [1, 2], [3, 3], [4, 4]]
+
+
+def test_strings_and_their_bytes_are_one_input(source):
+    for text in ("a ☃", "", "d"):
+        assert source.key(text) == source.key(text.encode())
+        one, other = source.rows([text, text.encode()]).padded([0, 1], (2, 5))
+        np.testing.assert_array_equal(one, other)
+    assert source.key("a b") != source.key("b a")
+
+
+def test_ids_of_no_vocabulary_become_unknown(source):
+    hostile = tf.constant([[-1, source.size, 3], [2**31 - 1, -(2**31), 0]])
+    assert source.known(hostile).numpy().tolist() == [[1, 1, 3], [1, 1, 0]]
+    found = source.features_from(hostile, tf.constant([9, 1]))
+    assert found.numpy().tolist() == [[1, 1, 3], [1, 0, 0]]
+    found = source.features_from(hostile, tf.constant([-5, 0]))
+    assert not found.numpy().any()
+    assert source.features_from(hostile[:, :0], tf.constant([3, 0])).shape == (2, 1)
+
+
+def test_its_file_is_the_vocabulary(source):
+    (model,) = source.assets.values()
+    assert [*source.assets] == ["source.spm"] and Subwords(model) == source.subwords
+
+
+def test_equal_vocabularies_are_equal_sources(source):
+    twin = TextSource(Subwords(source.subwords.model))
+    assert twin == source and {twin, source} == {source}
+    assert source != new_source("char") and source != source.subwords
+
+
+def test_subwords_stand_for_their_source(source):
+    assert as_source(source) is source
+    assert as_source(source.subwords) == source
+    with pytest.raises(TypeError, match="`source` must be .* Received: source of type str"):
+        as_source("text")
+
+
+@pytest.mark.parametrize(
+    "inputs, received",
+    [("one", "texts='one'. Put it in a list"), (["a", None], r"texts\[1\]=None"), ([["a"]], "0")],
+)
+def test_what_is_no_list_of_strings_is_refused(source, inputs, received):
+    with pytest.raises(
+        TypeError, match=f"`texts` must be a list of strings. Received: .*{received}"
+    ):
+        source.check("texts", inputs)
+
+
+def test_a_config_holds_the_vocabulary(source):
+    config = keras.saving.serialize_keras_object(source)
+    assert config["config"]["subwords"] == source.subwords.get_config()
+    assert keras.saving.deserialize_keras_object(config).subwords == source.subwords

@@ -1,0 +1,32 @@
+"""Stand-ins for source and target of a model, where sizes are all that counts."""
+
+from typing import Any, NamedTuple
+
+from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
+
+
+class TargetSide(NamedTuple):
+    """The part of `Subwords` that a preset reads."""
+
+    vocabulary_size: int
+
+
+class SourceSide(NamedTuple):
+    """The part of a `Source` that a preset reads."""
+
+    size: int
+    subwords: Any = None
+
+    def front_end(self, units):
+        return TokenEmbedding(self.size, units, name="front_end")
+
+
+def separate_sides(source_size=11, target_size=10):
+    """(source, target) with nothing in common."""
+    return SourceSide(source_size), TargetSide(target_size)
+
+
+def joint_sides(size=10):
+    """(source, target) of one vocabulary."""
+    target = TargetSide(size)
+    return SourceSide(size, target), target

@@ -1,0 +1,21 @@
+"""Sources of text by each type of vocabulary, and of frames."""
+
+import numpy as np
+
+from keras_bahdanau.sources import FeatureSource, TextSource
+from keras_bahdanau.text import Subwords
+
+SENTENCES = ["a man in a hat.", "one two three four", "the cat sat on the mat", "A ☃ B"]
+KINDS = ("bpe", "unigram", "char", "word", "frames")
+
+
+def new_source(kind):
+    if kind == "frames":
+        return FeatureSource(3)
+    return TextSource(Subwords.train(SENTENCES, 60, model_type=kind, exact=False))
+
+
+def padded(source, inputs):
+    """Features of all inputs, as NumPy makes them."""
+    rows = source.rows(inputs)
+    return rows.padded(np.arange(len(inputs)), (len(inputs), int(rows.lengths.max(initial=1))))
