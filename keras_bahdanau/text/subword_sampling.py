@@ -20,14 +20,24 @@ class SubwordSampler:
         model: Bytes of a serialized SentencePiece model.
         alpha: Float above 0 and below 1.
 
+    Raises:
+        ValueError: If the model is of another type.
+
     Example:
         >>> SubwordSampler(subwords.model, 0.1).sample(["a man"], seed=7)
         [[5, 17, 4]]
     """
 
     def __init__(self, model: bytes, alpha: float):
+        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+        kind = proto.trainer_spec.ModelType.Name(proto.trainer_spec.model_type).lower()
+        if kind not in ("bpe", "unigram"):
+            raise ValueError(
+                "Only the tokens of BPE and of unigram can be sampled. "
+                f"Received: a model of the type {kind!r}. Sample another vocabulary, or none."
+            )
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        self._symbols = _symbols(model)
+        self._symbols = _symbols(proto.pieces)
         self._settings = {"enable_sampling": True, "alpha": alpha, "nbest_size": -1}
 
     def sample(self, sentences, seed) -> list:
@@ -58,9 +68,8 @@ class SubwordSampler:
         return whole
 
 
-def _symbols(model):
+def _symbols(pieces):
     """{(id of the mark, id of a symbol inside of a word): its id where a word begins}."""
-    pieces = sentencepiece_model_pb2.ModelProto.FromString(model).pieces
     ids = {piece.piece: number for number, piece in enumerate(pieces)}
     mark = ids.get("▁")
     return {

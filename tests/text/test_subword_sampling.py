@@ -164,3 +164,10 @@ def test_pairs_with_an_empty_side_are_left_out_as_ever(subwords):
 def test_unusable_settings_are_refused(subwords, settings, message):
     with pytest.raises(ValueError, match=message):
         BatchedPairs(PAIRS, subwords, subwords, **settings)
+
+
+@pytest.mark.parametrize("model_type", ["char", "word"])
+def test_only_bpe_and_unigram_are_sampled(model_type):
+    subwords = Subwords.train(["a b c"], 7, model_type=model_type, exact=False)
+    with pytest.raises(ValueError, match=f"Received: a model of the type '{model_type}'"):
+        SubwordSampler(subwords.model, 0.1)
