@@ -9,6 +9,7 @@ from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExpor
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 
 # By the name on the command line, in the order of the table. A new format is one line here.
+# Of the formats that recognize an artefact the last one is taken: LiteRT recognizes any file.
 FORMATS = {
     "saved-model": SavedModelExporter,
     "saved-model-ids": IdsSavedModelExporter,

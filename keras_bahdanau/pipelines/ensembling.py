@@ -1,19 +1,21 @@
-"""Several translators as one."""
+"""Several pipelines as one."""
 
 from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.pipelines.translator import Translator
 
 
 def ensemble(translators, search=None):
-    """A translator whose models choose each token together: see `models.Ensemble`.
+    """A pipeline whose models choose each token together: see `models.Ensemble`.
 
     Args:
-        translators: List of `Translator`, or of paths of their files. All must have the
-            same source and target.
+        translators: List of `Translator` or other `Pipeline`, or of paths of their files. All
+            must have the same source and target.
         search: `SearchOptions`; those of the first translator when left out.
 
     Returns:
-        `Translator`; it translates, aligns, is saved and exported as any other.
+        `Translator`, or `Pipeline` if the source is no text; it decodes, aligns, is saved and
+        exported as any other.
 
     Raises:
         ValueError: If there is no translator, one comes twice, or the vocabularies differ.
@@ -23,9 +25,7 @@ def ensemble(translators, search=None):
         >>> translator = ensemble(["seed-1/translator.keras", "seed-2/translator.keras"])
         >>> translator.save("both.keras")
     """
-    translators = [
-        one if isinstance(one, Translator) else Translator.load(one) for one in translators
-    ]
+    translators = [one if isinstance(one, Pipeline) else Pipeline.load(one) for one in translators]
     if not translators:
         raise ValueError("An ensemble must have at least one translator. Received: translators=[]")
     first = translators[0]
@@ -37,4 +37,5 @@ def ensemble(translators, search=None):
                 "Train them on the same pairs, with the same vocabulary settings."
             )
     model = Ensemble([translator.model for translator in translators])
-    return Translator(first.source, model, first.target, search or first.search)
+    kind = Pipeline if first.source.subwords is None else Translator
+    return kind(first.source, model, first.target, search or first.search)

@@ -158,11 +158,13 @@ def read_pipeline(path):
     """
     import keras
 
+    from keras_bahdanau import sources
     from keras_bahdanau.models import Ensemble, Seq2Seq
     from keras_bahdanau.search import SearchOptions
-    from keras_bahdanau.sources import feature_source, text_source  # noqa: F401  registered so
     from keras_bahdanau.text.subwords import Subwords
 
+    for name in sources.__all__:
+        getattr(sources, name)  # loads its module, which registers it
     card = read_card(path)
     model = keras.saving.load_model(path, compile=False)
     if not isinstance(model, Seq2Seq | Ensemble):

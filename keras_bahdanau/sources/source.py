@@ -187,7 +187,7 @@ def as_source(value):
     Raises:
         TypeError: If `value` is neither.
     """
-    if hasattr(value, "front_end"):
+    if hasattr(value, "front_end") and hasattr(value, "subwords"):
         return value
     if isinstance(value, Subwords):
         from keras_bahdanau.sources.text_source import TextSource  # which is a source itself

@@ -7,7 +7,7 @@ import pytest
 import steps
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
-from options import ONE_BY_ONE, OPTIONS, TOGETHER, new_model, new_subwords
+from options import OPTIONS, TOGETHER, new_model, new_subwords
 
 import keras_bahdanau as kb
 from keras_bahdanau import layers
@@ -139,7 +139,7 @@ def test_every_name_of_a_registry_is_tried():
     assert names - OF_PLAIN <= set(OPTIONS)
 
 
-@those(OPTIONS, slow=ONE_BY_ONE)
+@those(OPTIONS, slow=OPTIONS.keys() - TOGETHER.keys())
 def test_it_trains_and_decodes_and_is_saved(option, subwords, tmp_path):
     keras.utils.set_random_seed(0)
     model = new_model(option, subwords)

@@ -59,7 +59,16 @@ def text_of(numbers):
     return " ".join(WORDS[number] for number in numbers)
 
 
-@pytest.fixture(scope="module", params=CASES.values(), ids=CASES)
+SLOW = {"text"}  # which most other tests are about
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(case, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name, case in CASES.items()
+    ],
+)
 def trained(request, tmp_path_factory):
     """Trained by `fit`, saved and loaded."""
     keras.utils.set_random_seed(0)
@@ -135,7 +144,10 @@ def test_it_is_evaluated(trained):
     assert (report.exact, report.wer) == (100, 0)
 
 
-@pytest.mark.parametrize("export", ["saved-model", "saved-model-ids", "litert"])
+@pytest.mark.parametrize(
+    "export",
+    ["saved-model", pytest.param("saved-model-ids", marks=pytest.mark.slow), "litert"],
+)
 def test_an_artefact_answers_alike(trained, export, tmp_path):
     exporter = {
         "saved-model": kb.exporters.SavedModelExporter,

@@ -30,6 +30,7 @@ def test_it_runs_from_end_to_end(example, monkeypatch, capsys):
     assert printed.startswith("epoch 1: loss ") and printed.count("(reference)") == 3
 
 
+@pytest.mark.slow
 def test_its_step_is_that_of_fit(example):
     """The first loss is that of an untrained model, and its weights move as those of `fit` do."""
     source, target = kb.text.Subwords.train_pair(toy_pairs(), vocabulary_size=48)

@@ -41,6 +41,7 @@ def command(example, tmp_path):
     return lambda *more: example.main([*places, *TINY, *more])
 
 
+@pytest.mark.slow
 def test_it_runs_from_end_to_end_and_decodes_the_test_once(command, tmp_path, capsys):
     command("--set", "epochs=1", "--set", "seed=3", "--no-test")
     out = tmp_path / "out"

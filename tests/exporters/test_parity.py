@@ -85,6 +85,7 @@ def test_ids_outside_the_vocabulary_count_as_unknown(toy_litert):
     np.testing.assert_array_equal(one["ids"], other["ids"])
 
 
+@pytest.mark.slow
 def test_int8_is_smaller_and_close(toy_translator, toy_litert, tmp_path):
     small = kb.export_litert(toy_translator, tmp_path / "int8.tflite", "int8", max_source_length=24)
     assert small.stat().st_size < toy_litert.stat().st_size

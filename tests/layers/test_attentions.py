@@ -139,6 +139,10 @@ def test_an_unknown_name_is_refused(kind):
 
 
 @pytest.mark.parametrize("kind", [None, "forced"])
-def test_several_heads_must_score(kind):
-    with pytest.raises(ValueError, match="that scores. Received: heads=2, attention="):
-        ATTENTIONS.get(kind, heads=2)
+@pytest.mark.parametrize(
+    "part", [{"heads": 2}, {"window": "local-p"}, {"coverage": "sum"}, {"dropout": 0.1}]
+)
+def test_parts_of_an_attention_that_scores_are_refused(kind, part):
+    ((name, value),) = part.items()
+    with pytest.raises(ValueError, match=f"that scores. Received: {name}={value!r}, attention="):
+        ATTENTIONS.get(kind, **part)

@@ -139,6 +139,7 @@ def test_whole_parts_are_saved_and_loaded_without_custom_objects(tmp_path, of_fr
     assert_same(loaded(FRAMES), of_frames(FRAMES), rtol=0)
 
 
+@pytest.mark.slow
 def test_a_model_of_frames_is_fitted_saved_and_loaded(tmp_path, of_frames):
     model = Seq2Seq(Encoder.from_config(of_frames.get_config()), Decoder(9, 4, 6))
     target = np.array([[2, 5], [2, 6], [2, 7]], "int32")

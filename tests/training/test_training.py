@@ -126,7 +126,7 @@ def check_same_end(out, undisturbed):
     "epoch, moment, expected",
     [
         (0, "in an epoch", (0, 8)),
-        (0, "after its validation", (1, 0)),
+        pytest.param(0, "after its validation", (1, 0), marks=pytest.mark.slow),
         pytest.param(0, "before its validation", (0, 16), marks=pytest.mark.slow),
         pytest.param(1, "in an epoch", (1, 8), marks=pytest.mark.slow),
     ],
@@ -201,6 +201,7 @@ def trained(out, options, **data):
     return Translator.load(out / "translator.keras").model
 
 
+@pytest.mark.slow
 def test_each_side_has_the_vocabulary_asked_for(tmp_path):
     settings = {"source_model_type": "char", "target_model_type": "bpe"}
     sizes = {"source_vocabulary_size": 16, "target_vocabulary_size": 30}
@@ -212,6 +213,7 @@ def test_each_side_has_the_vocabulary_asked_for(tmp_path):
     assert result.target_tokens == ["▁eins", "▁zwei", "</s>"]
 
 
+@pytest.mark.slow
 def test_vocabularies_can_be_given(tmp_path):
     """The one that is not given is learned."""
     given = Subwords.train([source for source, _ in WORDS], 12, model_type="word", exact=False)
@@ -241,6 +243,13 @@ def test_frames_are_trained_on_too(tmp_path):
     assert len(loaded.decode([one for one, _ in pairs[:3]])) == 3
 
 
+def test_a_vocabulary_that_is_smaller_than_asked_for_is_reported():
+    lines, options = [], TrainingOptions(vocabulary_size=6000, model_type="word").resolved()
+    subwords = loop._learned("joint", ["one two", "eins"], options, "source", lines.append)
+    assert subwords.vocabulary_size == 7
+    assert lines == ["the joint vocabulary has 7 tokens, not 6,000: all the text has"]
+
+
 class Interrupt(keras.callbacks.Callback):
     """Ends a training after its first checkpoint as an error does."""
 
@@ -248,15 +257,23 @@ class Interrupt(keras.callbacks.Callback):
         raise KeyboardInterrupt
 
 
-@pytest.fixture
-def interrupted(tmp_path):
+@pytest.fixture(scope="module")
+def interrupted_once(tmp_path_factory):
     """A run with vocabularies that were given, killed after its first step; and these."""
+    out = tmp_path_factory.mktemp("interrupted") / "run"
     given = Subwords.train_pair(WORDS, 14, joint=False, model_type="word", exact=False)
     options = TrainingOptions(epochs=1, checkpoint_steps=1, **TINY)
     with pytest.raises(KeyboardInterrupt):
         sides = {"source": given[0], "target": given[1]}
-        trained(tmp_path / "run", options, callbacks=[Interrupt()], **sides)
-    return tmp_path / "run", options, given
+        trained(out, options, callbacks=[Interrupt()], **sides)
+    return out, options, given
+
+
+@pytest.fixture
+def interrupted(interrupted_once, tmp_path):
+    """The same with a copy of the run."""
+    out, options, given = interrupted_once
+    return shutil.copytree(out, tmp_path / "run"), options, given
 
 
 def test_a_resumed_training_keeps_its_vocabularies(interrupted):

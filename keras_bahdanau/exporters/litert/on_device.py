@@ -153,10 +153,6 @@ class OnDeviceTranslator(OnDevicePipeline):
         """
         return [self._translate(sentence) for sentence in sentences]
 
-    def fits(self, sentence):
-        """True if a sentence has no more tokens than the file was made for."""
-        return len(self._ids(sentence)) <= self.card["max_source_length"]
-
     def _ids(self, sentence):
         ids = self._source.encode(sentence)
         return [*ids, END] if ids else []

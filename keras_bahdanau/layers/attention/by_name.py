@@ -33,14 +33,11 @@ class AttentionRegistry(Registry):
                 `dtype`.
 
         Raises:
-            ValueError: If the name is unknown, or several heads are asked for without a score.
+            ValueError: If the name is unknown, or several heads, a window, a normalizer, a
+                coverage or dropout are asked for without a score.
         """
-        if heads > 1 and name in (None, "forced"):
-            raise ValueError(
-                "Several heads are for an attention that scores. "
-                f"Received: heads={heads}, attention={name!r}. "
-                "Give the name of a score, or leave them out."
-            )
+        if name in (None, "forced"):
+            _refuse_parts_of_scores(name, {"heads": heads, **kwargs})
         outer = {key: kwargs[key] for key in ("name", "dtype") if key in kwargs}
         kind, share = self[checks.choice("attention", name, self)], max(1, units // heads)
         if kind is Attention:
@@ -54,6 +51,26 @@ class AttentionRegistry(Registry):
         if past:
             attention = PastAttention(attention, past, **outer)
         return attention
+
+
+_OF_SCORES = {
+    "heads": 1,
+    "window": "everywhere",
+    "normalizer": "softmax",
+    "coverage": None,
+    "dropout": 0.0,
+}
+
+
+def _refuse_parts_of_scores(name, given):
+    """Raise ValueError if an attention without scores is given a part of one with scores."""
+    for part, plain in _OF_SCORES.items():
+        if given.get(part, plain) != plain:
+            raise ValueError(
+                f"`{part}` is for an attention that scores. "
+                f"Received: {part}={given[part]!r}, attention={name!r}. "
+                "Give the name of a score, or leave it out."
+            )
 
 
 ATTENTIONS = AttentionRegistry(

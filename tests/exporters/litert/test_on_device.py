@@ -236,6 +236,7 @@ def frames_file(frames_pipeline, tmp_path_factory):
     return kb.export_litert(frames_pipeline, path, max_source_length=8, max_target_length=5)
 
 
+@pytest.mark.slow
 def test_frames_get_the_text_of_keras(frames_pipeline, frames_file):
     on_device, inputs = OnDevicePipeline(frames_file), frames_of(1, 5, 8)
     texts = set()
@@ -251,11 +252,13 @@ def test_frames_get_the_text_of_keras(frames_pipeline, frames_file):
     assert len(texts) == len(inputs)
 
 
+@pytest.mark.slow
 def test_more_frames_than_the_file_was_made_for_are_refused(frames_file):
     with pytest.raises(ValueError, match="may have 8 positions in this file. Received: 9"):
         OnDevicePipeline(frames_file).decode({"values": np.zeros((9, 3)), "lengths": 9}, [])
 
 
+@pytest.mark.slow
 def test_frames_are_no_text(frames_file):
     with pytest.raises(ValueError, match="vocabulary of the source. Received: .*target.spm"):
         OnDeviceTranslator(frames_file)

@@ -90,6 +90,7 @@ def test_a_saved_model_with_another_card_is_none_of_ids(tmp_path, content):
     assert exporter_of(tmp_path) is SavedModelExporter
 
 
+@pytest.mark.slow
 def test_frames_are_served_as_they_are(tmp_path):
     pipeline = new_frames_pipeline()
     version = export(IdsSavedModelExporter(), pipeline, tmp_path / "frames")
