@@ -15,7 +15,7 @@ BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes, as typer and sh
 
 
 def ends_well(on_interrupt=""):
-    """Gives a command one line and an exit code for each way to fail.
+    """Give a command one line and an exit code for each way to fail.
 
     Bad input is what this package says so of, "Received: ...", and what the
     operating system refuses. Any other exception is a bug, and keeps its traceback.
@@ -56,7 +56,7 @@ def _stopped(message, code):
 
 
 def _abandon_output():
-    """Leaves nothing that Python would try to write, and fail again, when it ends."""
+    """Leave nothing that Python would try to write, and fail again, when it ends."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -81,7 +81,7 @@ def _threads(threads):
 
 
 def load_tensorflow(threads=None):
-    """Imports TensorFlow without the greetings of its libraries, which no setting silences.
+    """Import TensorFlow without the greetings of its libraries, which no setting silences.
 
     They are held back while it loads, and only they: what else it said is
     shown, and so is where it crashed. TF_CPP_MIN_LOG_LEVEL=1 shows everything.
@@ -124,7 +124,7 @@ def _read_held(descriptor):
 
 
 def show_progress(text):
-    """Shows how far a command is, where that spoils no output."""
+    """Show the progress of a command, where that spoils no output."""
     if sys.stderr.isatty() and not sys.stdout.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 

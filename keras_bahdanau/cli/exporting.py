@@ -139,7 +139,7 @@ def _has(kind, setting):
 
 
 def _check_output(format, out, quantization):
-    """Raises ValueError or FileExistsError if that can't be written there."""
+    """Raise ValueError or FileExistsError if that can't be written there."""
     kind = exporters.FORMATS.get(format)
     if out.is_file() or (kind and kind.writes_file):
         check_absent(out, "out")

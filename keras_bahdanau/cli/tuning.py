@@ -83,7 +83,7 @@ def tune(
 
 
 def _conclude(path, own, trials, chosen, dry_run):
-    """Writes the chosen options into the file, and says so."""
+    """Write the chosen options into the file, and print a line about it."""
     now = next(trial for trial in trials if trial.search == own)
     highest = f"the highest is {trials[0].bleu:.2f}"
     if chosen.search == own:
@@ -124,7 +124,7 @@ def _numbers(name, text, kind):
 
 
 def _check_values(beam_widths, length_normalizations, length_penalties):
-    """Raises ValueError if a search does not allow one of them."""
+    """Raise ValueError if a search does not allow one of them."""
     for width in beam_widths:
         SearchOptions(beam_width=width)
     for exponent in length_normalizations:

@@ -38,7 +38,7 @@ OPTIONS = TrainingOptions(
 
 
 def run(out="demo", options=OPTIONS, verbose="auto", say=print):
-    """Runs the demo and writes what it made to a directory.
+    """Run the demo and write its files to a directory.
 
     Args:
         out: Path of the directory: `report.json`, `alignment.png`,

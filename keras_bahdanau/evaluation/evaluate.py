@@ -22,7 +22,7 @@ def evaluate(
     lowercase=False,
     metrics=("bleu", "chrf"),
 ):
-    """Translates the sources of pairs and compares with their targets.
+    """Translate the sources of pairs and compare with their targets.
 
     Args:
         translator: A `Translator`.

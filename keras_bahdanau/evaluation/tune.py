@@ -73,7 +73,7 @@ def candidates(
 
 
 def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=False, tell=None):
-    """Translates the pairs with each of the options.
+    """Translate the pairs with each of the options.
 
     Args:
         translator: A `Translator`.

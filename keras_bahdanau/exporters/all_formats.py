@@ -27,7 +27,7 @@ def export_all(
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes a SavedModel and three LiteRT files, and one table that compares them with Keras.
+    """Write a SavedModel and three LiteRT files, and one table that compares them with Keras.
 
     `1/` is for TensorFlow Serving, as `export_saved_model` writes it;
     `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite` are
@@ -87,7 +87,7 @@ def exporter_of(path):
 
 
 def check(path):
-    """Looks for what the runtimes of an artefact would refuse, without running it.
+    """Search an artefact for what its runtimes would refuse, without running it.
 
     ```python
     for finding in check("models/en-de"):
@@ -110,7 +110,7 @@ def check(path):
 
 
 def describe(path):
-    """Describes an artefact that `check` finds nothing wrong with: its card and metadata.
+    """Describe an artefact that `check` finds nothing wrong with: its card and metadata.
 
     Args:
         path: Path of the artefact, as in `check`.

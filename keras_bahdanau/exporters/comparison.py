@@ -115,7 +115,7 @@ class Comparison:
 
 
 def _check_references(sentences, references):
-    """Raises ValueError if there are references, but not one for each sentence."""
+    """Raise ValueError if there are references, but not one for each sentence."""
     if references is not None and len(references) != len(sentences):
         raise ValueError(
             "Each sentence must have one reference. "

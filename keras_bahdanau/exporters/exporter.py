@@ -96,7 +96,7 @@ class Exporter(abc.ABC):
         """True if something that exists at a path can be an artefact of this format."""
 
     def require(self, pipeline):
-        """Raises ValueError or ImportError if this format can't hold a pipeline.
+        """Raise ValueError or ImportError if this format can't hold a pipeline.
 
         It is called before anything is traced or written.
         """
@@ -112,7 +112,7 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def write(self, pipeline, path):
-        """Writes a whole artefact, with a card that holds no comparison yet.
+        """Write a whole artefact, with a card that holds no comparison yet.
 
         Args:
             pipeline: A `Pipeline`.
@@ -139,19 +139,19 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def add_parity(self, path, rows):
-        """Adds a comparison, a list of `Parity`, to the card of a written artefact."""
+        """Add a comparison, a list of `Parity`, to the card of a written artefact."""
 
     @abc.abstractmethod
     def describe(self, path):
         """String of several lines: the card of an artefact; empty if it has none."""
 
     def publish(self, written, path):
-        """Gives a written artefact its name in one step, after all of it has reached the disk."""
+        """Give a written artefact its name in one step, after all of it has reached the disk."""
         publish(written, path)
 
 
 def require_exportable(pipeline):
-    """Raises ValueError if no artefact could answer as the pipeline does.
+    """Raise ValueError if no artefact could answer as the pipeline does.
 
     An artefact gets source sentences and nothing else, and draws nothing at random.
 

@@ -82,7 +82,7 @@ def differences(sentences, expected, received):
 
 
 def require(parity, allow_differences):
-    """Raises ValueError if a comparison failed that must not.
+    """Raise ValueError if a comparison failed that must not.
 
     Args:
         parity: `Parity`.

@@ -200,7 +200,7 @@ class Decoder(keras.Model):
         self.built = True
 
     def use_embedding(self, embedding):
-        """Takes another model's embedding layer in place of its own, before it is built."""
+        """Take another model's embedding layer in place of its own, before it is built."""
         if self.built:
             raise ValueError(
                 "Embeddings must be shared before the decoder is built. Received: a built "

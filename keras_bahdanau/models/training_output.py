@@ -43,7 +43,7 @@ def split_passes(output, passes):
 
 
 def refuse_logits(y_pred):
-    """Raises where logits would leave out R-Drop's second pass or the guided weights."""
+    """Raise an error where logits would leave out R-Drop's second pass or the guided weights."""
     raise ValueError(
         "In training, the loss of a model with `r_drop` or `guided_alignment` must get the "
         f"`TrainingOutput` of the call. Received: y_pred of type {type(y_pred).__name__}. "

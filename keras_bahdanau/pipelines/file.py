@@ -83,7 +83,7 @@ def read_card(path):
 
 
 def write_search(path, search):
-    """Gives the translator in a file other search options; all else in it stays as it is.
+    """Replace the search options of the pipeline in a file; all else in it stays as it is.
 
     The file is replaced as a whole, or, if anything fails, not at all.
 

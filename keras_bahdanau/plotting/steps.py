@@ -24,7 +24,7 @@ FIXED_STORY = (
 
 
 def plot_trace(trace, steps=4, sources=8):
-    """Draws how a decoder writes the first tokens of a translation, one row a step.
+    """Draw how a decoder writes the first tokens of a translation, one row a step.
 
     From left to right: what the decoder asks with, the encoder's states, their scores,
     the weights, the weighted states, their sum (the context) with the new state of the

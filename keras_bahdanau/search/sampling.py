@@ -8,7 +8,7 @@ from keras_bahdanau.search.sequential import sequential_search
 
 
 def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):
-    """Draws `options.beam_width` translations of each sentence, one without the others.
+    """Draw `options.beam_width` translations of each sentence, one without the others.
 
     They come as they are drawn, not best first, and their scores are those
     that the model gives them: `temperature`, `top_k` and `top_p` decide what
@@ -54,7 +54,7 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
 
 
 def draw(log_probs, uniforms, options):
-    """Draws one token from each distribution.
+    """Draw one token from each distribution.
 
     Args:
         log_probs: Float32 tensor `(..., vocabulary)`.

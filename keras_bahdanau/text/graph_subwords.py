@@ -120,7 +120,7 @@ class _Vocabulary(tf.saved_model.experimental.TrackableResource):
 
 
 def _append_end(ids, counts):
-    """Appends `counts[i]` (0 or 1) end tokens to row i."""
+    """Append `counts[i]` (0 or 1) end tokens to row i."""
     # not `tf.concat`, which asserts in the graph that both have as many rows
     lengths = ids.row_lengths() + counts
     # ragged (batch, time) -> (batch, time + 1)

@@ -67,7 +67,7 @@ def _forms(symbols, model_type):
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
-    """Returns the bytes of a SentencePiece model of the sentences.
+    """Return the bytes of a SentencePiece model of the sentences.
 
     Args:
         sentences: List of strings.
@@ -136,7 +136,7 @@ def _size_error(relation, size, name, settings):
 
 
 def check_model(model: bytes, name: str) -> int:
-    """Returns the vocabulary size of a usable model.
+    """Return the vocabulary size of a usable model.
 
     Raises:
         TypeError: If it is not `bytes`.

@@ -24,10 +24,10 @@ class AveragingAdam(keras.optimizers.Adam):
         super().__init__(learning_rate, ema_momentum=ema_momentum, **kwargs)
 
     def finalize_variable_values(self, var_list):
-        """Leaves the weights as trained, at the end of `fit`."""
+        """Leave the weights as trained, at the end of `fit`."""
 
     def put_average(self, variables):
-        """Gives the weights the values of their moving average."""
+        """Give the weights the values of their moving average."""
         super().finalize_variable_values(variables)
 
 

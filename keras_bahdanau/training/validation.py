@@ -9,7 +9,7 @@ from keras_bahdanau.training.run import write_json
 
 
 class ValidateAndSave(keras.callbacks.Callback):
-    """Validates each epoch, saves what follows from it, and ends the training in time.
+    """Validate each epoch, save the results, and end the training in time.
 
     The averaged weights are validated, where there are some: those of an
     `AveragingAdam`, or the mean of the last epochs. The logs get the results as

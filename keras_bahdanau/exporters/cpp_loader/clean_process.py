@@ -19,7 +19,7 @@ _ROOT = os.fspath(pathlib.Path(__file__).parents[3])  # where the process finds 
 
 
 def run_in_clean_process(directory, requests, python=sys.executable):
-    """Runs requests against a SavedModel in a new process without Python TensorFlow or Keras.
+    """Run requests against a SavedModel in a new process without Python TensorFlow or Keras.
 
     The process sees no GPU, as in the stock image of the model server: a graph that can only run
     on one fails here.
@@ -88,7 +88,7 @@ def timed_in_clean_process(
 
 
 def _write(path, calls, seconds=()):
-    """Saves `(signature, {name: array})` pairs without pickle: strings as bytes and lengths."""
+    """Save `(signature, {name: array})` pairs without pickle: strings as bytes and lengths."""
     names = np.array([signature for signature, _ in calls], dtype=str)
     fields = {"signatures": names, "seconds": np.array(seconds, dtype=np.float64)}
     for index, (_, arrays) in enumerate(calls):
@@ -124,7 +124,7 @@ def _split(array, lengths):
 
 
 def main():
-    """Answers a file of requests; one line on standard error and exit code 1 if that fails."""
+    """Answer a file of requests; one line on standard error and exit code 1 if that fails."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {_MODULE}", description="Run requests in TensorFlow's C++ loader."
     )

@@ -22,7 +22,7 @@ def export_litert(
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes a file that phones run, with built-in operations only.
+    """Write a file that phones run, with built-in operations only.
 
     Its signatures `translate` and `translate_greedy` take the features of one input, for text
     `source` int32 `(1, max_source_length)`, right-padded with 0, and give the outputs of

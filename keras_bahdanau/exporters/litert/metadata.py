@@ -134,7 +134,7 @@ def from_bytes(content):
 
 
 def _write(builder, value):
-    """Writes a string or a table, and what it points at before it; returns its offset."""
+    """Write a string or a table, and what it points at before it; return its offset."""
     if isinstance(value, str):
         return builder.CreateString(value)
     fields = _FIELDS[type(value)]

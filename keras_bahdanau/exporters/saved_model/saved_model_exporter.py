@@ -20,7 +20,7 @@ def export_saved_model(
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes the next version of a model for TensorFlow Serving, once it is known to be good.
+    """Write the next version of a model for TensorFlow Serving, once it is known to be good.
 
     It answers the signatures of `keras_bahdanau.exporters.signatures.served`.
     The version is written beside its place, checked for what a server would
@@ -179,7 +179,7 @@ class SavedModelExporter(Exporter):
 
 
 def write_card(path, card):
-    """Writes the card of a version, a dictionary, where an operator finds it."""
+    """Write the card of a version, a dictionary, where an operator finds it."""
     content = json.dumps(card, indent=1, ensure_ascii=False)
     (path / CARD_PATH).write_text(content, encoding="utf-8")
 

@@ -31,7 +31,7 @@ class FixedContext(AttentionBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ForcedAlignment(AttentionBase):
-    """Looks where it is told to: step i uses row i of the given weights.
+    """Attention with given weights: step i uses row i of them.
 
     c_i = sum_j a_ij h_j, with a_ij from known alignments
 

@@ -15,7 +15,7 @@ READOUT_STATES = ("current", "previous")
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class DecoderCell(DecoderCellBase):
-    """Asks with the state of the step before.
+    """Attention whose query is the state of the step before.
 
     c_i = sum_j alpha_ij h_j,   alpha_i from s_{i-1}      (Bahdanau et al. 2015, eq. 5, 6)
     s_i = f(s_{i-1}, y_{i-1}, c_i)                        (eq. 4)

@@ -12,7 +12,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConditionalCell(DecoderCellBase):
-    """Asks between two cells, with a state that already knows the token.
+    """Attention between two cells, whose query is a state that has read the token.
 
     s'_i = f_1(s_{i-1}, y_{i-1})
     c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i

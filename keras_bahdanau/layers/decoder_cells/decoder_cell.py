@@ -133,7 +133,7 @@ class DecoderCellBase(keras.layers.Layer):
         )
 
     def _build_shared(self, inputs_shape, memory_shape):
-        """Builds query, attention and bridge; returns the width of the context."""
+        """Build query, attention and bridge; return the width of the context."""
         context_units = self.attention.context_units(memory_shape.values[-1])
         query_units = self.query.units(
             state=self.querying_units,
