@@ -25,11 +25,11 @@ def export(
     Args:
         exporter: `Exporter`.
         pipeline: A `Pipeline`.
-        path: Path that the user named; `exporter.place` says what comes of it.
-        sentences: List of strings to compare on, beside the built-in edge cases.
+        path: Path that the user named; `exporter.place` turns it into that of the artefact.
+        sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, for BLEU and chrF.
         allow_differences: True if it may be written if it does not answer as Keras does.
-        say: Function of one string: where the comparison is reported.
+        say: Function of one string, which reports the comparison.
 
     Returns:
         Path of the artefact.

@@ -50,7 +50,8 @@ class Decoder(keras.Model):
             score's name, "forced"; None for the fixed context of an encoder-decoder
             without attention.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell such as
-            `keras.layers.GRUCell(512)`; or a whole decoder cell, a `DecoderCellBase`.
+            `keras.layers.GRUCell(512)`; or a whole decoder cell: a layer of
+            `layers.DECODER_CELLS`.
         depth: Positive integer. Cells on top of each other.
         residual: Bool. True if each cell but the lowest adds its input to its output.
         when: Time of attention: "before" the cell moves (Bahdanau), "after" it with input

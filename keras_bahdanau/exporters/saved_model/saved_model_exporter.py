@@ -31,11 +31,11 @@ def export_saved_model(
     Args:
         pipeline: A `Pipeline`; its search options are frozen in the graph.
         directory: Path of the model; its versions are "1", "2", ... in it.
-        sentences: List of strings to compare on, beside the built-in edge cases.
+        sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, for BLEU and chrF.
         allow_differences: True if a version may be published that does not
             answer as Keras does.
-        say: Function of one string: where the comparison is reported.
+        say: Function of one string, which reports the comparison.
 
     Returns:
         Path of the new version.

@@ -23,10 +23,10 @@ class ConditionalCell(DecoderCellBase):
     Args:
         units: Positive integer. Width of the decoder state.
         attention: An attention layer.
-        **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
-            `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 
-    Call arguments and output: see `DecoderCellBase`.
+    Call arguments and output: as in `DecoderCell`.
     """
 
     def __init__(self, units, attention, **kwargs):
