@@ -40,7 +40,7 @@ def options_of(settings, shown=None):
 
     Args:
         settings: The dataclass, whose fields are made by `keras_bahdanau.option.option`.
-        shown: Instance whose values the help shows as defaults; None if they are the model's.
+        shown: Instance whose values the help lists as defaults; None if they are the model's.
     """
     parameters = [_parameter(field, shown) for field in dataclasses.fields(settings)]
 

@@ -47,7 +47,7 @@ def tune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
     batch_size: BatchOption = 64,
 ):
-    """Find the best search options and write them into the model's file.
+    """Choose search options by BLEU and write them into the model's file.
 
     Give validation pairs, never those of the test. Of the options whose BLEU is within
     `--tolerance` of the highest, those with the narrowest beam and then with the shortest

@@ -33,8 +33,8 @@ class Adjective(NamedTuple):
 class Verb(NamedTuple):
     """A verb: `present` is French je, il, nous, ils; `objects` the kinds of noun it may have.
 
-    English adds the `particle` ("wait for"), French the `preposition` ("répondre à"). `etre` tells
-    that "être" forms the French past.
+    English adds the `particle` ("wait for"), French the `preposition` ("répondre à"). `etre` is
+    True if "être" forms the French past.
     """
 
     base: str
@@ -141,7 +141,7 @@ ADJECTIVES = [
     *_adjectives("thing text food", "expensive cher chère"),
 ]
 
-# No verb has a past that looks like its present ("they put"): the English must tell them apart.
+# No verb has a past that equals its present ("they put"): the English must distinguish them.
 TRANSITIVE = [
     _verb("see saw", "vois voit voyons voient vu", EVERYTHING),
     _verb("love loved", "aimer", EVERYTHING),
@@ -196,7 +196,7 @@ NAMES = {
     **dict.fromkeys(["Paul", "Marc", "Antoine", "David", "Simon"], "m"),
     **dict.fromkeys(["Marie", "Anna", "Alice", "Claire", "Julie"], "f"),
 }
-# No "they" and "them", whose gender English does not tell; "I" and "we" agree in person only.
+# No "they" and "them", whose gender English does not mark; "I" and "we" agree in person only.
 PRONOUNS = {  # English -> French, person (the index into `Verb.present`), gender
     "I": ("je", 0, ""),
     "he": ("il", 1, "m"),

@@ -1,4 +1,4 @@
-"""Everything about a translator that pairs can tell."""
+"""Evaluation of a translator on pairs: metrics, perplexity, attention, speed."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Search for the best search options on validation pairs."""
+"""Choice of search options by their BLEU on validation pairs."""
 
 import dataclasses
 import itertools

@@ -39,7 +39,7 @@ class Answer(NamedTuple):
     Attributes:
         text: String.
         score: Float.
-        alignment: Float32 array `(target tokens, source tokens)`; None if it was not asked for.
+        alignment: Float32 array `(target tokens, source tokens)`; None if it was not requested.
     """
 
     text: str

@@ -274,7 +274,7 @@ class Decoder(keras.Model):
         return (output, steps.weights) if return_attention_scores else output
 
     def _teacher_forced(self, embedded, prepared, with_weights, training):
-        """A `Step` of all steps: what the readout reads, and the weights if they are asked for."""
+        """A `Step` of all steps: what the readout reads, and the weights if `with_weights`."""
 
         def kept(shown):
             weights = shown.weights if with_weights else ()

@@ -16,7 +16,7 @@ class TrainingOutput(NamedTuple):
         readout: Float tensor `(passes, batch, target_time, readout_units)`, the input of
             the output layer.
         weights: Float tensor `(passes, batch, target_time, source_time)`, the attention
-            weights, if they were asked for or guide the attention, otherwise ().
+            weights, if they were requested or guide the attention, otherwise ().
         alignment: Float tensor like one pass of `weights`, the alignment that the weights
             shall agree with, or ().
     """

@@ -116,7 +116,7 @@ class Pipeline(GraphPipeline):
                 f"`nbest` must be from 1 to the beam width, {options.beam_width}. "
                 f"Received: nbest={nbest!r}. Search with a wider beam for more."
             )
-        if options.random:  # one draw knows nothing of the others
+        if options.random:  # draws are independent of each other
             options = dataclasses.replace(options, beam_width=nbest)
 
         def decoded(members, features):
@@ -259,7 +259,7 @@ class Pipeline(GraphPipeline):
         options = dataclasses.replace(options, seed=0)
         key = (options, *extras)
         if key not in self._graphs:
-            # a `partial`: of one lambda TensorFlow would say that it is traced too often
+            # a `partial`: of one lambda TensorFlow would warn that it is traced too often
             self._graphs[key] = tf.function(
                 functools.partial(self._search, options),
                 input_signature=[

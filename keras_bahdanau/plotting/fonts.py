@@ -58,7 +58,7 @@ def families_for(texts):
 
     Returns:
         List of strings, for the `fontfamily` of a matplotlib text, which takes the first family
-        that has a character. If nothing has it, a warning says what to install, and matplotlib
+        that has a character. If nothing has it, a warning describes what to install, and matplotlib
         draws a box.
     """
     families = list(matplotlib.rcParams["font.family"])

@@ -76,7 +76,7 @@ def draw(log_probs, uniforms, options):
 
 
 def _ranked(log_probs, options):
-    """The `top_k` most probable tokens in order, or all; in any order if none asks for one."""
+    """The `top_k` most probable tokens in order, or all; in any order if no option needs one."""
     vocabulary = log_probs.shape[-1]
     if options.top_k is None and options.top_p is None:
         return log_probs, ops.arange(vocabulary, dtype="int32")

@@ -117,7 +117,7 @@ def word_links(source_tokens, target_tokens, alignment):
 
     A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where
     the text was made of these tokens. Of the text that was given, `span_links` with
-    `Subwords.words` knows more: a source token can stand for several unknown words.
+    `Subwords.words` has more: a source token can stand for several unknown words.
 
     Args:
         source_tokens: Sequence of strings, the source's pieces.

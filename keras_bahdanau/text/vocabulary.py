@@ -94,7 +94,7 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
         largest = int(too_large[1])
         model = None if exact else _trained(sentences, {**settings, "vocab_size": largest})
     else:
-        largest = check_model(model, "model")  # char does not say so
+        largest = check_model(model, "model")  # char raises no error of its own
     if exact and largest < settings["vocab_size"]:
         raise _size_error("at most", largest, name, settings)
     return model

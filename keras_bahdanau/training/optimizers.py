@@ -11,7 +11,7 @@ class AveragingAdam(keras.optimizers.Adam):
 
     `keras.optimizers.Adam(use_ema=True)` puts the average in the weights' place
     whenever a `fit` ends; here a run of several `fit`s resumes from the weights
-    as trained, and `averaged_weights` puts the average in for as long as asked.
+    as trained, and `averaged_weights` puts the average in for the length of a `with` block.
 
     Args:
         learning_rate: Float or schedule.

@@ -27,13 +27,14 @@ def run_in_clean_process(directory, requests, python=sys.executable):
     Args:
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
         requests: List of `(signature, {argument: array})`, as `SavedModelSession.run` takes them.
-        python: Path of the Python whose TensorFlow is asked: another one's for another release.
+        python: Path of the Python whose TensorFlow is used, for another release of it.
 
     Returns:
         List with one dictionary from a result's name to its array for each request.
 
     Raises:
-        RuntimeError: If loading the model or any request fails, with what the process said last.
+        RuntimeError: If loading the model or any request fails, with the last output of the
+            process.
 
     Example:
         text = np.array(["A man."], dtype=object)

@@ -147,7 +147,7 @@ class LiteRTExporter(Exporter):
         return check_litert(path)
 
     def answers(self, path, pipeline, inputs):
-        """Each input that is short enough is asked alone."""
+        """Each input that is short enough is a request of its own."""
         from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 
         on_device = OnDevicePipeline(path)

@@ -114,9 +114,9 @@ class SavedModelExporter(Exporter):
         return check_saved_model(path)
 
     def answers(self, path, pipeline, inputs):
-        """Each input is asked alone, in a batch of 64, and in another one in another order.
+        """Each input is sent alone, in a batch of 64, and in another batch in another order.
 
-        The warm-up is asked first: it must not fail.
+        The warm-up is sent first: it must not fail.
         """
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests

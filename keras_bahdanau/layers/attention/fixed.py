@@ -13,7 +13,7 @@ class FixedContext(AttentionBase):
     c_i = h_T        (RNNencdec, Cho et al. 2014; what Bahdanau et al. 2015 compare with)
 
     It stands where an attention layer stands: `Decoder(..., attention=None)`. Its
-    weights are all zero, since nothing is looked at.
+    weights are all zero, since it attends to nothing.
 
     Call arguments and output: see `AttentionBase`; the context is the last real value.
     """

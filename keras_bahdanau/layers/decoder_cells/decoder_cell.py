@@ -38,7 +38,7 @@ class Step(NamedTuple):
         context: Float tensor `(batch, context_units)`, c_i.
         weights: Float32 tensor `(batch, source_time)`, alpha_i.
         scores: Float32 tensor `(batch, source_time)`, e_i, before mask and softmax.
-        query: Float tensor `(batch, query_units)`, what asked.
+        query: Float tensor `(batch, query_units)`, of the attention.
     """
 
     output: Any

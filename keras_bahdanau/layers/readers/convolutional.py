@@ -30,7 +30,7 @@ class ConvolutionalReader(keras.layers.Layer):
     ("A convolutional encoder model for neural machine translation" and
     "Convolutional sequence to sequence learning".) Padding is zeroed before each
     convolution: a token at the end sees what it would see alone. With kernels of
-    width k a value knows depth * (k - 1) / 2 tokens to each side.
+    width k a value depends on depth * (k - 1) / 2 tokens to each side.
 
     Args:
         units: Positive integer. Width of the values.

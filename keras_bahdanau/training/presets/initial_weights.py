@@ -1,6 +1,6 @@
 """The initial weights of the papers, drawn anew once a model is built.
 
-The path of a weight identifies it; no layer knows of this.
+The path of a weight identifies it; no layer depends on this.
 """
 
 import keras
