@@ -27,7 +27,7 @@ class Perplexity(keras.metrics.Mean):
         return self.update_from_losses(losses, sample_weight)
 
     def update_from_losses(self, losses, sample_weight=None):
-        """Updates from -log p(y), `(batch, target_time)`, where no logits are kept."""
+        """Update from -log p(y), `(batch, target_time)`, where no logits are kept."""
         if sample_weight is not None:
             sample_weight = ops.reshape(sample_weight, (-1,))  # -> (batch * target_time,)
         # flat, since of rows Keras' mean counts each alike, however many tokens it has
@@ -40,7 +40,7 @@ class Perplexity(keras.metrics.Mean):
 
 
 def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, token_losses=None):
-    """Updates the metrics of `compile`, without logits where all of them can do without.
+    """Update the metrics of `compile`, without logits where all of them can do without.
 
     Args:
         metrics: The container that Keras makes of `metrics` and `weighted_metrics`.

@@ -100,7 +100,7 @@ def option(default, check, help, **metadata):
 
 
 def check_option(field, value):
-    """Raises ValueError if a field's check does not allow the value."""
+    """Raise ValueError if a field's check does not allow the value."""
     check = field.metadata["check"]
     if not check.allows(value):
         raise ValueError(f"`{field.name}` must be {check.demand}. Received: {field.name}={value!r}")

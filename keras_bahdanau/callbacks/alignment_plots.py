@@ -10,7 +10,7 @@ from keras_bahdanau.training.optimizers import averaged_weights
 
 
 class AlignmentPlotCallback(keras.callbacks.Callback):
-    """Draws how the model reads given translations, after each epoch.
+    """Draw how the model reads given translations, after each epoch.
 
     The targets are given, so the pictures of two epochs show the same words.
     They are written as `epoch-001/1.png` and so on, or, with

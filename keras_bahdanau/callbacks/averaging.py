@@ -10,7 +10,7 @@ from keras_bahdanau.training.optimizers import restoring
 
 
 class AverageLast(keras.callbacks.Callback):
-    """Averages the trainable weights as they stood after each of the last few epochs.
+    """Average the trainable weights as they stood after each of the last few epochs.
 
     Also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The
     average takes the weights' place when `fit` ends, or for the time of a block:

@@ -9,7 +9,7 @@ from keras_bahdanau.training.optimizers import averaged_weights
 
 
 class BleuCallback(keras.callbacks.Callback):
-    """Translates validation pairs after each epoch, and logs the BLEU as "val_bleu".
+    """Translate validation pairs after each epoch, and log the BLEU as "val_bleu".
 
     The callbacks after it in the list of `fit` find the value in their logs:
     put it before `ModelCheckpoint` or `EarlyStopping` (with
@@ -103,7 +103,7 @@ class BleuCallback(keras.callbacks.Callback):
 
 
 def check_trained(translator, model):
-    """Checks that the translator holds the model that is trained.
+    """Check that the translator holds the model that is trained.
 
     Raises:
         ValueError: If it holds another.

@@ -9,7 +9,7 @@ import keras
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Saves all that training needs to resume: weights, optimizer, random state, progress.
+    """Save all that training needs to resume: weights, optimizer, random state, progress.
 
     One file, replaced as a whole: killed at any moment, the last one stands.
 

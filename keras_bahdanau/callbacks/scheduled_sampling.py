@@ -80,7 +80,7 @@ class InverseSigmoidDecay:
 
 
 class ScheduledSampling(keras.callbacks.Callback):
-    """Lets the decoder read more and more of its own tokens as training goes on.
+    """Let the decoder read more and more of its own tokens as training goes on.
 
     Before each batch, the share of tokens that are not the teacher's is set to
     1 - schedule(step), where step counts the optimizer's steps, those of

@@ -33,14 +33,14 @@ LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case 
 
 
 def options_of(settings, shown=None):
-    """Gives a function's command an option for each field of a settings dataclass.
+    """Give a function's command an option for each field of a settings dataclass.
 
     Type, help and check come from the fields. The function receives the values as
     `**options`, None for each option that is left out: see `asked`.
 
     Args:
         settings: The dataclass, whose fields are made by `keras_bahdanau.option.option`.
-        shown: Instance whose values the help shows as defaults; None if they are the model's.
+        shown: Instance whose values the help lists as defaults; None if they are the model's.
     """
     parameters = [_parameter(field, shown) for field in dataclasses.fields(settings)]
 
@@ -103,7 +103,7 @@ def load_translator(paths):
 
 
 def check_absent(path, name):
-    """Checks that an output does not exist yet."""
+    """Check that an output does not exist yet."""
     if path.exists():
         raise FileExistsError(
             f"An output must not exist yet. Received: {name}={str(path)!r}. "
@@ -112,7 +112,7 @@ def check_absent(path, name):
 
 
 def check_writable(path, name):
-    """Checks that a file can be made here, if any is asked for."""
+    """Check that a file can be made here, if any is asked for."""
     if path is None:
         return
     check_absent(path, name)
@@ -124,7 +124,7 @@ def check_writable(path, name):
 
 
 def check_picture(path, name):
-    """Checks that the name of a picture, if there is one, ends in a known format."""
+    """Check that the name of a picture, if there is one, ends in a known format."""
     if path is None:
         return
     from matplotlib.backend_bases import FigureCanvasBase
@@ -138,7 +138,7 @@ def check_picture(path, name):
 
 
 def check_tokenization(name):
-    """Checks that sacreBLEU, which complains in its own way, knows a tokenization."""
+    """Check that sacreBLEU has a tokenization, since its own error has another form."""
     if name is None:
         return
     from sacrebleu.metrics import BLEU

@@ -15,13 +15,13 @@ BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes, as typer and sh
 
 
 def ends_well(on_interrupt=""):
-    """Gives a command one line and an exit code for each way to fail.
+    """Give a command one line and an exit code for each way to fail.
 
-    Bad input is what this package says so of, "Received: ...", and what the
-    operating system refuses. Any other exception is a bug, and keeps its traceback.
+    Bad input is an error of this package with "Received: ...", or an error of the
+    operating system. Any other exception is a bug, and keeps its traceback.
 
     Args:
-        on_interrupt: String, what to say to somebody who has stopped the command.
+        on_interrupt: String to print after an interruption.
     """
 
     def decorate(function):
@@ -56,7 +56,7 @@ def _stopped(message, code):
 
 
 def _abandon_output():
-    """Leaves nothing that Python would try to write, and fail again, when it ends."""
+    """Leave nothing that Python would try to write, and fail again, when it ends."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -71,7 +71,7 @@ def _told(error):
 
 
 def _threads(threads):
-    """Environment variables that tell TensorFlow how many threads to use."""
+    """Environment variables that set the number of TensorFlow's threads."""
     each, at_once = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
     if threads is not None:
         return {each: threads, at_once: threads}
@@ -81,10 +81,10 @@ def _threads(threads):
 
 
 def load_tensorflow(threads=None):
-    """Imports TensorFlow without the greetings of its libraries, which no setting silences.
+    """Import TensorFlow without the greetings of its libraries, which no setting silences.
 
-    They are held back while it loads, and only they: what else it said is
-    shown, and so is where it crashed. TF_CPP_MIN_LOG_LEVEL=1 shows everything.
+    Only these lines are held back while it loads; all other output is printed, and so is the
+    traceback of a crash. TF_CPP_MIN_LOG_LEVEL=1 prints everything.
 
     Args:
         threads: Integer, how many processor threads an operation may use, and how many
@@ -124,7 +124,7 @@ def _read_held(descriptor):
 
 
 def show_progress(text):
-    """Shows how far a command is, where that spoils no output."""
+    """Show the progress of a command, where that spoils no output."""
     if sys.stderr.isatty() and not sys.stdout.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 

@@ -95,10 +95,10 @@ def export(
 def check(
     path: Annotated[Path, typer.Argument(help="SavedModel directory, or .tflite file.")],
 ):
-    """Say what a server or a phone would refuse; exit code 1 if there is anything.
+    """Print what a server or a phone would refuse; exit code 1 if there is anything.
 
-    If there is nothing, what the artefact says of itself is shown: versions, limits, sha256,
-    signatures, and how it compared with Keras.
+    If there is nothing, the card of the artefact is printed: versions, limits, sha256,
+    signatures, and the comparison with Keras.
     """
     load_tensorflow()
     findings = exporters.check(path)
@@ -139,7 +139,7 @@ def _has(kind, setting):
 
 
 def _check_output(format, out, quantization):
-    """Raises ValueError or FileExistsError if that can't be written there."""
+    """Raise ValueError or FileExistsError if that can't be written there."""
     kind = exporters.FORMATS.get(format)
     if out.is_file() or (kind and kind.writes_file):
         check_absent(out, "out")

@@ -47,7 +47,7 @@ def tune(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
     batch_size: BatchOption = 64,
 ):
-    """Find the best search options and write them into the model's file.
+    """Choose search options by BLEU and write them into the model's file.
 
     Give validation pairs, never those of the test. Of the options whose BLEU is within
     `--tolerance` of the highest, those with the narrowest beam and then with the shortest
@@ -83,7 +83,7 @@ def tune(
 
 
 def _conclude(path, own, trials, chosen, dry_run):
-    """Writes the chosen options into the file, and says so."""
+    """Write the chosen options into the file, and print a line about it."""
     now = next(trial for trial in trials if trial.search == own)
     highest = f"the highest is {trials[0].bleu:.2f}"
     if chosen.search == own:
@@ -124,7 +124,7 @@ def _numbers(name, text, kind):
 
 
 def _check_values(beam_widths, length_normalizations, length_penalties):
-    """Raises ValueError if a search does not allow one of them."""
+    """Raise ValueError if a search does not allow one of them."""
     for width in beam_widths:
         SearchOptions(beam_width=width)
     for exponent in length_normalizations:

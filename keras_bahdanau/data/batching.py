@@ -47,8 +47,8 @@ class BatchedPairs:
       pairs, sort them by length, and split them again. Each batch has a shape of its own.
 
     With `subword_sampling` each epoch splits the words anew, so that one sentence is many. The
-    number of steps stays. Now and then a bucket is a little longer than `shapes` says, where an
-    epoch has longer sentences than the first one; a sentence longer than the longest of the
+    number of steps stays. A bucket can be a little longer than in `shapes`, if an epoch has
+    longer sentences than the first one; a sentence longer than the longest of the
     first epoch, or than `max_length`, is split as a translator does it.
 
     Args:
@@ -181,8 +181,8 @@ class BatchedPairs:
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
         """A dataset whose every iteration is the next epoch, of known length `steps`.
 
-        An iteration that is broken off counts, such as Keras' look at the first batch when it
-        builds a model.
+        An iteration that is broken off counts, such as that of Keras, which takes the first
+        batch to build a model.
 
         Args:
             first_epoch: Non-negative integer, the epoch of the first iteration.

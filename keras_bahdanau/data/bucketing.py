@@ -113,7 +113,7 @@ class _Bucket:
 
 
 def _bucketed(kept, lengths, batch_tokens, buckets):
-    """Sorts the kept pairs into buckets."""
+    """Sort the kept pairs into buckets."""
     bounds = _bounds(lengths[kept], batch_tokens, buckets)
     # (kept pairs,), the first bound that is not shorter
     bucket_of = np.searchsorted(bounds, lengths[kept])

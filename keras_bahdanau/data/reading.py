@@ -10,7 +10,7 @@ from pathlib import Path
 def read_pairs(
     source: str | os.PathLike, target: str | os.PathLike | None = None
 ) -> list[tuple[str, str]]:
-    """Reads sentence pairs from two parallel files or from one TSV file.
+    """Read sentence pairs from two parallel files or from one TSV file.
 
     Files are UTF-8, plain or (named `.gz`) compressed. Empty lines are kept, so that pair `i`
     is line `i + 1` of each file; an empty line of a TSV is an empty pair.
@@ -46,7 +46,7 @@ def read_pairs(
 
 
 def read_lines(path: str | os.PathLike) -> list[str]:
-    r"""Reads the lines of a UTF-8 file, plain or `.gz`.
+    r"""Read the lines of a UTF-8 file, plain or `.gz`.
 
     Only `\n` and `\r\n` end a line: other separators, such as U+2028, belong to the sentence.
 
@@ -70,7 +70,7 @@ def read_lines(path: str | os.PathLike) -> list[str]:
 
 
 def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
-    r"""Decodes UTF-8 text and splits it at `\n` or `\r\n`.
+    r"""Decode UTF-8 text and split it at `\n` or `\r\n`.
 
     Args:
         data: The bytes of the text. A byte order mark at its beginning is dropped.
@@ -141,7 +141,7 @@ def _read_bytes(path):
 
 
 def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[frozenset]]:
-    """Reads the links of sentence pairs from a file in Pharaoh form.
+    """Read the links of sentence pairs from a file in Pharaoh form.
 
     The file is UTF-8, plain or (named `.gz`) compressed. Line `i + 1` holds the links of pair
     `i`, such as `0-0 1-2 2?2`: see `alignments.parse_pharaoh`. An empty line means no links.

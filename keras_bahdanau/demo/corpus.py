@@ -14,7 +14,7 @@ LONGEST = 30  # English words, punctuation included
 
 
 def generate(count, seed=0):
-    """Generates sentence pairs, no two with the same English.
+    """Generate sentence pairs, no two with the same English.
 
     Args:
         count: Non-negative integer. Number of pairs.
@@ -41,7 +41,7 @@ def generate(count, seed=0):
 
 
 def split(train=15000, valid=500, test=500, seed=0):
-    """Generates three lists of `Example` that have no English sentence in common.
+    """Generate three lists of `Example` that have no English sentence in common.
 
     Args:
         train: Integer. Size of the first list.
@@ -57,7 +57,7 @@ def split(train=15000, valid=500, test=500, seed=0):
 
 
 def write(directory, name, examples):
-    """Writes NAME.en, NAME.fr and NAME.align, one sentence a line.
+    """Write NAME.en, NAME.fr and NAME.align, one sentence a line.
 
     The links are in Pharaoh form, "0-0 0?1": source and target word, "?" if only possible.
 
@@ -84,7 +84,7 @@ def _pharaoh(example):
 
 
 class _Writer:
-    """Chooses what one sentence says; the grammar says it. All of it has the same tense."""
+    """Random content of one sentence, in one tense, which the grammar puts into words."""
 
     def __init__(self, rng):
         self.rng = rng
@@ -121,7 +121,7 @@ class _Writer:
         return self.state(adverb) if self.chance(0.2) else self.deed(adverb)
 
     def state(self, adverb):
-        """Says what or where somebody or something is."""
+        """Build a clause with "to be": an attribute or a place."""
         kind = "person" if self.chance(0.4) else self.choose(lexicon.EVERYTHING.split())
         subject = self.subject() if kind == "person" else self.thing(kind)
         phrase = subject + grammar.being(subject, self.tense, adverb)
@@ -131,13 +131,13 @@ class _Writer:
         return phrase + grammar.describe(adjective, subject.agreement, self.chance(0.25))
 
     def deed(self, adverb):
-        """Says what somebody does."""
+        """Build a clause with an action."""
         subject = self.subject()
         verb, clitic, rest = self.action(subject, negated=adverb in grammar.NEGATIONS)
         return subject + grammar.predicate(subject, verb, self.tense, adverb, clitic=clitic) + rest
 
     def action(self, subject, negated=False, plain=False):
-        """Chooses a verb, an object pronoun or None, and what follows the verb."""
+        """Choose a verb, an object pronoun or None, and what follows the verb."""
         kind = self.weigh({"transitive": 60, "giving": 13, "alone": 12, "motion": 15})
         if kind == "motion" and (self.tense == "present" or subject.agreement.gender):
             return self.motion()
@@ -188,7 +188,7 @@ class _Writer:
         return self.thing("person", negated, plain=plain)
 
     def thing(self, kinds, negated=False, *, plain=False):
-        """Chooses a noun of one of `kinds`; `plain` leaves out the relative clause."""
+        """Choose a noun of one of `kinds`; `plain` leaves out the relative clause."""
         noun = self.choose(noun for noun in lexicon.NOUNS if noun.kind in kinds)
         adjectives, plural = self.adjectives(noun), self.chance(0.25)
         if not plural and noun.kind != "person" and self.chance(0.08):
@@ -218,14 +218,14 @@ class _Writer:
         return grammar.noun_phrase("the", noun, ending="'s")
 
     def who(self, phrase):
-        """Says more of a person: "who loves Anna"."""
+        """Build the relative clause of a person: "who loves Anna"."""
         verb, clitic, rest = self.action(phrase, plain=True)
         return (
             pair("who", "qui") + grammar.predicate(phrase, verb, self.tense, clitic=clitic) + rest
         )
 
     def that(self, phrase, noun):
-        """Says more of a thing: "that Anna loves"."""
+        """Build the relative clause of a thing: "that Anna loves"."""
         subject = grammar.pronoun(self.choose(lexicon.PRONOUNS))
         if self.chance(0.5):
             subject = grammar.name(self.choose(lexicon.NAMES))

@@ -84,7 +84,7 @@ class Agreement(NamedTuple):
     gender: str
 
     def inflect(self, masculine, feminine):
-        """Returns the form of an adjective or participle that agrees."""
+        """Return the form of an adjective or participle that agrees."""
         word = feminine if self.gender == "f" else masculine
         return french_plural(word) if self.person > 1 else word
 
@@ -98,12 +98,12 @@ class Phrase:
     agreement: Agreement | None = None
 
     def __add__(self, other):
-        """Joins two phrases in the same order in both languages."""
+        """Join two phrases in the same order in both languages."""
         return Phrase(self.english + other.english, self.french + other.french, self.agreement)
 
 
 def fixed(expression):
-    """Builds a phrase from "English words|French words|links" ("on Monday|lundi|0?0 1-0")."""
+    """Build a phrase from "English words|French words|links" ("on Monday|lundi|0?0 1-0")."""
     source, target, links = expression.split("|")
     english = tuple(English(word) for word in source.split())
 
@@ -116,28 +116,28 @@ def fixed(expression):
 
 
 def pair(english, french, *agreement):
-    """Builds a phrase of one English word and the one French word that it surely means."""
+    """Build a phrase of one English word and the one French word that it surely means."""
     word = English(english)
     return Phrase((word,), (French(french, (word,)),), Agreement(*agreement) if agreement else None)
 
 
 def name(text, ending=""):
-    """Builds the name of a person; `ending` may be "'s"."""
+    """Build the name of a person; `ending` may be "'s"."""
     return pair(text + ending, text, 1, NAMES[text])
 
 
 def pronoun(english):
-    """Builds a subject pronoun."""
+    """Build a subject pronoun."""
     return pair(english, *PRONOUNS[english])
 
 
 def clitic(english):
-    """Builds an object pronoun: French puts it before the verb, and past participles agree."""
+    """Build an object pronoun: French puts it before the verb, and past participles agree."""
     return pair(english, *CLITICS[english])
 
 
 def describe(adjective, agreement, very=False):
-    """Builds an adjective that agrees, "very" before it if asked."""
+    """Build an adjective that agrees, "very" before it if asked."""
     form = agreement.inflect(adjective.masculine, adjective.feminine)
     phrase = pair(adjective.english, form)
     return pair("very", "très") + phrase if very else phrase
@@ -146,7 +146,7 @@ def describe(adjective, agreement, very=False):
 def noun_phrase(
     determiner, noun, adjectives=(), *, plural=False, very=False, negated=False, ending=""
 ):
-    """Builds a determiner, adjectives and a noun.
+    """Build a determiner, adjectives and a noun.
 
     Args:
         determiner: Key of `DETERMINERS`, or of `PLURAL_DETERMINERS` if `plural`.
@@ -179,7 +179,7 @@ def noun_phrase(
 
 
 def _determiner(english, agreement, next_english, next_french, prenominal, negated):
-    """Builds the determiner that suits the next word of each language."""
+    """Build the determiner that suits the next word of each language."""
     shown = "an" if english == "a" and next_english.text[0] in "aeiouAEIOU" else english
     if english in ("a", "some") and negated:
         return fixed(f"{'any' if english == 'some' else shown}|de|0?0")
@@ -194,14 +194,14 @@ def _determiner(english, agreement, next_english, next_french, prenominal, negat
 
 
 def _before(word, following):
-    """Returns the form that a word in the singular takes before the following one."""
+    """Return the form that a word in the singular takes before the following one."""
     if not starts_with_vowel(following.text):
         return word
     return word._replace(text=BEFORE_VOWEL.get(word.text, word.text))
 
 
 def possession(owner, noun, adjectives=()):
-    """Builds "the king's old car", "la vieille voiture du roi", from an owner in "'s"."""
+    """Build "the king's old car", "la vieille voiture du roi", from an owner in "'s"."""
     thing = noun_phrase("the", noun, adjectives)
     mark = owner.english[-1:]
     article, link = French(thing.french[0].text, (), mark), French("de", (), mark)
@@ -210,7 +210,7 @@ def possession(owner, noun, adjectives=()):
 
 
 def predicate(subject, verb, tense="present", adverb="", *, clitic=None, antecedent=None):
-    """Builds the verb and what surrounds it; the subject stands elsewhere.
+    """Build the verb and what surrounds it; the subject stands elsewhere.
 
     Args:
         subject: `Phrase` with which the verb agrees.
@@ -247,7 +247,7 @@ def predicate(subject, verb, tense="present", adverb="", *, clitic=None, anteced
 
 
 def being(subject, tense="present", adverb=""):
-    """Builds the form of "to be" that agrees with the subject, and the adverb after it."""
+    """Build the form of "to be" that agrees with the subject, and the adverb after it."""
     english, french = (forms[subject.agreement.person] for forms in BE[tense])
     form, adverbs = pair(english, french), _words(adverb)
     return Phrase(form.english + adverbs, _surrounded(form.french, (), adverbs))
@@ -258,7 +258,7 @@ def _words(text):
 
 
 def _surrounded(forms, clitic, adverbs, helper=()):
-    """Puts "ne", a clitic and "pas" around the finite verb, which is the first of `forms`."""
+    """Put "ne", a clitic and "pas" around the finite verb, which is the first of `forms`."""
     finite, *rest = forms
     ne = (French("ne", (), (*helper, word)) for word in adverbs if word.text in NEGATIONS)
     pas = (French(ADVERBS[word.text], (word,)) for word in adverbs)
@@ -266,7 +266,7 @@ def _surrounded(forms, clitic, adverbs, helper=()):
 
 
 def render(phrase):
-    """Elides and contracts the French words, and counts the links.
+    """Elide and contract the French words, and count the links.
 
     Args:
         phrase: `Phrase`.
@@ -284,7 +284,7 @@ def render(phrase):
 
 
 def _liaised(words):
-    """Joins "à le" to "au" and "le homme" to "l'homme", from the last word to the first.
+    """Join "à le" to "au" and "le homme" to "l'homme", from the last word to the first.
 
     "au" is surely "to", only possibly "the"; "l'homme" is surely "man", only possibly "the".
     """

@@ -33,8 +33,8 @@ class Adjective(NamedTuple):
 class Verb(NamedTuple):
     """A verb: `present` is French je, il, nous, ils; `objects` the kinds of noun it may have.
 
-    English adds the `particle` ("wait for"), French the `preposition` ("répondre à"). `etre` tells
-    that "être" forms the French past.
+    English adds the `particle` ("wait for"), French the `preposition` ("répondre à"). `etre` is
+    True if "être" forms the French past.
     """
 
     base: str
@@ -48,14 +48,14 @@ class Verb(NamedTuple):
 
 
 def english_s(word):
-    """Adds the -s of the English plural, and of the third person singular."""
+    """Add the -s of the English plural, and of the third person singular."""
     if word.endswith("y") and word[-2] not in "aeiou":
         return word[:-1] + "ies"
     return word + ("es" if word.endswith(("s", "x", "ch", "sh", "o")) else "s")
 
 
 def french_plural(word):
-    """Returns the plural of a French noun, adjective or participle."""
+    """Return the plural of a French noun, adjective or participle."""
     if word.endswith("al"):
         return word[:-1] + "ux"
     if word.endswith(("s", "x")):
@@ -64,17 +64,17 @@ def french_plural(word):
 
 
 def french_feminine(word):
-    """Returns the regular feminine of a French adjective or participle."""
+    """Return the regular feminine of a French adjective or participle."""
     return word if word.endswith("e") else word + "e"
 
 
 def starts_with_vowel(word):
-    """Tells whether a French word is heard to start with a vowel: a mute h does not count."""
+    """Return True if a French word begins with a vowel in speech: a mute h does not count."""
     return word[0].lower() in "aâeéèêiîoôuœ" or (word[0] == "h" and word not in ASPIRATED)
 
 
 def _rows(table):
-    """Maps the first word of each row to the list of the others."""
+    """Map the first word of each row to the list of the others."""
     return {first: rest for first, *rest in map(str.split, table.split(", "))}
 
 
@@ -141,7 +141,7 @@ ADJECTIVES = [
     *_adjectives("thing text food", "expensive cher chère"),
 ]
 
-# No verb has a past that looks like its present ("they put"): the English must tell them apart.
+# No verb has a past that equals its present ("they put"): the English must distinguish them.
 TRANSITIVE = [
     _verb("see saw", "vois voit voyons voient vu", EVERYTHING),
     _verb("love loved", "aimer", EVERYTHING),
@@ -196,7 +196,7 @@ NAMES = {
     **dict.fromkeys(["Paul", "Marc", "Antoine", "David", "Simon"], "m"),
     **dict.fromkeys(["Marie", "Anna", "Alice", "Claire", "Julie"], "f"),
 }
-# No "they" and "them", whose gender English does not tell; "I" and "we" agree in person only.
+# No "they" and "them", whose gender English does not mark; "I" and "we" agree in person only.
 PRONOUNS = {  # English -> French, person (the index into `Verb.present`), gender
     "I": ("je", 0, ""),
     "he": ("il", 1, "m"),

@@ -1,4 +1,4 @@
-"""The demo: generate, train, translate, look, export, compare."""
+"""The demo: generate, train, translate, draw, export, compare."""
 
 import json
 import shutil
@@ -38,7 +38,7 @@ OPTIONS = TrainingOptions(
 
 
 def run(out="demo", options=OPTIONS, verbose="auto", say=print):
-    """Runs the demo and writes what it made to a directory.
+    """Run the demo and write its files to a directory.
 
     Args:
         out: Path of the directory: `report.json`, `alignment.png`,
@@ -46,7 +46,7 @@ def run(out="demo", options=OPTIONS, verbose="auto", say=print):
             corpus (`data/`) and the training run (`run/`) behind them.
         options: `TrainingOptions`.
         verbose: As in `keras.Model.fit`.
-        say: Function of one string: where progress is told.
+        say: Function of one string, which reports progress.
 
     Returns:
         Dictionary, as in `report.json`: `bleu`, `exact_match`,

@@ -1,4 +1,4 @@
-"""Everything about a translator that pairs can tell."""
+"""Evaluation of a translator on pairs: metrics, perplexity, attention, speed."""
 
 import time
 
@@ -22,7 +22,7 @@ def evaluate(
     lowercase=False,
     metrics=("bleu", "chrf"),
 ):
-    """Translates the sources of pairs and compares with their targets.
+    """Translate the sources of pairs and compare with their targets.
 
     Args:
         translator: A `Translator`.

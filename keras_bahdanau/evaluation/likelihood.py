@@ -37,7 +37,7 @@ class Likelihood:
 
 
 def likelihood(model, batches):
-    """Reads pairs with a model, without dropout.
+    """Read pairs with a model, without dropout.
 
     Args:
         model: A `Seq2Seq`.

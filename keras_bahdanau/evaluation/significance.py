@@ -49,7 +49,7 @@ def compare(
     lowercase=False,
     metrics=("bleu", "chrf"),
 ):
-    """Compares two systems by sacreBLEU's paired bootstrap.
+    """Compare two systems by sacreBLEU's paired bootstrap.
 
     Args:
         hypotheses: List of strings, what the system translated.

@@ -1,4 +1,4 @@
-"""Search for the best search options on validation pairs."""
+"""Choice of search options by their BLEU on validation pairs."""
 
 import dataclasses
 import itertools
@@ -73,7 +73,7 @@ def candidates(
 
 
 def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=False, tell=None):
-    """Translates the pairs with each of the options.
+    """Translate the pairs with each of the options.
 
     Args:
         translator: A `Translator`.

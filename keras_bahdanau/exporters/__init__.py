@@ -1,4 +1,4 @@
-"""A `Translator` as an artefact that runs without Keras.
+"""A `Pipeline`, such as a `Translator`, as an artefact that runs without Keras.
 
 The names are loaded on first use: `cpp_loader` and `litert.on_device` must work
 in a process without TensorFlow.

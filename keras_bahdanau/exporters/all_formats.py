@@ -8,8 +8,8 @@ from keras_bahdanau.exporters.publishing import export_together
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 
-# By the name on the command line, in the order of the table. A new format is one line here.
-# Of the formats that recognize an artefact the last one is taken: LiteRT recognizes any file.
+# By the name on the command line, in the order of the table. Of the formats that recognize an
+# artefact the last one is taken: LiteRT recognizes any file.
 FORMATS = {
     "saved-model": SavedModelExporter,
     "saved-model-ids": IdsSavedModelExporter,
@@ -28,27 +28,27 @@ def export_all(
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes a SavedModel and three LiteRT files, and one table that compares them with Keras.
+    """Write all variants of all formats of `FORMATS`, and one table that compares them with Keras.
 
-    `1/` is for TensorFlow Serving, as `export_saved_model` writes it;
-    `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite` are
-    for phones, as `export_litert` writes them. `parity.json`, and the card of
-    each of them, has the table: size, agreement, speed and, with references,
-    BLEU and chrF. None of them gets its name before all are known to be good.
+    At present these are `1/` for TensorFlow Serving, as `export_saved_model` writes it, and
+    `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite` for phones, as
+    `export_litert` writes them; a SavedModel with ids only is not among them. `parity.json` and
+    the card of each artefact hold the table: size, agreement, speed and, with references, BLEU
+    and chrF. No artefact gets its name before all of them pass their checks.
 
     Args:
         pipeline: A `Pipeline`.
         directory: Path of a directory, new or with numbered versions only.
         max_source_length: Positive integer, of the LiteRT files, as in `export_litert`.
         max_target_length: Likewise.
-        sentences: List of strings to compare on, beside the built-in edge cases.
+        sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations.
-        allow_differences: True to write them even if the SavedModel or the
-            float32 file does not answer as Keras does.
-        say: Function of one string: where the comparison is reported.
+        allow_differences: True to write them even if the SavedModel or the float32 file does
+            not answer as Keras does.
+        say: Function of one string, which reports the comparison.
 
     Returns:
-        List of the paths of the version and the three files.
+        List of the paths of the artefacts, in the order of `FORMATS`.
 
     Raises:
         FileExistsError: If the directory holds something else than versions.
@@ -88,7 +88,7 @@ def exporter_of(path):
 
 
 def check(path):
-    """Looks for what the runtimes of an artefact would refuse, without running it.
+    """Search an artefact for what its runtimes would refuse, without running it.
 
     ```python
     for finding in check("models/en-de"):
@@ -111,7 +111,7 @@ def check(path):
 
 
 def describe(path):
-    """Describes an artefact that `check` finds nothing wrong with: its card and metadata.
+    """Describe an artefact that `check` finds nothing wrong with: its card and metadata.
 
     Args:
         path: Path of the artefact, as in `check`.

@@ -11,8 +11,8 @@ from keras_bahdanau.exporters.parity import Parity, differences
 class Comparison:
     """Answers of Keras to some sentences, which artefacts are compared with.
 
-    Each input is asked alone, and timed. Keras is asked once, and runs on as
-    many threads as TensorFlow was told to; the artefacts run on one.
+    Each input is a request of its own, and timed. Keras answers once, on as many
+    threads as TensorFlow is set to; the artefacts run on one.
 
     Args:
         pipeline: A `Pipeline`.
@@ -115,7 +115,7 @@ class Comparison:
 
 
 def _check_references(sentences, references):
-    """Raises ValueError if there are references, but not one for each sentence."""
+    """Raise ValueError if there are references, but not one for each sentence."""
     if references is not None and len(references) != len(sentences):
         raise ValueError(
             "Each sentence must have one reference. "

@@ -1,9 +1,10 @@
-"""The protocol that every export format implements, and the records that it speaks in.
+"""The protocol that every export format implements, and the records that its methods return.
 
-A new format is one class that inherits from `Exporter` and one entry in
-`keras_bahdanau.exporters.all_formats.FORMATS`. Such a class loads what is heavy
-(TensorFlow, LiteRT) inside its methods, since the command line reads the list
-of formats before anything else.
+A format is a class that inherits from `Exporter`, with an entry in
+`keras_bahdanau.exporters.all_formats.FORMATS`; `docs/mechanisms.md`, "Adding one", lists the
+other places. The smallest one is `PhraseBook` in `tests/exporters/test_exporter.py`. Such a
+class loads what is heavy (TensorFlow, LiteRT) inside its methods, since the command line reads
+the list of formats before anything else.
 """
 
 import abc
@@ -33,12 +34,12 @@ class Finding(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """One translation by an artefact.
+    """One hypothesis of an artefact for one input.
 
     Attributes:
         text: String.
         score: Float.
-        alignment: Float32 array `(target tokens, source tokens)`; None if it was not asked for.
+        alignment: Float32 array `(target tokens, source tokens)`; None if it was not requested.
     """
 
     text: str
@@ -47,12 +48,12 @@ class Answer(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """All answers of an artefact to some sentences, one entry a sentence in each list.
+    """All answers of an artefact to some inputs, one entry an input in each list.
 
     Attributes:
-        received: List of lists of `Answer`, the one to the sentence alone first; an empty list
-            for a sentence that is too long for the artefact.
-        seconds: List of floats, the time of the sentence alone; None for one that is too long.
+        received: List of lists of `Answer`, the one to the input alone first; an empty list
+            for an input that is too long for the artefact.
+        seconds: List of floats, the time of the input alone; None for one that is too long.
         longest: Integer, most target tokens that the artefact gives; None without such a limit.
     """
 
@@ -68,8 +69,11 @@ class Exporter(abc.ABC):
     `answers`, `add_parity` and `publish`. Nothing stands at the place that the
     user named before `publish`.
 
+    A format with settings is a dataclass, whose fields the command line fills, and its
+    `variants` accepts the settings of `export_all`.
+
     Attributes:
-        artefact: String, the name of the artefact in the table of parity.
+        artefact: String, the name of the artefact in the table that compares it with Keras.
         exact: True if the artefact must give the same texts, scores and alignments as Keras.
         file_name: String, the name of the artefact in the directory of `export_all`; empty if it
             is a version in that directory itself.
@@ -83,10 +87,11 @@ class Exporter(abc.ABC):
 
     @classmethod
     def variants(cls, **settings):
-        """List of the exporters of this format that `export_all` runs, in their settings.
+        """List of the exporters of this format that `export_all` runs, each with its settings.
 
         Args:
-            **settings: Settings of `export_all`: `max_source_length`, `max_target_length`.
+            **settings: Settings of `export_all`: `max_source_length`, `max_target_length`. A
+                format without settings ignores them.
         """
         return [cls()]
 
@@ -96,7 +101,7 @@ class Exporter(abc.ABC):
         """True if something that exists at a path can be an artefact of this format."""
 
     def require(self, pipeline):
-        """Raises ValueError or ImportError if this format can't hold a pipeline.
+        """Raise ValueError or ImportError if this format can't hold a pipeline.
 
         It is called before anything is traced or written.
         """
@@ -112,16 +117,17 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def write(self, pipeline, path):
-        """Writes a whole artefact, with a card that holds no comparison yet.
+        """Write a whole artefact, with a card that holds no comparison yet.
 
         Args:
             pipeline: A `Pipeline`.
-            path: Path that does not exist, with the last two names of the final place.
+            path: Path that does not exist in a draft directory; its last two names are those
+                of the final path.
         """
 
     @abc.abstractmethod
     def check(self, path):
-        """List of `Finding`: what the runtimes would refuse, found without running the artefact."""
+        """List of `Finding`: what the runtimes would refuse, without running the artefact."""
 
     @abc.abstractmethod
     def answers(self, path, pipeline, inputs):
@@ -139,21 +145,21 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def add_parity(self, path, rows):
-        """Adds a comparison, a list of `Parity`, to the card of a written artefact."""
+        """Add a comparison, a list of `Parity`, to the card of a written artefact."""
 
     @abc.abstractmethod
     def describe(self, path):
         """String of several lines: the card of an artefact; empty if it has none."""
 
     def publish(self, written, path):
-        """Gives a written artefact its name in one step, after all of it has reached the disk."""
+        """Give a written artefact its name in one step, after all of it has reached the disk."""
         publish(written, path)
 
 
 def require_exportable(pipeline):
-    """Raises ValueError if no artefact could answer as the pipeline does.
+    """Raise ValueError if no artefact could answer as the pipeline does.
 
-    An artefact gets source sentences and nothing else, and draws nothing at random.
+    An artefact gets inputs of the source and nothing else, and draws nothing at random.
 
     Args:
         pipeline: A `Pipeline`.

@@ -12,7 +12,7 @@ class Parity:
 
     Attributes:
         artefact: Name, such as "SavedModel" or "LiteRT float32".
-        sentences: Integer, how many it was asked to translate.
+        sentences: Integer, number of sentences that it was given.
         refused: Integer, how many of them it refused, as too long for it.
         equal: Float, the share of the rest with the same text.
         unstable: Integer, how many got another text alone than in a batch, or than in another one.
@@ -64,7 +64,7 @@ def differences(sentences, expected, received):
     Args:
         sentences: List of inputs.
         expected: List of `Translation`, from Keras.
-        received: List of lists of `Answer`: all that was said of each sentence.
+        received: List of lists of `Answer`: all answers to each sentence.
     """
     rows = list(zip(sentences, expected, received, strict=True))
     different = [
@@ -82,7 +82,7 @@ def differences(sentences, expected, received):
 
 
 def require(parity, allow_differences):
-    """Raises ValueError if a comparison failed that must not.
+    """Raise ValueError if a comparison failed that must not.
 
     Args:
         parity: `Parity`.
@@ -135,7 +135,7 @@ def _cell(row, name, of_keras):
 
 
 def _wrong(one, answers):
-    """The answers that are not what Keras says."""
+    """The answers that differ from that of Keras."""
     return [answer for answer in answers if not _equal(one, answer)]
 
 

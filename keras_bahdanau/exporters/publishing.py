@@ -20,16 +20,16 @@ def export(
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes a pipeline in one format, once it is known to be good.
+    """Write a pipeline in one format, once it is known to be good.
 
     Args:
         exporter: `Exporter`.
         pipeline: A `Pipeline`.
-        path: Path that the user named; `exporter.place` says what comes of it.
-        sentences: List of strings to compare on, beside the built-in edge cases.
+        path: Path that the user named; `exporter.place` turns it into that of the artefact.
+        sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, for BLEU and chrF.
         allow_differences: True if it may be written if it does not answer as Keras does.
-        say: Function of one string: where the comparison is reported.
+        say: Function of one string, which reports the comparison.
 
     Returns:
         Path of the artefact.
@@ -42,7 +42,7 @@ def export(
 
 
 def export_together(places, comparison, draft, allow_differences, table_path=None):
-    """Writes artefacts of one pipeline, compares all, and only then names each of them.
+    """Write artefacts of one pipeline, compare all, and only then name each of them.
 
     Args:
         places: Dictionary from the path of each artefact to its `Exporter`, in the order of
@@ -85,7 +85,7 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
 
 
 def require_clean(exporter, path):
-    """Raises ValueError if a format's `check` finds anything at a path."""
+    """Raise ValueError if a format's `check` finds anything at a path."""
     findings = exporter.check(path)
     if findings:
         raise ValueError(
@@ -96,7 +96,7 @@ def require_clean(exporter, path):
 
 @contextlib.contextmanager
 def unfinished(path):
-    """Makes a directory beside a path, to write to first and to rename from.
+    """Make a directory beside a path, to write to first and to rename from.
 
     It is removed in the end with what is left in it, and so is the directory
     around it if that is new and nothing is in it.
@@ -120,7 +120,7 @@ def unfinished(path):
 
 
 def publish(written, path):
-    """Renames a whole file or directory, after all of it has reached the disk.
+    """Rename a whole file or directory, after all of it has reached the disk.
 
     Args:
         written: Path on the same file system.
@@ -136,7 +136,7 @@ def publish(written, path):
 
 
 def require_absent(path):
-    """Raises FileExistsError if there is something at a path."""
+    """Raise FileExistsError if there is something at a path."""
     if path.exists():
         raise FileExistsError(
             f"The output of an export must not exist yet. Received: path={str(path)!r}. "

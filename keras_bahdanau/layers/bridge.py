@@ -41,7 +41,7 @@ class Bridge(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class StateBridge(Bridge):
-    """Maps the encoder's summary to the decoder's first states.
+    """Map the encoder's summary to the decoder's first states.
 
     s_0 = tanh(W summary + b)          (Bahdanau et al. 2015, appendix A.2.2)
 
@@ -69,7 +69,7 @@ class StateBridge(Bridge):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ZeroBridge(Bridge):
-    """Lets the decoder begin with nothing: all first states are zero.
+    """Let the decoder begin with nothing: all first states are zero.
 
     The summary gives the batch and the dtype alone.
 

@@ -47,7 +47,7 @@ class CoverageBase(AttentionPart):
 
 
 def at_each_place(layer, inputs):
-    """Applies a layer of vectors to `(..., units)`.
+    """Apply a layer of vectors to `(..., units)`.
 
     Flat, since a product of more axes has no gradient in a loop under XLA.
     """
@@ -58,7 +58,7 @@ def at_each_place(layer, inputs):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class NoCoverage(CoverageBase):
-    """Leaves the keys as they are; the state is ()."""
+    """Leave the keys as they are; the state is ()."""
 
     def initial_state(self, memory):
         return ()

@@ -19,13 +19,13 @@ class Normalizer(AttentionPart):
 
     Call arguments:
         scores: Float32 tensor `(batch, [n,] source_time)`.
-        allowed: Bool tensor that broadcasts to `scores`, True where one may look.
+        allowed: Bool tensor that broadcasts to `scores`, True at positions that may be attended to.
         state: `initial_state(memory)`, or that of the step before, with the axis n.
         training: Python bool.
 
     Output:
         Pair of the weights, float32, of the shape of `scores`, exactly 0 where
-        one may not look, and the state of the next step.
+        it is not allowed, and the state of the next step.
     """
 
     def align(self, scores, allowed, state, training=None):

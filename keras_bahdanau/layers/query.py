@@ -10,7 +10,7 @@ PARTS = ("state", "embedding", "context", "task")
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Query(keras.layers.Layer):
-    """Puts together what asks: any subset of four vectors, side by side.
+    """The query: any subset of four vectors, side by side.
 
     "state"      the decoder's state (Bahdanau et al. 2015: s_{i-1})
     "embedding"  of the token that the step reads, y_{i-1}

@@ -1,4 +1,4 @@
-"""From a finished step to what the vocabulary is asked with."""
+"""Readouts: from a finished step to the input of the output layer."""
 
 import keras
 from keras import ops

@@ -7,7 +7,7 @@ from keras_bahdanau.layers.step_seed import LoopDraws
 
 
 def scan(step, state, inputs, like):
-    """Runs `step` along time and keeps what each step shows.
+    """Run `step` along time and keep the output of each step.
 
     Args:
         step: Function `(state, input) -> (output, state)`, the state always of

@@ -7,7 +7,7 @@ from keras_bahdanau import checks
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class WordDropout(keras.layers.Layer):
-    """Hides whole tokens in training: their embeddings become zero.
+    """Hide whole tokens in training: their embeddings become zero.
 
     The others are scaled by 1 / (1 - rate), so that their mean stays. (Gal and
     Ghahramani 2016, section 4.2; per token, not per type, as Sennrich et al.

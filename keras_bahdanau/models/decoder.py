@@ -50,7 +50,8 @@ class Decoder(keras.Model):
             score's name, "forced"; None for the fixed context of an encoder-decoder
             without attention.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell such as
-            `keras.layers.GRUCell(512)`; or a whole decoder cell, a `DecoderCellBase`.
+            `keras.layers.GRUCell(512)`; or a whole decoder cell: a layer of
+            `layers.DECODER_CELLS`.
         depth: Positive integer. Cells on top of each other.
         residual: Bool. True if each cell but the lowest adds its input to its output.
         when: Time of attention: "before" the cell moves (Bahdanau), "after" it with input
@@ -200,7 +201,7 @@ class Decoder(keras.Model):
         self.built = True
 
     def use_embedding(self, embedding):
-        """Takes another model's embedding layer in place of its own, before it is built."""
+        """Take another model's embedding layer in place of its own, before it is built."""
         if self.built:
             raise ValueError(
                 "Embeddings must be shared before the decoder is built. Received: a built "
@@ -273,7 +274,7 @@ class Decoder(keras.Model):
         return (output, steps.weights) if return_attention_scores else output
 
     def _teacher_forced(self, embedded, prepared, with_weights, training):
-        """A `Step` of all steps: what the readout reads, and the weights if they are asked for."""
+        """A `Step` of all steps: what the readout reads, and the weights if `with_weights`."""
 
         def kept(shown):
             weights = shown.weights if with_weights else ()

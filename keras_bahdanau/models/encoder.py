@@ -77,7 +77,7 @@ class Encoder(keras.Model):
 
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), a name
-            unknown, or a part asked for that the kind does not have; or if a whole part comes
+            unknown, or a part requested that the kind does not have; or if a whole part comes
             with arguments that make one.
     """
 

@@ -16,7 +16,7 @@ class TrainingOutput(NamedTuple):
         readout: Float tensor `(passes, batch, target_time, readout_units)`, the input of
             the output layer.
         weights: Float tensor `(passes, batch, target_time, source_time)`, the attention
-            weights, if they were asked for or guide the attention, otherwise ().
+            weights, if they were requested or guide the attention, otherwise ().
         alignment: Float tensor like one pass of `weights`, the alignment that the weights
             shall agree with, or ().
     """
@@ -43,7 +43,7 @@ def split_passes(output, passes):
 
 
 def refuse_logits(y_pred):
-    """Raises where logits would leave out R-Drop's second pass or the guided weights."""
+    """Raise an error where logits would leave out R-Drop's second pass or the guided weights."""
     raise ValueError(
         "In training, the loss of a model with `r_drop` or `guided_alignment` must get the "
         f"`TrainingOutput` of the call. Received: y_pred of type {type(y_pred).__name__}. "

@@ -1,4 +1,4 @@
-"""The file of a pipeline: found, checked and described without TensorFlow; written and loaded."""
+"""The file of a pipeline: search, check and card without TensorFlow; writing and loading."""
 
 import dataclasses
 import json
@@ -14,17 +14,17 @@ CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
 
 
 def find_translator(path):
-    """The translator's file that a user means.
+    """The pipeline's file that a user means.
 
     Args:
         path: Path of a `.keras` file, or of a run directory.
 
     Returns:
-        Path of the file, which `read_card` has found whole.
+        Path of the file, which `read_card` has checked.
 
     Raises:
         FileNotFoundError: If there is none.
-        ValueError: If it is not a translator's file, or a damaged one.
+        ValueError: If it is not a pipeline's file, or a damaged one.
     """
     path = Path(path)
     if path.is_dir():
@@ -41,7 +41,7 @@ def find_translator(path):
 
 
 def read_card(path):
-    """Read what a translator's file holds beside the model: source, target and search options.
+    """Read the parts of a pipeline's file beside the model: source, target and search options.
 
     Args:
         path: Path of a `.keras` file.
@@ -51,7 +51,7 @@ def read_card(path):
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is not a translator's file, or a damaged one.
+        ValueError: If it is not a pipeline's file, or a damaged one.
     """
     path = Path(path)
     if not path.is_file():
@@ -83,17 +83,17 @@ def read_card(path):
 
 
 def write_search(path, search):
-    """Gives the translator in a file other search options; all else in it stays as it is.
+    """Replace the search options of the pipeline in a file; all else in it stays as it is.
 
     The file is replaced as a whole, or, if anything fails, not at all.
 
     Args:
-        path: Path of a `.keras` file that `Translator.save` wrote.
+        path: Path of a `.keras` file that `Pipeline.save` wrote.
         search: Dictionary, the options as `dataclasses.asdict` gives them.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is not a translator's file, or a damaged one.
+        ValueError: If it is not a pipeline's file, or a damaged one.
     """
     path = Path(path)
     card = {**read_card(path), "search": search}

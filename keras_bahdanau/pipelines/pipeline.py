@@ -42,12 +42,13 @@ class Pipeline(GraphPipeline):
         search: `SearchOptions`; the defaults when left out.
 
     Attributes:
-        verb: String, the name of what the pipeline does: its exports name signatures by it.
+        verb: String, the name of the signatures of its exports, such as "decode".
         noun: String, the name of a result in the answers of exports.
 
     Raises:
         TypeError: If a part is none of these.
-        ValueError: If source, model and target differ in size.
+        ValueError: If source, model and target differ in size, or the search replaces unknown
+            words for a source that is not text.
     """
 
     verb = "decode"
@@ -72,8 +73,13 @@ class Pipeline(GraphPipeline):
             List of `Translation`, one an input.
 
         Raises:
-            TypeError: If `inputs` is no list of inputs.
-            ValueError: If there are not as many prefixes as inputs.
+            TypeError: If `inputs` is not a list of inputs, or `prefixes` not one of strings.
+            ValueError: If an input is not valid for the source, there are not as many prefixes
+                as inputs, or `replace_unknown` is set for a source that is not text.
+
+        Example:
+            >>> [result.text for result in pipeline.decode(["a man", "a cat"])]
+            ['ein Mann', 'eine Katze']
         """
         results = self.decode_nbest(inputs, 1, batch_size, search, prefixes)
         return [best for best, *_ in results]
@@ -96,9 +102,8 @@ class Pipeline(GraphPipeline):
             List of lists of `Translation`.
 
         Raises:
-            TypeError: If `inputs` is no list of inputs.
-            ValueError: If `nbest` is larger than the beam, or there are not as many prefixes
-                as inputs.
+            TypeError: As in `decode`.
+            ValueError: As in `decode`, or if `nbest` is not from 1 to the beam width.
         """
         self.source.check(self._plural, inputs)
         if prefixes is not None:
@@ -111,7 +116,7 @@ class Pipeline(GraphPipeline):
                 f"`nbest` must be from 1 to the beam width, {options.beam_width}. "
                 f"Received: nbest={nbest!r}. Search with a wider beam for more."
             )
-        if options.random:  # one draw knows nothing of the others
+        if options.random:  # draws are independent of each other
             options = dataclasses.replace(options, beam_width=nbest)
 
         def decoded(members, features):
@@ -136,6 +141,16 @@ class Pipeline(GraphPipeline):
         Returns:
             List of `Translation`, one a pair: its tokens, its alignment, and the score that
             the model gives it.
+
+        Raises:
+            TypeError: If `pairs` does not hold inputs of the source and strings.
+            ValueError: If an input is not valid for the source, or `replace_unknown` is set for
+                a source that is not text.
+
+        Example:
+            >>> result = pipeline.align([("a man", "ein Mann")])[0]
+            >>> result.alignment.shape == (len(result.target_tokens), len(result.source_tokens))
+            True
         """
         pairs, options = list(pairs), search or self.search
         inputs, targets = [one for one, _ in pairs], [target for _, target in pairs]
@@ -162,6 +177,10 @@ class Pipeline(GraphPipeline):
         Returns:
             List of floats, one a pair: log p over the length penalty, plus the
             coverage penalty.
+
+        Raises:
+            TypeError: As in `align`.
+            ValueError: As in `align`.
 
         Example:
             >>> translator.score([("one two", "eins zwei"), ("one two", "zwei eins")])
@@ -240,7 +259,7 @@ class Pipeline(GraphPipeline):
         options = dataclasses.replace(options, seed=0)
         key = (options, *extras)
         if key not in self._graphs:
-            # a `partial`: of one lambda TensorFlow would say that it is traced too often
+            # a `partial`: of one lambda TensorFlow would warn that it is traced too often
             self._graphs[key] = tf.function(
                 functools.partial(self._search, options),
                 input_signature=[
@@ -306,7 +325,13 @@ class Pipeline(GraphPipeline):
 
     @classmethod
     def load(cls, path):
-        """Load what `save` wrote; no `custom_objects` needed.
+        """Load a pipeline from a file that `save` wrote; it needs no `custom_objects`.
+
+        Import the modules of your own sources and layers first, so that they are registered
+        with Keras.
+
+        Args:
+            path: Path of the `.keras` file.
 
         Raises:
             FileNotFoundError: If there is no such file.

@@ -21,18 +21,18 @@ class Trace:
         source_tokens: List of S source pieces, with the end token.
         input_tokens: List of T pieces, y_{i-1}: what each step reads. The first is `<s>`.
         target_tokens: List of T pieces, y_i: what is chosen at each step.
-        values: `(S, values_units)`, h_j, what the encoder says of each source token.
+        values: `(S, values_units)`, h_j, the encoder's value of each source token.
         initial_state: `(units,)`, s_0.
         embedded: `(T, embedding_units)`, the embedding of y_{i-1}.
-        query: `(T, query_units)`, what the step asks with: s_{i-1}, or what the model's `query`
-            and `when` make of it.
+        query: `(T, query_units)`, the query of the step: s_{i-1}, or as the model's `query`
+            and `when` define it.
         scores: `(T, S)`, e_ij, before mask and softmax; the mean of all heads. Zero if
             the model does not attend.
         weights: `(T, S)`, alpha_ij, likewise.
         context: `(T, context_units)`, c_i.
         state: `(T, units)`, s_i.
         output: `(T, output_units)`, what the readout reads as the state: s_i, or what
-            the model's `when` and `readout_state` say.
+            the model's `when` and `readout_state` define.
         log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
         top_tokens: List of T lists of pieces, the most probable next ones, best first.
         top_probabilities: `(T, top)`, their probabilities.

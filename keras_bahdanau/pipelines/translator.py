@@ -5,7 +5,7 @@ from keras_bahdanau.sources.text_source import TextSource
 
 
 class Translator(Pipeline):
-    """Translates text with a trained model, and is saved as one `.keras` file.
+    """A trained model with the vocabularies of its texts, saved as one `.keras` file.
 
     ```python
     translator = keras_bahdanau.Translator(source, model, target)

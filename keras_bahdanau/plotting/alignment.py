@@ -14,7 +14,7 @@ PAD_INCHES = 0.08
 
 
 def plot_alignment(result, *, words=False, ax=None):
-    """Draws the alignment of one translation as a grey map, black for 0 and white for 1.
+    """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
     Source tokens stand along the top and target tokens down the side, as in figure 3 of
     Bahdanau et al. 2015. Scripts that matplotlib's own font lacks, such as Devanagari, are drawn
@@ -62,7 +62,7 @@ def plot_alignment(result, *, words=False, ax=None):
 
 
 def _fit_figure(ax, size):
-    """Gives `ax` the height and width `size` in inches, and its figure room for the labels."""
+    """Give `ax` the height and width `size` in inches, and its figure room for the labels."""
     figure = ax.figure
     renderer = FigureCanvasAgg(figure).get_renderer()
     outer, inner = ax.get_tightbbox(renderer), ax.get_window_extent(renderer)

@@ -26,12 +26,12 @@ class Canvas:
         self.ax.set_axis_off()
 
     def text(self, x, y, text, size=10, color="0.2", **kwargs):
-        """Writes a text, with mathematics between dollar signs, its middle at height `y`."""
+        """Write a text, with mathematics between dollar signs, its middle at height `y`."""
         options = {"va": "center_baseline", "fontsize": size, "color": color, **kwargs}
         return self.ax.text(x, y, text, **options)
 
     def token(self, x, y, text, room, **kwargs):
-        """Writes a text in whatever script, smaller if it is wider than `room` pixels."""
+        """Write a text in whatever script, smaller if it is wider than `room` pixels."""
         options = {"fontfamily": self.families, "parse_math": False}  # a dollar sign stays one
         written = self.text(x, y, text, **options, **kwargs)
         width = written.get_window_extent(self.ruler).width
@@ -39,26 +39,26 @@ class Canvas:
             written.set_fontsize(written.get_fontsize() * room / width)
 
     def bar(self, x, y, width, height, color):
-        """Draws a bar from `x`, to the left if `width` is below 0, its middle at height `y`."""
+        """Draw a bar from `x`, to the left if `width` is below 0, its middle at height `y`."""
         self.ax.add_patch(Rectangle((x, y - height / 2), width, height, color=color, linewidth=0))
 
     def circle(self, x, y, radius, text):
-        """Draws a dark circle with a text in it."""
+        """Draw a dark circle with a text in it."""
         self.ax.add_patch(Circle((x, y), radius, color="0.25", linewidth=0))
         self.text(x, y, text, size=9.5, color="white", weight="bold", ha="center")
 
     def box(self, x, y, width, height, **kwargs):
-        """Draws a box with round corners; `x` and `y` are of the upper left one."""
+        """Draw a box with round corners; `x` and `y` are of the upper left one."""
         shape = FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=8")
         shape.set(**{"facecolor": "none", "edgecolor": "0.8", "linewidth": 1, **kwargs})
         self.ax.add_patch(shape)
 
     def line(self, xs, ys, color, width=1.0, **kwargs):
-        """Draws a line through points."""
+        """Draw a line through points."""
         self.ax.plot(xs, ys, color=color, linewidth=width, solid_joinstyle="round", **kwargs)
 
     def flow(self, start, end, color, width=1.0, head=6, **kwargs):
-        """Draws a curve that leaves one point and arrives at another level, with a head or 0."""
+        """Draw a curve that leaves one point and arrives at another level, with a head or 0."""
         (x, y), (end_x, end_y) = start, end
         middle = (x + end_x) / 2
         points = [(x, y), (middle, y), (middle, end_y), (end_x, end_y)]
@@ -76,7 +76,7 @@ class Canvas:
         )
 
     def strip(self, x, y, width, height, vector, limit):
-        """Draws numbers as a row of cells, blue for `-limit` and red for `limit`."""
+        """Draw numbers as a row of cells, blue for `-limit` and red for `limit`."""
         top, bottom = y - height / 2, y + height / 2
         self.ax.imshow(
             np.asarray(vector)[np.newaxis],

@@ -6,7 +6,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormat
 
 
 def plot_history(history, *, ax=None):
-    """Draws training curves: one panel a metric, with training and validation together.
+    """Draw training curves: one panel a metric, with training and validation together.
 
     Args:
         history: Dict of lists with one value for each epoch, such as `fit(...).history`. The
@@ -47,7 +47,7 @@ def plot_history(history, *, ax=None):
 
 
 def _plot_metric(panel, metric, history):
-    """Draws one metric's training and validation curve into `panel`."""
+    """Draw one metric's training and validation curve into `panel`."""
     drawn = []
     for name, label, color in ((metric, "training", "0.6"), (f"val_{metric}", "validation", "C0")):
         if name in history:
@@ -68,7 +68,7 @@ def _plot_metric(panel, metric, history):
 
 
 def plot_lengths(bands, *, metric="BLEU", ax=None):
-    """Draws the score of each length of source sentences, and how many sentences that is.
+    """Draw the score of each length of source sentences, and how many sentences that is.
 
     Args:
         bands: Sequence of (label, sentences, score), such as the `by_length` of an

@@ -42,7 +42,7 @@ EAST_ASIAN = {"HANGUL", "HIRAGANA", "KATAKANA"}
 
 
 def families_for(texts):
-    """Names font families that together have every character of the texts.
+    """Name font families that together have every character of the texts.
 
     Those of `matplotlib.rcParams["font.family"]` come first, then one or more installed ones for
     what they lack, among them the one of `pip install "keras-bahdanau[fonts]"`. A font that is
@@ -58,7 +58,7 @@ def families_for(texts):
 
     Returns:
         List of strings, for the `fontfamily` of a matplotlib text, which takes the first family
-        that has a character. If nothing has it, a warning says what to install, and matplotlib
+        that has a character. If nothing has it, a warning describes what to install, and matplotlib
         draws a box.
     """
     families = list(matplotlib.rcParams["font.family"])
@@ -92,7 +92,7 @@ def _characters(path):
 
 
 def _find_new_fonts():
-    """Lists what was installed since matplotlib last listed the fonts."""
+    """List what was installed since matplotlib last listed the fonts."""
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
     for path in set(find_fonts()) - known:
         try:

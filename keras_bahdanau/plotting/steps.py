@@ -24,9 +24,9 @@ FIXED_STORY = (
 
 
 def plot_trace(trace, steps=4, sources=8):
-    """Draws how a decoder writes the first tokens of a translation, one row a step.
+    """Draw how a decoder writes the first tokens of a translation, one row a step.
 
-    From left to right: what the decoder asks with, the encoder's states, their scores,
+    From left to right: the query of the decoder, the encoder's states, their scores,
     the weights, the weighted states, their sum (the context) with the new state of the
     decoder, and the most probable next tokens. Vectors are strips of their first numbers.
 

@@ -1,4 +1,4 @@
-"""Search over a step function: it knows no model and no vocabulary.
+"""Search over a step function, independent of model and vocabulary.
 
 The names are loaded on first use, since the options need not wait for Keras.
 """

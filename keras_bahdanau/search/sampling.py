@@ -8,7 +8,7 @@ from keras_bahdanau.search.sequential import sequential_search
 
 
 def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):
-    """Draws `options.beam_width` translations of each sentence, one without the others.
+    """Draw `options.beam_width` translations of each sentence, one without the others.
 
     They come as they are drawn, not best first, and their scores are those
     that the model gives them: `temperature`, `top_k` and `top_p` decide what
@@ -54,7 +54,7 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
 
 
 def draw(log_probs, uniforms, options):
-    """Draws one token from each distribution.
+    """Draw one token from each distribution.
 
     Args:
         log_probs: Float32 tensor `(..., vocabulary)`.
@@ -76,7 +76,7 @@ def draw(log_probs, uniforms, options):
 
 
 def _ranked(log_probs, options):
-    """The `top_k` most probable tokens in order, or all; in any order if none asks for one."""
+    """The `top_k` most probable tokens in order, or all; in any order if no option needs one."""
     vocabulary = log_probs.shape[-1]
     if options.top_k is None and options.top_p is None:
         return log_probs, ops.arange(vocabulary, dtype="int32")

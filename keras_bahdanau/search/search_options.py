@@ -104,7 +104,7 @@ class SearchOptions:
 
 
 def require_deterministic(options):
-    """Raises ValueError if a search draws at random, which no export may.
+    """Raise ValueError if a search draws at random, which no export may.
 
     Args:
         options: `SearchOptions`.

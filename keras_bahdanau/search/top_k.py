@@ -1,4 +1,4 @@
-"""The best few of a whole vocabulary, without a look at every token's rank."""
+"""The most probable tokens of a whole vocabulary, without ranking all of it."""
 
 from keras import ops
 
@@ -10,7 +10,7 @@ SMALLEST, LARGEST = 16, 128  # tokens of a block
 def top_k_tokens(log_probs, count):
     """`ops.top_k` over the last axis, faster for a large vocabulary.
 
-    The best `count` tokens stand in the `count` blocks whose best tokens are best: so the
+    The `count` largest values stand in the `count` blocks with the largest maxima: so the
     maximum of each block comes first, which a processor takes in one pass, and only those
     few blocks are ranked. Tokens that are exactly equal come in the order of their blocks.
 
@@ -19,7 +19,7 @@ def top_k_tokens(log_probs, count):
         count: Positive integer, at most `vocabulary`.
 
     Returns:
-        (values, ids), each `(..., count)`, best first; ids are int32.
+        (values, ids), each `(..., count)`, largest first; ids are int32.
     """
     vocabulary = log_probs.shape[-1]
     block = _block(vocabulary)

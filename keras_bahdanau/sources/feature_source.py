@@ -1,4 +1,4 @@
-"""Frames of numbers as a source: measurements, or features that another program made."""
+"""Frames of numbers as a source, such as measurements or speech features."""
 
 import zlib
 
@@ -22,6 +22,9 @@ class FeatureSource(Source):
 
     Args:
         size: Positive integer. Number of values of a frame.
+
+    Raises:
+        ValueError: If `size` is not a positive integer.
 
     Example:
         >>> source = FeatureSource(40)
@@ -126,7 +129,7 @@ def _array(one):
 
 
 class FrameRows:
-    """Frames of many inputs, unpadded.
+    """Frames of many inputs, unpadded: the rows of a `FeatureSource`.
 
     Attributes:
         lengths: Int array `(rows,)`, number of frames of each.

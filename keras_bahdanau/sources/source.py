@@ -1,4 +1,4 @@
-"""The protocol of a source: all that the rest of the package asks about one."""
+"""The protocol of a source: the members that the rest of the package uses."""
 
 import abc
 from typing import Any
@@ -12,7 +12,7 @@ from keras_bahdanau.text.subwords import Subwords
 class Source(abc.ABC):
     """One kind of input: text, frames, images, speech.
 
-    A source knows three forms of an input:
+    There are three forms of an input:
 
     - an input itself, as a Python object: a string, an array;
     - a request: named tensors, the batch first, as a server receives them;
@@ -20,20 +20,21 @@ class Source(abc.ABC):
 
     A new source is one class with these members, registered with
     `keras.saving.register_keras_serializable`, and a front end that takes its features.
+    `docs/mechanisms.md`, "Adding one", lists the other places of a source in this package.
 
     Attributes:
-        size: Integer, number of ids of a vocabulary or of values of a frame: the
-            `source_size` of the front end.
+        size: Integer that must equal the front end's `source_size`: the number of ids of a
+            vocabulary, or of values of a frame.
         inputs: Dictionary from the names of a request's tensors to their `tf.TensorSpec`.
         feature_spec: Structure of `tf.TensorSpec` `(batch, [source_time, ...])`, the features,
             each with a name.
-        feature_inputs: Dictionary as `inputs`, of requests that carry features; equal to
-            `inputs` where a request carries features in any case.
+        feature_inputs: Dictionary like `inputs`, for requests that hold features; the same as
+            `inputs` if every request holds features.
         assets: Dictionary from file names to bytes: the files that a client needs to make
             features by itself.
         descriptions: Dictionary from the names of the features to pairs (text, names of axes).
-        edge_cases: List of inputs that users send sooner or later: for the proof of parity.
-        examples: List of two ordinary inputs, of different lengths.
+        edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
+        examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
     """
 
@@ -49,7 +50,16 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def front_end(self, units):
-        """A front end for the features, as wide as that: see `layers.front_ends`."""
+        """Return a front end for the features, with vectors of that width.
+
+        Args:
+            units: Positive integer.
+
+        Returns:
+            Layer `(features, training=None) -> (vectors, mask)`, vectors
+            `(batch, source_time, units)` and mask `(batch, source_time)`, with the attributes
+            `units` and `source_size`: see `layers.front_ends`.
+        """
 
     # Python's side, with NumPy
 
@@ -62,17 +72,23 @@ class Source(abc.ABC):
         """Features of a list of inputs, unpadded.
 
         Returns:
-            Object with `lengths`, an int array `(rows,)`, and `padded(members, (rows,
-            source_time))`, the features of the rows with these numbers, as arrays.
+            Object with two members. `lengths` is an int array `(rows,)`, the number of positions
+            of each row. `padded(members, (rows, source_time))` gives the features as arrays:
+            the rows whose numbers are in the int array `members`, padded on the right, then
+            empty rows. See `FeatureSource` and `text.id_rows.IdRows`.
         """
 
     def sampled_rows(self, inputs, rate, seed):
-        """Rows that chance splits, for subword sampling; None for a source that has none.
+        """Rows of randomly split inputs, for subword sampling; None if the source has none.
 
         Args:
             inputs: List of inputs.
             rate: Float above 0 and below 1: see `SubwordSampler`.
             seed: Sequence of non-negative integers.
+
+        Returns:
+            Object as `rows` returns it, with a third member: `replaced(where, others)` gives
+            the same rows, but those of `others` where the bool array `where` `(rows,)` is True.
         """
         return None
 
@@ -97,15 +113,17 @@ class Source(abc.ABC):
         return [_every_position(length) for length in self.rows(inputs).lengths]
 
     def sizes(self, inputs):
-        """Length of each input as people count it: words of a text, or positions."""
+        """Length of each input, for scores by length: words of a text, or positions."""
         return self.rows(inputs).lengths.tolist()
 
     @abc.abstractmethod
     def key(self, one):
-        """Integer that depends on the content of an input alone: for draws at random."""
+        """Integer that depends only on the content of an input, as a seed of random draws."""
 
     def attended_words(self, one, alignment):
-        """The word of an input that each target token attends to, `(target_time,)`.
+        """Strings `(target_time,)`: the word of the input that each target token attends to.
+
+        It is called if a search has `replace_unknown`, which only a source with `subwords` allows.
 
         Args:
             one: An input.
@@ -117,15 +135,15 @@ class Source(abc.ABC):
 
     @abc.abstractmethod
     def features(self, **inputs):
-        """Features of the tensors of a request; at least one position wide."""
+        """Features of a request, given by its tensors; source_time is at least 1."""
 
     @abc.abstractmethod
     def features_from(self, **feature_inputs):
-        """Features of the tensors of a request by features; at least one position wide."""
+        """Features of a request that holds features, likewise."""
 
     @abc.abstractmethod
     def known(self, features):
-        """The same features, with valid numbers in place of those that no model can read."""
+        """The same features with valid numbers in place of invalid ones, such as unknown ids."""
 
     @abc.abstractmethod
     def lengths(self, features):
@@ -136,7 +154,7 @@ class Source(abc.ABC):
         """String tensor `(batch, source_time)`: as `labels`, "" behind the real positions."""
 
     def graph_attended_words(self, alignment, **inputs):
-        """As `attended_words`: string tensor `(batch, beam, target_time)`."""
+        """As `attended_words`, in a graph: string tensor `(batch, beam, target_time)`."""
         raise NotImplementedError
 
     @property

@@ -13,7 +13,7 @@ WORD_START = "▁"
 
 
 def join_subwords(tokens):
-    """Joins SentencePiece pieces to words.
+    """Join SentencePiece pieces to words.
 
     A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
     that stands alone belongs to the word that follows. The end token is a word of its own, and
@@ -43,7 +43,7 @@ def join_subwords(tokens):
 
 
 def as_alignment(alignment, source_tokens, target_tokens):
-    """Returns `alignment` as an array of the shape that its tokens ask for.
+    """Return `alignment` as an array of the shape that its tokens ask for.
 
     Raises:
         ValueError: If `alignment` has another shape.
@@ -60,7 +60,7 @@ def as_alignment(alignment, source_tokens, target_tokens):
 
 
 def join_alignment(alignment, source_tokens, target_tokens):
-    """Turns an alignment between pieces into one between words.
+    """Turn an alignment between pieces into one between words.
 
     Weights are summed over the pieces of a source word, since attention is shared out among
     them, and averaged over those of a target word, each of which attends once. So rows that
@@ -91,7 +91,7 @@ def join_alignment(alignment, source_tokens, target_tokens):
 
 
 def _membership(groups, length):
-    """Returns a float array `(len(groups), length)`: 1 where a position is in the group."""
+    """Return a float array `(len(groups), length)`: 1 where a position is in the group."""
     members = np.zeros((len(groups), length))
     for row, group in zip(members, groups, strict=True):
         row[group] = 1.0
@@ -99,7 +99,7 @@ def _membership(groups, length):
 
 
 def hard_links(alignment):
-    """Links each target position to the source position with the largest weight.
+    """Link each target position to the source position with the largest weight.
 
     Args:
         alignment: Float array `(target_time, source_time)`.
@@ -113,11 +113,11 @@ def hard_links(alignment):
 
 
 def word_links(source_tokens, target_tokens, alignment):
-    """Links the words of a translation, for Pharaoh output and the error rate.
+    """Link the words of a translation, for Pharaoh output and the error rate.
 
     A mark `▁` that no letter follows is no word, so positions are those of `text.split()` where
     the text was made of these tokens. Of the text that was given, `span_links` with
-    `Subwords.words` knows more: a source token can stand for several unknown words.
+    `Subwords.words` has more: a source token can stand for several unknown words.
 
     Args:
         source_tokens: Sequence of strings, the source's pieces.
@@ -160,7 +160,7 @@ def word_spans(tokens):
 
 
 def span_links(source_words, target_words, alignment):
-    """Links the words that tokens stand for.
+    """Link the words that tokens stand for.
 
     A target word is linked to the source word that gets the largest share of its tokens'
     weights. The end token counts as "no word": it takes part in the choice, but a target word
@@ -192,7 +192,7 @@ def span_links(source_words, target_words, alignment):
 
 
 def token_alignment(links, source_words, target_words):
-    """Spreads links between words over their tokens, as weights to learn from.
+    """Spread links between words over their tokens, as weights to learn from.
 
     A link joins every token of its source word to every token of its target word, and the end
     token is linked to the end token. A target token shares its weight out evenly among the
@@ -234,7 +234,7 @@ def token_alignment(links, source_words, target_words):
 
 
 def check_links(links, source_words, target_words, name="links"):
-    """Checks that links are between words that are there: see `token_alignment`.
+    """Check that links are between words that are there: see `token_alignment`.
 
     Raises:
         ValueError: If one is not. The message calls the links by `name`.
@@ -254,14 +254,14 @@ def _spans(words):
 
 
 def _inside(spans):
-    """Returns a float array `(tokens, words)`: 1 where a token stands for a word."""
+    """Return a float array `(tokens, words)`: 1 where a token stands for a word."""
     words = np.arange(spans[-1, 0] + 1)
     # (tokens, 1) against (words,)
     return ((spans[:, :1] <= words) & (words <= spans[:, 1:])).astype(float)
 
 
 def format_pharaoh(links):
-    """Writes links in Pharaoh form, sorted.
+    """Write links in Pharaoh form, sorted.
 
     Example:
         >>> format_pharaoh({(1, 2), (0, 0)})
@@ -271,7 +271,7 @@ def format_pharaoh(links):
 
 
 def parse_pharaoh(line):
-    """Reads links in Pharaoh form: `1-2` is a sure link, `1?2` one that is only possible.
+    """Read links in Pharaoh form: `1-2` is a sure link, `1?2` one that is only possible.
 
     The letters of other tools, `1s2` and `1p2`, stand for the same.
 
@@ -306,7 +306,7 @@ def parse_pharaoh(line):
 
 
 def alignment_error_rate(predicted, sure, possible):
-    """Computes the alignment error rate of a corpus (Och and Ney 2003).
+    """Compute the alignment error rate of a corpus (Och and Ney 2003).
 
     AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), counted over all sentences together, with
     predicted links A, sure links S and possible links P, which include S.

@@ -104,8 +104,8 @@ class _Vocabulary(tf.saved_model.experimental.TrackableResource):
 
     Without one, as tensorflow_text makes it, it belongs to the kernel that made it, and is gone
     when TensorFlow forgets its kernels: `tf.random.set_seed` is enough. A loaded SavedModel
-    confuses resources that bear the same name (tensorflow/text#1304), so this one tells models
-    apart; tokenizers of the same model share it.
+    confuses resources of the same name (tensorflow/text#1304), so each model has a name of its
+    own, which tokenizers of the same model share.
     """
 
     def __init__(self, model):
@@ -120,7 +120,7 @@ class _Vocabulary(tf.saved_model.experimental.TrackableResource):
 
 
 def _append_end(ids, counts):
-    """Appends `counts[i]` (0 or 1) end tokens to row i."""
+    """Append `counts[i]` (0 or 1) end tokens to row i."""
     # not `tf.concat`, which asserts in the graph that both have as many rows
     lengths = ids.row_lengths() + counts
     # ragged (batch, time) -> (batch, time + 1)

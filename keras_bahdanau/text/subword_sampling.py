@@ -10,7 +10,7 @@ _ONE_GENERATOR = threading.Lock()  # SentencePiece has one seed for the whole pr
 
 
 class SubwordSampler:
-    """Draws one of the many ways in which a model can split each sentence.
+    """Draw one of the many ways in which a model can split each sentence.
 
     Of a BPE model each merge is left out with the probability `alpha`, as in BPE-dropout
     (Provilkov et al. 2020); a unigram model draws among all segmentations, with probabilities

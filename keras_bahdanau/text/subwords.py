@@ -171,6 +171,10 @@ class Subwords:
 
         Returns:
             Object array of strings, of the same shape.
+
+        Example:
+            >>> subwords.tokens([[14, 8, 11, 3, 0]])
+            array([['▁lower', '▁ne', 'west', '</s>', '']], dtype=object)
         """
         return self._tokens[self.known(ids)]
 
@@ -193,6 +197,10 @@ class Subwords:
             List of int32 arrays `(time, 2)`, the first and the last word of each token: one
             word, save for a run of unknown words, which a word model makes one token. That of
             the end token is the number of words.
+
+        Example:
+            >>> subwords.words(["lower newest"])  # ▁lower ▁ne west </s>
+            [array([[0, 0], [1, 1], [1, 1], [2, 2]], dtype=int32)]
         """
         split = self._processor.encode(list(sentences), out_type="proto")
         return [
@@ -205,6 +213,10 @@ class Subwords:
 
         Args:
             sentence: String, or bytes. `begin` and `end` count its bytes.
+
+        Example:
+            >>> [(one.piece, one.begin, one.end) for one in subwords.pieces("lower newest")]
+            [('▁lower', 0, 5), ('▁ne', 5, 8), ('west', 8, 12)]
         """
         return list(self._processor.encode(sentence, out_type="proto").pieces)
 

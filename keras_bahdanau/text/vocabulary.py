@@ -67,7 +67,7 @@ def _forms(symbols, model_type):
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
-    """Returns the bytes of a SentencePiece model of the sentences.
+    """Return the bytes of a SentencePiece model of the sentences.
 
     Args:
         sentences: List of strings.
@@ -94,7 +94,7 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
         largest = int(too_large[1])
         model = None if exact else _trained(sentences, {**settings, "vocab_size": largest})
     else:
-        largest = check_model(model, "model")  # char does not say so
+        largest = check_model(model, "model")  # char raises no error of its own
     if exact and largest < settings["vocab_size"]:
         raise _size_error("at most", largest, name, settings)
     return model
@@ -136,7 +136,7 @@ def _size_error(relation, size, name, settings):
 
 
 def check_model(model: bytes, name: str) -> int:
-    """Returns the vocabulary size of a usable model.
+    """Return the vocabulary size of a usable model.
 
     Raises:
         TypeError: If it is not `bytes`.

@@ -4,7 +4,7 @@ _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none
 
 
 def check_together(options):
-    """Raises ValueError if options do not go together.
+    """Raise ValueError if options do not go together.
 
     Args:
         options: `TrainingOptions`, resolved.

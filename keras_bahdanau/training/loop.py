@@ -1,4 +1,4 @@
-"""From sentence pairs to a trained translator, in one `fit`."""
+"""From pairs to a trained pipeline, in one `fit`."""
 
 import keras
 
@@ -29,7 +29,7 @@ def train(
     source=None,
     target=None,
 ):
-    """Train a translator, or resume a training that was killed.
+    """Train a translator, or a pipeline for another source, or resume a killed training.
 
     Args:
         pairs: List of (source, target) strings; with a `source` of another kind, of its inputs
@@ -38,7 +38,7 @@ def train(
         directory: Path of the run: see `Run`.
         options: `TrainingOptions`.
         verbose: As in `keras.Model.fit`.
-        say: Function of one string: where progress is told.
+        say: Function of one string, which reports progress.
         alignments: List of sets of links (source, target) between words, one for each of
             `pairs`: for guided alignment, or for the attention "forced".
         valid_alignments: The same of `valid_pairs`, for the attention "forced".
@@ -51,12 +51,13 @@ def train(
         target: The `Subwords` of the target text, or None, likewise.
 
     Returns:
-        Path of the saved translator, the best by validation perplexity.
+        Path of the saved translator or pipeline, that with the lowest validation perplexity.
 
     Raises:
         FileExistsError: If the directory holds something else, or a finished run.
-        ValueError: If the run was begun with other options or other pairs, or if options
-            and alignments do not go together.
+        TypeError: If `source` is neither a `Source` nor a `Subwords`.
+        ValueError: If the run was begun with other options, other pairs, or another source or
+            target; if its files are damaged; or if options and alignments do not go together.
     """
     options = (options or TrainingOptions()).resolved()
     run = Run(directory)

@@ -11,7 +11,7 @@ class AveragingAdam(keras.optimizers.Adam):
 
     `keras.optimizers.Adam(use_ema=True)` puts the average in the weights' place
     whenever a `fit` ends; here a run of several `fit`s resumes from the weights
-    as trained, and `averaged_weights` puts the average in for as long as asked.
+    as trained, and `averaged_weights` puts the average in for the length of a `with` block.
 
     Args:
         learning_rate: Float or schedule.
@@ -24,10 +24,10 @@ class AveragingAdam(keras.optimizers.Adam):
         super().__init__(learning_rate, ema_momentum=ema_momentum, **kwargs)
 
     def finalize_variable_values(self, var_list):
-        """Leaves the weights as trained, at the end of `fit`."""
+        """Leave the weights as trained, at the end of `fit`."""
 
     def put_average(self, variables):
-        """Gives the weights the values of their moving average."""
+        """Give the weights the values of their moving average."""
         super().finalize_variable_values(variables)
 
 

@@ -24,7 +24,7 @@ _RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
 
 
 def _of_training(check, help, default=None, **metadata):
-    """Option that is None until asked for; `default` stands in for what no preset gives.
+    """Option that is None unless given; `default` stands in for what no preset gives.
 
     A default that is a function of the other options follows them.
     """
@@ -50,7 +50,7 @@ def _readout_units(options):
 class TrainingOptions:
     """Settings of `train`, vocabulary and model included.
 
-    An instance holds what was asked for: an option that is left out is None, and
+    An instance holds the options that were given: one that is left out is None, and
     `dataclasses.replace` changes it as the constructor would. `resolved()` fills in the
     rest, from the preset and from the options on which others depend.
 
@@ -349,7 +349,7 @@ class TrainingOptions:
             check_together(self)
 
     def resolved(self):
-        """The same options with a value for each: as asked, or of the preset, or the default."""
+        """The same options with a value for each: as given, or of the preset, or the default."""
         return self._resolved
 
     @functools.cached_property

@@ -65,7 +65,7 @@ class Run:
         alignments=None,
         valid_alignments=None,
     ):
-        """Writes `run.json`.
+        """Write `run.json`.
 
         Args:
             options: `TrainingOptions`.
@@ -169,7 +169,7 @@ def write_json(path, content):
 
 
 def _check_used(options, alignments, valid_alignments):
-    """Checks that alignments are given where they are needed, and nowhere else."""
+    """Check that alignments are given where they are needed, and nowhere else."""
     forced = options.attention == "forced"
     needed = forced or options.guided_alignment > 0
     if needed and alignments is None or forced and valid_alignments is None:

@@ -41,7 +41,7 @@ class Halving(keras.optimizers.schedules.LearningRateSchedule):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
-    """Rises evenly to its height, and falls with the square root of the steps.
+    """Learning rate that rises linearly, and falls with the square root of the steps.
 
     rate_t = learning_rate * min(t / warmup_steps, sqrt(warmup_steps / t)),  t = 1, 2, ...
 

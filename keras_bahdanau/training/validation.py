@@ -1,4 +1,4 @@
-"""Validation after each epoch: the best translator, the history, the end of the training."""
+"""Validation after each epoch: the best pipeline so far, the history, the end of the training."""
 
 import contextlib
 
@@ -9,7 +9,7 @@ from keras_bahdanau.training.run import write_json
 
 
 class ValidateAndSave(keras.callbacks.Callback):
-    """Validates each epoch, saves what follows from it, and ends the training in time.
+    """Validate each epoch, save the results, and end the training in time.
 
     The averaged weights are validated, where there are some: those of an
     `AveragingAdam`, or the mean of the last epochs. The logs get the results as
@@ -17,12 +17,12 @@ class ValidateAndSave(keras.callbacks.Callback):
 
     Training ends with the last epoch, when patience or time is used up, or when
     another callback sets `model.stop_training`: the epoch that it cuts short is
-    validated as it stands, and the run does not resume.
+    validated as it is, and the run does not resume.
 
     Args:
         run: `Run`.
-        translator: `Translator` that is validated and saved: its model is the one
-            that is trained, or gets the weights of that.
+        translator: `Pipeline` that is validated and saved. Its model is the one that is
+            trained, or gets the weights of that one.
         validation: `BatchedPairs`.
         options: `TrainingOptions`.
         checkpoint: `Checkpoint`, whose `progress` is kept up to date.
@@ -70,7 +70,7 @@ class ValidateAndSave(keras.callbacks.Callback):
 
     @contextlib.contextmanager
     def _as_saved(self, epoch):
-        """The translator with the weights that are validated and saved."""
+        """The pipeline with the weights that are validated and saved."""
         with contextlib.ExitStack() as block:
             block.enter_context(averaged_weights(self.model))
             if self.average is not None:

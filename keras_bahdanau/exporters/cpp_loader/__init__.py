@@ -1,7 +1,7 @@
 """A SavedModel as TensorFlow Serving runs it: in its C++ loader, without Python TensorFlow.
 
 The model server is a C++ program: no Keras, no Python function and no XLA compiler stand behind
-an artefact there. `run_in_clean_process` asks a SavedModel under the same conditions, in a new
+an artefact there. `run_in_clean_process` runs a SavedModel under the same conditions, in a new
 process that calls TensorFlow's C library and imports neither `tensorflow` nor `keras`.
 That process is this package as a program:
 

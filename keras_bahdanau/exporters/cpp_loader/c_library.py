@@ -80,7 +80,7 @@ _FUNCTIONS = {  # name: result, arguments (tensorflow/c: c_api.h, tf_tensor.h, t
 
 @functools.cache
 def load_library():
-    """Returns TensorFlow's C library, with XLA disabled."""
+    """Return TensorFlow's C library, with XLA disabled."""
     if "tensorflow" in sys.modules:
         raise RuntimeError(
             "Python TensorFlow must not be imported where a SavedModel runs as in the model "
@@ -129,7 +129,7 @@ def _find_package(name):
 
 
 def call(library, name, *arguments):
-    """Calls a C function whose last parameter is a status, and raises what that says."""
+    """Call a C function whose last parameter is a status, and raise the error in it."""
     status = library.TF_NewStatus()
     try:
         result = getattr(library, name)(*arguments, status)
@@ -141,7 +141,7 @@ def call(library, name, *arguments):
 
 
 def new_tensor(library, array, owned):
-    """Copies an array to a new C tensor, which `owned` frees."""
+    """Copy an array to a new C tensor, which `owned` frees."""
     size = array.size * _STRING_SIZE if array.dtype.hasobject else array.nbytes
     dimensions = (ctypes.c_int64 * array.ndim)(*array.shape)
     tensor = library.TF_AllocateTensor(NUMBERS[array.dtype], dimensions, array.ndim, size)
@@ -159,7 +159,7 @@ def new_tensor(library, array, owned):
 
 
 def read_tensor(library, tensor):
-    """Returns a C tensor's values as an array, strings as `bytes` in an object array."""
+    """Return a C tensor's values as an array, strings as `bytes` in an object array."""
     dtype = DTYPES[library.TF_TensorType(tensor)]
     shape = [library.TF_Dim(tensor, axis) for axis in range(library.TF_NumDims(tensor))]
     data, size = library.TF_TensorData(tensor), library.TF_TensorByteSize(tensor)
@@ -177,7 +177,7 @@ def _read_string(library, address):
 
 
 def as_array(value):
-    """Returns `value` as an array in C order, strings as `bytes` in an object array."""
+    """Return `value` as an array in C order, strings as `bytes` in an object array."""
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "OSU":
         return np.asarray(value, order="C")
     strings = np.asarray(value, dtype=object)
@@ -194,7 +194,7 @@ def _as_bytes(string):
 
 
 def object_array(items, shape):
-    """Returns a flat list of anything as an object array of that shape."""
+    """Return a flat list of anything as an object array of that shape."""
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array.reshape(shape)

@@ -19,7 +19,7 @@ _ROOT = os.fspath(pathlib.Path(__file__).parents[3])  # where the process finds 
 
 
 def run_in_clean_process(directory, requests, python=sys.executable):
-    """Runs requests against a SavedModel in a new process without Python TensorFlow or Keras.
+    """Run requests against a SavedModel in a new process without Python TensorFlow or Keras.
 
     The process sees no GPU, as in the stock image of the model server: a graph that can only run
     on one fails here.
@@ -27,13 +27,14 @@ def run_in_clean_process(directory, requests, python=sys.executable):
     Args:
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
         requests: List of `(signature, {argument: array})`, as `SavedModelSession.run` takes them.
-        python: Path of the Python whose TensorFlow is asked: another one's for another release.
+        python: Path of the Python whose TensorFlow is used, for another release of it.
 
     Returns:
         List with one dictionary from a result's name to its array for each request.
 
     Raises:
-        RuntimeError: If loading the model or any request fails, with what the process said last.
+        RuntimeError: If loading the model or any request fails, with the last output of the
+            process.
 
     Example:
         text = np.array(["A man."], dtype=object)
@@ -88,7 +89,7 @@ def timed_in_clean_process(
 
 
 def _write(path, calls, seconds=()):
-    """Saves `(signature, {name: array})` pairs without pickle: strings as bytes and lengths."""
+    """Save `(signature, {name: array})` pairs without pickle: strings as bytes and lengths."""
     names = np.array([signature for signature, _ in calls], dtype=str)
     fields = {"signatures": names, "seconds": np.array(seconds, dtype=np.float64)}
     for index, (_, arrays) in enumerate(calls):
@@ -124,7 +125,7 @@ def _split(array, lengths):
 
 
 def main():
-    """Answers a file of requests; one line on standard error and exit code 1 if that fails."""
+    """Answer a file of requests; one line on standard error and exit code 1 if that fails."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {_MODULE}", description="Run requests in TensorFlow's C++ loader."
     )

@@ -1,4 +1,4 @@
-"""Reads the signatures of a SavedModel from the bytes of its `MetaGraphDef`.
+"""Read the signatures of a SavedModel from the bytes of its `MetaGraphDef`.
 
 The message's Python class can't be had without importing `tensorflow`, so the few fields needed
 are read by their numbers: once published, these never change (meta_graph.proto,
@@ -34,7 +34,7 @@ class Signature(NamedTuple):
 
 
 def read_signatures(meta_graph):
-    """Returns each `Signature` of a serialized `MetaGraphDef`, by name."""
+    """Return each `Signature` of a serialized `MetaGraphDef`, by name."""
     return {
         name: Signature(_read_specs(signature, 1), _read_specs(signature, 2))
         for name, signature in _read_map(memoryview(meta_graph), 5).items()
@@ -70,7 +70,7 @@ def _read_map(message, number):
 
 
 def _read_fields(message):
-    """Yields each field of a protocol-buffer message: its number, and an integer or its bytes."""
+    """Yield each field of a protocol-buffer message: its number, and an integer or its bytes."""
     at = 0
     while at < len(message):
         key, at = _read_varint(message, at)

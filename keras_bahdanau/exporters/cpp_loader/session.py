@@ -71,7 +71,7 @@ class SavedModelSession:
             library.TF_DeleteBuffer(buffer)
 
     def run(self, signature, /, **inputs):
-        """Runs one signature.
+        """Run one signature.
 
         Args:
             signature: Name of the signature.
@@ -102,7 +102,7 @@ class SavedModelSession:
             return {name: read_tensor(self._library, tensor) for name, tensor in tensors}
 
     def _check(self, signature, inputs):
-        """Returns the inputs as arrays, in the signature's order."""
+        """Return the inputs as arrays, in the signature's order."""
         if self._session is None:
             raise RuntimeError("The session must be open. Received: a closed one. Load it again.")
         if signature not in self.signatures:
@@ -126,7 +126,7 @@ class SavedModelSession:
         return arrays.values()
 
     def _find(self, specs):
-        """Returns the graph's outputs that stand for arguments or results."""
+        """Return the graph's outputs that stand for arguments or results."""
         outputs = (Output * len(specs))()
         for output, (name, spec) in zip(outputs, specs.items(), strict=True):
             operation, _, index = spec.tensor.rpartition(":")
@@ -142,7 +142,7 @@ class SavedModelSession:
         return outputs
 
     def close(self):
-        """Frees the session; calling it again does nothing."""
+        """Free the session; calling it again does nothing."""
         self._session = None
         self._owned.close()
 

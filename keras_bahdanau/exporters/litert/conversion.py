@@ -1,4 +1,4 @@
-"""Conversion of a `Translator` to a LiteRT model, and what is packed behind it."""
+"""Conversion of a `Pipeline` to a LiteRT model, and the files that are packed behind it."""
 
 import dataclasses
 import tempfile

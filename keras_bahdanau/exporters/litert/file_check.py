@@ -177,7 +177,7 @@ def _damage_findings(contents):
 
 
 def _packing_findings(contents):
-    """Parts that are missing, or not where others look for them: a list of `Finding`.
+    """Parts that are missing, or not at their standard place: a list of `Finding`.
 
     Args:
         contents: `Contents` of a file.

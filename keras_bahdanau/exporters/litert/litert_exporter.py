@@ -22,10 +22,11 @@ def export_litert(
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes a file that phones run, with built-in operations only.
+    """Write a file that phones run, with built-in operations only.
 
-    Its signatures `translate` and `translate_greedy` take the features of one input, for text
-    `source` int32 `(1, max_source_length)`, right-padded with 0, and give the outputs of
+    Its signatures `decode` and `decode_greedy`, of a `Translator` `translate` and
+    `translate_greedy`, take the features of one input, for text `source` int32
+    `(1, max_source_length)`, right-padded with 0, and give the outputs of
     `signatures.decode_on_device`; `encode` and `decode_step` are for hosts
     that drive the loop themselves. All shapes are fixed, and every tensor is
     float32 or int32: `finished` and masks are 0 or 1. The file describes itself
@@ -40,11 +41,11 @@ def export_litert(
             "int8" for weights of 8 bits and activations in float32 (dynamic range).
         max_source_length: Positive integer. Most source tokens, the end token included.
         max_target_length: Positive integer. Most target tokens, the end token included.
-        sentences: List of strings to compare on, beside the built-in edge cases.
+        sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, for BLEU and chrF.
         allow_differences: True if a float32 file may be written that does not
             answer as Keras does; a quantized one is compared, and may differ.
-        say: Function of one string: where the comparison is reported.
+        say: Function of one string, which reports the comparison.
 
     Returns:
         Path of the file.
@@ -146,7 +147,7 @@ class LiteRTExporter(Exporter):
         return check_litert(path)
 
     def answers(self, path, pipeline, inputs):
-        """Each input that is short enough is asked alone."""
+        """Each input that is short enough is a request of its own."""
         from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 
         on_device = OnDevicePipeline(path)

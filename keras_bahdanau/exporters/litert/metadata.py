@@ -1,4 +1,4 @@
-"""LiteRT's standard model metadata: what a .tflite file says of itself.
+"""LiteRT's standard model metadata: the description inside of a .tflite file.
 
 It is a FlatBuffer of its own, root `ModelMetadata`, identifier "M001", in the
 buffer that the model's metadata entry "TFLITE_METADATA" points at. Its schema
@@ -14,7 +14,7 @@ from flatbuffers.table import Table
 
 ENTRY = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
-PARSER_VERSION = "1.0.1"  # the first that knows all that is written here: VOCABULARY is of 1.0.1
+PARSER_VERSION = "1.0.1"  # the first with all fields that are written here: VOCABULARY is of 1.0.1
 DESCRIPTIONS, VOCABULARY = 1, 5  # AssociatedFileType
 
 
@@ -134,7 +134,7 @@ def from_bytes(content):
 
 
 def _write(builder, value):
-    """Writes a string or a table, and what it points at before it; returns its offset."""
+    """Write a string or a table, and what it points at before it; return its offset."""
     if isinstance(value, str):
         return builder.CreateString(value)
     fields = _FIELDS[type(value)]

@@ -1,4 +1,4 @@
-"""Checks a SavedModel for what TensorFlow Serving would refuse."""
+"""Check a SavedModel for what TensorFlow Serving would refuse."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def check_saved_model(directory):
 
 
 def _variable_findings(version, graph):
-    """Reads each value, since the checkpoint has checksums."""
+    """Read each value, since the checkpoint has checksums."""
     if not any(node.op == "VarHandleOp" for node in graph.graph_def.node):
         return
     try:

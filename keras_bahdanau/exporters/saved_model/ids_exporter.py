@@ -13,7 +13,7 @@ class IdsSavedModelExporter(SavedModelExporter):
 
     The graph has no operation of tensorflow-text: TensorFlow's C library runs it as it is, from
     Java, Go, Rust or Triton. The SentencePiece models stand in `assets.extra`, and `card.json`
-    beside them says which one is whose. The signatures are those of
+    beside them names the one of each side. The signatures are those of
     `keras_bahdanau.exporters.signatures.served_ids`.
 
     Example:

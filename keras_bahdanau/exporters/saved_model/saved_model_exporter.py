@@ -20,7 +20,7 @@ def export_saved_model(
     allow_differences=False,
     say=lambda line: None,
 ):
-    """Writes the next version of a model for TensorFlow Serving, once it is known to be good.
+    """Write the next version of a model for TensorFlow Serving, once it is known to be good.
 
     It answers the signatures of `keras_bahdanau.exporters.signatures.served`.
     The version is written beside its place, checked for what a server would
@@ -31,11 +31,11 @@ def export_saved_model(
     Args:
         pipeline: A `Pipeline`; its search options are frozen in the graph.
         directory: Path of the model; its versions are "1", "2", ... in it.
-        sentences: List of strings to compare on, beside the built-in edge cases.
+        sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, for BLEU and chrF.
         allow_differences: True if a version may be published that does not
             answer as Keras does.
-        say: Function of one string: where the comparison is reported.
+        say: Function of one string, which reports the comparison.
 
     Returns:
         Path of the new version.
@@ -114,9 +114,9 @@ class SavedModelExporter(Exporter):
         return check_saved_model(path)
 
     def answers(self, path, pipeline, inputs):
-        """Each input is asked alone, in a batch of 64, and in another one in another order.
+        """Each input is sent alone, in a batch of 64, and in another batch in another order.
 
-        The warm-up is asked first: it must not fail.
+        The warm-up is sent first: it must not fail.
         """
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests
@@ -179,7 +179,7 @@ class SavedModelExporter(Exporter):
 
 
 def write_card(path, card):
-    """Writes the card of a version, a dictionary, where an operator finds it."""
+    """Write the card of a version, a dictionary, where an operator finds it."""
     content = json.dumps(card, indent=1, ensure_ascii=False)
     (path / CARD_PATH).write_text(content, encoding="utf-8")
 

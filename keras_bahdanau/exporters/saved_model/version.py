@@ -69,7 +69,7 @@ def warmup_requests(exporter, pipeline):
 
 
 def write_warmup(path, name, requests):
-    """Writes the records of a warm-up.
+    """Write the records of a warm-up.
 
     Args:
         path: Path of the file.

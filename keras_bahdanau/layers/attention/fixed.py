@@ -13,7 +13,7 @@ class FixedContext(AttentionBase):
     c_i = h_T        (RNNencdec, Cho et al. 2014; what Bahdanau et al. 2015 compare with)
 
     It stands where an attention layer stands: `Decoder(..., attention=None)`. Its
-    weights are all zero, since nothing is looked at.
+    weights are all zero, since it attends to nothing.
 
     Call arguments and output: see `AttentionBase`; the context is the last real value.
     """
@@ -31,7 +31,7 @@ class FixedContext(AttentionBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ForcedAlignment(AttentionBase):
-    """Looks where it is told to: step i uses row i of the given weights.
+    """Attention with given weights: step i uses row i of them.
 
     c_i = sum_j a_ij h_j, with a_ij from known alignments
 

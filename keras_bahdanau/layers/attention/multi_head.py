@@ -10,7 +10,7 @@ from keras_bahdanau.layers.registry import as_layer, from_config
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class MultiHeadAttention(AttentionBase):
-    """`heads` copies of an attention, each with its own look at query, keys and values.
+    """`heads` copies of an attention, each with its own projections of query, keys and values.
 
     alpha^n_ij = softmax_j(score^n(Q^n s_{i-1}, K^n h_j))
     c_i        = [sum_j alpha^1_ij V^1 h_j; ...; sum_j alpha^N_ij V^N h_j]

@@ -27,4 +27,4 @@ class AttentionPart(keras.layers.Layer):
         return ()
 
     def get_config(self):
-        return super().get_config()  # its presence tells Keras that there is no more to know
+        return super().get_config()  # its presence marks the config as complete for Keras

@@ -18,7 +18,7 @@ class PastAttention(AttentionBase):
     c'_i = [c_i; d_i]            (the intra-decoder attention of Paulus et al. 2018, section 2.2;
                                   the queries are the decoder's states; P makes them `units` wide)
 
-    The last `length` queries can be looked at: a buffer of fixed shape, which every
+    The decoder can attend to the last `length` queries: a buffer of fixed shape, which every
     runtime has. d_1 is zero.
 
     Args:

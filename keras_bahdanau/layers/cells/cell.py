@@ -7,9 +7,9 @@ from keras import ops
 class Cell(keras.layers.Layer):
     """Base of the cells: the interface that encoders and decoders need.
 
-    A decoder knows the teacher's tokens beforehand, so `project` (what no state
+    In training a decoder has the teacher's tokens beforehand, so `project` (what no state
     changes) runs once for all steps, and only `step` stays in the loop;
-    `keras.layers.GRUCell` does both in one call. What the loop alone knows, the
+    `keras.layers.GRUCell` does both in one call. What only the loop has, the
     context, comes to `step` as a second input.
 
     Subclasses have `state_sizes` and `output_units` and write `build` and `step`.

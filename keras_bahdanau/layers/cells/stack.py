@@ -29,7 +29,7 @@ class CellStack(Cell):
 
     Raises:
         TypeError: If something in `cells` is not a cell of this package.
-        ValueError: If there is no cell, or if `residual` asks to add what is not
+        ValueError: If there is no cell, or if `residual` would add what is not
             of one width.
     """
 

@@ -15,7 +15,7 @@ READOUT_STATES = ("current", "previous")
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class DecoderCell(DecoderCellBase):
-    """Asks with the state of the step before.
+    """Attention whose query is the state of the step before.
 
     c_i = sum_j alpha_ij h_j,   alpha_i from s_{i-1}      (Bahdanau et al. 2015, eq. 5, 6)
     s_i = f(s_{i-1}, y_{i-1}, c_i)                        (eq. 4)
@@ -25,10 +25,17 @@ class DecoderCell(DecoderCellBase):
         attention: An attention layer.
         readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1},
             as the paper's appendix A.2.2 has it.
-        **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
-            `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 
-    Call arguments and output: see `DecoderCellBase`.
+    Call arguments:
+        inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
+        state: `DecoderState` of the step before, or `initial_state(prepared)`.
+        prepared: From `prepare(memory)`.
+        training: Python bool.
+
+    Output:
+        The pair (`Step`, next `DecoderState`), with a beam axis if `inputs` and `state` have one.
     """
 
     def __init__(self, units, attention, readout_state="current", **kwargs):

@@ -12,7 +12,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConditionalCell(DecoderCellBase):
-    """Asks between two cells, with a state that already knows the token.
+    """Attention between two cells, whose query is a state that has read the token.
 
     s'_i = f_1(s_{i-1}, y_{i-1})
     c_i  = sum_j alpha_ij h_j,   alpha_i from s'_i
@@ -23,10 +23,10 @@ class ConditionalCell(DecoderCellBase):
     Args:
         units: Positive integer. Width of the decoder state.
         attention: An attention layer.
-        **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
-            `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 
-    Call arguments and output: see `DecoderCellBase`.
+    Call arguments and output: as in `DecoderCell`.
     """
 
     def __init__(self, units, attention, **kwargs):

@@ -38,7 +38,7 @@ class Step(NamedTuple):
         context: Float tensor `(batch, context_units)`, c_i.
         weights: Float32 tensor `(batch, source_time)`, alpha_i.
         scores: Float32 tensor `(batch, source_time)`, e_i, before mask and softmax.
-        query: Float tensor `(batch, query_units)`, what asked.
+        query: Float tensor `(batch, query_units)`, of the attention.
     """
 
     output: Any
@@ -133,7 +133,7 @@ class DecoderCellBase(keras.layers.Layer):
         )
 
     def _build_shared(self, inputs_shape, memory_shape):
-        """Builds query, attention and bridge; returns the width of the context."""
+        """Build query, attention and bridge; return the width of the context."""
         context_units = self.attention.context_units(memory_shape.values[-1])
         query_units = self.query.units(
             state=self.querying_units,

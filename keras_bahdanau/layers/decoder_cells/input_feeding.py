@@ -23,10 +23,10 @@ class InputFeedingCell(DecoderCellBase):
         units: Positive integer. Width of the decoder state, and of h~.
         attention: An attention layer.
         input_feeding: Bool. True if the cell reads h~_{i-1} beside the token.
-        **kwargs: The other arguments of `DecoderCellBase`: `cell`, `depth`, `residual`,
-            `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
 
-    Call arguments and output: see `DecoderCellBase`; `Step.output` is h~_i.
+    Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i.
     """
 
     def __init__(self, units, attention, input_feeding=True, **kwargs):

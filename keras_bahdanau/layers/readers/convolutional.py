@@ -21,7 +21,7 @@ BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # what joins both ways; width
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ConvolutionalReader(keras.layers.Layer):
-    """Sees each token among its neighbours, all tokens at once.
+    """Reader by convolutions: each token among its neighbours, all tokens at once.
 
     x_j^0 = W (e_j + p_j) + b                              p_j: embedding of place j
     x^l   = tanh(conv(x^{l-1}) + x^{l-1})                  (Gehring et al. 2017a, section 3)
@@ -30,7 +30,7 @@ class ConvolutionalReader(keras.layers.Layer):
     ("A convolutional encoder model for neural machine translation" and
     "Convolutional sequence to sequence learning".) Padding is zeroed before each
     convolution: a token at the end sees what it would see alone. With kernels of
-    width k a value knows depth * (k - 1) / 2 tokens to each side.
+    width k a value depends on depth * (k - 1) / 2 tokens to each side.
 
     Args:
         units: Positive integer. Width of the values.

@@ -74,7 +74,7 @@ class RecurrentReader(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class UnidirectionalRNN(RecurrentReader):
-    """Reads each sentence from its start: h_j knows the tokens up to j.
+    """Reader from the start of each sentence: h_j depends on the tokens up to j.
 
     (Sutskever et al. 2014; Luong et al. 2015.)
 
@@ -102,7 +102,7 @@ class UnidirectionalRNN(RecurrentReader):
 
 
 def reverse_by_length(inputs, lengths):
-    """Turns the real part of each row around; the padding behind it stays.
+    """Turn the real part of each row around; the padding behind it stays.
 
     Args:
         inputs: Tensor `(batch, time, units)`.
@@ -121,7 +121,7 @@ def reverse_by_length(inputs, lengths):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class BidirectionalRNN(RecurrentReader):
-    """Reads each sentence from both ends: h_j = [forward_j; backward_j].
+    """Reader from both ends of each sentence: h_j = [forward_j; backward_j].
 
     (Bahdanau et al. 2015, section 3.2.) The backward direction gets each row
     turned around by its own length, so it too sees padding behind the real

@@ -46,7 +46,7 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ScannedRNN(keras.layers.Layer):
-    """Reads a sequence from left to right with one of our cells.
+    """Read a sequence from left to right with one of our cells.
 
     h_t = f(x_t, h_{t-1}),   h_0 = 0
 

@@ -15,7 +15,7 @@ class LocationScore(Score):
 
     The values only say how many places there are: the key of place j is row j
     of W. A place beyond the last row gets a score so low that the softmax gives
-    it 0, unless nothing nearer may be looked at: the end of a long sentence is ignored.
+    it 0, unless nothing nearer may be attended to: the end of a long sentence is ignored.
 
     Args:
         positions: Positive integer. Rows of W: how many places have a score.

@@ -1,6 +1,6 @@
 """The initial weights of the papers, drawn anew once a model is built.
 
-The path of a weight identifies it; no layer knows of this.
+The path of a weight identifies it; no layer depends on this.
 """
 
 import keras
@@ -12,7 +12,7 @@ _ALIGNMENT = ("score/query_projection/kernel", "score/key_projection/kernel")
 
 
 def draw_as_bahdanau(model, seed=None):
-    """Draws all weights as Bahdanau et al. 2015, appendix B.1.
+    """Draw all weights as Bahdanau et al. 2015, appendix B.1.
 
     Recurrent matrices are random orthogonal, gate by gate; W_a and U_a of the alignment
     come from N(0, 0.001^2); its v_a and all biases are zero; every other matrix
@@ -29,7 +29,7 @@ def draw_as_bahdanau(model, seed=None):
 
 
 def draw_as_luong(model, seed=None):
-    """Draws all weights uniformly from [-0.1, 0.1], as Luong et al. 2015, section 4.1.
+    """Draw all weights uniformly from [-0.1, 0.1], as Luong et al. 2015, section 4.1.
 
     Arguments and result: see `draw_as_bahdanau`.
     """

@@ -37,7 +37,7 @@ def luong(source, target, seed=None, **overrides):
     p(y_i) = softmax(W_s h~_i)                                   (eq. 6)
 
     Encoder and decoder are four LSTMs on each other, 1000 units wide, as are embeddings.
-    "dot" is what worked best with global attention (section 5.3).
+    "dot" had the highest BLEU with global attention (section 5.3).
 
     Training (section 4.1): all weights start uniform in [-0.1, 0.1], SGD with rate 1.0,
     halved each epoch after the eighth of twelve, gradients of at most length 5, batches of
@@ -72,7 +72,7 @@ def luong_local(source, target, seed=None, **overrides):
     e_ij     = s_i^T W_a h_j,   |j - p_i| <= D = 10              (eq. 8, "general")
     alpha_ij = softmax_j(e_ij) exp(-(j - p_i)^2 / (2 (D / 2)^2)) (eq. 10)
 
-    "general" is what worked best with local attention (section 5.3). All else is as in
+    "general" had the highest BLEU with local attention (section 5.3). All else is as in
     `luong`.
 
     Args:

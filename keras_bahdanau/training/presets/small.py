@@ -33,8 +33,8 @@ def small(source, target, **overrides):
     s_i  = GRU_2(s'_i, c_i)
     p(y_i) = softmax(E tanh(W_t [s_i; c_i; e(y_{i-1})] + b_t))
 
-    Beside the paper (Bahdanau et al. 2015) what asks has read the last token (Sennrich et
-    al. 2017; `when="before"` is the paper's own step), it starts from the mean of the
+    In contrast to the paper (Bahdanau et al. 2015) the query has read the last token (Sennrich
+    et al. 2017; `when="before"` is the paper's own step), it starts from the mean of the
     annotations, reads out s_i by a tanh layer, and the embedding E also is the output
     layer (Press and Wolf 2017); where source and target have one vocabulary, they share
     it: three uses of one matrix. It is trained with label smoothing, dropout, Adam, and a
