@@ -1,5 +1,6 @@
 """A small translator, trained once, for every test that needs a real one."""
 
+import collections
 import fcntl
 import os
 
@@ -8,6 +9,20 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 
 import pytest
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark as slow all parameters of a test but the first n of its mark `few(n)`."""
+    seen = collections.Counter()
+    for item in items:
+        mark = item.get_closest_marker("few")
+        if mark is not None and item.get_closest_marker("slow") is None:
+            name = item.nodeid.partition("[")[0]
+            seen[name] += 1
+            if seen[name] > mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+
 
 TOY = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
 

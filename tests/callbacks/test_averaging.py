@@ -31,6 +31,7 @@ def assert_close(found, expected):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("where", ["memory", "files"])
 @pytest.mark.parametrize(("epochs", "last"), [(5, 3), (2, 3), (4, 1)])
 def test_fit_ends_with_the_mean_of_the_last_epochs(where, epochs, last, tmp_path):

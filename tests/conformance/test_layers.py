@@ -19,12 +19,21 @@ HALF = [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"]
 BASES = {"AttentionBase", "Cell", "CoverageBase", "Normalizer", "RecurrentCell", "Score", "Window"}
 NEVER_CALLED = {"ForcedAlignment"}  # without a decoder there is no alignment to look up
 READY = {}
-EVERY = pytest.mark.parametrize("row", TABLE.values(), ids=TABLE)
 
 
 def those(condition):
-    rows = {name: row for name, row in TABLE.items() if condition(row)}
-    return pytest.mark.parametrize("row", rows.values(), ids=rows)
+    """The rows that fulfil a condition; further rows of one class are slow."""
+    return pytest.mark.parametrize(
+        "row",
+        [
+            pytest.param(row, id=name, marks=[pytest.mark.slow] if "," in name else [])
+            for name, row in TABLE.items()
+            if condition(row)
+        ],
+    )
+
+
+EVERY = those(lambda row: True)
 
 
 def built(row, **kwargs):

@@ -139,6 +139,7 @@ def test_every_name_of_a_registry_is_tried():
     assert names - OF_PLAIN <= set(OPTIONS)
 
 
+@pytest.mark.few(3)
 @those(OPTIONS, slow=OPTIONS.keys() - TOGETHER.keys())
 def test_it_trains_and_decodes_and_is_saved(option, subwords, tmp_path):
     keras.utils.set_random_seed(0)
@@ -208,6 +209,7 @@ def test_together_they_answer_alike_in_a_saved_model(name, subwords, tmp_path):
         np.testing.assert_allclose(shown, expected.alignment, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @those(TOGETHER, slow=TOGETHER.keys() - {*FAST_EXPORTS})
 def test_together_they_answer_alike_in_litert(option, subwords):
     translator = translator_of(option, subwords)

@@ -154,6 +154,7 @@ def test_a_step_keeps_the_structure_of_the_state(run, kind, when, query):
             assert (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
+@pytest.mark.few(3)
 @CELLS
 def test_a_beam_is_as_good_as_separate_rows(run, kind, when, query):
     cell = built(kind, when, query=query, depth=2)

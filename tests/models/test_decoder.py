@@ -104,6 +104,7 @@ def test_one_step_after_the_other_equals_all_at_once(run, options):
         np.testing.assert_allclose(found, one, atol=1e-5)
 
 
+@pytest.mark.few(5)
 @OPTIONS
 def test_every_option_is_saved_loaded_and_the_same_step_by_step(tmp_path, options):
     decoder = built(**options)
@@ -233,6 +234,7 @@ def test_attention_is_as_wide_as_the_decoder_when_left_out():
     assert Decoder(7, 5, 8).cell.attention.units == 8
 
 
+@pytest.mark.few(2)
 @KINDS
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
 def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, options, policy):
@@ -310,6 +312,7 @@ def test_scheduled_sampling_chooses_tokens_without_dropout():
     np.testing.assert_array_equal(embedded[:, 1:], chosen)
 
 
+@pytest.mark.slow
 def test_scheduled_sampling_reads_its_own_tokens_at_its_rate():
     decoder = built(scheduled_sampling=True)
     decoder.sampling_rate.assign(0.3)

@@ -44,6 +44,7 @@ OPTIONS = {
 EACH = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize("depth", [1, 2])
 def test_each_sentence_is_encoded_as_if_it_were_alone(run, cell, depth):
@@ -128,6 +129,7 @@ def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, policy):
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.few(3)
 @EACH
 def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
     encoder = built(**options)
@@ -143,6 +145,7 @@ def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
+@pytest.mark.few(6)
 @EACH
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16", "bfloat16"])
 def test_each_form_takes_an_empty_sentence(options, policy):
@@ -162,6 +165,7 @@ def test_each_form_takes_an_empty_sentence(options, policy):
         assert np.all(np.isfinite(gradient)) and np.any(gradient), weight.path
 
 
+@pytest.mark.few(4)
 @EACH
 def test_each_form_says_its_shapes_and_widths(options):
     encoder = built(**options)
@@ -172,6 +176,7 @@ def test_each_form_says_its_shapes_and_widths(options):
         assert symbol.dtype == keras.backend.standardize_dtype(field.dtype)
 
 
+@pytest.mark.few(3)
 @EACH
 def test_each_form_is_saved_and_loaded_without_custom_objects(tmp_path, options):
     encoder = built(**options)

@@ -44,6 +44,7 @@ def expected(read, kernel, bias, targets, weights, smoothing, tied):
     )
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("tied", "bias"), [(False, True), (False, False), (True, False)])
 @pytest.mark.parametrize(
     ("smoothing", "at_a_time"), [(0.0, VOCABULARY), (0.2, 4 * VOCABULARY), (0.2, 10**6)]
@@ -127,6 +128,7 @@ def expected_of_two_passes(read, kernel, bias, targets, weights, smoothing, tied
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("tied", "bias"), [(False, True), (True, False)])
 @pytest.mark.parametrize("at_a_time", [VOCABULARY, 6 * VOCABULARY, 10**6])
 def test_loss_and_gradients_of_two_passes_are_those_of_the_equation(
@@ -173,6 +175,7 @@ def batch():
     return (source, target_in), target_out, weights
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("tie", [False, True])
 @pytest.mark.parametrize(
     ("fused", "plain"),
@@ -203,6 +206,7 @@ def test_added_losses_count_as_ever():
     assert_allclose(*logs, rtol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(0.1), SentenceCrossentropy(), FromLogits(0.1)])
 def test_two_passes_without_dropout_are_one(loss):
     x, y, weights = batch()
@@ -214,6 +218,7 @@ def test_two_passes_without_dropout_are_one(loss):
     assert_allclose(*logs, rtol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(), FromLogits()])
 def test_two_passes_count_by_how_far_they_are_apart(loss):
     losses = [
@@ -225,6 +230,7 @@ def test_two_passes_count_by_how_far_they_are_apart(loss):
     assert_allclose(first, second, rtol=1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "losses",
     [

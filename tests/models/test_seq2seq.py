@@ -44,6 +44,7 @@ def all_close(found, expected, **tolerance):
         np.testing.assert_allclose(one, other, **tolerance)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize(("tie", "share"), [(False, False), (True, False), (True, True)])
 def test_logits_and_alignment_are_those_of_the_equations(run, cell, tie, share):
@@ -57,6 +58,7 @@ def test_logits_and_alignment_are_those_of_the_equations(run, cell, tie, share):
         assert not weights[row, :, length:].any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_steps_of_a_search_equal_the_teacher_forced_model(run, cell):
     model = built(cell=cell)
@@ -128,6 +130,7 @@ def test_embeddings_of_different_shapes_cannot_be_shared(name):
         Seq2Seq(Encoder(**sizes), Decoder(**{**sizes, name: 9}), share_embeddings=True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize(("tie", "share"), [(False, False), (True, False), (True, True)])
 def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, cell, tie, share):
@@ -229,6 +232,7 @@ FITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cell", "policy", "jit_compile", "lengths"), FITS)
 def test_fit_lowers_the_loss(cell, policy, jit_compile, lengths):
     model = compiled(jit_compile, cell=cell, policy=policy, dropout=0.1, tie=True, units=12)

@@ -30,6 +30,7 @@ def trace(toy_translator):
     return toy_translator.trace(SENTENCE)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "options",
     [
@@ -176,6 +177,7 @@ def given(subwords, target):
     return kb.Translation(target, 0.0, *tokens, alignment=None, finished=True), ids
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(subwords, name):
     translator = new_translator(subwords, **MECHANISMS[name])

@@ -56,6 +56,7 @@ def test_no_sentence_gives_no_result(toy_translator):
     assert toy_translator.translate([]) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("replace_unknown", [False, True])
 def test_a_graph_takes_no_sentence_at_all(toy_translator, replace_unknown):
     options = kb.SearchOptions(beam_width=3, replace_unknown=replace_unknown)
@@ -100,6 +101,7 @@ def test_forced_decoding_scores_its_own_translation_as_search_did(toy_translator
         same(one, other)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("settings", [{}, {"length_penalty": "gnmt", "coverage_penalty": 0.5}])
 @pytest.mark.parametrize("beam_width", [1, 3])
 def test_a_pair_has_the_score_that_the_search_gave_it(toy_translator, beam_width, settings):
@@ -114,6 +116,7 @@ def test_a_pair_has_the_score_that_the_search_gave_it(toy_translator, beam_width
     assert wrong < right < 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("beam_width", [1, 3])
 def test_a_translation_begins_with_its_prefix(toy_translator, beam_width):
     options = kb.SearchOptions(beam_width=beam_width)

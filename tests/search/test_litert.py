@@ -8,6 +8,7 @@ from toy_chain import END, SOURCE_TIME, START, Chain
 from keras_bahdanau.search import SearchOptions, search
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 3])
 def test_every_option_of_a_search_without_chance_converts(width):
     chain, time = Chain(3, seed=1), 5

@@ -12,6 +12,7 @@ from keras_bahdanau.search.result import coverage_penalty
 LIMITS = np.array([5, 4, 3, 1, 0], "int32")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", ["power", "gnmt"])
 @pytest.mark.parametrize("exponent", [0.0, 0.6])
 def test_the_length_penalty_ranks_the_beam_and_divides_the_scores(kind, exponent):

@@ -64,6 +64,7 @@ def places_of(subwords, text, word):
     return [i for i, piece in pieces if piece.begin < last and piece.end > first]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("word", ["Zorblax", "☃☃", "one", "X-12,"])
 def test_a_whole_word_is_copied_between_those_around_it(replaced, subwords, word):
     text = f"two {word} three"
@@ -122,6 +123,7 @@ def test_a_copy_keeps_its_control_characters(replaced, subwords):
     assert replaced(subwords, "☃\0", alignment, [UNKNOWN, END]) == "☃\0"
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("text", [b"\xff\xfe one \xf0\x9f", "\u3000☃\u00a0x", "\0", " \n\r "])
 def test_any_bytes_give_text(replaced, subwords, text):
     ids, alignment = [UNKNOWN, 7, UNKNOWN, END], np.full((4, 9), 1 / 9, "float32")

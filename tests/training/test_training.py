@@ -276,6 +276,7 @@ def interrupted(interrupted_once, tmp_path):
     return shutil.copytree(out, tmp_path / "run"), options, given
 
 
+@pytest.mark.slow
 def test_a_resumed_training_keeps_its_vocabularies(interrupted):
     out, options, (source, target) = interrupted
     assert Run(out).progress().step == 1

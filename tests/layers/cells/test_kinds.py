@@ -160,6 +160,7 @@ def test_without_a_context_a_cell_hears_its_inputs_alone(run, kind):
     assert not cell.context_projection.weights
 
 
+@pytest.mark.few(3)
 @every_kind
 def test_projecting_all_inputs_beforehand_changes_nothing(run, kind):
     cell, states = built(kind)
@@ -227,6 +228,7 @@ def test_it_trains_in_a_loop_that_xla_compiles(kind):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.few(3)
 @every_kind
 def test_a_phone_takes_the_same_step_with_built_in_operations(kind):
     cell, states = built(kind)
