@@ -1,5 +1,6 @@
 """Argument checks that several layers share: what must hold, what came, what to do."""
 
+import inspect
 import math
 
 
@@ -46,3 +47,23 @@ def choice(name, value, allowed):
         names = ", ".join(repr(item) for item in allowed)
         raise ValueError(f"`{name}` must be one of {names}. Received: {name}={value!r}")
     return value
+
+
+def whole(name, part, arguments, kind):
+    """Return `part`, or raise ValueError if arguments that make one come with it.
+
+    Args:
+        name: Name of the argument that takes the part whole.
+        part: The part.
+        arguments: Dictionary of the other arguments that make one.
+        kind: Class whose constructor has all of these arguments.
+    """
+    defaults = inspect.signature(kind.__init__).parameters
+    given = [other for other, value in arguments.items() if value != defaults[other].default]
+    if given:
+        received = ", ".join(f"{other}={arguments[other]!r}" for other in given)
+        raise ValueError(
+            f"A whole `{name}` has its own {', '.join(given)}. Received: "
+            f"{name}={type(part).__name__}(...), {received}. Give them to that layer."
+        )
+    return part

@@ -1,7 +1,5 @@
 """From the teacher's tokens, or one token at a time, to logits."""
 
-import inspect
-
 import keras
 from keras import ops
 
@@ -153,7 +151,11 @@ class Decoder(keras.Model):
             "context_dropout": context_dropout,
         }
         whole = isinstance(cell, DecoderCellBase)
-        self.cell = _whole_cell(cell, of_cell) if whole else self._new_cell(cell, **of_cell)
+        self.cell = (
+            checks.whole("cell", cell, of_cell, Decoder)
+            if whole
+            else self._new_cell(cell, **of_cell)
+        )
         self.units = self.cell.units
         if readout_units is None:
             readout_units = self.units if readout == "plain" else embedding_units
@@ -317,16 +319,3 @@ class Decoder(keras.Model):
             if isinstance(config.get(name), dict)
         }
         return cls(**{**config, **parts})
-
-
-def _whole_cell(cell, of_cell):
-    """The decoder cell itself; raises ValueError if arguments that make one come with it."""
-    defaults = inspect.signature(Decoder.__init__).parameters
-    given = [name for name, value in of_cell.items() if value != defaults[name].default]
-    if given:
-        received = ", ".join(f"{name}={of_cell[name]!r}" for name in given)
-        raise ValueError(
-            f"A whole decoder cell has its own {', '.join(given)}. Received: "
-            f"cell={type(cell).__name__}(...), {received}. Give them to the cell."
-        )
-    return cell

@@ -1,7 +1,5 @@
 """From the features of a source to the `Memory` that a decoder attends to."""
 
-import inspect
-
 import keras
 from keras import ops
 
@@ -114,7 +112,7 @@ class Encoder(keras.Model):
             )
         else:
             of_part = {"vocabulary_size": vocabulary_size, "embedding_units": embedding_units}
-            self.front_end = _whole("front_end", front_end, of_part)
+            self.front_end = checks.whole("front_end", front_end, of_part, Encoder)
         self.word_dropout = WordDropout(word_dropout, name="word_dropout", **policy)
         of_part = {"units": units, "cell": cell, "depth": depth, "kind": kind}
         of_part["recurrent_dropout"] = recurrent_dropout
@@ -124,7 +122,7 @@ class Encoder(keras.Model):
                 kind, depth, units, cell, recurrent_dropout, dropout, **policy
             )
         else:
-            self.readers = list(_whole("readers", readers, of_part))
+            self.readers = list(checks.whole("readers", readers, of_part, Encoder))
         rates = [embedding_dropout, *[dropout] * len(self.readers)]
         self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
         self.summary_units = SUMMARIES[summary].units(self.readers[-1])
@@ -210,16 +208,3 @@ def _described(layer):
     config = keras.saving.serialize_keras_object(layer)
     config.pop("build_config", None)
     return config
-
-
-def _whole(name, part, of_part):
-    """The part itself; raises ValueError if arguments that make one come with it."""
-    defaults = inspect.signature(Encoder.__init__).parameters
-    given = [name for name, value in of_part.items() if value != defaults[name].default]
-    if given:
-        received = ", ".join(f"{name}={of_part[name]!r}" for name in given)
-        raise ValueError(
-            f"A whole `{name}` has its own {', '.join(given)}. Received: {name}={part!r}, "
-            f"{received}. Give them to it."
-        )
-    return part
