@@ -251,7 +251,7 @@ def test_guided_alignment_pulls_the_attention_towards_what_is_given():
     for weight in (0.0, 1.0):
         model = compiled(units=16)
         model.guided_alignment = weight
-        model.fit((*inputs, diagonal), target_out, sample_weight=weights, epochs=8, verbose=0)
+        model.fit((*inputs, diagonal), target_out, sample_weight=weights, epochs=16, verbose=0)
         _, alpha = model(inputs, return_attention_scores=True)
         surprise.append(float(guided_alignment(diagonal, alpha)))
     assert surprise[1] < 0.5 * surprise[0]
