@@ -34,6 +34,7 @@ def new_bleu(translator, **settings):
     return BleuCallback(translator, PAIRS, smooth_method="add-k", **settings)
 
 
+@pytest.mark.slow
 def test_it_is_the_bleu_of_the_translations(translator, pass_epochs):
     bleu = new_bleu(translator)
     history = pass_epochs(translator.model, [bleu])

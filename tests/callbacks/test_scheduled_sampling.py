@@ -71,6 +71,7 @@ def fit_translation(model, callbacks, epochs=1):
     )
 
 
+@pytest.mark.slow
 def test_the_decoder_gets_the_rate_of_each_step_and_goes_on_in_a_later_fit():
     model, rates = translation_model(scheduled_sampling=True), Rates()
     for epochs in (2, 1):

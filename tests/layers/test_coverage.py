@@ -111,6 +111,7 @@ def test_each_row_of_a_beam_has_the_keys_it_has_alone(run, kind):
         np.testing.assert_array_equal(after[:, n], one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_loop_of_xla_gives_the_same_and_every_weight_learns(kind):
     layer = built(kind)

@@ -270,6 +270,7 @@ def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind, training):
             np.testing.assert_allclose(one, other, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_loop_of_xla_draws_new_noise_at_each_step():
     normalizer = monotonic()
 

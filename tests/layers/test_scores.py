@@ -198,6 +198,7 @@ def test_gradients_reach_every_weight(name, run):
         assert np.isfinite(gradient).all() and gradient.any()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name",
     [
@@ -226,6 +227,7 @@ def test_a_compiled_loop_over_queries_has_the_same_gradients(name):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.few(3)
 @every_score
 def test_a_phone_gives_the_same_scores_with_built_in_operations(name):
     score, row = built(name)

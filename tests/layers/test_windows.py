@@ -136,6 +136,7 @@ def test_every_weight_of_local_p_learns_through_the_factor():
     assert not np.any(gradients[0][LENGTHS.index(0)])
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind):

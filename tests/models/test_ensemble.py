@@ -66,6 +66,7 @@ def test_a_step_gives_the_mean_of_the_members_probabilities(run, beam):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_sentence_gives_the_mean_of_the_members_probabilities(run):
     models = members()
     inputs = (SOURCE, TARGET_IN)

@@ -70,6 +70,7 @@ def test_a_pair_has_the_mean_of_the_members_probabilities(mixed):
     assert mixed.score([pair], search=options) == pytest.approx([np.log(chosen).sum()], abs=1e-4)
 
 
+@pytest.mark.slow
 def test_it_is_one_file(mixed, tmp_path):
     mixed.save(tmp_path / "both.keras")
     loaded = kb.Translator.load(tmp_path / "both.keras")

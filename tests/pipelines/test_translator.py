@@ -131,6 +131,7 @@ def test_a_translation_begins_with_its_prefix(toy_translator, beam_width):
     same(results[0], read)
 
 
+@pytest.mark.slow
 def test_a_long_prefix_has_room_and_one_beyond_the_longest_length_is_cut(toy_translator):
     prefix = " ".join(["eins"] * 20)
     options = kb.SearchOptions(beam_width=2)

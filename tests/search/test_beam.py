@@ -33,6 +33,7 @@ def test_it_finds_what_plain_python_finds(run, width, exponent):
             assert_found(result, row, rank, language, hypothesis, exponent)
 
 
+@pytest.mark.few(1)
 @EXPONENTS
 def test_a_beam_as_wide_as_all_hypotheses_finds_every_one(run, exponent):
     limits, width = [4, 4, 3, 2, 1, 0], hypotheses_within(4)
@@ -121,6 +122,7 @@ def test_the_nbest_list_is_sorted_finished_before_cut_each_once(run):
         assert len({(*row[:length],) for row, length in zip(ids, lengths, strict=True)}) == 6
 
 
+@pytest.mark.few(1)
 @EXPONENTS
 def test_places_without_a_hypothesis_come_last(run, exponent):
     language, width = Language(3, seed=4), 12
@@ -209,6 +211,7 @@ def test_a_state_of_any_structure_and_dtype_moves_with_its_hypothesis(run):
                 np.testing.assert_array_equal(weights[t], expected)
 
 
+@pytest.mark.slow
 def test_it_runs_under_xla():
     language = Language(7, seed=7)
     expected = run_search(modes.eager, beam_search, language, LIMITS, options(3), time=4)

@@ -182,6 +182,7 @@ def test_a_prefix_that_ends_ends_the_hypothesis(run):
     assert result.scores[0, 1:].tolist() == [-1e9, -1e9]
 
 
+@pytest.mark.slow
 def test_they_run_under_xla():
     chain = Chain(len(LIMITS), seed=9)
     options = SearchOptions(beam_width=3, coverage_penalty=0.2, **CASES["all"][0])

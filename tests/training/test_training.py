@@ -122,6 +122,7 @@ def check_same_end(out, undisturbed):
         np.testing.assert_array_equal(weights, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "epoch, moment, expected",
     [

@@ -203,6 +203,7 @@ def test_every_weight_gets_a_gradient(kind):
         assert np.any(gradient), weight.path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [pytest.param(kind, marks=() if kind == "gru" else pytest.mark.slow) for kind in CELLS],
