@@ -198,6 +198,7 @@ def server(toy_ids_model, tmp_path_factory):
         yield f"http://localhost:{ports['rest']}"
 
 
+@pytest.mark.slow
 def test_requests_of_any_width_share_a_batch(client, answers, server):
     sources = with_end(client("source").encode(SENTENCES))
     targets = [[*ids, END] for ids in client("target").encode(WRONG)]
@@ -217,6 +218,7 @@ def test_requests_of_any_width_share_a_batch(client, answers, server):
     assert max(map(int, sizes)) > 1
 
 
+@pytest.mark.slow
 def test_the_client_of_the_readme_gets_the_text_of_keras(server, toy_ids_model, toy_translator):
     (code,) = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
     here = {
