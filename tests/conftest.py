@@ -10,10 +10,14 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores
 
 import pytest
 
+# The files that take longest begin, so that no worker waits for one of them in the end.
+LONGEST_FILES = ("test_training.py", "test_cli.py", "test_sources.py", "test_serving.py")
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark as slow all parameters of a test but the first n of its mark `few(n)`."""
+    items.sort(key=lambda item: item.path.name not in LONGEST_FILES)  # else in the same order
     seen = collections.Counter()
     for item in items:
         mark = item.get_closest_marker("few")
