@@ -10,6 +10,9 @@ import contextlib
 import keras
 import tensorflow as tf
 
+from keras_bahdanau.text.graph_ids import requested_ids
+from keras_bahdanau.text.vocabulary import PAD
+
 TEXT = tf.TensorSpec((None,), tf.string)
 IDS = tf.TensorSpec((None, None), tf.int32)
 LENGTH = tf.TensorSpec((None,), tf.int32)
@@ -62,7 +65,7 @@ def decode_nbest(pipeline, **inputs):
 
 def score_pair(pipeline, target, **inputs):
     """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`."""
-    target_out = pipeline.target.graph.tokenize(target).to_tensor(default_value=0)
+    target_out = pipeline.target.graph.tokenize(target).to_tensor(default_value=PAD)
     return _forced(pipeline, pipeline.source.features(**inputs), target_out)
 
 
@@ -74,13 +77,7 @@ def decode_ids(pipeline, **inputs):
     `(batch,)` count, since a server pads with a row's first id. Ids outside of the vocabulary
     count as unknown.
     """
-    best = _best(pipeline.search_features(pipeline.source.features_from(**inputs)))
-    return {
-        "ids": best.ids,
-        "length": best.lengths,
-        "score": best.scores,
-        "finished": best.finished,
-    }
+    return _best_ids(_best(pipeline.search_features(pipeline.source.features_from(**inputs))))
 
 
 def decode_ids_with_alignment(pipeline, **inputs):
@@ -88,10 +85,7 @@ def decode_ids_with_alignment(pipeline, **inputs):
     features = pipeline.source.features_from(**inputs)
     best = _best(pipeline.search_features(features))
     return {
-        "ids": best.ids,
-        "length": best.lengths,
-        "score": best.scores,
-        "finished": best.finished,
+        **_best_ids(best),
         "alignment": best.alignment,
         "source_length": pipeline.source.lengths(features),
     }
@@ -114,13 +108,8 @@ def score_ids(pipeline, target, target_length, **inputs):
     `target` int32 `(batch, target_time)` ends with the end token 3; of it `target_length` int32
     `(batch,)` count.
     """
-    # at least (batch, 1)
-    target = tf.pad(target, [[0, 0], [0, tf.maximum(1 - tf.shape(target)[1], 0)]])
-    size = pipeline.target.vocabulary_size
-    target = tf.where((target >= 0) & (target < size), target, 1)
-    real = tf.sequence_mask(target_length, tf.shape(target)[1])  # (batch, target_time)
-    features = pipeline.source.features_from(**inputs)
-    return _forced(pipeline, features, tf.where(real, target, 0))
+    target_out = requested_ids(target, target_length, pipeline.target.vocabulary_size)
+    return _forced(pipeline, pipeline.source.features_from(**inputs), target_out)
 
 
 def decode_on_device(pipeline, time, options=None, **features):
@@ -132,9 +121,7 @@ def decode_on_device(pipeline, time, options=None, **features):
     features = _known(pipeline, features)
     best = _best(pipeline.search_features(features, options, time))
     return {
-        "ids": best.ids,
-        "length": best.lengths,
-        "score": best.scores,
+        **_best_ids(best),
         "alignment": best.alignment,
         "finished": _at_border(best.finished),
     }
@@ -259,6 +246,16 @@ def _best(result):
     """The first hypothesis of each beam."""
     # (batch, beam, ...) -> (batch, ...)
     return keras.tree.map_structure(lambda field: field[:, 0], result)
+
+
+def _best_ids(best):
+    """The fields of a best hypothesis, but for its alignment."""
+    return {
+        "ids": best.ids,
+        "length": best.lengths,
+        "score": best.scores,
+        "finished": best.finished,
+    }
 
 
 def _best_text(pipeline, result, inputs):

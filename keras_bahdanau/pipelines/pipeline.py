@@ -44,6 +44,7 @@ class Pipeline(GraphPipeline):
     Attributes:
         verb: String, the name of the signatures of its exports, such as "decode".
         noun: String, the name of a result in the answers of exports.
+        plural: String, the name of the inputs in errors.
 
     Raises:
         TypeError: If a part is none of these.
@@ -53,6 +54,7 @@ class Pipeline(GraphPipeline):
 
     verb = "decode"
     noun = "text"
+    plural = "inputs"
 
     def __init__(self, source, model, target, search=None):
         super().__init__(source, model, target, search)
@@ -105,7 +107,7 @@ class Pipeline(GraphPipeline):
             TypeError: As in `decode`.
             ValueError: As in `decode`, or if `nbest` is not from 1 to the beam width.
         """
-        self.source.check(self._plural, inputs)
+        self.source.check(self.plural, inputs)
         if prefixes is not None:
             self._check_prefixes(prefixes, inputs)
         options = search or self.search
@@ -154,7 +156,7 @@ class Pipeline(GraphPipeline):
         """
         pairs, options = list(pairs), search or self.search
         inputs, targets = [one for one, _ in pairs], [target for _, target in pairs]
-        self.source.check(self._plural, inputs)
+        self.source.check(self.plural, inputs)
         check_strings("targets", targets)
         self.check_options(options)
         rows = IdRows.encoded(self.target, targets)
@@ -217,17 +219,13 @@ class Pipeline(GraphPipeline):
             )
         return trace(self, one, target, top)
 
-    @property
-    def _plural(self):
-        return "inputs"
-
     def _check_prefixes(self, prefixes, inputs):
         """Raise an error unless there is one string for each input."""
         check_strings("prefixes", prefixes)
         if len(prefixes) != len(inputs):
             raise ValueError(
-                f"`prefixes` must be as many as the {self._plural}. "
-                f"Received: {len(prefixes)} prefixes, {len(inputs)} {self._plural}. "
+                f"`prefixes` must be as many as the {self.plural}. "
+                f"Received: {len(prefixes)} prefixes, {len(inputs)} {self.plural}. "
                 f'Give "" where a {self.noun} may begin freely.'
             )
 

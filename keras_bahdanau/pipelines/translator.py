@@ -27,6 +27,7 @@ class Translator(Pipeline):
 
     verb = "translate"
     noun = "translation"
+    plural = "sentences"
 
     def __init__(self, source, model, target, search=None):
         super().__init__(source, model, target, search)
@@ -79,7 +80,3 @@ class Translator(Pipeline):
                 many prefixes as sentences.
         """
         return self.decode_nbest(sentences, nbest, batch_size, search, prefixes)
-
-    @property
-    def _plural(self):
-        return "sentences"

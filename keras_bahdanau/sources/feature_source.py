@@ -81,9 +81,7 @@ class FeatureSource(Source):
         return FrameRows(inputs, self.size)
 
     def requests(self, inputs):
-        rows = self.rows(inputs)
-        shape = (len(inputs), int(rows.lengths.max(initial=1)))
-        return self.named(rows.padded(np.arange(len(inputs)), shape))
+        return self.named(self.batch(inputs))
 
     def feature_requests(self, features):
         return self.named(features)

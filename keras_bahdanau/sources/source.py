@@ -78,6 +78,12 @@ class Source(abc.ABC):
             empty rows. See `FeatureSource` and `text.id_rows.IdRows`.
         """
 
+    def batch(self, inputs):
+        """Features of a list of inputs as arrays, padded; source_time is at least 1."""
+        rows = self.rows(inputs)
+        shape = (len(inputs), int(rows.lengths.max(initial=1)))
+        return rows.padded(np.arange(len(inputs)), shape)
+
     def sampled_rows(self, inputs, rate, seed):
         """Rows of randomly split inputs, for subword sampling; None if the source has none.
 

@@ -8,11 +8,12 @@ import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source
+from keras_bahdanau.text.graph_ids import at_least_one, known_ids, requested_ids
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.replace_unknown import attended_words
 from keras_bahdanau.text.subword_sampling import SubwordSampler
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.vocabulary import PAD, UNKNOWN
+from keras_bahdanau.text.vocabulary import PAD
 
 _EDGE_CASES = [
     "",
@@ -110,16 +111,13 @@ class TextSource(Source):
 
     def features(self, text):
         ids = self.subwords.graph.tokenize(text, end_of_empty=False).to_tensor(default_value=PAD)
-        return _at_least_one(ids)
+        return at_least_one(ids)
 
     def features_from(self, source, source_length):
-        source = self.known(_at_least_one(source))
-        # a server pads with the first id of a row: mask (batch, source_time)
-        return tf.where(tf.sequence_mask(source_length, tf.shape(source)[1]), source, PAD)
+        return requested_ids(source, source_length, self.size)
 
     def known(self, features):
-        size = self.subwords.vocabulary_size
-        return tf.where((features >= 0) & (features < size), features, UNKNOWN)
+        return known_ids(features, self.size)
 
     def lengths(self, features):
         return tf.math.count_nonzero(features, axis=1, dtype=tf.int32)
@@ -143,12 +141,6 @@ class TextSource(Source):
     @classmethod
     def from_config(cls, config):
         return cls(Subwords.from_config(config["subwords"]))
-
-
-def _at_least_one(ids):
-    """Ids `(batch, source_time)` with at least one column."""
-    missing = tf.maximum(1 - tf.shape(ids)[1], 0)
-    return tf.pad(ids, [[0, 0], [0, missing]], constant_values=PAD)
 
 
 def check_strings(name, strings):

@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from keras_bahdanau.text.vocabulary import END, NO_WORD, PAD, START, UNKNOWN
+from keras_bahdanau.text.graph_ids import graph_is_text
+from keras_bahdanau.text.vocabulary import NO_WORD, PAD, UNKNOWN
 
 _SPACE = r"[▁\t\n\f\r\p{Z}]"
 
@@ -18,9 +19,7 @@ def graph_texts(target, ids, copies):
     Returns:
         String tensor `(batch, beam)`.
     """
-    # bool (batch, beam, target_time), True before the end token
-    kept = tf.cumsum(tf.cast(ids == END, tf.int32), axis=-1) == 0
-    kept &= (ids != PAD) & (ids != START)
+    kept = graph_is_text(ids)  # (batch, beam, target_time)
     unknown = kept & (ids == UNKNOWN)
     pieces = tf.where(unknown, "▁" + copies, target.tokens(ids))
     joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)  # -> (batch, beam)

@@ -4,7 +4,8 @@ import hashlib
 
 import tensorflow as tf
 
-from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN, check_model
+from keras_bahdanau.text.graph_ids import graph_is_text, known_ids
+from keras_bahdanau.text.vocabulary import END, PAD, check_model
 
 try:
     import tensorflow_text
@@ -71,8 +72,7 @@ class GraphSubwords(tf.Module):
             String tensor `(batch,)`.
         """
         ids = self.known(ids)
-        ended = tf.cumsum(tf.cast(ids == END, tf.int32), axis=1) > 0  # (batch, time)
-        kept = ~ended & (ids != PAD) & (ids != START)
+        kept = graph_is_text(ids)  # (batch, time)
         lengths = tf.reduce_sum(tf.cast(kept, tf.int64), axis=1)
         values = tf.boolean_mask(ids, kept)  # -> flat, (kept ids,)
         # ragged (batch, time)
@@ -94,9 +94,7 @@ class GraphSubwords(tf.Module):
 
     def known(self, ids) -> tf.Tensor:
         """The same ids as int32, unknown in place of those outside of the vocabulary."""
-        ids = tf.convert_to_tensor(ids)
-        inside = (ids >= 0) & (ids < tf.cast(self.vocabulary_size, ids.dtype))
-        return tf.cast(tf.where(inside, ids, tf.cast(UNKNOWN, ids.dtype)), tf.int32)
+        return known_ids(ids, self.vocabulary_size)
 
 
 class _Vocabulary(tf.saved_model.experimental.TrackableResource):

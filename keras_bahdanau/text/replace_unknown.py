@@ -4,7 +4,8 @@ import re
 
 import numpy as np
 
-from keras_bahdanau.text.vocabulary import END, NO_WORD, PAD, START, UNKNOWN
+from keras_bahdanau.text.subwords import is_text
+from keras_bahdanau.text.vocabulary import NO_WORD, UNKNOWN
 
 # the marks of a word's beginning: SentencePiece's own, and Unicode's separators
 _SPACE = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
@@ -22,8 +23,7 @@ def decode_copying(target, ids, copies):
     Returns:
         String.
     """
-    kept = np.cumsum(ids == END) == 0
-    kept &= (ids != PAD) & (ids != START)
+    kept = is_text(ids)
     unknown = kept & (ids == UNKNOWN)
     if not unknown.any():
         return target.decode([ids])[0]

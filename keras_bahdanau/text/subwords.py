@@ -153,9 +153,7 @@ class Subwords:
     def _content(self, row):
         """The ids of a row that stand for text, as a list."""
         row = self.known(row)
-        ends = np.flatnonzero(row == END)
-        row = row[: ends[0]] if ends.size else row
-        return row[(row != PAD) & (row != START)].tolist()
+        return row[is_text(row)].tolist()
 
     def known(self, ids) -> np.ndarray:
         """The same ids as int32, unknown in place of those outside of the vocabulary."""
@@ -248,6 +246,15 @@ class Subwords:
     def from_config(cls, config: dict) -> "Subwords":
         """The `Subwords` that `get_config` describes."""
         return cls(base64.b64decode(config["model"]))
+
+
+def is_text(ids) -> np.ndarray:
+    """True for ids that stand for text: before the first end token, no padding, no start token.
+
+    Args:
+        ids: Integer array `(time,)`.
+    """
+    return (np.cumsum(ids == END) == 0) & (ids != PAD) & (ids != START)
 
 
 def _word_spans(sentence, pieces, end_of_empty):

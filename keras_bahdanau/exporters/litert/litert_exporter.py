@@ -154,16 +154,15 @@ class LiteRTExporter(Exporter):
         received, seconds = [], []
         for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
             began = time.perf_counter()
-            rows = pipeline.source.rows([one])
-            length = int(rows.lengths[0])
-            if length > self.max_source_length:
+            features = pipeline.source.batch([one])
+            (labels,) = pipeline.source.labels(features)
+            if len(labels) > self.max_source_length:
                 received.append([])
                 seconds.append(None)
                 continue
-            features = rows.padded([0], (1, max(1, length)))
             found = on_device.decode(
                 {name: tensor[0] for name, tensor in pipeline.source.named(features).items()},
-                pipeline.source.labels(features)[0],
+                labels,
             )
             seconds.append(time.perf_counter() - began)
             received.append([Answer(found.text, found.score, found.alignment)])

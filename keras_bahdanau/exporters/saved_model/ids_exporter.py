@@ -3,7 +3,6 @@
 import json
 
 from keras_bahdanau.exporters.card import vocabulary_files
-from keras_bahdanau.exporters.exporter import Answer
 from keras_bahdanau.exporters.publishing import newest_version
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import CARD_PATH, SavedModelExporter
 
@@ -22,6 +21,7 @@ class IdsSavedModelExporter(SavedModelExporter):
 
     artefact = "SavedModel of ids"
     text_operations = False
+    target_length = "length"
 
     @classmethod
     def variants(cls, **settings):
@@ -53,9 +53,8 @@ class IdsSavedModelExporter(SavedModelExporter):
         return served_ids(pipeline)
 
     def examples(self, pipeline):
-        target = [[4, 3, 0], [4, 5, 3]]
-        lengths = {"target": _int32(target), "target_length": _int32([2, 3])}
-        return {**super().examples(pipeline), **lengths}
+        target = {"target": [[4, 3, 0], [4, 5, 3]], "target_length": [2, 3]}
+        return {**super().examples(pipeline), **target}
 
     def resources(self, pipeline):
         return []
@@ -67,21 +66,7 @@ class IdsSavedModelExporter(SavedModelExporter):
         return "decode_ids_with_alignment"
 
     def request(self, source, inputs):
-        rows = source.rows(inputs)
-        shape = (len(inputs), max(1, int(rows.lengths.max())))
-        return source.feature_requests(rows.padded(range(len(inputs)), shape))
+        return source.feature_requests(source.batch(inputs))
 
-    def read(self, pipeline, result):
-        texts = pipeline.target.decode(result["ids"])
-        for row, text in enumerate(texts):
-            alignment = None
-            if "alignment" in result:
-                sources, targets = result["source_length"][row], result["length"][row]
-                alignment = result["alignment"][row][:targets, :sources]
-            yield Answer(text, float(result["score"][row]), alignment)
-
-
-def _int32(rows):
-    import numpy as np
-
-    return np.array(rows, np.int32)
+    def texts(self, pipeline, result):
+        return pipeline.target.decode(result["ids"])

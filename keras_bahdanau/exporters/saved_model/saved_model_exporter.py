@@ -57,6 +57,7 @@ class SavedModelExporter(Exporter):
     file_name = ""
     writes_file = False
     text_operations = True  # of tensorflow-text, in the graph
+    target_length = "target_length"  # name of an output beside the alignment
 
     @staticmethod
     def recognizes(path):
@@ -87,10 +88,8 @@ class SavedModelExporter(Exporter):
     def examples(self, pipeline):
         """Values of all arguments of the signatures, for the warm-up: two rows."""
         source = pipeline.source
-        rows = source.rows(source.examples)
-        features = rows.padded([0, 1], (2, int(rows.lengths.max())))
         return {
-            **source.feature_requests(features),
+            **source.feature_requests(source.batch(source.examples)),
             **source.requests(source.examples),
             "target": [b"a", b"a b c"],
         }
@@ -148,12 +147,16 @@ class SavedModelExporter(Exporter):
 
     def read(self, pipeline, result):
         """The `Answer` of each row of a result; not all signatures give an alignment."""
-        for row, text in enumerate(result[pipeline.noun]):
+        for row, text in enumerate(self.texts(pipeline, result)):
             alignment = None
             if "alignment" in result:
-                sources, targets = result["source_length"][row], result["target_length"][row]
+                sources, targets = result["source_length"][row], result[self.target_length][row]
                 alignment = result["alignment"][row][:targets, :sources]
-            yield Answer(text.decode("utf-8", "replace"), float(result["score"][row]), alignment)
+            yield Answer(text, float(result["score"][row]), alignment)
+
+    def texts(self, pipeline, result):
+        """The texts of a result: a list of strings."""
+        return [text.decode("utf-8", "replace") for text in result[pipeline.noun]]
 
     def add_parity(self, path, rows):
         card = json.loads((path / CARD_PATH).read_bytes())
@@ -168,7 +171,7 @@ class SavedModelExporter(Exporter):
         signatures = card["signatures"].items()
         return "\n".join(
             [
-                f"keras_bahdanau translator, by version {card['keras_bahdanau']}",
+                f"{card['format']}, by keras_bahdanau {card['keras_bahdanau']}",
                 f"TensorFlow {card['tensorflow']}, Keras {card['keras']}",
                 describe_search(card),
                 *(f"{side} vocabulary, sha256 {digest}" for side, digest in hashes),

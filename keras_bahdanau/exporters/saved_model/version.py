@@ -63,7 +63,13 @@ def warmup_requests(exporter, pipeline):
     """One request for each signature."""
     values = exporter.examples(pipeline)
     return [
-        (name, {argument: np.asarray(values[argument]) for argument in arguments})
+        (
+            name,
+            {
+                argument: np.asarray(values[argument], spec.dtype.as_numpy_dtype)
+                for argument, spec in arguments.items()
+            },
+        )
         for name, (_, arguments) in exporter.served(pipeline).items()
     ]
 
