@@ -6,18 +6,11 @@ import pickle
 import numpy as np
 import pytest
 import sentencepiece
+from animals import PAIRS, SENTENCES, SIZES
 
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-PAIRS = [
-    ("the cat sat", "le chat"),
-    ("a dog ran home", "un chien"),
-    ("", "vide"),
-    ("the red dog", "le chien rouge"),
-] * 3
-SENTENCES = [sentence for pair in PAIRS for sentence in pair]
-SIZES = {"bpe": 40, "unigram": 24, "char": 21, "word": 18}
 ODD_BYTES = [b"", b"   ", b"\xff\xfe\xc3", b"\x00", "猫 é \u2028".encode(), b"the " * 1250]
 
 

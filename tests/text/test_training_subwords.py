@@ -4,18 +4,10 @@ import json
 
 import pytest
 import sentencepiece
+from animals import PAIRS, SENTENCES, SIZES
 
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END
-
-PAIRS = [
-    ("the cat sat", "le chat"),
-    ("a dog ran home", "un chien"),
-    ("", "vide"),
-    ("the red dog", "le chien rouge"),
-] * 3
-SENTENCES = [sentence for pair in PAIRS for sentence in pair]
-SIZES = {"bpe": 40, "unigram": 24, "char": 21, "word": 18}
 
 
 def lists(rows):
