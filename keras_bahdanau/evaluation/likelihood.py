@@ -48,7 +48,7 @@ def likelihood(model, batches):
     """
     dataset = batches.epoch(0)
 
-    @tf.function(input_signature=dataset.element_spec)
+    @tf.function(input_signature=dataset.element_spec, autograph=False)
     def read(inputs, target_out, weight):
         logits = model(inputs, training=False)  # (rows, target_time, vocabulary)
         # -> (rows, target_time)

@@ -16,7 +16,7 @@ from keras_bahdanau.text import Subwords
 
 def traced(function, spec):
     """A function of named tensors as a graph, unknown dimensions and all."""
-    return tf.function(lambda tensors: function(**tensors), input_signature=[spec])
+    return tf.function(lambda tensors: function(**tensors), input_signature=[spec], autograph=False)
 
 
 def strings(tensor):

@@ -22,14 +22,14 @@ def graphs():
         signature = tf.nest.map_structure(_spec, args)
         key = function, str(signature)
         if key not in traced:
-            traced[key] = tf.function(function, input_signature=signature)
+            traced[key] = tf.function(function, input_signature=signature, autograph=False)
         return _arrays(traced[key](*args))
 
     return run
 
 
 def xla(function, *args):
-    return _arrays(tf.function(function, jit_compile=True)(*_tensors(args)))
+    return _arrays(tf.function(function, jit_compile=True, autograph=False)(*_tensors(args)))
 
 
 def _spec(tensor):

@@ -48,7 +48,9 @@ def looped_by_xla(step, state, inputs, variables):
         lambda leaf: tf.TensorSpec([None] * len(leaf.shape), leaf.dtype), state
     )
     like_inputs = tf.TensorSpec([None, None, inputs.shape[-1]], inputs.dtype)
-    compiled = tf.function(function, jit_compile=True, input_signature=(unknown, like_inputs))
+    compiled = tf.function(
+        function, jit_compile=True, autograph=False, input_signature=(unknown, like_inputs)
+    )
     return compiled(state, inputs)
 
 
@@ -64,7 +66,7 @@ def litert(function, *args):
         return {f"y{i}": tf.identity(leaf) for i, leaf in enumerate(tf.nest.flatten(structure))}
 
     specs = {name: tf.TensorSpec(leaf.shape, leaf.dtype, name) for name, leaf in leaves.items()}
-    traced = tf.function(flat).get_concrete_function(**specs)
+    traced = tf.function(flat, autograph=False).get_concrete_function(**specs)
     owner = tf.Module()
     owner.all = traced.variables
     converter = tf.lite.TFLiteConverter.from_concrete_functions([traced], owner)
