@@ -2,7 +2,13 @@
 
 import keras
 
-from keras_bahdanau.callbacks import AverageLast, Checkpoint, LinearDecay, ScheduledSampling
+from keras_bahdanau.callbacks import (
+    AverageLast,
+    Checkpoint,
+    LinearDecay,
+    ScheduledSampling,
+    StopAtDivergence,
+)
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.sources.source import as_source
@@ -55,6 +61,8 @@ def train(
 
     Raises:
         FileExistsError: If the directory holds something else, or a finished run.
+        FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
+            best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
             target; if its files are damaged; or if options and alignments do not go together.
@@ -98,6 +106,7 @@ def train(
         options,
         callbacks=[
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
+            StopAtDivergence(progress),
             checkpoint,
             *_sampling(options, training.steps),
             ValidateAndSave(run, translator, validation, options, checkpoint, average, say),

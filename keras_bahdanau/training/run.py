@@ -6,6 +6,9 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
+
+from keras_bahdanau.finite import first_not_finite
 from keras_bahdanau.training.progress import Progress
 
 
@@ -98,15 +101,23 @@ class Run:
         """The `Progress` of the last checkpoint.
 
         Raises:
-            ValueError: If the checkpoint is damaged.
+            ValueError: If the checkpoint is damaged, or of a training that diverged.
         """
         import h5py  # which takes its time
 
         try:
             with h5py.File(self.checkpoint) as file:
-                return Progress.from_json(file["progress"][()])
+                progress = Progress.from_json(file["progress"][()])
+                diverged = first_not_finite(_arrays(file))
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise self._damaged(self.checkpoint, error) from None
+        if diverged is not None:
+            raise ValueError(
+                "A run resumes with weights that are finite. Received: "
+                f"path={str(self.checkpoint)!r}, with NaN or infinity in {diverged!r}. Train anew "
+                "in another output directory, with a lower learning rate."
+            )
+        return progress
 
     def _check_free(self):
         if not self.begun() and self.directory.exists() and not self._is_empty():
@@ -164,8 +175,18 @@ class Run:
 def write_json(path, content):
     """Write a JSON file as a whole or not at all."""
     unfinished = path.with_name(f".unfinished-{path.name}")
-    unfinished.write_text(json.dumps(content, indent=1))
+    unfinished.write_text(json.dumps(content, indent=1, allow_nan=False))
     os.replace(unfinished, path)
+
+
+def _arrays(file):
+    """Yield (name, array) of the numbers in an open HDF5 file."""
+    names = []
+    file.visit(names.append)
+    for name in names:
+        dataset = file[name]
+        if getattr(dataset, "dtype", np.dtype(object)).kind == "f":  # a group has none
+            yield name, dataset[()]
 
 
 def _check_used(options, alignments, valid_alignments):
