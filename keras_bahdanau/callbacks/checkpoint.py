@@ -36,19 +36,18 @@ class Checkpoint(keras.callbacks.Callback):
         self.progress = progress
         self.every = every
         self._counted_until = time.monotonic()
-        self._metrics = None
+        self._metrics = []
 
     def on_train_begin(self, logs=None):
         if self.progress.step and self.path.is_file():
             with h5py.File(self.path) as file:
                 self._metrics = [value[()] for _, value in sorted(file.get(_METRICS, {}).items())]
 
-    def on_epoch_begin(self, epoch, logs=None):
-        if self._metrics:  # which Keras has just set to zero
-            _assign(_metric_states(self.model), self._metrics)
-        self._metrics = None
-
     def on_train_batch_end(self, batch, logs=None):
+        # Keras sets metrics to zero when an epoch begins, and makes them in its first batch
+        for variable, before in zip(_metric_states(self.model), self._metrics, strict=False):
+            variable.assign_add(before)
+        self._metrics = []
         self.progress.step += 1
         steps = self.params["steps"]  # None where Keras does not know it
         epoch_goes_on = steps is None or batch + 1 < steps
@@ -77,12 +76,8 @@ class Checkpoint(keras.callbacks.Callback):
             model.optimizer.build(model.trainable_variables)
         model.load_weights(path)
         with h5py.File(path) as file:
-            _assign(_random_states(model), file["random"][()])
-
-
-def _assign(variables, values):
-    for variable, value in zip(variables, values, strict=True):
-        variable.assign(value)
+            for variable, value in zip(_random_states(model), file["random"][()], strict=True):
+                variable.assign(value)
 
 
 def _random_states(model):
