@@ -1,7 +1,5 @@
 """Weights that are numbers: no file may hold what a training that diverged leaves behind."""
 
-import numpy as np
-
 
 def first_not_finite(arrays):
     """Name of the first array with NaN or infinity in it, or None.
@@ -9,12 +7,14 @@ def first_not_finite(arrays):
     Args:
         arrays: Iterable of (name, array of numbers).
     """
+    import numpy as np  # which takes its time, as Keras does
+
     return next((name for name, array in arrays if not np.isfinite(array).all()), None)
 
 
 def arrays_of(variables):
     """Yield (path, array) of Keras variables."""
-    import keras  # which takes its time
+    import keras
 
     for variable in variables:
         yield variable.path, keras.ops.convert_to_numpy(variable)

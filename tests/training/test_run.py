@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import math
+import os
 
 import h5py
 import numpy as np
@@ -35,6 +36,25 @@ def test_a_run_does_not_begin_where_other_things_are(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match=f"Received: out='.*{name}', which holds other"):
         Run(tmp_path / name).check(TrainingOptions(), PAIRS, OTHERS)
+
+
+def test_a_run_has_one_owner_which_leaves_nothing_behind(tmp_path):
+    run = Run(tmp_path / "new")
+    with run.owned(pytest.fail):
+        run.check(TrainingOptions(), PAIRS, OTHERS)
+        with pytest.raises(BlockingIOError, match=f"translator.keras', .* process {os.getpid()}"):
+            with Run(tmp_path / "new").owned():
+                pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kill_left_is_removed_by_the_next_owner(run):
+    for name in (".unfinished-checkpoint.weights.h5", ".translator.4711.keras"):
+        (run.directory / name).touch()
+    run.translator.touch()
+    with run.owned(pytest.fail):
+        pass
+    assert {path.name for path in run.directory.iterdir()} == {"run.json", "translator.keras"}
 
 
 def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
