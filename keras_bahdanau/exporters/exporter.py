@@ -153,8 +153,12 @@ class Exporter(abc.ABC):
         """String of several lines: the card of an artefact; empty if it has none."""
 
     def publish(self, written, path):
-        """Give a written artefact its name in one step, after all of it has reached the disk."""
-        publish(written, path)
+        """Give a written artefact its name in one step, after all of it has reached the disk.
+
+        Returns:
+            Path that it got.
+        """
+        return publish(written, path)
 
 
 def require_exportable(pipeline):
