@@ -16,7 +16,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # A part is a module or subpackage of the package, or a module of `training` that is named here.
 # Each may import the parts before it.
 FLOORS = (
-    *("lazy", "checks", "cores", "option"),
+    *("lazy", "checks", "cores", "option", "finite", "ownership"),
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "sources", "data"),
     *("training.optimizers", "training.schedules", "training.progress", "training.run"),
@@ -28,8 +28,8 @@ WITHOUT_TENSORFLOW = {
     *("training.optimizers", "training.schedules"),
 }
 TEXT_ON_THE_HOST = (
-    *("alignments", "id_rows", "replace_unknown"),
-    *("subword_sampling", "subwords", "vocabulary"),
+    *("alignments", "bpe_dropout", "id_rows", "replace_unknown"),
+    *("subword_sampling", "subwords", "unigram_draws", "vocabulary"),
 )
 TENSORFLOW_BRANCHES = {
     ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA

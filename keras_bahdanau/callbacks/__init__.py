@@ -4,6 +4,7 @@ from keras_bahdanau.callbacks.alignment_plots import AlignmentPlotCallback
 from keras_bahdanau.callbacks.averaging import AverageLast, average_weights
 from keras_bahdanau.callbacks.bleu import BleuCallback
 from keras_bahdanau.callbacks.checkpoint import Checkpoint
+from keras_bahdanau.callbacks.divergence import StopAtDivergence
 from keras_bahdanau.callbacks.scheduled_sampling import (
     ExponentialDecay,
     InverseSigmoidDecay,
@@ -20,5 +21,6 @@ __all__ = [
     "InverseSigmoidDecay",
     "LinearDecay",
     "ScheduledSampling",
+    "StopAtDivergence",
     "average_weights",
 ]

@@ -7,11 +7,16 @@ from pathlib import Path
 import h5py
 import keras
 
+from keras_bahdanau.callbacks.divergence import require_finite_state
+
+_METRICS = "metrics_so_far"  # of the epoch that is under way
+
 
 class Checkpoint(keras.callbacks.Callback):
     """Save all that training needs to resume: weights, optimizer, random state, progress.
 
-    One file, replaced as a whole: killed at any moment, the last one stands.
+    One file, replaced as a whole: killed at any moment, the last one stands. A `fit` whose
+    progress stands within an epoch goes on with that epoch's metrics as the file has them.
 
     Args:
         path: Path that ends in ".weights.h5".
@@ -19,6 +24,10 @@ class Checkpoint(keras.callbacks.Callback):
             counts its `step` (batches done in this epoch) and `seconds` (of all
             the sittings together).
         every: Positive integer. Batches from one checkpoint to the next.
+
+    Raises:
+        FloatingPointError: From `fit` or `save`, if a weight is NaN or infinite; the last file
+            stands.
     """
 
     def __init__(self, path, progress, every=100):
@@ -27,8 +36,18 @@ class Checkpoint(keras.callbacks.Callback):
         self.progress = progress
         self.every = every
         self._counted_until = time.monotonic()
+        self._metrics = []
+
+    def on_train_begin(self, logs=None):
+        if self.progress.step and self.path.is_file():
+            with h5py.File(self.path) as file:
+                self._metrics = [value[()] for _, value in sorted(file.get(_METRICS, {}).items())]
 
     def on_train_batch_end(self, batch, logs=None):
+        # Keras sets metrics to zero when an epoch begins, and makes them in its first batch
+        for variable, before in zip(_metric_states(self.model), self._metrics, strict=False):
+            variable.assign_add(before)
+        self._metrics = []
         self.progress.step += 1
         steps = self.params["steps"]  # None where Keras does not know it
         epoch_goes_on = steps is None or batch + 1 < steps
@@ -37,6 +56,7 @@ class Checkpoint(keras.callbacks.Callback):
 
     def save(self):
         """Write the file now."""
+        require_finite_state(self.model, self.progress)
         now = time.monotonic()
         self.progress.seconds += now - self._counted_until
         self._counted_until = now
@@ -45,6 +65,8 @@ class Checkpoint(keras.callbacks.Callback):
         with h5py.File(unfinished, "a") as file:
             file["progress"] = self.progress.to_json()
             file["random"] = [variable.numpy() for variable in _random_states(self.model)]
+            for index, variable in enumerate(_metric_states(self.model)):
+                file[f"{_METRICS}/{index:03d}"] = keras.ops.convert_to_numpy(variable)
         os.replace(unfinished, self.path)
 
     @staticmethod
@@ -61,3 +83,8 @@ class Checkpoint(keras.callbacks.Callback):
 def _random_states(model):
     """Variables of the random numbers of dropout, which Keras leaves out of a weights file."""
     return [variable for variable in model.variables if variable.name == "seed_generator_state"]
+
+
+def _metric_states(model):
+    """Variables of the metrics of an epoch: sums and counts so far."""
+    return [variable for metric in model.metrics for variable in metric.variables]

@@ -9,6 +9,7 @@ import typer
 from keras_bahdanau.cli.arguments import asked, options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.run import Run
 
@@ -60,7 +61,9 @@ def train(
         _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
         data, valid = data.split(_held_out(data.pairs))
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
-    Run(out).check(options, data.pairs, valid.pairs, **links)
+    run = Run(out)
+    run.check(options, data.pairs, valid.pairs, **links)
+    check_unowned(run.translator)
     if valid_source is None:
         print(f"{len(valid.pairs):,} pairs are held out for validation", flush=True)
     load_tensorflow()

@@ -1,5 +1,6 @@
 """`keras-bahdanau tune`."""
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Annotated
@@ -16,6 +17,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
 from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_search
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
@@ -63,6 +65,12 @@ def tune(
     _check_values(**lists)
     check_tokenization(tokenize)
     pairs = read_pairs(source, target)
+    with contextlib.nullcontext() if dry_run else owned(path):
+        _tune(path, own, lists, pairs, tolerance, dry_run, (batch_size, tokenize, lowercase))
+
+
+def _tune(path, own, lists, pairs, tolerance, dry_run, settings):
+    """Measure all searches on the pairs, tell of each, and write the one that is chosen."""
     load_tensorflow()
     from keras_bahdanau import evaluation
     from keras_bahdanau.pipelines.translator import Translator
@@ -75,9 +83,7 @@ def tune(
         print(_row(trial), *["(now)"] * (trial.search == own), flush=True)
         show_progress(f"{next(count)} of {len(searches)}")
 
-    trials = evaluation.tune(
-        Translator.load(path), pairs, searches, batch_size, tokenize, lowercase, tell
-    )
+    trials = evaluation.tune(Translator.load(path), pairs, searches, *settings, tell)
     show_progress("")
     _conclude(path, own, trials, evaluation.simplest(trials, tolerance), dry_run)
 

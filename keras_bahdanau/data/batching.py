@@ -138,7 +138,7 @@ class BatchedPairs:
         rows = (self._source, self._target)
         if subword_sampling:
             self._sampled = SampledRows(
-                pairs, source, target, subword_sampling, rows, max_length, seed
+                pairs, kept, source, target, subword_sampling, rows, max_length, seed
             )
             rows = self._sampled.epoch(0)
             self._sampled.longest = max(int(side.lengths[kept].max()) for side in rows)

@@ -10,13 +10,17 @@ from keras_bahdanau.text.subword_sampling import SubwordSampler
 class SampledRows:
     """Rows of both sides, split anew for each epoch.
 
-    A source that is no text has the same rows in each epoch.
+    A source that is no text has the same rows in each epoch, and so have the pairs that are left
+    out of training, however long these may be.
 
     Attributes:
         longest: Integer. A row with more ids is split as a translator does it.
     """
 
-    def __init__(self, pairs, source, target, rate, plain, longest, seed):
+    def __init__(self, pairs, kept, source, target, rate, plain, longest, seed):
+        taken = set(kept.tolist())
+        # "" is drawn from at once
+        pairs = [pair if row in taken else ("", "") for row, pair in enumerate(pairs)]
         self._inputs, self._texts = ([pair[side] for pair in pairs] for side in (0, 1))
         self._source, self._rate = source, rate
         self._sampler = SubwordSampler(target.model, rate)
@@ -39,7 +43,9 @@ class SampledRows:
         plain = self._plain[side]
         if rows is None:
             return plain
-        return rows.replaced((rows.lengths > self.longest) | (plain.lengths == 0), plain)
+        # (pairs,): one that is left out has its end token at most
+        unusable = (rows.lengths > self.longest) | (rows.lengths <= 1) | (plain.lengths == 0)
+        return rows.replaced(unusable, plain)
 
 
 class AlignmentRows:

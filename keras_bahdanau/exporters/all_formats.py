@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from keras_bahdanau.exporters.comparison import Comparison
+from keras_bahdanau.exporters.drafts import reserved
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.publishing import export_together
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
@@ -63,9 +64,10 @@ def export_all(
     for exporter in exporters:
         exporter.require(pipeline)
     places = {exporter.place(directory / exporter.file_name): exporter for exporter in exporters}
-    comparison = Comparison(pipeline, sentences, references, say)
-    export_together(places, comparison, directory / "all", allow_differences, directory / PARITY)
-    return list(places)
+    with reserved(places):
+        comparison = Comparison(pipeline, sentences, references, say)
+        draft, table = directory / "all", directory / PARITY
+        return export_together(places, comparison, draft, allow_differences, table)
 
 
 def exporter_of(path):

@@ -11,6 +11,7 @@ import abc
 from typing import Any, NamedTuple
 
 from keras_bahdanau.exporters.publishing import publish
+from keras_bahdanau.finite import require_finite_weights
 from keras_bahdanau.search import require_deterministic
 
 
@@ -152,14 +153,19 @@ class Exporter(abc.ABC):
         """String of several lines: the card of an artefact; empty if it has none."""
 
     def publish(self, written, path):
-        """Give a written artefact its name in one step, after all of it has reached the disk."""
-        publish(written, path)
+        """Give a written artefact its name in one step, after all of it has reached the disk.
+
+        Returns:
+            Path that it got.
+        """
+        return publish(written, path)
 
 
 def require_exportable(pipeline):
     """Raise ValueError if no artefact could answer as the pipeline does.
 
-    An artefact gets inputs of the source and nothing else, and draws nothing at random.
+    An artefact gets inputs of the source and nothing else, draws nothing at random, and has
+    weights that are numbers.
 
     Args:
         pipeline: A `Pipeline`.
@@ -171,3 +177,4 @@ def require_exportable(pipeline):
             "Received: model.exportable=False. Export a model that learns where to look."
         )
     require_deterministic(pipeline.search)
+    require_finite_weights(pipeline.model)

@@ -1,13 +1,13 @@
 """An export from start to end: nothing gets its name before it is known to be good."""
 
-import contextlib
+import errno
 import json
 import os
-import shutil
 from pathlib import Path
 
 from keras_bahdanau.exporters.card import sha256, table_of
 from keras_bahdanau.exporters.comparison import Comparison
+from keras_bahdanau.exporters.drafts import reserved, unfinished
 from keras_bahdanau.exporters.parity import require, table
 
 
@@ -36,9 +36,10 @@ def export(
     """
     exporter.require(pipeline)
     place = exporter.place(Path(path))
-    comparison = Comparison(pipeline, sentences, references, say)
-    export_together({place: exporter}, comparison, place, allow_differences)
-    return place
+    with reserved({place: exporter}):
+        comparison = Comparison(pipeline, sentences, references, say)
+        (named,) = export_together({place: exporter}, comparison, place, allow_differences)
+    return named
 
 
 def export_together(places, comparison, draft, allow_differences, table_path=None):
@@ -51,6 +52,10 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
         draft: Path to be unfinished beside, as in `unfinished`.
         allow_differences: True if they may be named if one does not answer as Keras does.
         table_path: Path of a JSON file for the table, or None for no such file.
+
+    Returns:
+        List of the paths that the artefacts got, in the order of `places`: a version has the
+        next number when it is named, which another export may have made a higher one.
 
     Raises:
         ValueError: If a runtime would refuse one, or if one answers differently and
@@ -77,11 +82,13 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
             content = json.dumps(table_of(rows), indent=1, ensure_ascii=False)
             (directory / table_path.name).write_text(content, encoding="utf-8")
             publish(directory / table_path.name, table_path)
-        for path, exporter in reversed(places.items()):
-            exporter.publish(written[path], path)
-    for path in places:
+        named = [
+            exporter.publish(written[path], path) for path, exporter in reversed(places.items())
+        ][::-1]
+    for path in named:
         if path.is_file():
             comparison.say(f"{sha256(path.read_bytes())}  {path}")
+    return named
 
 
 def require_clean(exporter, path):
@@ -94,37 +101,15 @@ def require_clean(exporter, path):
         )
 
 
-@contextlib.contextmanager
-def unfinished(path):
-    """Make a directory beside a path, to write to first and to rename from.
-
-    It is removed in the end with what is left in it, and so is the directory
-    around it if that is new and nothing is in it.
-
-    Args:
-        path: Path of a file or directory.
-    """
-    around = path.parent
-    new = not around.exists()
-    around.mkdir(parents=True, exist_ok=True)
-    # no number and a dot first: a server does not take it for a version
-    draft = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
-    try:
-        draft.mkdir(exist_ok=True)
-        yield draft
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        if new:
-            with contextlib.suppress(OSError):
-                around.rmdir()
-
-
 def publish(written, path):
     """Rename a whole file or directory, after all of it has reached the disk.
 
     Args:
         written: Path on the same file system.
         path: Path that it gets.
+
+    Returns:
+        The path.
     """
     for part in [*written.rglob("*"), written]:
         if part.is_dir() and os.name == "nt":  # Windows opens no directory
@@ -132,7 +117,26 @@ def publish(written, path):
         descriptor = os.open(part, os.O_RDONLY if part.is_dir() else os.O_RDWR)
         os.fsync(descriptor)
         os.close(descriptor)
-    os.rename(written, path)
+    os.replace(written, path)
+    return path
+
+
+def publish_version(written, directory):
+    """Rename a whole version to the next number, whatever else is exported at the same time.
+
+    Args:
+        written: Path of the directory.
+        directory: Path of the versions.
+
+    Returns:
+        Path of the version.
+    """
+    while True:
+        try:
+            return publish(written, _after_the_newest(directory))
+        except OSError as error:  # the number was taken in the meantime
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
 
 
 def require_absent(path):
@@ -160,6 +164,12 @@ def next_version(directory):
             f"only. Received: directory={str(directory)!r}, which holds other things. "
             "Choose another name."
         )
+    return _after_the_newest(directory)
+
+
+def _after_the_newest(directory):
+    """Path of the version with the next number."""
+    names = (path.name for path in directory.iterdir())
     newest = max((int(name) for name in names if name.isdecimal()), default=0)
     return directory / str(newest + 1)
 

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 from keras_bahdanau import __version__
+from keras_bahdanau.finite import require_finite_weights
 
 CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
 
@@ -130,6 +131,7 @@ def write_pipeline(path, source, model, target, search):
         raise ValueError(
             f"A translator's file name must end in .keras. Received: path={str(path)!r}"
         )
+    require_finite_weights(model, f"a model to save at path={str(path)!r}")
     card = {
         "keras_bahdanau": __version__,
         "source": keras.saving.serialize_keras_object(source),
@@ -172,6 +174,7 @@ def read_pipeline(path):
             "A translator's file must hold a Seq2Seq model, or an Ensemble. "
             f"Received: path={str(path)!r} with a {type(model).__name__}."
         )
+    require_finite_weights(model, f"path={str(path)!r}")
     source = keras.saving.deserialize_keras_object(card["source"])
     target = Subwords.from_config(card["target"])
     return source, model, target, SearchOptions(**card["search"])

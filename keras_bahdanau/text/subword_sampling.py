@@ -1,12 +1,21 @@
-"""Sentences split into subwords by chance, each time otherwise."""
+"""Sentences split into subwords by chance, the same in every process for the same seed.
 
-import threading
+SentencePiece's own generator can't be used: since 0.2.3 it mixes its seed with a number that
+each process draws anew.
+"""
+
+import itertools
+import re
 
 import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
-_ONE_GENERATOR = threading.Lock()  # SentencePiece has one seed for the whole process
+from keras_bahdanau.text.bpe_dropout import BpeDropout
+from keras_bahdanau.text.unigram_draws import UnigramDraws
+from keras_bahdanau.text.vocabulary import PAD, UNKNOWN
+
+_KINDS = {"bpe": BpeDropout, "unigram": UnigramDraws}
 
 
 class SubwordSampler:
@@ -31,49 +40,57 @@ class SubwordSampler:
     def __init__(self, model: bytes, alpha: float):
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
         kind = proto.trainer_spec.ModelType.Name(proto.trainer_spec.model_type).lower()
-        if kind not in ("bpe", "unigram"):
+        if kind not in _KINDS:
             raise ValueError(
                 "Only the tokens of BPE and of unigram can be sampled. "
                 f"Received: a model of the type {kind!r}. Sample another vocabulary, or none."
             )
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
-        self._symbols = _symbols(proto.pieces)
-        self._settings = {"enable_sampling": True, "alpha": alpha, "nbest_size": -1}
+        self._ids = {piece.piece: number for number, piece in enumerate(proto.pieces)}
+        self._has_bytes = proto.trainer_spec.byte_fallback
+        scores = {piece.piece: piece.score for piece in proto.pieces if piece.type == piece.NORMAL}
+        symbols = {piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED}
+        self._draws = _KINDS[kind](scores, alpha)
+        self._parts = _parts(scores, symbols)
+        self._known = scores.keys() | symbols
+        self._symbols = symbols
 
     def sample(self, sentences, seed) -> list:
-        """Lists of ids, without an end token; always the same for the same seed.
+        """Lists of ids, without an end token; always the same for the same sentences and seed.
 
         Args:
             sentences: List of strings.
             seed: Non-negative integer, or a sequence of them.
         """
-        state = np.random.SeedSequence(seed).generate_state(1)
-        with _ONE_GENERATOR:
-            sentencepiece.set_random_generator_seed(int(state[0]))
-            rows = self._processor.encode(
-                sentences,
-                out_type=int,
-                num_threads=1,  # or chance would also lie in the threads' order
-                **self._settings,
-            )
-        return [self._with_whole_symbols(row) for row in rows] if self._symbols else rows
+        split = self._draws.splitter(np.random.default_rng(seed))
+        return [self._row(text, split) for text in self._processor.normalize(list(sentences))]
 
-    def _with_whole_symbols(self, row):
-        """A row in which no symbol stands apart from the mark that a word begins with."""
-        whole = []
-        for token in row:
-            if whole and (whole[-1], token) in self._symbols:
-                token = self._symbols[whole.pop(), token]
-            whole.append(token)
-        return whole
+    def _row(self, text, split):
+        """Ids of a normalized sentence, each of whose parts is split on its own."""
+        row = []
+        for part in self._parts.findall(text):
+            for piece in [part] if part in self._symbols else split(part):
+                if piece in self._known:
+                    row.append(self._ids[piece])
+                else:
+                    row += self._unknown(piece)
+        if UNKNOWN in row and not self._has_bytes:  # a run of unknown characters is one token
+            pairs = itertools.pairwise([PAD, *row])
+            row = [token for last, token in pairs if (last, token) != (UNKNOWN, UNKNOWN)]
+        return row
+
+    def _unknown(self, character):
+        """The ids of a character that is no piece."""
+        if self._has_bytes:
+            return [self._ids[f"<0x{byte:02X}>"] for byte in character.encode()]
+        return [UNKNOWN]
 
 
-def _symbols(pieces):
-    """{(id of the mark, id of a symbol inside of a word): its id where a word begins}."""
-    ids = {piece.piece: number for number, piece in enumerate(pieces)}
-    mark = ids.get("▁")
-    return {
-        (mark, ids[piece.piece]): ids[f"▁{piece.piece}"]
-        for piece in pieces
-        if piece.type == piece.USER_DEFINED and mark is not None and f"▁{piece.piece}" in ids
-    }
+def _parts(pieces, symbols):
+    """Pattern of the parts of a text that no piece goes beyond: symbols, and words."""
+    crossing = any("▁" in piece[1:] for piece in pieces)
+    # longest first, as SentencePiece finds them
+    alternatives = [re.escape(one) for one in sorted(symbols, key=len, reverse=True)]
+    inside = "." if crossing else "[^▁]"
+    until = f"(?:(?!{'|'.join(alternatives)}){inside})" if symbols else inside
+    return re.compile("|".join([*alternatives, f".{until}*"]), re.DOTALL)

@@ -2,7 +2,13 @@
 
 import keras
 
-from keras_bahdanau.callbacks import AverageLast, Checkpoint, LinearDecay, ScheduledSampling
+from keras_bahdanau.callbacks import (
+    AverageLast,
+    Checkpoint,
+    LinearDecay,
+    ScheduledSampling,
+    StopAtDivergence,
+)
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.sources.source import as_source
@@ -54,15 +60,29 @@ def train(
         Path of the saved translator or pipeline, that with the lowest validation perplexity.
 
     Raises:
+        BlockingIOError: If another process trains in the directory.
         FileExistsError: If the directory holds something else, or a finished run.
+        FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
+            best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
             target; if its files are damaged; or if options and alignments do not go together.
     """
     options = (options or TrainingOptions()).resolved()
     run = Run(directory)
-    run.check(options, pairs, valid_pairs, alignments, valid_alignments)
-    source, target = _vocabularies(run, options, pairs, source, target, say)
+    data = (pairs, valid_pairs, alignments, valid_alignments)
+    run.check(options, *data)
+    with run.owned(say):
+        if run.begun():
+            run.check(options, *data)  # again, of what its last owner left
+        _train_in(run, options, data, (source, target), callbacks or (), verbose, say)
+    return run.translator
+
+
+def _train_in(run, options, data, sides, callbacks, verbose, say):
+    """Begin or resume a run that this process owns."""
+    pairs, valid_pairs, alignments, valid_alignments = data
+    source, target = _vocabularies(run, options, pairs, *sides, say)
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
@@ -78,7 +98,7 @@ def train(
     progress = Progress()
     if run.checkpoint.is_file():
         _restore(run.checkpoint, model)
-        progress = run.progress()
+        progress = _progress(run, training.steps, say)
         say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
     elif not run.begun():
         vocabularies = {
@@ -98,14 +118,26 @@ def train(
         options,
         callbacks=[
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
+            StopAtDivergence(progress),
             checkpoint,
             *_sampling(options, training.steps),
             ValidateAndSave(run, translator, validation, options, checkpoint, average, say),
-            *(callbacks or ()),
+            *callbacks,
         ],
         verbose=verbose,
     )
-    return run.translator
+
+
+def _progress(run, steps, say):
+    """The progress of a run, within an epoch of so many steps.
+
+    Older versions split subwords otherwise in each process, and had epochs of other lengths.
+    """
+    progress = run.progress()
+    if progress.step >= steps:
+        say(f"batch {progress.step} is beyond the {steps} of an epoch: the last one is repeated")
+        progress.step = steps - 1
+    return progress
 
 
 def _fit(model, training, progress, options, **settings):

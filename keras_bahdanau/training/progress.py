@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 
 @dataclasses.dataclass
@@ -43,20 +44,23 @@ class Progress:
         return json.dumps(dataclasses.asdict(self))
 
     def is_better(self, perplexity):
-        """True if a validation perplexity is lower than that of each epoch before."""
-        return self.best is None or perplexity < self.best
+        """True if a validation perplexity is finite and lower than that of each epoch before."""
+        # an older version kept NaN as the best, which nothing is lower than
+        return math.isfinite(perplexity) and (self.best is None or not perplexity >= self.best)
 
     def end_epoch(self, logs):
         """Count an epoch.
 
         Args:
-            logs: Dict of floats. Its "val_perplexity" decides on `best` and `waited`.
+            logs: Dict of floats. Its "val_perplexity" decides on `best` and `waited`. One that is
+                NaN or infinite becomes None in the history, since JSON has no such numbers.
         """
         better = self.is_better(logs["val_perplexity"])
         self.best = logs["val_perplexity"] if better else self.best
         self.waited = 0 if better else self.waited + 1
         self.epoch, self.step = self.epoch + 1, 0
-        self.history.append(dict(logs))
+        finite = {name: value if math.isfinite(value) else None for name, value in logs.items()}
+        self.history.append(finite)
 
     def is_over(self, options):
         """True if the training has come to its end.

@@ -1,11 +1,14 @@
 """The directory of one training: its files, and the checks before a training may use it."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
 import os
 from pathlib import Path
 
+from keras_bahdanau.finite import first_not_finite
+from keras_bahdanau.ownership import lock_of, owned
 from keras_bahdanau.training.progress import Progress
 
 
@@ -14,7 +17,8 @@ class Run:
 
     `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to resume
     from), `translator.keras` (the best so far), `history.json`, and `epochs`, the
-    weights of the last few, where they are averaged.
+    weights of the last few, where they are averaged. While a process trains, its lock stands
+    beside them.
 
     Args:
         directory: Path.
@@ -31,6 +35,33 @@ class Run:
     def begun(self):
         """True if there is a run here to resume."""
         return self.card.is_file()
+
+    @contextlib.contextmanager
+    def owned(self, say=print):
+        """Own the directory for as long as the block lasts, without what a kill left in it.
+
+        It is made if it is new, and removed in the end if nothing is in it.
+
+        Args:
+            say: Function of one string, which is told of an owner that was killed.
+
+        Raises:
+            BlockingIOError: If another process trains here, or writes the translator.
+            FileExistsError: If the directory holds something else.
+        """
+        self._check_free()
+        new = not self.directory.exists()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            with owned(self.translator, say):
+                for pattern in (".unfinished-*", f".{self.translator.stem}.*.keras"):
+                    for path in self.directory.glob(pattern):
+                        path.unlink()
+                yield
+        finally:
+            if new:
+                with contextlib.suppress(OSError):
+                    self.directory.rmdir()
 
     def check(self, options, pairs, valid_pairs, alignments=None, valid_alignments=None):
         """Check, without TensorFlow, that a training can begin or resume here.
@@ -98,15 +129,23 @@ class Run:
         """The `Progress` of the last checkpoint.
 
         Raises:
-            ValueError: If the checkpoint is damaged.
+            ValueError: If the checkpoint is damaged, or of a training that diverged.
         """
         import h5py  # which takes its time
 
         try:
             with h5py.File(self.checkpoint) as file:
-                return Progress.from_json(file["progress"][()])
+                progress = Progress.from_json(file["progress"][()])
+                diverged = first_not_finite(_arrays(file))
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise self._damaged(self.checkpoint, error) from None
+        if diverged is not None:
+            raise ValueError(
+                "A run resumes with weights that are finite. Received: "
+                f"path={str(self.checkpoint)!r}, with NaN or infinity in {diverged!r}. Train anew "
+                "in another output directory, with a lower learning rate."
+            )
+        return progress
 
     def _check_free(self):
         if not self.begun() and self.directory.exists() and not self._is_empty():
@@ -117,8 +156,10 @@ class Run:
             )
 
     def _is_empty(self):
+        own = lock_of(self.translator).name
         return self.directory.is_dir() and all(
-            path.name.startswith(".unfinished-") for path in self.directory.iterdir()
+            path.name.startswith(".unfinished-") or path.name == own
+            for path in self.directory.iterdir()
         )
 
     def _check_same(self, options, data):
@@ -164,8 +205,18 @@ class Run:
 def write_json(path, content):
     """Write a JSON file as a whole or not at all."""
     unfinished = path.with_name(f".unfinished-{path.name}")
-    unfinished.write_text(json.dumps(content, indent=1))
+    unfinished.write_text(json.dumps(content, indent=1, allow_nan=False))
     os.replace(unfinished, path)
+
+
+def _arrays(file):
+    """Yield (name, array) of the numbers in an open HDF5 file."""
+    names = []
+    file.visit(names.append)
+    for name in names:
+        dtype = getattr(file[name], "dtype", None)  # a group has none
+        if dtype is not None and dtype.kind == "f":
+            yield name, file[name][()]
 
 
 def _check_used(options, alignments, valid_alignments):

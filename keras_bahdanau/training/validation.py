@@ -4,6 +4,7 @@ import contextlib
 
 import keras
 
+from keras_bahdanau.callbacks.divergence import require_finite
 from keras_bahdanau.training.optimizers import averaged_weights
 from keras_bahdanau.training.run import write_json
 
@@ -18,6 +19,8 @@ class ValidateAndSave(keras.callbacks.Callback):
     Training ends with the last epoch, when patience or time is used up, or when
     another callback sets `model.stop_training`: the epoch that it cuts short is
     validated as it is, and the run does not resume.
+
+    A result that is NaN or infinite ends it with a FloatingPointError, and is not saved.
 
     Args:
         run: `Run`.
@@ -49,6 +52,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         logs = {} if logs is None else logs
         with self._as_saved(epoch):
             logs.update(self._validate())
+            judged = ("loss", "val_loss", "val_perplexity")
+            require_finite({name: logs[name] for name in judged}, self.model, progress)
             better = progress.is_better(logs["val_perplexity"])
             if better:
                 self.translator.save(self.run.translator)

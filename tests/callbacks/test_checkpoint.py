@@ -1,6 +1,7 @@
 """Checkpoints from which training resumes."""
 
 import h5py
+import numpy as np
 import pytest
 from toy_regression import X, Y, assert_equal, fit, new
 
@@ -26,6 +27,40 @@ def test_training_resumes_from_a_checkpoint_as_if_never_stopped(tmp_path):
     assert_equal(resumed.get_weights(), whole.get_weights())
     with averaged_weights(resumed), averaged_weights(whole):
         assert_equal(resumed.get_weights(), whole.get_weights())
+
+
+def test_the_metrics_of_an_epoch_resume_too(tmp_path):
+    path, progress = tmp_path / "checkpoint.weights.h5", Progress()
+    whole = fit(new()).history["loss"]
+    fit(new(), X[:5], Y[:5], callbacks=[Checkpoint(path, progress, every=4)])
+    resumed = new()
+    Checkpoint.restore(path, resumed)
+    rest = fit(resumed, X[4:], Y[4:], callbacks=[Checkpoint(path, Progress(step=4), every=99)])
+    assert rest.history["loss"] == whole
+
+
+def test_the_next_epoch_begins_with_no_metrics(tmp_path):
+    path = tmp_path / "checkpoint.weights.h5"
+    plain = fit(new(), epochs=3).history["loss"]
+    saved = fit(new(), epochs=3, callbacks=[Checkpoint(path, Progress(), every=2)])
+    assert saved.history["loss"] == plain
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("kind", ["weights", "optimizer"])
+def test_weights_that_diverged_are_not_saved_over_those_before(tmp_path, value, kind):
+    path, model = tmp_path / "checkpoint.weights.h5", new()
+    checkpoint = Checkpoint(path, Progress(epoch=1, step=7))
+    checkpoint.set_model(model)
+    model.optimizer.build(model.trainable_variables)
+    checkpoint.save()
+    before = path.read_bytes()
+    spoilt = {"weights": model.weights, "optimizer": model.optimizer.variables}[kind][-1]
+    spoilt.assign(spoilt * 0 + value)
+    with pytest.raises(FloatingPointError, match=f"in '{spoilt.path}' after batch 7 of epoch 2"):
+        checkpoint.save()
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
 def test_a_checkpoint_leaves_nothing_beside_it(tmp_path):

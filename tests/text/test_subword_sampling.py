@@ -1,5 +1,11 @@
 """Subwords drawn by chance: what they spell, how often, and what they do to batches."""
 
+import collections
+import io
+import json
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import sentencepiece
@@ -60,6 +66,97 @@ def test_the_same_seed_draws_the_same_whatever_was_drawn_before(subwords):
     assert other.sample(SENTENCES, (0, 1)) == first
 
 
+DRAWN_ELSEWHERE = """
+import hashlib, json, sys, threading
+import sentencepiece
+from keras_bahdanau.text import Subwords
+from keras_bahdanau.text.subword_sampling import SubwordSampler
+
+config, sentences, before, in_thread = json.load(sys.stdin)
+model = Subwords.from_config(config).model
+processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+for threads in before:
+    processor.encode(sentences, enable_sampling=True, alpha=0.5, nbest_size=-1, num_threads=threads)
+sampler = SubwordSampler(model, 0.3)
+
+def draw():
+    for epoch in range(4):
+        print(sampler.sample(sentences, (5, epoch)))
+
+thread = threading.Thread(target=draw)
+thread.start() if in_thread else draw()
+"""
+
+
+def test_other_processes_and_threads_draw_the_same(subwords):
+    """Whatever they have drawn before, and on however many threads."""
+    work = [([], False), ([1], True), ([4, 1], False)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", DRAWN_ELSEWHERE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in work
+    ]
+    answers = [
+        process.communicate(json.dumps([subwords.get_config(), SENTENCES, *each]))[0]
+        for process, each in zip(processes, work, strict=True)
+    ]
+    sampler = SubwordSampler(subwords.model, 0.3)
+    here = "".join(f"{sampler.sample(SENTENCES, (5, epoch))}\n" for epoch in range(4))
+    assert answers == [here] * 3
+
+
+def distance(left, right):
+    """Half the sum of the differences of two counts' shares: total variation."""
+    return (
+        sum(abs(left[one] / left.total() - right[one] / right.total()) for one in {*left, *right})
+        / 2
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.6])
+def test_draws_are_as_frequent_as_sentencepieces_own(subwords, alpha):
+    processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
+    sampler = SubwordSampler(subwords.model, alpha)
+    settings = {"enable_sampling": True, "alpha": alpha, "nbest_size": -1}
+    for text in ("newest", "widest low", "xlöwérr  <2de> new"):
+        own = collections.Counter(map(tuple, sampler.sample([text] * 3000, 0)))
+        found = collections.Counter(map(tuple, processor.encode([text] * 3000, **settings)))
+        again = collections.Counter(map(tuple, processor.encode([text] * 3000, **settings)))
+        assert distance(own, found) < 0.02 + 1.5 * distance(found, again)
+
+
+@pytest.mark.parametrize("settings", [{}, {"byte_fallback": True}, {"split_by_whitespace": False}])
+def test_next_to_no_chance_splits_as_the_model_does(settings):
+    """Of any text, and of models that `Subwords.train` does not make."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(SENTENCES),
+        model_writer=model,
+        model_type="bpe",
+        vocab_size=330,
+        hard_vocab_limit=False,
+        user_defined_symbols=["<2de>", "▁<2de>"],
+        minloglevel=2,
+        **{"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3},
+        **settings,
+    )
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    texts = [*SENTENCES, "", " ", "xyzñ  löwerr", "<2de> low<2de>er", "low\n▁new", "日本", "w" * 99]
+    texts += ["".join(RANDOM.choice([*"lownerst xéÿ▁\t"], n)) for n in RANDOM.integers(1, 40, 200)]
+    sampler = SubwordSampler(model.getvalue(), 1e-12)
+    assert sampler.sample(texts, 0) == processor.encode(texts)
+
+
+def test_a_word_of_13000_characters_is_split_too(subwords):
+    rows = SubwordSampler(subwords.model, 0.1).sample(["newest" * 3000], 0)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
+    assert processor.decode(rows) == ["newest" * 3000]
+
+
 def test_bpe_leaves_out_that_share_of_merges():
     """A word of two letters is one merge: it stays in two with the probability alpha."""
     subwords = Subwords.train(["ab " * 9, "ab"], 8)  # ▁ a b ▁ab or ab
@@ -113,7 +210,6 @@ def test_a_pair_stays_a_pair():
 
 @pytest.mark.parametrize("measure", [{"batch_tokens": 120}, {"batch_sentences": 16}])
 def test_an_epoch_goes_on_where_it_was_left(subwords, measure):
-    """In another process, which has drawn nothing before."""
     data = BatchedPairs(PAIRS, subwords, subwords, subword_sampling=0.2, seed=4, **measure)
     batches = epoch(data, 2)
     again = BatchedPairs(PAIRS, subwords, subwords, subword_sampling=0.2, seed=4, **measure)

@@ -1,7 +1,10 @@
 import dataclasses
 import json
+import math
+import os
 
 import h5py
+import numpy as np
 import pytest
 
 from keras_bahdanau.training import Progress, Run, TrainingOptions
@@ -33,6 +36,25 @@ def test_a_run_does_not_begin_where_other_things_are(tmp_path, name):
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError, match=f"Received: out='.*{name}', which holds other"):
         Run(tmp_path / name).check(TrainingOptions(), PAIRS, OTHERS)
+
+
+def test_a_run_has_one_owner_which_leaves_nothing_behind(tmp_path):
+    run = Run(tmp_path / "new")
+    with run.owned(pytest.fail):
+        run.check(TrainingOptions(), PAIRS, OTHERS)
+        with pytest.raises(BlockingIOError, match=f"translator.keras', .* process {os.getpid()}"):
+            with Run(tmp_path / "new").owned():
+                pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_kill_left_is_removed_by_the_next_owner(run):
+    for name in (".unfinished-checkpoint.weights.h5", ".translator.4711.keras"):
+        (run.directory / name).touch()
+    run.translator.touch()
+    with run.owned(pytest.fail):
+        pass
+    assert {path.name for path in run.directory.iterdir()} == {"run.json", "translator.keras"}
 
 
 def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
@@ -82,6 +104,24 @@ def test_progress_counts_epochs_and_the_wait_for_a_better_one():
     assert (progress.epoch, progress.step, progress.best, progress.waited) == (4, 0, 4.0, 2)
     assert [logs["val_perplexity"] for logs in progress.history] == [5.0, 4.0, 4.0, 4.5]
     assert Progress.from_json(progress.to_json()) == progress
+
+
+def test_what_is_not_a_number_is_never_the_best():
+    progress = Progress()
+    for perplexity in (math.nan, math.inf, 5.0):
+        progress.end_epoch({"val_perplexity": perplexity})
+    assert progress.best == 5.0
+    of_an_older_version = Progress(best=math.nan)
+    assert of_an_older_version.is_better(7.0) and not of_an_older_version.is_better(math.nan)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_run_does_not_resume_from_weights_that_diverged(run, value):
+    with h5py.File(run.checkpoint, "w") as file:
+        file["progress"] = Progress(epoch=1).to_json()
+        file["layers/decoder/vars/0"] = np.array([[1.0, value]], np.float32)
+    with pytest.raises(ValueError, match="Received: path='.*h5', with NaN .* 'layers/decoder/va"):
+        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
 
 
 def test_progress_with_a_field_of_a_newer_version_is_named(run):

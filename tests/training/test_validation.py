@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import keras
 import pytest
 
 from keras_bahdanau.training import Progress, Run, TrainingOptions
@@ -12,7 +13,8 @@ from keras_bahdanau.training.validation import ValidateAndSave
 class Model:
     """It has one validation perplexity after the other."""
 
-    optimizer = None
+    optimizer = keras.optimizers.SGD(0.5, global_clipnorm=5.0)
+    compute_dtype = "float32"
     stop_training = False
 
     def __init__(self, perplexities):
@@ -88,6 +90,30 @@ def test_the_best_epoch_is_saved_and_all_are_in_the_history(tmp_path):
         "epoch 2: validation perplexity 3.000 (best), 0.0 min",
         "epoch 3: validation perplexity 4.000, 0.0 min",
     ]
+
+
+@pytest.mark.parametrize("perplexity", ["nan", "inf"])
+def test_an_epoch_that_diverged_ends_the_training_and_saves_nothing(tmp_path, perplexity):
+    training = Training(tmp_path, [5.0, float(perplexity)], epochs=9)
+    training.fit(1)
+    before = training.checkpoint.written
+    with pytest.raises(
+        FloatingPointError,
+        match=rf"Received: val_perplexity={perplexity} after batch 0 of epoch 2, with "
+        r"learning_rate=0.5, clip_norm=5.0, precision='float32'. What was saved before stays",
+    ):
+        training.fit(1)
+    assert training.run.translator.read_text() == "0"
+    assert training.checkpoint.written == before
+    assert [logs["val_perplexity"] for logs in json.loads(training.run.history.read_text())] == [5]
+    assert len(training.reports) == 1
+
+
+def test_a_result_without_a_number_is_null_in_the_history(tmp_path):
+    training = Training(tmp_path, [5.0], epochs=1)
+    training.callback.on_epoch_end(0, {"loss": 90.0, "perplexity": float("inf")})
+    (logs,) = json.loads(training.run.history.read_text(), parse_constant=pytest.fail)
+    assert (logs["perplexity"], logs["loss"]) == (None, 90.0)
 
 
 @pytest.mark.parametrize("patience, epochs", [(1, 3), (2, 4)])

@@ -5,7 +5,7 @@ an artefact there. `run_in_clean_process` runs a SavedModel under the same condi
 process that calls TensorFlow's C library and imports neither `tensorflow` nor `keras`.
 That process is this package as a program:
 
-    python -m keras_bahdanau.exporters.cpp_loader SAVED_MODEL REQUESTS.npz ANSWERS.npz
+    python -m keras_bahdanau.exporters.cpp_loader SAVED_MODEL < REQUESTS > ANSWERS
 
 Nothing here needs more than the standard library and NumPy.
 """

@@ -1,11 +1,15 @@
-"""Requests and answers as files, and the clean process that turns one into the other."""
+"""Requests and answers as bytes, and the clean process that turns one into the other."""
 
 import argparse
+import contextlib
+import io
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -13,6 +17,7 @@ import numpy as np
 from keras_bahdanau.exporters.cpp_loader.c_library import as_array, object_array
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
 
+_SIZE = struct.Struct("<Q")
 _MODULE = "keras_bahdanau.exporters.cpp_loader"
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 _ROOT = os.fspath(pathlib.Path(__file__).parents[3])  # where the process finds that module
@@ -63,12 +68,11 @@ def timed_in_clean_process(
         RuntimeError: As in `run_in_clean_process`.
     """
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
-    with tempfile.TemporaryDirectory() as scratch:
-        asked, answered = pathlib.Path(scratch, "asked.npz"), pathlib.Path(scratch, "answered.npz")
-        _write(asked, requests)
-        paths = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
-        child = subprocess.run(
-            [python, "-m", _MODULE, os.fspath(directory), asked, answered]
+    paths = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
+    # files without a name: nothing is left of them, however this process ends
+    with tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(
+            [python, "-m", _MODULE, os.fspath(directory)]
             + ([] if text_operations else ["--no-text"]),
             env={
                 **os.environ,
@@ -77,19 +81,29 @@ def timed_in_clean_process(
                 "PYTHONPATH": os.pathsep.join(paths),
                 "TF_CPP_MIN_LOG_LEVEL": "2",
             },
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-            errors="replace",
+            stdin=subprocess.PIPE,
+            stdout=answered,
+            stderr=log,
         )
+        # it ends when its standard input does; if it does so first, its last line says why
+        with contextlib.suppress(BrokenPipeError), child:
+            _write(child.stdin, requests)
+            child.wait()
+        log.seek(0)
+        lines = log.read().decode("utf-8", "replace").strip().splitlines()
         if child.returncode:
-            lines = child.stderr.strip().splitlines() or [f"exit code {child.returncode}"]
-            raise RuntimeError(f"TensorFlow's C++ loader refused {directory}: {lines[-1]}")
+            why = lines[-1] if lines else f"exit code {child.returncode}"
+            raise RuntimeError(f"TensorFlow's C++ loader refused {directory}: {why}")
+        answered.seek(0)
         calls, seconds = _read(answered)
         return [results for _, results in calls], seconds
 
 
-def _write(path, calls, seconds=()):
-    """Save `(signature, {name: array})` pairs without pickle: strings as bytes and lengths."""
+def _write(file, calls, seconds=()):
+    """Write `(signature, {name: array})` pairs without pickle: strings as bytes and lengths.
+
+    Before them stands how many bytes they are, since the file may be a pipe that stays open.
+    """
     names = np.array([signature for signature, _ in calls], dtype=str)
     fields = {"signatures": names, "seconds": np.array(seconds, dtype=np.float64)}
     for index, (_, arrays) in enumerate(calls):
@@ -100,12 +114,17 @@ def _write(path, calls, seconds=()):
                 fields[f"lengths:{key}"] = np.array(lengths, np.int64).reshape(array.shape)
                 array = np.frombuffer(b"".join(array.flat), np.uint8)
             fields[f"data:{key}"] = array
-    np.savez(path, **fields)
+    content = io.BytesIO()
+    np.savez(content, **fields)
+    file.write(_SIZE.pack(content.tell()))
+    file.write(content.getbuffer())
+    file.flush()
 
 
-def _read(path):
-    """The calls and the seconds that `_write` saved."""
-    with np.load(path) as fields:
+def _read(file):
+    """The calls and the seconds that `_write` wrote."""
+    (size,) = _SIZE.unpack(file.read(_SIZE.size))
+    with np.load(io.BytesIO(file.read(size))) as fields:
         calls = [(str(signature), {}) for signature in fields["signatures"]]
         for field in fields:
             kind, _, key = field.partition(":")
@@ -125,24 +144,36 @@ def _split(array, lengths):
 
 
 def main():
-    """Answer a file of requests; one line on standard error and exit code 1 if that fails."""
+    """Answer the requests on standard input on standard output.
+
+    One line on standard error and exit code 1 if that fails. When the standard input ends, the
+    process that asked has ended, and so does this one.
+    """
     parser = argparse.ArgumentParser(
         prog=f"python -m {_MODULE}", description="Run requests in TensorFlow's C++ loader."
     )
     parser.add_argument("saved_model", help="directory that holds saved_model.pb")
-    parser.add_argument("requests", help=".npz file to read, as run_in_clean_process writes it")
-    parser.add_argument("answers", help=".npz file to write")
     parser.add_argument(
         "--no-text", action="store_true", help="load no operations of tensorflow-text"
     )
     options = parser.parse_args()
+    answered = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what TensorFlow may print is no answer
     try:
+        requests, _ = _read(sys.stdin.buffer)
+        threading.Thread(target=_end_with_input, daemon=True).start()
         with SavedModelSession(options.saved_model, text_operations=not options.no_text) as session:
             answers, seconds = [], []
-            for name, inputs in _read(options.requests)[0]:
+            for name, inputs in requests:
                 began = time.perf_counter()
                 answers.append((name, session.run(name, **inputs)))
                 seconds.append(time.perf_counter() - began)
-        _write(options.answers, answers, seconds)
-    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        _write(answered, answers, seconds)
+    except (OSError, RuntimeError, TypeError, ValueError, struct.error) as error:
         sys.exit(" ".join(str(error).split()))
+
+
+def _end_with_input():
+    """End this process when its standard input does, whatever it computes."""
+    os.read(0, 1)
+    os._exit(1)

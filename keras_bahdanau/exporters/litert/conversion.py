@@ -40,7 +40,7 @@ def packed(pipeline, model, precision, max_source_length, max_target_length):
     return pack(add_metadata(model, metadata.ENTRY, metadata.to_bytes(described)), files, card)
 
 
-def convert(pipeline, quantization, source_time, target_time):
+def convert(pipeline, quantization, source_time, target_time, around):
     """The bytes of the converted model: four signatures over one set of weights.
 
     Args:
@@ -48,8 +48,9 @@ def convert(pipeline, quantization, source_time, target_time):
         quantization: None, "float16" or "int8", as in `export_litert`.
         source_time: Integer, most source tokens.
         target_time: Integer, most target tokens.
+        around: Path of a directory for what is made on the way.
     """
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
         functions = _functions(pipeline, source_time, target_time)
         tf.saved_model.save(signatures.weights_of(pipeline), directory, signatures=functions)

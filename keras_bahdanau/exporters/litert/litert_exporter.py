@@ -134,11 +134,15 @@ class LiteRTExporter(Exporter):
         require_absent(path)
         return path
 
+    def publish(self, written, path):
+        require_absent(path)  # still
+        return super().publish(written, path)
+
     def write(self, pipeline, path):
         from keras_bahdanau.exporters.litert import conversion
 
         limits = (self.max_source_length, self.max_target_length)
-        model = conversion.convert(pipeline, self.quantization, *limits)
+        model = conversion.convert(pipeline, self.quantization, *limits, path.parent)
         path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
 
     def check(self, path):

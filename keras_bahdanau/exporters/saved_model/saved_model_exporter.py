@@ -6,7 +6,12 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.card import CARD, describe_parity, describe_search, table_of
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
-from keras_bahdanau.exporters.publishing import export, newest_version, next_version
+from keras_bahdanau.exporters.publishing import (
+    export,
+    newest_version,
+    next_version,
+    publish_version,
+)
 
 BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
 CARD_PATH = Path("assets.extra", CARD)
@@ -65,6 +70,9 @@ class SavedModelExporter(Exporter):
 
     def place(self, path):
         return next_version(path)
+
+    def publish(self, written, path):
+        return publish_version(written, path.parent)
 
     def require(self, pipeline):
         from keras_bahdanau.exporters.cpp_loader.c_library import find_library

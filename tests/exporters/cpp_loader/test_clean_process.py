@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -164,6 +165,33 @@ def test_compiled_signature_is_refused_as_by_the_server(saved):
 def test_missing_model_is_named():
     with pytest.raises(RuntimeError, match="no/such/model.*Could not find SavedModel"):
         cpp_loader.run_in_clean_process("no/such/model", [])
+
+
+ASKS_FOR_LONG = """
+import sys
+import numpy as np
+from keras_bahdanau.exporters.cpp_loader import run_in_clean_process
+
+request = ("recur", {"state": np.ones((500, 3), np.float32)})
+run_in_clean_process(sys.argv[1], [request] * 100_000)
+"""
+
+
+def test_the_process_ends_with_a_killed_one_and_nothing_is_left(saved, tmp_path):
+    asking = subprocess.Popen(
+        [sys.executable, "-c", ASKS_FOR_LONG, saved], env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    children = pathlib.Path(f"/proc/{asking.pid}/task/{asking.pid}/children")
+    while not (child := children.read_text().split()):
+        assert asking.poll() is None
+        time.sleep(0.01)
+    asking.kill()
+    asking.wait()
+    until = time.monotonic() + 30
+    while pathlib.Path(f"/proc/{child[0]}/cmdline").exists():
+        assert time.monotonic() < until, "it would take minutes"
+        time.sleep(0.01)
+    assert not list(tmp_path.iterdir())
 
 
 def test_session_is_refused_beside_python_tensorflow(saved):

@@ -1,0 +1,73 @@
+"""The end of a training whose loss or weights are no numbers any more."""
+
+import math
+
+import keras
+
+from keras_bahdanau.finite import arrays_of, first_not_finite
+
+
+class StopAtDivergence(keras.callbacks.Callback):
+    """End training with an error at the first batch after which the loss is not finite.
+
+    Args:
+        progress: `training.Progress`, which says where training stands. The callback belongs
+            before the `Checkpoint` that counts its steps.
+
+    Raises:
+        FloatingPointError: From `fit`, if the loss is NaN or infinite.
+
+    Example:
+        >>> model.fit(data, callbacks=[StopAtDivergence(progress), Checkpoint(path, progress)])
+    """
+
+    def __init__(self, progress):
+        super().__init__()
+        self.progress = progress
+
+    def on_train_batch_end(self, batch, logs=None):
+        # Keras has waited for the number anyway: it is a mean, in which one NaN stays
+        loss = (logs or {}).get("loss", 0.0)
+        require_finite({"loss": loss}, self.model, self.progress, batches=1)
+
+
+def require_finite(values, model, progress, batches=0):
+    """Raise FloatingPointError if a result of a training is not finite.
+
+    Args:
+        values: Dictionary from a name to a float.
+        model: The model that is trained.
+        progress: `training.Progress`.
+        batches: Integer, batches done that `progress` does not count yet.
+    """
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise _diverged(f"{name}={value}", model, progress, batches)
+
+
+def require_finite_state(model, progress):
+    """Raise FloatingPointError if a weight, or the optimizer's state of it, is not finite.
+
+    Args:
+        model: The model that is trained.
+        progress: `training.Progress`.
+    """
+    name = first_not_finite(arrays_of([*model.weights, *model.optimizer.variables]))
+    if name is not None:
+        raise _diverged(f"NaN or infinity in {name!r}", model, progress, 0)
+
+
+def _diverged(received, model, progress, batches):
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    causes = {
+        "learning_rate": float(optimizer.learning_rate),
+        "clip_norm": optimizer.global_clipnorm,
+        "precision": model.compute_dtype,
+    }
+    return FloatingPointError(
+        f"Loss and weights must stay finite in training. Received: {received} after batch "
+        f"{progress.step + batches} of epoch {progress.epoch + 1}, with "
+        f"{', '.join(f'{name}={value!r}' for name, value in causes.items())}. What was saved "
+        "before stays. Train anew in another directory with a lower learning rate, or with a "
+        "lower norm to clip gradients at."
+    )

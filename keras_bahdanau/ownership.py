@@ -1,0 +1,101 @@
+"""One owner at a time of what is written: a lock file beside it, with the owner's process."""
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def owned(path, say=lambda line: None, wait=False):
+    """Own a path for as long as the block lasts.
+
+    The lock is the operating system's, held on the file `.NAME.lock`: it ends with the process,
+    however that ends, so that no lock is ever stale and no process number is mistaken for
+    another's. What stands in the file is for the message to others.
+
+    Args:
+        path: Path of a file or directory, in a directory that exists.
+        say: Function of one string, which is told of an owner that ended without giving up.
+        wait: True to wait for another owner to end.
+
+    Yields:
+        True; False on a file system that has no locks, where the path may have other owners.
+
+    Raises:
+        BlockingIOError: If another process, or another block of this one, owns the path.
+        OSError: If the lock file can't be written.
+
+    Example:
+        >>> with owned(Path("runs/en-de/translator.keras")):
+        ...     translator.save("runs/en-de/translator.keras")
+    """
+    lock = lock_of(path)
+    file, locked = _locked(path, lock, wait)
+    try:
+        file.seek(0)
+        before = file.read()
+        if before:
+            say(f"{path}: taken over from {before}, which ended without finishing")
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {socket.gethostname()!r}")
+        file.flush()
+        yield locked
+    finally:
+        file.truncate(0)
+        with contextlib.suppress(OSError):  # Windows removes no open file: it stays, empty
+            lock.unlink()
+        file.close()
+
+
+def check_unowned(path):
+    """Raise BlockingIOError if a path is owned, before anything slow is done."""
+    if lock_of(path).exists():
+        with owned(path):
+            pass
+
+
+def lock_of(path):
+    """Path of the lock file of a path."""
+    path = Path(path)
+    return path.with_name(f".{path.name}.lock")
+
+
+def _locked(path, lock, wait):
+    """(open lock file, True if it is locked)."""
+    import portalocker  # which takes its time
+
+    flags = portalocker.LockFlags.EXCLUSIVE
+    if not wait:
+        flags |= portalocker.LockFlags.NON_BLOCKING
+    while True:
+        file = open(lock, "a+", encoding="utf-8")
+        try:
+            portalocker.lock(file, flags)
+        except portalocker.AlreadyLocked:
+            raise BlockingIOError(_taken(path, file)) from None
+        except portalocker.LockException:
+            return file, False
+        if _stands_at(file, lock):
+            return file, True
+        file.close()  # the owner before has removed it in the meantime
+
+
+def _stands_at(file, lock):
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
+    except FileNotFoundError:
+        return False
+
+
+def _taken(path, file):
+    with file:
+        try:
+            file.seek(0)
+            owner = file.read() or "another process"
+        except OSError:  # Windows lets nobody read a locked file
+            owner = "another process"
+    return (
+        "One process at a time may write what others read. Received: "
+        f"path={str(path)!r}, which belongs to {owner}. Wait for its end, or choose another path."
+    )

@@ -1,0 +1,95 @@
+"""One owner of a path at a time, whatever becomes of it."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from keras_bahdanau.ownership import check_unowned, lock_of, owned
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from keras_bahdanau.ownership import owned
+
+with owned(Path(sys.argv[1])):
+    print("owned", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def owner(tmp_path):
+    """Another process that owns `tmp_path / "model"` until it is told to end, or killed."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, tmp_path / "model"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdout.readline() == "owned\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_owner_is_refused_and_told_of_the_first(owner, tmp_path):
+    who = f"process {owner.pid} on {socket.gethostname()!r}"
+    with pytest.raises(BlockingIOError, match=f"Received: path='.*model', which .* {who}. Wait"):
+        with owned(tmp_path / "model"):
+            pass
+    with pytest.raises(BlockingIOError, match=who):
+        check_unowned(tmp_path / "model")
+    with owned(tmp_path / "other"):
+        pass
+
+
+def test_what_an_owner_gives_up_has_no_trace_of_it(owner, tmp_path):
+    owner.communicate()
+    assert not list(tmp_path.iterdir())
+    check_unowned(tmp_path / "model")
+    with owned(tmp_path / "model", pytest.fail):
+        assert lock_of(tmp_path / "model").read_text().startswith(f"process {os.getpid()} on ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_killed_owner_owns_nothing(owner, tmp_path):
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    told = []
+    with owned(tmp_path / "model", told.append):
+        pass
+    with owned(tmp_path / "model", pytest.fail):
+        pass
+    (line,) = told
+    assert f"taken over from process {owner.pid} on" in line
+
+
+def test_who_waits_gets_it_next(owner, tmp_path):
+    began = time.monotonic()
+    end = threading.Timer(0.3, owner.kill)
+    end.start()
+    with owned(tmp_path / "model", wait=True) as locked:
+        assert locked and time.monotonic() - began > 0.25
+    end.join()
+
+
+def test_many_processes_never_own_it_at_once(tmp_path):
+    """Each adds to a file what only an owner may add; none is lost."""
+    program = (
+        "import sys; from pathlib import Path; from keras_bahdanau.ownership import owned\n"
+        "path = Path(sys.argv[1])\n"
+        "for _ in range(100):\n"
+        "    with owned(path, wait=True):\n"
+        "        path.write_text(str(int(path.read_text()) + 1))\n"
+    )
+    path = tmp_path / "count"
+    path.write_text("0")
+    processes = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(3)]
+    assert [process.wait() for process in processes] == [0, 0, 0]
+    assert path.read_text() == "300"
