@@ -8,16 +8,22 @@ from typing import Annotated, get_args
 
 import typer
 
-from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.cli.console import load_tensorflow, warn, without_greetings
+from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.search import SearchOptions
 
 ModelOption = Annotated[
     Path, typer.Option(help="Directory of a training, or a .keras file.", show_default=False)
 ]
+AnyModelOption = Annotated[
+    Path,
+    typer.Option(help="Directory of a training, a .keras or a .tflite file.", show_default=False),
+]
 ModelsOption = Annotated[
     list[Path],
     typer.Option(
-        help="Directory of a training, or a .keras file; given several times, their ensemble.",
+        help="Directory of a training, a .keras or a .tflite file; given several times, the "
+        "ensemble of the first two kinds.",
         show_default=False,
     ),
 ]
@@ -81,18 +87,64 @@ def asked(options):
     return {name: value for name, value in options.items() if value is not None}
 
 
-def search_of(path, options):
+def is_litert(path):
+    """True for a .tflite file by its name, which LiteRT runs without TensorFlow."""
+    return path.suffix == ".tflite"
+
+
+def find_models(paths):
+    """The files that `--model` names: .keras files, or one .tflite file.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If a .tflite file is one of several, or a .keras file is damaged.
+    """
+    for path in filter(is_litert, paths):
+        if len(paths) > 1:
+            raise ValueError(
+                "An ensemble must be one of .keras files. "
+                f"Received: {len(paths)} models, model={str(path)!r}. Give it alone."
+            )
+        if not path.is_file():
+            kind = "a directory" if path.is_dir() else "no such file"
+            raise FileNotFoundError(
+                f"A model must be a file, or the directory of a training. "
+                f"Received: model={str(path)!r}, {kind}."
+            )
+    return [path if is_litert(path) else find_translator(path) for path in paths]
+
+
+def search_of(path, options, **fixed):
     """The `SearchOptions` in a translator's file, changed by those of the command line.
 
     Args:
         path: Path of the file.
         options: Dictionary; None stands for an option that is left out.
+        **fixed: Values of further options that a .tflite file does not have.
+
+    Returns:
+        `SearchOptions`; None for a .tflite file, whose search is fixed.
+
+    Raises:
+        ValueError: If something is asked of a .tflite file that its export has fixed.
     """
+    if is_litert(path):
+        from keras_bahdanau.exporters.litert.litert_translator import check_fixed  # loads NumPy
+
+        return check_fixed(**options, **fixed)
     return SearchOptions(**{**read_card(path)["search"], **asked(options)})
 
 
 def load_translator(paths):
-    """The translator in a file, or the ensemble of those in several."""
+    """The translator in a file, or the ensemble of those in several; it loads what that needs."""
+    if is_litert(paths[0]):
+        from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
+
+        with without_greetings():
+            translator = LiteRTTranslator(paths[0])
+            translator.translate([""])  # at the first run LiteRT greets
+        return translator
+    load_tensorflow()
     if len(paths) > 1:
         from keras_bahdanau.pipelines.ensembling import ensemble
 
@@ -100,6 +152,23 @@ def load_translator(paths):
     from keras_bahdanau.pipelines.translator import Translator
 
     return Translator.load(paths[0])
+
+
+def warn_of_cuts(translator, sentences, first=1):
+    """Name the lines that a .tflite file is too small for, and so translates in part.
+
+    Args:
+        translator: What `load_translator` gives.
+        sentences: List of strings.
+        first: Integer, the number of the first line.
+    """
+    if translator.model is not None:
+        return
+    for row, tokens in translator.too_long(sentences):
+        warn(
+            f"line {first + row} is cut: it has {tokens} tokens, and the model takes "
+            f"{translator.longest}. Split it, or export with a larger --max-source-length."
+        )
 
 
 def check_absent(path, name):

@@ -11,6 +11,7 @@ import typer
 from keras_bahdanau.cores import usable_cores
 
 PROGRAM = "keras-bahdanau"
+GREETINGS = (b"I0000 ", b"WARNING: All log messages before absl", b"INFO: Created TensorFlow Lite")
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes, as typer and shells have them
 
 
@@ -50,9 +51,14 @@ def ends_well(on_interrupt=""):
 
 def _stopped(message, code):
     """The exception that ends the program, after its message on standard error."""
+    warn(message)
+    return typer.Exit(code)
+
+
+def warn(message):
+    """Print one line on standard error."""
     show_progress("")
     print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
-    return typer.Exit(code)
 
 
 def _abandon_output():
@@ -81,10 +87,7 @@ def _threads(threads):
 
 
 def load_tensorflow(threads=None):
-    """Import TensorFlow without the greetings of its libraries, which no setting silences.
-
-    Only these lines are held back while it loads; all other output is printed, and so is the
-    traceback of a crash. TF_CPP_MIN_LOG_LEVEL=1 prints everything.
+    """Import TensorFlow without the greetings of its libraries.
 
     Args:
         threads: Integer, how many processor threads an operation may use, and how many
@@ -97,7 +100,19 @@ def load_tensorflow(threads=None):
         return
     for name, number in _threads(threads).items():
         os.environ.setdefault(name, str(number))
+    with without_greetings():
+        import tensorflow  # noqa: F401
+
+
+@contextlib.contextmanager
+def without_greetings():
+    """Hold back the greetings of TensorFlow's and LiteRT's libraries, which no setting silences.
+
+    Only these lines are held back; all other output is printed in the end, and so is the
+    traceback of a crash. TF_CPP_MIN_LOG_LEVEL=1 prints everything.
+    """
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL", "3") < "2":
+        yield
         return
     sys.stderr.flush()
     screen, (held, end) = os.dup(2), os.pipe()
@@ -106,12 +121,12 @@ def load_tensorflow(threads=None):
     faulthandler.enable(screen)
     os.dup2(end, 2)
     try:
-        import tensorflow  # noqa: F401
+        yield
     finally:
         os.dup2(screen, 2)
         faulthandler.enable(2)
         for line in _read_held(held).splitlines(keepends=True):
-            if not line.startswith((b"I0000 ", b"WARNING: All log messages before absl")):
+            if not line.startswith(GREETINGS):
                 os.write(2, line)
         for descriptor in (screen, held, end):
             os.close(descriptor)

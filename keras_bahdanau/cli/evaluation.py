@@ -13,13 +13,15 @@ from keras_bahdanau.cli.arguments import (
     check_picture,
     check_tokenization,
     check_writable,
+    find_models,
+    is_litert,
     load_translator,
     search_of,
+    warn_of_cuts,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.cli.console import ends_well, show_progress
 from keras_bahdanau.data.reading import read_lines, read_pairs
-from keras_bahdanau.pipelines.file import find_translator
 from keras_bahdanau.training.run import write_json
 
 
@@ -66,9 +68,12 @@ def evaluate(
     batch_size: BatchOption = 64,
     **search,
 ):
-    """Translate sentences and compare: metrics, perplexity, attention, speed."""
-    paths = [find_translator(path) for path in model]
-    asked, search = search, search_of(paths[0], search)
+    """Translate sentences and compare: metrics, perplexity, attention, speed.
+
+    A .tflite file gives no perplexity and no accuracy of tokens.
+    """
+    paths = find_models(model)
+    asked, search = search, search_of(paths[0], search, alignments=alignments and str(alignments))
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
     check_picture(plot, "plot")
@@ -77,14 +82,13 @@ def evaluate(
     pairs = read_pairs(source, target)
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
-    load_tensorflow()
+    translator = load_translator(paths)
     from keras_bahdanau import evaluation
 
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": metrics.split(",")}
+    warn_of_cuts(translator, [pair[0] for pair in pairs])
     show_progress(f"translating {len(pairs):,} sentences")
-    measured = evaluation.evaluate(
-        load_translator(paths), pairs, batch_size, search, links, **settings
-    )
+    measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
     lines = [translation.text for translation in measured.translations]
     scores, compared = measured.scores(), []
     if other is not None:
@@ -111,8 +115,8 @@ class _Other:
 
     def __init__(self, path, pairs, asked):
         self._lines = self._model = None
-        if path.is_dir() or path.suffix == ".keras":
-            self._model = find_translator(path)
+        if path.is_dir() or path.suffix == ".keras" or is_litert(path):
+            (self._model,) = find_models([path])
             self._search = search_of(self._model, asked)
         else:
             self._lines = read_lines(path)
@@ -121,8 +125,9 @@ class _Other:
     def lines(self, pairs, batch_size):
         """Its translations."""
         if self._lines is None:
-            translator = load_translator([self._model])
-            found = translator.translate([pair[0] for pair in pairs], batch_size, self._search)
+            translator, sources = load_translator([self._model]), [pair[0] for pair in pairs]
+            warn_of_cuts(translator, sources)
+            found = translator.translate(sources, batch_size, self._search)
             self._lines = [translation.text for translation in found]
         return self._lines
 

@@ -8,19 +8,20 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau.cli.arguments import (
+    AnyModelOption,
     BatchOption,
-    ModelOption,
     ModelsOption,
     PrefixOption,
     check_picture,
     check_writable,
+    find_models,
     load_translator,
     search_of,
+    warn_of_cuts,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.cli.console import ends_well, show_progress
 from keras_bahdanau.data.reading import decode_lines, read_lines
-from keras_bahdanau.pipelines.file import find_translator
 
 ARRIVING = 2**16  # bytes of standard input that are translated at once
 
@@ -52,14 +53,14 @@ def translate(
 
     Files are UTF-8, plain or .gz. An empty line stays empty.
     """
-    paths = [find_translator(path) for path in model]
-    search = search_of(paths[0], search)
+    paths = find_models(model)
+    search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
     prefix = _decoded(prefix, "PREFIX")
     chunks = _lines_arriving() if file is None else _chunked(read_lines(file))
-    load_tensorflow()
     translator = load_translator(paths)
     done = 0
     for lines in chunks:
+        warn_of_cuts(translator, lines, done + 1)
         prefixes = None if prefix is None else [prefix] * len(lines)
         results = translator.translate_nbest(lines, nbest or 1, batch_size, search, prefixes)
         links = _Links(translator, lines) if alignment else None
@@ -78,7 +79,7 @@ def translate(
 def align(
     sentence: Annotated[str, typer.Argument(help="One sentence.")],
     *,
-    model: ModelOption,
+    model: AnyModelOption,
     plot: Annotated[
         Path | None, typer.Option(help="Picture to write: .png, .pdf, .svg, ...")
     ] = None,
@@ -96,24 +97,25 @@ def align(
 
     Prints the translation and the links, source-target, counted from 0.
     """
-    path = find_translator(model)
-    search = search_of(path, search)
+    (path,) = find_models([model])
+    search = search_of(path, search, prefix=prefix, trace=trace and str(trace))
     sentence = _decoded(sentence, "SENTENCE")
     prefixes = None if prefix is None else [_decoded(prefix, "PREFIX")]
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
         check_picture(picture, name)
-    load_tensorflow()
-    from keras_bahdanau.pipelines.translator import Translator
-    from keras_bahdanau.plotting import plot_alignment, plot_trace
-
-    translator = Translator.load(path)
+    translator = load_translator([path])
+    warn_of_cuts(translator, [sentence])
     (result,) = translator.translate([sentence], search=search, prefixes=prefixes)
     print(result.text)
     print(_Links(translator, [sentence])(0, result))
     if plot is not None:
+        from keras_bahdanau.plotting import plot_alignment
+
         plot_alignment(result, words=words).savefig(plot)
     if trace is not None:
+        from keras_bahdanau.plotting import plot_trace
+
         plot_trace(translator.trace(sentence, result)).savefig(trace)
 
 

@@ -1,4 +1,8 @@
-"""Scores of a translator, and significance tests between two of them."""
+"""Scores of a translator, and significance tests between two of them.
+
+None of it loads TensorFlow before it has something to read with a model: a .tflite file is
+evaluated without.
+"""
 
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.by_length import Band, scores_by_length

@@ -2,7 +2,6 @@
 
 import time
 
-from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.by_length import scores_by_length
 from keras_bahdanau.evaluation.likelihood import likelihood
@@ -25,7 +24,8 @@ def evaluate(
     """Translate the sources of pairs and compare with their targets.
 
     Args:
-        translator: A `Translator`.
+        translator: A `Translator`; or one of a .tflite file, a `LiteRTTranslator`, which has
+            neither perplexities nor an accuracy of tokens.
         pairs: List of (source, target) strings. An empty source has an empty translation.
         batch_size: Positive integer. Sentences translated at once.
         search: `SearchOptions` in place of the translator's own.
@@ -48,9 +48,7 @@ def evaluate(
     pairs = list(pairs)
     metrics = metrics_of(metrics, tokenize, lowercase)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
-    batches = BatchedPairs(
-        pairs, translator.source, translator.target, max_length=LONGEST, shuffle=False
-    )
+    batches = None if translator.model is None else _batches(translator, pairs)
     error = None
     if alignments is not None:
         error = alignment_error(translator, pairs, *alignments, batch_size)
@@ -58,9 +56,7 @@ def evaluate(
     translations = translator.decode(sources, batch_size, search)
     seconds = time.perf_counter() - began
     hypotheses = [translation.text for translation in translations]
-    read = likelihood(translator.model, batches)
     entropy, share = attention_entropy(translations)
-    words = sum(len(references[pair].split()) + 1 for pair in batches.kept)
     return Evaluation(
         by_metric={
             metric.name: Measured(
@@ -68,9 +64,7 @@ def evaluate(
             )
             for metric in metrics
         },
-        perplexity=read.perplexity,
-        word_perplexity=read.perplexity_of(words),
-        token_accuracy=read.accuracy,
+        **_read(translator.model, batches, references),
         attention_entropy=entropy,
         attention_entropy_share=share,
         alignment_error_rate=error,
@@ -78,8 +72,30 @@ def evaluate(
             translator.source.sizes(sources), hypotheses, references, metrics[0]
         ),
         sentences=len(pairs),
-        skipped=batches.skipped.empty,
         cut=sum(not translation.finished for translation in translations) / len(pairs),
         seconds=seconds,
         translations=translations,
     )
+
+
+def _batches(translator, pairs):
+    """The pairs for the model to read, all that have tokens on both sides."""
+    from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
+
+    return BatchedPairs(
+        pairs, translator.source, translator.target, max_length=LONGEST, shuffle=False
+    )
+
+
+def _read(model, batches, references):
+    """Fields of an `Evaluation`: what a model, if there is one, makes of the references."""
+    if model is None:
+        return {"perplexity": None, "word_perplexity": None, "token_accuracy": None, "skipped": 0}
+    read = likelihood(model, batches)
+    words = sum(len(references[pair].split()) + 1 for pair in batches.kept)
+    return {
+        "perplexity": read.perplexity,
+        "word_perplexity": read.perplexity_of(words),
+        "token_accuracy": read.accuracy,
+        "skipped": batches.skipped.empty,
+    }

@@ -3,8 +3,6 @@
 import dataclasses
 import math
 
-import tensorflow as tf
-
 
 @dataclasses.dataclass(frozen=True)
 class Likelihood:
@@ -46,6 +44,8 @@ def likelihood(model, batches):
     Returns:
         `Likelihood`.
     """
+    import tensorflow as tf
+
     dataset = batches.epoch(0)
 
     @tf.function(input_signature=dataset.element_spec, autograph=False)

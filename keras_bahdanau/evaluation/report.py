@@ -27,7 +27,8 @@ class Evaluation:
 
     Attributes:
         by_metric: Dictionary from the names of the metrics, in their order, to `Measured`.
-        perplexity: Float, of a token of the references, end tokens included.
+        perplexity: Float, of a token of the references, end tokens included; None, as the
+            next two, if the translator has no model to read them with.
         word_perplexity: Float, of a word of the references; the end of each sentence counts
             as one.
         token_accuracy: Float, the share of the references' tokens that the model held for
@@ -46,9 +47,9 @@ class Evaluation:
     """
 
     by_metric: dict
-    perplexity: float
-    word_perplexity: float
-    token_accuracy: float
+    perplexity: float | None
+    word_perplexity: float | None
+    token_accuracy: float | None
     attention_entropy: float | None
     attention_entropy_share: float | None
     alignment_error_rate: float | None
@@ -91,8 +92,7 @@ class Evaluation:
         left_out = f", {self.skipped:,} with an empty side" if self.skipped else ""
         lines = [
             *(f"{label:<12}{score:.2f}   {how}" for label, score, how in self.by_metric.values()),
-            f"perplexity  {self.perplexity:.3f} a token, {self.word_perplexity:.3f} a word",
-            f"accuracy    {self.token_accuracy:.2%} of the references' tokens",
+            *self._likelihood(),
         ]
         if self.attention_entropy is not None:
             share = self.attention_entropy_share
@@ -113,3 +113,12 @@ class Evaluation:
                 f"{label:>12}  {count:>9,}  {score:>6.2f}" for label, count, score in self.by_length
             ]
         return "\n".join(lines)
+
+    def _likelihood(self):
+        """Lines of the report on what the model makes of the references."""
+        if self.perplexity is None:
+            return ["perplexity  unknown: it takes the .keras file"]
+        return [
+            f"perplexity  {self.perplexity:.3f} a token, {self.word_perplexity:.3f} a word",
+            f"accuracy    {self.token_accuracy:.2%} of the references' tokens",
+        ]

@@ -53,8 +53,8 @@ class OnDevicePipeline:
             from ai_edge_litert.interpreter import Interpreter
         except ImportError:
             raise ImportError(
-                "Running a .tflite file needs the package ai-edge-litert. "
-                "Install it: pip install 'keras-bahdanau[litert]'"
+                "Running a .tflite file needs the package ai-edge-litert. Received: an environment "
+                "without it. Install it: pip install 'keras-bahdanau[litert]'"
             ) from None
         self.card, self.files = _unpack(path)
         self._target = self.vocabulary("target")

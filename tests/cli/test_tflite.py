@@ -1,0 +1,177 @@
+"""Commands with a .tflite file in place of a .keras file."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from keras_bahdanau import cli
+from keras_bahdanau.evaluation import evaluate
+from keras_bahdanau.exporters import LiteRTTranslator
+from keras_bahdanau.text.alignments import format_pharaoh, word_links
+
+SENTENCES = ["three one two", "", "five", "one one four", "qqq ☃"]
+REFERENCES = ["drei eins zwei", "", "fünf", "eins eins vier", "zwei"]
+TOO_LONG = " ".join(["one", "two", "three"] * 10)  # 30 words for a file of 24 tokens
+PROGRAM = """
+import json, sys
+from keras_bahdanau import cli
+for arguments in json.loads(sys.argv[1]):
+    try:
+        cli.main(arguments)
+    except SystemExit as ended:
+        print("exit", ended.code)
+print(*sorted({"keras", "tensorflow", "tensorflow_text"} & set(sys.modules)))
+"""
+
+
+@pytest.fixture(scope="module")
+def translator(toy_litert):
+    return LiteRTTranslator(toy_litert)
+
+
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """`command(*arguments, stdin="")`: exit code, standard output and error, in this process."""
+
+    def run(*arguments, stdin=""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        with pytest.raises(SystemExit) as ended:
+            cli.main([str(argument) for argument in arguments])
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A directory with the sentences and their references, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    for name, lines in (("s.en", SENTENCES), ("s.de", REFERENCES)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return tmp_path
+
+
+def test_commands_load_neither_tensorflow_nor_keras_for_a_tflite_file(
+    toy_litert, toy_translator, files
+):
+    model = ["--model", str(toy_litert)]
+    commands = [
+        ["translate", *model, "--alignment", "s.en"],
+        ["align", *model, SENTENCES[0], "--plot", "map.png"],
+        ["evaluate", *model, "s.en", "s.de", "--json", "scores.json", "--plot", "lengths.png"],
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(commands)], capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    results = toy_translator.translate(SENTENCES)
+    links = [
+        format_pharaoh(word_links(one.source_tokens, one.target_tokens, one.alignment))
+        for one in results
+    ]
+    expected = [f"{one.text} ||| {link}" for one, link in zip(results, links, strict=True)]
+    out = done.stdout.split("\n")
+    assert out[:9] == [*expected, "exit 0", results[0].text, links[0], "exit 0"]
+    assert out[-3:] == ["exit 0", "", ""]  # no module of those that must not be there
+    for picture in ("map.png", "lengths.png"):
+        assert (files / picture).read_bytes().startswith(b"\x89PNG")
+    scores = json.loads((files / "scores.json").read_text())
+    measured = evaluate(toy_translator, list(zip(SENTENCES, REFERENCES, strict=True)))
+    assert scores["bleu"] == pytest.approx(measured.bleu)
+    assert scores["attention_entropy"] == pytest.approx(measured.attention_entropy, rel=1e-4)
+    assert scores["perplexity"] is scores["token_accuracy"] is None
+
+
+def test_a_tflite_file_gives_the_translations_of_keras(translator, toy_translator):
+    for one, expected in zip(
+        translator.translate(SENTENCES), toy_translator.translate(SENTENCES), strict=True
+    ):
+        assert type(one) is type(expected)
+        assert one.text == expected.text and one.finished == expected.finished
+        assert one.source_tokens == expected.source_tokens
+        assert one.target_tokens == expected.target_tokens
+        assert one.score == pytest.approx(expected.score, abs=1e-4)
+        np.testing.assert_allclose(one.alignment, expected.alignment, atol=1e-4)
+
+
+def test_a_line_that_is_too_long_is_cut_and_named_and_the_others_are_as_alone(
+    command, toy_litert, translator
+):
+    lines = ["two", TOO_LONG, "five"]
+    (_, tokens), *_ = translator.too_long([TOO_LONG])
+    code, out, err = command(
+        "translate", "--model", toy_litert, "--alignment", stdin="\n".join(lines)
+    )
+    assert code == 0
+    assert err == (
+        f"keras-bahdanau: line 2 is cut: it has {tokens} tokens, and the model takes 24. Split "
+        "it, or export with a larger --max-source-length.\n"
+    )
+    first, cut, last = out.splitlines()
+    assert (first, last) == ("zwei ||| 0-0", "fünf ||| 0-0")
+    (kept,) = translator.translate([TOO_LONG])
+    words = "".join(kept.source_tokens[:-1]).replace("▁", " ").strip()
+    assert TOO_LONG.startswith(words) and len(kept.source_tokens) == 24
+    (alone,) = translator.translate([words])
+    assert cut.startswith(f"{kept.text} ||| ") and kept.text == alone.text
+    np.testing.assert_array_equal(kept.alignment, alone.alignment)
+
+
+def test_a_sentence_of_the_longest_length_is_whole(translator):
+    word = "one "
+    fits = next(n for n in range(1, 30) if translator.too_long([word * (n + 1)]))
+    (whole,) = translator.translate([word * fits])
+    assert translator.too_long(["", word * fits]) == [] and whole.source_tokens[-1] == "</s>"
+    assert translator.source.words([word * fits])[0][-1].tolist() == [fits, fits]
+    assert len(translator.source.words([word * (fits + 9)])[0]) == 24
+
+
+@pytest.mark.parametrize(
+    "arguments, received",
+    {
+        "translate --beam-width 3 --no-repeat-ngram 2": "beam_width=3, no_repeat_ngram=2.",
+        "translate --nbest 2": "nbest=2.",
+        "translate --prefix ein": "prefix='ein'.",
+        "translate --model other.tflite": "2 models, model=",
+        "align one --trace t.png": "trace='t.png'.",
+        "align one --prefix ein": "prefix='ein'.",
+        "evaluate s.en s.de --alignments s.en": "alignments='s.en'.",
+        "evaluate s.en s.de --min-length 2": "min_length=2.",
+        "evaluate s.en s.de --compare absent.tflite": "model='absent.tflite', no such file.",
+    }.items(),
+)
+def test_what_a_tflite_file_has_fixed_is_refused_in_one_line(
+    arguments, received, command, toy_litert, files
+):
+    name, *rest = arguments.split()
+    code, out, err = command(name, "--model", toy_litert, *rest)
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert f"Received: {received}" in err
+    assert sorted(path.name for path in files.iterdir()) == ["s.de", "s.en"]
+
+
+def test_one_best_translation_is_an_n_best_list_of_one(command, toy_litert, translator):
+    code, out, _ = command("translate", "--model", toy_litert, "--nbest", 1, stdin="two\n")
+    (best,) = translator.translate(["two"])
+    assert (code, out) == (0, f"0 ||| zwei ||| {best.score:.4f}\n")
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", None])
+def test_a_damaged_tflite_file_is_refused_in_one_line(content, command, toy_litert, tmp_path):
+    path = tmp_path / "bad.tflite"
+    whole = toy_litert.read_bytes()
+    path.write_bytes(whole[len(whole) // 2 :] if content is None else content)
+    code, out, err = command("translate", "--model", path, stdin="one\n")
+    assert (code, out) == (2, "") and err.count("\n") == 1
+    assert f"Received: path={str(path)!r}" in err
+
+
+def test_without_litert_one_line_names_the_package(command, toy_litert, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
+    code, _, err = command("translate", "--model", toy_litert)
+    assert code == 2 and err.count("\n") == 1
+    assert "pip install 'keras-bahdanau[litert]'" in err
