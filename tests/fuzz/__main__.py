@@ -1,0 +1,112 @@
+"""All attacks at full size, and the table of their outcomes before and after a change.
+
+    PYTHONPATH=tests:tests/support python -m fuzz
+    PYTHONPATH=OLD:tests:tests/support python -m fuzz --state before   # OLD: another checkout
+
+The package that is attacked is the first one on PYTHONPATH: an older state can be tried with the
+attacks of today. Each attack that is done is written at once; a second run takes up the rest.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from fuzz import (  # noqa: F401
+    archives,
+    clients,
+    command_line,
+    numeric_sources,
+    served,
+    text_files,
+    trainings,
+    versions,
+)
+from fuzz.attack import ATTACKS
+from fuzz.outcomes import GOOD, Outcome, tally
+from fuzz.world import World
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "attacks.json"
+TABLE = RESULTS.parents[1] / "attacks.md"
+COLUMNS = ("tried", *(outcome.value for outcome in Outcome), "seconds", "megabytes")
+
+
+def main():
+    options = parsed()
+    results = json.loads(options.results.read_text()) if options.results.exists() else {}
+    done = results.setdefault(options.state, {})
+    with tempfile.TemporaryDirectory() as directory:
+        world = World(options.world or directory)
+        for name in options.attacks or [name for name in ATTACKS if name not in done]:
+            done[name] = tried(world, name, options.cases)
+            options.results.write_text(json.dumps(results, indent=1) + "\n")
+        world.close()
+    options.table.write_text(table(results), encoding="utf-8")
+    print(table(results))
+    return any(not is_good(row) for row in done.values())
+
+
+def parsed():
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("attacks", nargs="*", metavar="ATTACK", help=", ".join(ATTACKS))
+    parser.add_argument("--state", default="after", help="name of the state [default: after]")
+    parser.add_argument("--cases", type=int, help="cases of each attack [default: its own]")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="JSON, read and written")
+    parser.add_argument("--table", type=Path, default=TABLE, help="Markdown, written")
+    parser.add_argument("--world", type=Path, help="directory of the models, which is kept")
+    options = parser.parse_args()
+    if unknown := set(options.attacks) - set(ATTACKS):
+        parser.error(f"no such attack: {', '.join(sorted(unknown))}")
+    return options
+
+
+def tried(world, name, cases):
+    """The row of an attack, whose bad cases are printed."""
+    attack, began = ATTACKS[name], time.monotonic()
+    found = list(attack.cases(world, cases or attack.full))
+    row = tally(found)
+    print(name, *(f"{key} {row[key]}" for key in COLUMNS), flush=True)
+    for case in [case for case in found if case.outcome not in GOOD][:20]:
+        size = f"{case.seconds:.1f} s, {case.memory >> 20} MB"
+        print("   ", case.outcome.value, case.name[:90], "|", size, "|", case.detail[:160])
+    print(f"    {time.monotonic() - began:.0f} s", flush=True)
+    return row
+
+
+def is_good(row):
+    """True if no case of a row ended badly."""
+    return row["tried"] == sum(row[outcome.value] for outcome in GOOD)
+
+
+def table(results):
+    """The table in Markdown: a line for each attack in each state, in the order of the items."""
+    lines = ["| item | attack | state |" + "".join(f" {name} |" for name in COLUMNS)]
+    lines.append("|--:|---|---|" + "--:|" * len(COLUMNS))
+    for name, attack in sorted(ATTACKS.items(), key=lambda pair: pair[1].item):
+        for state, rows in results.items():
+            if name in rows:
+                numbers = "".join(f" {_number(rows[name][key], key)} |" for key in COLUMNS)
+                lines.append(f"| {attack.item} | {attack.name} | {state} |{numbers}")
+    for state, rows in results.items():
+        sums = {key: sum(row[key] for row in rows.values()) for key in COLUMNS[:-2]}
+        worst = {key: max((row[key] for row in rows.values()), default=0) for key in COLUMNS[-2:]}
+        numbers = "".join(f" {_number(value, key)} |" for key, value in {**sums, **worst}.items())
+        lines.append(f"| | all | {state} |{numbers}")
+    return "\n".join(lines) + "\n"
+
+
+def _number(value, key):
+    """A number of the table, in bold if there should be none."""
+    bad = key in {outcome.value for outcome in Outcome} - {outcome.value for outcome in GOOD}
+    return f"**{value:,}**" if bad and value else f"{value:,}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

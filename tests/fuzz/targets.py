@@ -1,0 +1,128 @@
+"""Functions that a zygote runs in a child: the public entries of the package."""
+
+import importlib.util
+import json
+import os
+import resource
+import runpy
+import signal
+import sys
+from pathlib import Path
+
+REACHED = 99  # exit code of a command that accepts its input and would load TensorFlow now
+
+
+class _Reached(BaseException):
+    """The command would load TensorFlow now."""
+
+
+class _Barrier:
+    """Finder of modules that lets nobody load TensorFlow or Keras."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("keras", "tensorflow", "tensorflow_text"):
+            raise _Reached
+
+
+def command(*arguments):
+    """`keras-bahdanau ARGUMENTS`."""
+    from keras_bahdanau.cli import main
+
+    main(list(arguments))
+
+
+def command_until_tensorflow(*arguments):
+    """The same up to the point at which all checks that are cheap are done."""
+    sys.meta_path.insert(0, _Barrier())
+    try:
+        command(*arguments)
+    except _Reached:
+        return REACHED
+
+
+def command_on_small_disk(size, *arguments):
+    """The same where no file can be longer than so many bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    command(*arguments)
+
+
+def _exported(*names):
+    """Path of a file of `export/`, beside the package that is attacked."""
+    package = importlib.util.find_spec("keras_bahdanau").submodule_search_locations[0]
+    return os.fspath(Path(package).parent.joinpath("export", *names))
+
+
+def on_device(*arguments):
+    """`python export/on_device/translate.py ARGUMENTS`."""
+    _program("on_device", "translate.py", arguments)
+
+
+def client(name, *arguments):
+    """`python export/tf_serving/NAME ARGUMENTS`."""
+    _program("tf_serving", name, arguments)
+
+
+def _program(directory, name, arguments):
+    path = _exported(directory, name)
+    sys.path.insert(0, os.path.dirname(path))
+    sys.argv = [path, *arguments]
+    runpy.run_path(path, run_name="__main__")
+
+
+def on_device_frames(path, features):
+    """`OnDevicePipeline.decode` of frames in an .npz file; an error of its own is a refusal."""
+    import numpy as np
+
+    from keras_bahdanau.exporters import OnDevicePipeline
+
+    with np.load(features) as arrays:
+        values, length = arrays["values"], int(arrays["length"])
+    pipeline = OnDevicePipeline(path)
+    try:
+        labels = [str(number) for number in range(len(values))]
+        result = pipeline.decode({"values": values, "lengths": length}, labels)
+    except ValueError as error:
+        sys.exit(" ".join(str(error).split()))
+    print(json.dumps({"text": result.text, "score": float(result.score)}))
+
+
+def frames_in_python(shape, kind, value):
+    """`Pipeline.decode` of one array of frames; an error of its own is a refusal."""
+    import numpy as np
+    from frames import new_frames_pipeline
+
+    with np.errstate(all="ignore"):
+        array = np.full(shape, value).astype("O" if kind == "object" else "U3")
+        array = array if kind in ("object", "U3") else array.astype(float).astype(kind)
+    pipeline = new_frames_pipeline()
+    try:
+        (result,) = pipeline.decode([array])
+    except (TypeError, ValueError) as error:
+        if "Received: " not in str(error):
+            raise
+        sys.exit(" ".join(str(error).split()))
+    if not np.isfinite(result.score):
+        raise ArithmeticError(f"A score must be finite. Received: {result.score}")
+
+
+def served(version, requests, answers):
+    """Requests one by one through TensorFlow's C++ loader: an answer or an error for each.
+
+    Args:
+        version: Path of a SavedModel.
+        requests: Path of a pickle of a list of `(signature, {argument: array})`.
+        answers: Path of the pickle to write, of dictionaries and of strings, the errors.
+    """
+    import pickle
+
+    from keras_bahdanau.exporters.cpp_loader import SavedModelSession
+
+    found = []
+    with SavedModelSession(version) as session:
+        for signature, inputs in pickle.loads(Path(requests).read_bytes()):
+            try:
+                found.append(session.run(signature, **inputs))
+            except RuntimeError as error:
+                found.append(str(error))
+    Path(answers).write_bytes(pickle.dumps(found))

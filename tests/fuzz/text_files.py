@@ -1,0 +1,187 @@
+"""Files that are not text, damaged or endless ones, wherever a command reads lines."""
+
+import contextlib
+import gzip
+import os
+import re
+import socket
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from fuzz.attack import anything, attack, judged, nothing, sample
+from fuzz.targets import REACHED
+from fuzz.world import CHECKS, COMMAND
+
+TEXT = "one two\nthree\nfour\n"
+LINES = 155  # of good.en and good.de
+
+
+def bomb():
+    """A gzip file of 4 MB that unfolds to 4 GB: a file can have many members."""
+    return gzip.compress(b"one\n" * 2**22) * 256
+
+
+def contents():
+    """(name, ending, bytes or maker of a path, True if it may be accepted)."""
+    good = gzip.compress(TEXT.encode() * 50)
+    return [
+        ("UTF-16 with mark", "", TEXT.encode("utf-16"), False),
+        ("UTF-16-LE", "", TEXT.encode("utf-16-le"), False),
+        ("UTF-16-BE", "", TEXT.encode("utf-16-be"), False),
+        ("UTF-32", "", TEXT.encode("utf-32"), False),
+        ("UTF-32-LE", "", TEXT.encode("utf-32-le"), False),
+        ("latin-1", "", "fünf\n".encode("latin-1"), False),
+        ("NUL bytes", "", b"one\0two\n" * LINES, False),
+        ("zeros", "", bytes(4096), False),
+        ("CR only", "", TEXT.replace("\n", "\r").encode(), False),
+        ("a surrogate", "", b"one \xed\xa0\x80\n" * LINES, False),
+        ("too long a code", "", b"one \xc0\xaf\n" * LINES, False),
+        ("empty", "", b"", False),
+        ("all kinds of bytes", "", bytes(range(256)) * 20, False),
+        ("no gzip", ".gz", TEXT.encode(), False),
+        ("empty gzip", ".gz", b"", False),
+        ("cut gzip", ".gz", good[:-9], False),
+        ("gzip with a wrong sum", ".gz", good[:-8] + bytes(8), False),
+        ("gzip with an unknown method", ".gz", good[:2] + b"\x09" + good[3:], False),
+        ("gzip not named so", "", good, False),
+        ("gzip bomb", ".gz", bomb(), False),
+        ("a directory", "", os.mkdir, False),
+        ("a socket", "", _socket, False),
+        ("a loop of links", "", lambda path: os.symlink(path, path), False),
+        ("a link to nothing", "", lambda path: os.symlink("absent", path), False),
+        ("/dev/zero", "", lambda path: os.symlink("/dev/zero", path), False),
+        ("/dev/null", "", lambda path: os.symlink("/dev/null", path), False),
+        ("FIFO without a writer", "", os.mkfifo, False),
+    ]
+
+
+def _socket(path):
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as one:
+        one.bind(os.path.relpath(path))  # a short name: it may have 100 letters
+
+
+ROLES = {
+    "translate": "translate --model RUN FILE",
+    "source": "train FILE good.de --out new",
+    "target": "train good.en FILE --out new",
+    "TSV": "train FILE --out new",
+    "validation": "train good.en good.de --valid-source FILE --valid-target FILE --out new",
+    "evaluate": "evaluate --model RUN FILE FILE",
+    "compare": "evaluate --model RUN good.en good.de --compare FILE",
+    "alignments": "evaluate --model RUN good.en good.de --alignments FILE",
+    "tune": "tune --model RUN FILE FILE",
+    "export": "export --model RUN --format litert --out new.tflite --sentences FILE",
+}
+
+
+@attack(9, "files that are no text, in every role", full=270, few=30)
+def files_that_are_no_text(world, count):
+    rows = [(content, role) for content in contents() for role in ROLES]
+    for (name, ending, content, accepted), role in sample(world.random("files"), rows, count):
+        with world.scratch() as directory:
+            path = directory / f"file{ending}"
+            if callable(content):
+                content(path)
+            else:
+                path.write_bytes(content)
+            yield checked(world, directory, f"{name}: {role}", ROLES[role], accepted)
+
+
+def checked(world, directory, name, line, accepted):
+    """The `Case` of the checks of a command; without a refusal it is silent, unless accepted."""
+    path = next(directory.glob("file*"))
+    line = line.replace("RUN", str(world.run)).replace("FILE", str(path))
+    line = line.replace("good.", f"{world.files}/good.")
+    return judged(name, _checks(world, directory, line), anything if accepted else nothing)
+
+
+def _checks(world, directory, line):
+    """The `Answer` of the checks of a command, with exit code 0 if they let it go."""
+    limits = {"seconds": 10, "memory": 2**31, "patience": 15}
+    answer = world.light.call(CHECKS, *line.split(), directory=directory, **limits)
+    return answer._replace(code=0) if answer.code == REACHED else answer
+
+
+def drawn(strategy, count):
+    """So many examples of a strategy of Hypothesis, the same in each run."""
+    found = []
+
+    @settings(
+        max_examples=count,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy)
+    def collect(example):
+        found.append(example)
+
+    collect()
+    return found[:count]
+
+
+LINKS = st.lists(
+    st.text("0123456789-? ,\t\u0663\u00b2", max_size=8)
+    | st.sampled_from(["0-0", "1?0", "0-0 1-1"]),
+    min_size=3,
+    max_size=3,
+)
+LINK = re.compile(r"[0-9]+[-?][0-9]+")
+
+
+@attack(9, "alignments of random signs", full=300, few=15)
+def random_alignments(world, count):
+    """Accepted where each word is a link in Pharaoh form, refused elsewhere."""
+    for lines in drawn(LINKS, count):
+        with world.scratch() as directory:
+            (directory / "links").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+            (directory / "three").write_text("one\ntwo\nthree\n")
+            valid = all(LINK.fullmatch(link) for line in lines for link in line.split())
+            line = f"evaluate --model {world.run} three three --alignments links"
+            answer = _checks(world, directory, line)
+            yield judged(repr(lines), answer, anything if valid else nothing)
+
+
+SENTENCES = st.lists(st.text(max_size=30) | st.sampled_from(["one two", ""]), max_size=8)
+
+
+@attack(9, "random lines on standard input of translate", full=40)
+def random_lines(world, count):
+    """Each line of text gives a line; what is no text is refused."""
+    lines = drawn(SENTENCES, count // 2)
+    inputs = ["".join(f"{one}\n" for one in some).encode("utf-8", "replace") for some in lines]
+    for data in inputs + drawn(st.binary(max_size=60), count - count // 2):
+        arguments = ("translate", "--model", str(world.run))
+        answer = world.heavy.call(COMMAND, *arguments, directory=world.files, stdin=data)
+        expected = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+        if answer.code == 2:
+            answer = answer._replace(out=b"")
+        yield judged(repr(data), answer, lambda ended, n=expected: ended.out.count(b"\n") == n)
+
+
+@attack(1, "translate: one very long line, in one and the same minute", full=6)
+def long_lines(world, count):
+    """The other lines keep their answers, and standard error names the long one."""
+    cases = [
+        ("1 MB of letters", b"a" * 10**6, world.run),
+        ("1 MB of words", b"one " * 250_000, world.run),
+        ("10,000 letters", b"a" * 10_000, world.run),
+        ("a word of 100,000 letters, words as tokens", b"a" * 100_000, world.words),
+        ("100,000 signs of one letter, words as tokens", b"e\xcc\x81" * 50_000, world.words),
+        ("20 MB without a line end", b"one two " * 2_500_000, world.run),
+    ]
+    for name, line, model in cases[:count]:
+        arguments = ("translate", "--model", str(model))
+        call = world.heavy.call
+        short = call(COMMAND, *arguments, directory=world.files, stdin=b"one two\nthree\n").out
+        data = b"one two\n" + line + b"\nthree\n"
+        answer = call(COMMAND, *arguments, directory=world.files, stdin=data, seconds=20)
+
+        def right(ended, short=short):
+            lines, (first, last) = ended.out.splitlines(), short.splitlines()
+            return len(lines) == 3 and lines[0] == first and lines[2] == last
+
+        yield judged(name, answer, right)

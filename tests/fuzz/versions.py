@@ -1,0 +1,90 @@
+"""`check` of damaged SavedModels and .tflite files, and of what is none."""
+
+import os
+import shutil
+
+from fuzz.archives import cards_of, flipped, repacked
+from fuzz.attack import attack, judged, nothing, sample
+from fuzz.world import COMMAND
+
+
+def found(world, path, name, allowed=nothing):
+    """The `Case` of `check`, which prints its findings and ends with exit code 1."""
+    answer = world.heavy.call(COMMAND, "check", str(path), directory=path.parent, patience=40)
+    if answer.code == 1 and answer.out.strip() and not answer.err:
+        answer = answer._replace(err=answer.out.decode().splitlines()[0])
+    return judged(name, answer, allowed)
+
+
+def _damaged(world, damage, name):
+    """The `Case` of a copy of a version that a function has damaged."""
+    with world.scratch() as directory:
+        version = directory / "translator" / "1"
+        shutil.copytree(world.saved_model, version)
+        damage(version)
+        return found(world, version, name)
+
+
+@attack(4, "SavedModel: one flipped bit in any of its files, by `check`", full=120)
+def saved_model_flips(world, count):
+    random = world.random("saved model")
+    names = sorted(
+        os.fspath(path.relative_to(world.saved_model))
+        for path in world.saved_model.rglob("*")
+        if path.is_file() and path.stat().st_size
+    )
+    for number in range(count):
+        name = names[number % len(names)]
+        data, place = flipped((world.saved_model / name).read_bytes(), random)
+        yield _damaged(world, lambda v, n=name, d=data: (v / n).write_bytes(d), f"{name}, {place}")
+
+
+@attack(4, ".tflite: one flipped bit, by `check`", full=60)
+def litert_checks(world, count):
+    random, data = world.random("litert check"), world.litert.read_bytes()
+    for _ in range(count):
+        with world.scratch() as directory:
+            changed, place = flipped(data, random)
+            (directory / "file.tflite").write_bytes(changed)
+            yield found(world, directory / "file.tflite", place)
+
+
+@attack(5, "`check` of malformed cards", full=60)
+def checked_cards(world, count):
+    """No card that differs from the one that was written may pass."""
+    card = world.saved_model / "assets.extra" / "card.json"
+    for name, content in sample(world.random("cards"), cards_of(card.read_bytes()), count // 2):
+        path = os.path.join("assets.extra", "card.json")
+        yield _damaged(world, lambda v, p=path, c=content: (v / p).write_bytes(c), name)
+    import zipfile
+
+    with zipfile.ZipFile(world.litert) as archive:
+        good = archive.read("card.json")
+    for name, content in sample(world.random("litert cards"), cards_of(good), count // 2):
+        with world.scratch() as directory:
+            path = directory / "file.tflite"
+            path.write_bytes(repacked(world.litert, {"card.json": content}))
+            yield found(world, path, f"litert: {name}")
+
+
+@attack(4, "`check` of incomplete and of foreign things", full=20)
+def incomplete(world, count):
+    for path in sorted(world.saved_model.rglob("*")):
+        name = os.fspath(path.relative_to(world.saved_model))
+        remove = shutil.rmtree if path.is_dir() else os.remove
+        yield _damaged(world, lambda v, n=name, r=remove: r(v / n), f"without {name}")
+    yield _damaged(world, lambda v: (v / "more.pb").write_bytes(b"x"), "a file more")
+    things = [
+        ("a FIFO", os.mkfifo),
+        ("a directory", os.mkdir),
+        ("an empty file", lambda path: path.touch()),
+        ("nothing", lambda path: None),
+        ("a loop", lambda path: os.symlink(path, path)),
+        ("/dev/zero", lambda path: os.symlink("/dev/zero", path)),
+        ("text", lambda path: path.write_text("one\n")),
+    ]
+    for name, make in things:
+        for ending in ("", ".tflite"):
+            with world.scratch() as directory:
+                make(directory / f"thing{ending}")
+                yield found(world, directory / f"thing{ending}", f"{name} thing{ending}")

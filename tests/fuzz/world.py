@@ -1,0 +1,139 @@
+"""The models, files and zygotes of the attacks, each made when the first attack asks for it."""
+
+import contextlib
+import functools
+import random
+import tempfile
+from pathlib import Path
+
+from conftest import toy_pairs
+
+from fuzz.zygote import Zygote
+
+TOY = (
+    "--vocabulary-size 48 --embedding-units 24 --units 48 --attention-units 24 --batch-tokens 512 "
+    "--learning-rate 0.01 --dropout 0 --embedding-dropout 0 --readout-dropout 0 --label-smoothing 0"
+)
+LIGHT = ("fuzz.warm", "keras_bahdanau.training.run", "numpy", "sacrebleu.metrics")
+HEAVY = (*LIGHT, "keras_bahdanau.pipelines.translator", "keras_bahdanau.exporters.all_formats")
+COMMAND, CHECKS = "fuzz.targets:command", "fuzz.targets:command_until_tensorflow"
+SEED = 15
+
+
+class World:
+    """What is attacked, and the tools.
+
+    Args:
+        directory: Path to work in.
+        quick: True to load no TensorFlow: what passes all checks before that has survived.
+        **made: Paths of models that there are already, by the names of the properties below.
+    """
+
+    def __init__(self, directory, quick=False, **made):
+        self.directory, self.quick = Path(directory), quick
+        self._stack = contextlib.ExitStack()
+        self.__dict__.update(made)
+        self.files = self.directory / "files"
+        self.files.mkdir(parents=True, exist_ok=True)
+        pairs = toy_pairs()
+        for side, name in enumerate(("good.en", "good.de")):
+            text = "".join(f"{pair[side]}\n" for pair in pairs)
+            (self.files / name).write_text(text, encoding="utf-8")
+
+    @functools.cached_property
+    def light(self):
+        """Zygote without TensorFlow."""
+        return self._stack.enter_context(Zygote(*LIGHT))
+
+    @functools.cached_property
+    def heavy(self):
+        """Zygote with TensorFlow."""
+        return self._stack.enter_context(Zygote(*HEAVY))
+
+    def close(self):
+        """End the zygotes."""
+        self._stack.close()
+
+    def random(self, name):
+        """The generator of an attack: the same in every run."""
+        return random.Random(f"{SEED} {name}")
+
+    @contextlib.contextmanager
+    def scratch(self):
+        """An empty directory that goes away."""
+        with tempfile.TemporaryDirectory(dir=self.directory) as path:
+            yield Path(path)
+
+    @functools.cached_property
+    def run(self):
+        """Directory of a training that has learnt a little."""
+        return self._trained("run", f"{TOY} --epochs 25")
+
+    @functools.cached_property
+    def words(self):
+        """The same with words as tokens."""
+        kinds = "--source-model-type word --target-model-type word"
+        return self._trained("words", f"{TOY} {kinds} --epochs 25")
+
+    @functools.cached_property
+    def saved_model(self):
+        """Path of version 1 of a SavedModel."""
+        return self._exported("saved-model", "translator") / "1"
+
+    @functools.cached_property
+    def ids_model(self):
+        """Path of version 1 of a SavedModel of ids."""
+        return self._exported("saved-model-ids", "ids") / "1"
+
+    @functools.cached_property
+    def words_model(self):
+        """Path of version 1 of a SavedModel with words as tokens."""
+        return self._exported("saved-model", "by-words", self.words) / "1"
+
+    @functools.cached_property
+    def litert(self):
+        """Path of a .tflite file for 24 tokens."""
+        return self._exported("litert", "toy.tflite", options="--max-source-length 24")
+
+    @functools.cached_property
+    def frames(self):
+        """Directory of artefacts of frames: `saved/1` and `frames.tflite`."""
+        path = self.directory / "frames"
+        if not path.exists():
+            path.mkdir()
+            self._done(self.heavy.call("fuzz.world:write_frames", directory=path, seconds=200))
+        return path
+
+    def _trained(self, name, options):
+        out = self.directory / name
+        if not out.exists():
+            self._made(f"train good.en good.de --out {out} {options}")
+        return out
+
+    def _exported(self, format, name, model=None, options=""):
+        out = self.directory / name
+        if not out.exists():
+            self._made(
+                f"export --model {model or self.run} --format {format} --out {out} "
+                f"--allow-differences {options}"
+            )
+        return out
+
+    def _made(self, arguments):
+        self._done(self.heavy.call(COMMAND, *arguments.split(), directory=self.files, seconds=200))
+
+    @staticmethod
+    def _done(answer):
+        if answer.code:
+            raise RuntimeError(f"The world must be made before the attack: {answer}")
+
+
+def write_frames():
+    """Write the artefacts of an untrained pipeline of frames into the current directory."""
+    from frames import new_frames_pipeline
+
+    from keras_bahdanau import export_litert, export_saved_model
+
+    pipeline = new_frames_pipeline()
+    export_saved_model(pipeline, Path("saved"))
+    export_litert(pipeline, Path("frames.tflite"), max_source_length=40)
