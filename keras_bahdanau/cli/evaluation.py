@@ -19,6 +19,8 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
 from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.limits import BATCH_SIZE
+from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator
 from keras_bahdanau.training.run import write_json
 
@@ -69,6 +71,7 @@ def evaluate(
     """Translate sentences and compare: metrics, perplexity, attention, speed."""
     paths = [find_translator(path) for path in model]
     asked, search = search, search_of(paths[0], search)
+    check_value("batch_size", batch_size, BATCH_SIZE)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
     check_picture(plot, "plot")
