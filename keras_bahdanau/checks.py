@@ -1,15 +1,19 @@
 """Argument checks that several layers share: what must hold, what came, what to do."""
 
 import inspect
-import math
+import sys
+
+from keras_bahdanau.limits import WIDEST
 
 
-def positive_integer(name, meaning, value):
-    """Return `value`, or raise ValueError if it is not an integer above 0."""
+def positive_integer(name, meaning, value, most=WIDEST):
+    """Return `value`, or raise ValueError if it is not an integer from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(
             f"`{name}`, {meaning}, must be a positive integer. Received: {name}={value!r}"
         )
+    if value > most:
+        raise ValueError(f"`{name}`, {meaning}, must be at most {most}. Received: {name}={value!r}")
     return value
 
 
@@ -28,7 +32,7 @@ def rate_or(default, name, meaning, value):
 def not_negative(name, meaning, value):
     """Return `value`, or raise ValueError if it is not a finite number of at least 0."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value < math.inf:
+    if not number or not 0 <= value <= sys.float_info.max:
         raise ValueError(f"`{name}`, {meaning}, must be at least 0. Received: {name}={value!r}")
     return value
 
@@ -36,7 +40,7 @@ def not_negative(name, meaning, value):
 def number(name, meaning, value):
     """Return `value`, or raise ValueError if it is not a finite number."""
     real = isinstance(value, int | float) and not isinstance(value, bool)
-    if not real or not math.isfinite(value):
+    if not real or not abs(value) <= sys.float_info.max:
         raise ValueError(f"`{name}`, {meaning}, must be a number. Received: {name}={value!r}")
     return value
 

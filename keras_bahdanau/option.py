@@ -2,7 +2,6 @@
 
 import dataclasses
 import inspect
-import math
 import textwrap
 from collections.abc import Callable
 from typing import NamedTuple
@@ -35,9 +34,9 @@ def number(lowest, highest, ends="[]"):
     left, right = ends
 
     def allows(value):
-        if not _is_integer(value) and not isinstance(value, float) or math.isnan(value):
+        if not _is_integer(value) and not isinstance(value, float):
             return False
-        inside = lowest <= value <= highest
+        inside = lowest <= value <= highest  # which NaN never is
         excluded = (left == "(" and value == lowest) or (right == ")" and value == highest)
         return inside and not excluded
 
@@ -99,11 +98,15 @@ def option(default, check, help, **metadata):
     return dataclasses.field(default=default, metadata={"check": check, "help": help, **metadata})
 
 
+def check_value(name, value, check):
+    """Raise ValueError if a check does not allow the value of that name."""
+    if not check.allows(value):
+        raise ValueError(f"`{name}` must be {check.demand}. Received: {name}={value!r}")
+
+
 def check_option(field, value):
     """Raise ValueError if a field's check does not allow the value."""
-    check = field.metadata["check"]
-    if not check.allows(value):
-        raise ValueError(f"`{field.name}` must be {check.demand}. Received: {field.name}={value!r}")
+    check_value(field.name, value, field.metadata["check"])
 
 
 def documented(settings):

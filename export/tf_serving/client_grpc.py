@@ -8,13 +8,12 @@ Needs Python 3.10, `pip install tensorflow-serving-api`, and `client_rest.py` be
 which it shares the command line, the output and the exit codes. Keras is not needed.
 """
 
+import math
 import os
 import sys
 
 import client_rest
-from client_rest import ServerError
-
-RECEIVE_LIMIT = 256 * 2**20  # bytes of one answer; gRPC's own limit is 4 MB, some alignments more
+from client_rest import ANSWER_LIMIT, InputError, ServerError, checked, shortened
 
 
 class GrpcServer:
@@ -36,12 +35,18 @@ class GrpcServer:
         from tensorflow_serving.apis import model_pb2, prediction_service_pb2_grpc
 
         settings = [
-            ("grpc.max_receive_message_length", RECEIVE_LIMIT),
+            ("grpc.max_receive_message_length", ANSWER_LIMIT),  # 4 MB if left out
             ("grpc.lb_policy_name", "round_robin"),
         ]
-        self._channel = grpc.insecure_channel(address, options=settings)
+        try:
+            self._spec = model_pb2.ModelSpec(name=model, version_label=label)
+            self._channel = grpc.insecure_channel(address, options=settings)
+        except (UnicodeError, ValueError) as error:
+            raise InputError(
+                "Server, model and label must be text. Received: "
+                f"server={address!r}, model={model!r}, label={label!r}. Correct them."
+            ) from error
         self._stub = prediction_service_pb2_grpc.PredictionServiceStub(self._channel)
-        self._spec = model_pb2.ModelSpec(name=model, version_label=label)
         if version is not None:
             self._spec.version.value = version
         self._address, self._timeout = address, timeout
@@ -62,17 +67,37 @@ class GrpcServer:
         except grpc.RpcError as error:
             raise ServerError(
                 f"The server must answer. Received: {error.code().name} from {self._address}: "
-                f"{' '.join(error.details().split())}"
+                f"{shortened(error.details())}"
             ) from error
         columns = {
-            name: _decoded(tf.make_ndarray(tensor).tolist())
+            name: _column(name, tensor, len(rows), self._address)
             for name, tensor in response.outputs.items()
         }
-        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        answers = [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ]
+        return checked(signature, len(rows), answers, self._address)
 
     def close(self):
         """Closes the connection."""
         self._channel.close()
+
+
+def _column(name, tensor, rows, server):
+    """One output of an answer as a list with a value for each row."""
+    import tensorflow as tf
+
+    shape = [size.size for size in tensor.tensor_shape.dim]
+    received = f"{name} of shape {shape} to {rows} rows"
+    # `make_ndarray` fills a large shape from one number
+    if shape[:1] == [rows] and 0 <= math.prod(shape) <= ANSWER_LIMIT // 4 and min(shape) >= 0:
+        try:
+            return _decoded(tf.make_ndarray(tensor).tolist())
+        except (KeyError, TypeError, ValueError) as error:
+            received = f"{name}: {shortened(error)}"
+    raise ServerError(
+        f"The server must answer each row. Received: {received} from {server}. Ask another server."
+    )
 
 
 def _encoded(value):

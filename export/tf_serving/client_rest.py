@@ -6,28 +6,61 @@
 
 Needs Python 3.10 and nothing else. Without sentences and `--file` it reads standard input.
 
-What is printed is what `keras-bahdanau translate` prints. An input line is a sentence; for
-`--signature decode_ids` it is ids separated by spaces, and for `--signature score_pair` a source
-and a target separated by a tab.
+What is printed is what `keras-bahdanau translate` prints, with control characters escaped as in
+JSON. An input line is a sentence; for `--signature decode_ids` it is ids separated by spaces, and
+for `--signature score_pair` a source and a target separated by a tab. A server is not trusted: a
+request ends in time, and an answer that is too large, or not what the signature says, is refused.
 
-Exit codes: 0 all is translated; 1 the server can't be reached or has refused; 2 the command line
-or the input is wrong.
+Exit codes: 0 all is translated; 1 the server can't be reached, has refused or answers wrongly;
+2 the command line or the input is wrong.
 """
 
 import argparse
 import contextlib
+import functools
 import http.client
+import io
 import itertools
 import json
+import math
 import os
+import re
 import sys
+import time
 import urllib.parse
 
 END, UNKNOWN, WORD_START = "</s>", "<unk>", "▁"
+ANSWER_LIMIT = 256 * 2**20  # bytes of one answer; some alignments are large
+LINE_LIMIT = 2**20  # bytes of one line of input
+DAY = 86_400.0  # seconds
+
+TEXT, NUMBER, COUNT = str, float, int
+FIELDS = {  # outputs that are printed, by signature; a list stands for one of any length
+    "serving_default": {"translation": TEXT},
+    "translate_with_alignment": {
+        "translation": TEXT,
+        "source_tokens": [TEXT],
+        "source_length": COUNT,
+        "target_tokens": [TEXT],
+        "target_length": COUNT,
+        "alignment": [[NUMBER]],
+    },
+    "translate_nbest": {"translations": [TEXT], "scores": [NUMBER]},
+    "decode_ids": {"ids": [COUNT], "length": COUNT},
+    "score_pair": {"score": NUMBER, "length": COUNT},
+}
+SIZES = {  # outputs that are longer lists than another output says, or as long
+    "source_tokens": "source_length",
+    "target_tokens": "target_length",
+    "alignment": "target_length",
+    "ids": "length",
+}
+# What moves a terminal's cursor, ends a line, turns the direction of text, or is no character.
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class ServerError(Exception):
-    """The server can't be reached, or has refused the request."""
+    """The server can't be reached, has refused the request, or answers wrongly."""
 
 
 class InputError(Exception):
@@ -46,8 +79,8 @@ class RestServer:
     """
 
     def __init__(self, url, model, version=None, label=None, timeout=30.0):
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        parts = split_url(url)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(
                 "A server must be a URL such as http://localhost:8501. "
                 f"Received: server={url!r}. Write it like this one."
@@ -55,11 +88,11 @@ class RestServer:
         secure = parts.scheme == "https"
         self._kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._url, self._netloc, self._timeout = url, parts.netloc, timeout
-        self._path = f"{parts.path.rstrip('/')}/v1/models/{urllib.parse.quote(model, safe='')}"
+        self._path = f"{parts.path.rstrip('/')}/v1/models/{_quoted(model)}"
         if version is not None:
             self._path += f"/versions/{version}"
         elif label is not None:
-            self._path += f"/labels/{urllib.parse.quote(label, safe='')}"
+            self._path += f"/labels/{_quoted(label)}"
 
     def connect(self):
         """A connection, for many requests or for one."""
@@ -77,7 +110,8 @@ class RestServer:
             List of as many dictionaries from an output's name to its value.
 
         Raises:
-            ServerError: If there is no answer in time, or an error.
+            ServerError: If there is no answer in time, an error, or another answer than the
+                signature has.
         """
         if connection is None:
             with contextlib.closing(self.connect()) as connection:
@@ -85,33 +119,182 @@ class RestServer:
         asked = {"signature_name": signature, "instances": rows}
         status, body = self._post(connection, json.dumps(asked, ensure_ascii=False))
         try:
-            answer = json.loads(body)
-        except ValueError:
-            answer = {"error": body[:200].decode("utf-8", "replace")}
-        if status != 200 or "predictions" not in answer:
+            answer = json.loads(body, parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            answer = body[:200].decode("utf-8", "replace")
+        if status != 200 or not isinstance(answer, dict) or "predictions" not in answer:
+            said = answer.get("error", answer) if isinstance(answer, dict) else answer
             raise ServerError(
                 f"The server must accept the request. Received: HTTP {status} from {self._url}: "
-                f"{' '.join(str(answer.get('error', answer)).split())}"
+                f"{shortened(said)}"
             )
-        return answer["predictions"]
+        return checked(signature, len(rows), answer["predictions"], self._url)
 
     def _post(self, connection, body):
         headers = {"Content-Type": "application/json"}
+        end = time.monotonic() + self._timeout
         try:
             content = body.encode("utf-8", "replace")
+            if connection.sock is None:
+                connection.connect()
+                connection.sock = _InTime(connection.sock)
+            connection.sock.end = end
             connection.request("POST", self._path + ":predict", content, headers)
             response = connection.getresponse()
-            return response.status, response.read()
+            return response.status, self._body(response)
         except TimeoutError as error:
             raise ServerError(
                 f"The server must answer in time. Received: server={self._url}, no answer in "
                 f"{self._timeout:g} s. Give it --timeout, or send less with --batch."
             ) from error
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, UnicodeError, http.client.HTTPException) as error:
             raise ServerError(
                 f"The server must be reachable. Received: server={self._url}: "
-                f"{str(error) or type(error).__name__}. Start it, or name another with --server."
+                f"{shortened(error) or type(error).__name__}. "
+                "Start it, or name another with --server."
             ) from error
+
+    def _body(self, response):
+        body, declared = bytearray(), response.length
+        while part := response.read(2**16):
+            body += part
+            if len(body) > ANSWER_LIMIT:
+                raise ServerError(
+                    f"An answer must have at most {ANSWER_LIMIT:,} bytes. "
+                    f"Received: more from {self._url}. Send less with --batch."
+                )
+        if declared not in (None, len(body)):
+            raise http.client.IncompleteRead(bytes(body), declared - len(body))
+        return bytes(body)
+
+
+class _InTime:
+    """A socket whose writes and reads all end at one time, however slowly bytes come.
+
+    Attributes:
+        end: Seconds, when, by the clock of `time.monotonic`.
+    """
+
+    end = math.inf
+
+    def __init__(self, socket):
+        self._socket = socket
+        self.close = socket.close
+
+    def sendall(self, data):
+        self.wait_no_longer()
+        self._socket.sendall(data)
+
+    def makefile(self, mode):
+        return io.BufferedReader(_Reader(self, self._socket.makefile(mode, buffering=0)))
+
+    def wait_no_longer(self):
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+
+class _Reader(io.RawIOBase):
+    """The bytes that come to an `_InTime`."""
+
+    def __init__(self, owner, stream):
+        self._owner, self._stream = owner, stream
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        self._owner.wait_no_longer()
+        return self._stream.readinto(buffer)
+
+    def close(self):
+        self._stream.close()
+        super().close()
+
+
+def split_url(url):
+    """The parts of a URL, or None if it has no port or host that could be one."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        has_port = parts.port != 0  # which raises ValueError above 65535
+        return parts if has_port and not re.search(r"[\s\x00-\x20\x7f]", parts.netloc) else None
+    except ValueError:
+        return None
+
+
+def _quoted(name):
+    return urllib.parse.quote(name, safe="", errors="replace")
+
+
+def _no_number(name):
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def shortened(said):
+    """At most 300 characters of what a server says, in one line."""
+    return printable(" ".join(str(said)[:1000].split()))[:300]
+
+
+def checked(signature, count, answers, server):
+    """The answers of a server, if they are what a signature gives.
+
+    Args:
+        signature: The signature's name.
+        count: Integer, how many rows were asked.
+        answers: What the server answers.
+        server: Its name, for the error.
+
+    Raises:
+        ServerError: If there are more or fewer answers, or one has not the outputs.
+    """
+    if not isinstance(answers, list) or len(answers) != count:
+        received = f"{len(answers)} answers" if isinstance(answers, list) else shortened(answers)
+        raise ServerError(
+            "The server must answer each row. "
+            f"Received: {received} to {count} rows from {server}. Ask another server."
+        )
+    for row, answer in enumerate(answers):
+        wrong = _wrong_output(signature, answer)
+        if wrong is not None:
+            raise ServerError(
+                f"The server must answer as {signature} does. Received: {wrong} in answer "
+                f"{row + 1} from {server}. Export the model again, or ask another server."
+            )
+    return answers
+
+
+def _wrong_output(signature, answer):
+    """What is wrong with the answer to one row, as a string, or None."""
+    if not isinstance(answer, dict):
+        return shortened(repr(answer))
+    kinds = FIELDS.get(signature, {})
+    for name, kind in {**kinds, **({"truncated": bool} if "truncated" in answer else {})}.items():
+        if name not in answer:
+            return f"no {name}"
+        if not _fits(answer[name], kind):
+            return f"{name}={shortened(repr(answer[name]))}"
+    for name, counted in SIZES.items():
+        if name in kinds and len(answer[name]) < answer[counted]:
+            return f"{len(answer[name])} {name} with {counted}={answer[counted]}"
+    if signature == "translate_nbest" and len(answer["translations"]) != len(answer["scores"]):
+        return f"{len(answer['translations'])} translations with {len(answer['scores'])} scores"
+    if signature == "translate_with_alignment":
+        columns = min(map(len, answer["alignment"]), default=answer["source_length"])
+        if columns < answer["source_length"]:
+            return f"{columns} columns with source_length={answer['source_length']}"
+    return None
+
+
+def _fits(value, kind):
+    """True if a value is of a kind of `FIELDS`: no bool is a number, and none is infinite."""
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_fits(item, kind[0]) for item in value)
+    if isinstance(value, bool) or kind is bool:
+        return isinstance(value, bool) and kind is bool
+    if kind is NUMBER:
+        return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+    return isinstance(value, kind) and (kind is TEXT or 0 <= value < 2**31)
 
 
 def to_rows(signature, lines):
@@ -134,12 +317,15 @@ def to_rows(signature, lines):
 
 def _ids(line):
     try:
-        return [int(word) for word in line.split()]
+        ids = [int(word) for word in line.split()]
     except ValueError:
+        ids = None
+    if ids is None or not all(-(2**31) <= number < 2**31 for number in ids):
         raise InputError(
-            "A line for decode_ids must be ids separated by spaces. "
-            f"Received: line={line!r}. Tokenize it, or use another signature."
-        ) from None
+            "A line for decode_ids must be ids separated by spaces, each of 32 bits. "
+            f"Received: line={line[:80]!r}. Tokenize it, or use another signature."
+        )
+    return ids
 
 
 def _pair(line):
@@ -147,7 +333,7 @@ def _pair(line):
     if len(fields) != 2:
         raise InputError(
             "A line for score_pair must be a source and a target, separated by a tab. "
-            f"Received: line={line!r}. Correct it."
+            f"Received: line={line[:80]!r}. Correct it."
         )
     return fields
 
@@ -221,7 +407,11 @@ def parse(description, default_server, arguments=None):
     parser.add_argument("--server", default=default_server, help="[default: %(default)s]")
     parser.add_argument("--model", default="translator", help="its name [default: %(default)s]")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--version", type=int, help="number [default: the highest that is loaded]")
+    which.add_argument(
+        "--version",
+        type=positive(int, 2**63 - 1),
+        help="number [default: the highest that is loaded]",
+    )
     which.add_argument("--label", help="stable or canary, instead of a version")
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -240,12 +430,15 @@ def parse(description, default_server, arguments=None):
     parser.add_argument("--json", action="store_true", help="print all outputs, an object a line")
     parser.add_argument(
         "--batch",
-        type=positive(int),
+        type=positive(int, 10_000),
         default=32,
         help="lines in a request, at most the server's max_batch_size [default: %(default)s]",
     )
     parser.add_argument(
-        "--timeout", type=positive(float), default=30.0, help="seconds [default: %(default)s]"
+        "--timeout",
+        type=positive(float, DAY),
+        default=30.0,
+        help="seconds that a request may take [default: %(default)s]",
     )
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
@@ -253,16 +446,16 @@ def parse(description, default_server, arguments=None):
     return options
 
 
-def positive(kind):
-    """A type of argparse: a number of this kind, above 0."""
+def positive(kind, most):
+    """A type of argparse: a number of this kind, above 0 and at most so large."""
 
     def parsed(text):
         value = kind(text)
-        if not value > 0:
+        if not 0 < value <= most:
             raise ValueError
         return value
 
-    parsed.__name__ = f"number above 0 ({kind.__name__})"
+    parsed.__name__ = f"number above 0 and up to {most} ({kind.__name__})"
     return parsed
 
 
@@ -281,18 +474,29 @@ def run(make_server, options):
         for lines in _batches(options):
             for answer in server.predict(options.signature, to_rows(options.signature, lines)):
                 signature = None if options.json else options.signature
-                print(*to_lines(signature, answer, number), sep="\n")
+                print(*map(printable, to_lines(signature, answer, number)), sep="\n")
                 number += 1
+                if answer.get("truncated"):
+                    print(f"warning: line {number} is too long and was cut", file=sys.stderr)
             sys.stdout.flush()
         return 0
     except (InputError, ServerError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2 if isinstance(error, InputError) else 1
     except BrokenPipeError:  # the reader has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:  # a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error: {error.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130
+
+
+def printable(text):
+    """The text, with what would disturb a terminal escaped as in JSON."""
+    return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _batches(options):
@@ -302,9 +506,19 @@ def _batches(options):
         if not options.text:
             stream = opened.enter_context(_open(options.file)) if options.file else sys.stdin.buffer
             size = 1 if stream.isatty() else size
-            lines = (_line(line, number) for number, line in enumerate(stream, start=1))
+            lines = lines_of(stream)
         while batch := list(itertools.islice(lines, size)):
             yield batch
+
+
+def lines_of(stream):
+    """The lines of a binary stream as text.
+
+    Raises:
+        InputError: If one is not UTF-8, or longer than `LINE_LIMIT`.
+    """
+    read = functools.partial(stream.readline, LINE_LIMIT + 1)
+    return (_line(line, number) for number, line in enumerate(iter(read, b""), start=1))
 
 
 def _open(path):
@@ -317,6 +531,11 @@ def _open(path):
 
 
 def _line(line, number):
+    if len(line) > LINE_LIMIT:
+        raise InputError(
+            f"A line must have at most {LINE_LIMIT:,} bytes. Received: line {number}, which has "
+            "more. Split it."
+        )
     try:
         return line.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:

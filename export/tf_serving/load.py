@@ -7,7 +7,8 @@ So many clients ask over REST, each one sentence after the other, and never rest
 that can make a server unusable for others. So it asks this machine only; for another server,
 which must be yours, give --i-own-this-server. Needs Python 3.10 and `client_rest.py` beside it.
 
-Exit codes: 0 all is translated; 1 a request has failed; 2 the command line is wrong.
+Exit codes: 0 all is translated; 1 a request has failed, or none was answered; 2 the command line
+is wrong.
 """
 
 import argparse
@@ -19,10 +20,20 @@ import socket
 import sys
 import threading
 import time
-import urllib.parse
 
-from client_rest import InputError, RestServer, ServerError, positive, to_rows
+from client_rest import (
+    DAY,
+    InputError,
+    RestServer,
+    ServerError,
+    lines_of,
+    positive,
+    printable,
+    split_url,
+    to_rows,
+)
 
+MOST_SENTENCES = 100_000  # of a file
 SENTENCES = [
     "A man in an orange hat starring at something.",
     "Two dogs run.",
@@ -43,14 +54,18 @@ def load(server, rows, clients, seconds, signature="serving_default"):
 
     Returns:
         `(latencies, failures)`: seconds of each answered request, and a list of strings, the
-        message of each one that was not.
+        message of each one that was not, and of each thread that ended with an error.
     """
     latencies, failures = [], []
     end = time.monotonic() + seconds
 
     def ask(seed):
-        pick = random.Random(seed)
-        connection = server.connect()
+        try:
+            ask_on(random.Random(seed), server.connect())
+        except Exception as error:  # of any kind: a thread that ends with it tells nobody
+            failures.append(f"A client ended. Received: {type(error).__name__}: {error}")
+
+    def ask_on(pick, connection):
         while time.monotonic() < end:
             row, start = pick.choice(rows), time.monotonic()
             try:
@@ -62,7 +77,7 @@ def load(server, rows, clients, seconds, signature="serving_default"):
                 time.sleep(0.1)
         connection.close()
 
-    threads = [threading.Thread(target=ask, args=(seed,)) for seed in range(clients)]
+    threads = [threading.Thread(target=ask, args=(seed,), daemon=True) for seed in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -91,10 +106,10 @@ def report(latencies, failures, seconds):
 
 
 def is_loopback(host):
-    """Whether a host's every address is this machine's own."""
+    """True if a host's every address is this machine's own."""
     try:
         found = socket.getaddrinfo(host, None)
-    except OSError:
+    except (OSError, UnicodeError):
         return False
     return all(ipaddress.ip_address(address[0]).is_loopback for *_, address in found)
 
@@ -108,14 +123,20 @@ def main(arguments=None):
         )
         rows = to_rows(options.signature, options.sentences)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
     start = time.monotonic()
-    measured = load(server, rows, options.clients, options.seconds, options.signature)
+    try:
+        measured = load(server, rows, options.clients, options.seconds, options.signature)
+    except KeyboardInterrupt:
+        return 130
     print(json.dumps(report(*measured, time.monotonic() - start), indent=1))
-    for failure in itertools.islice(dict.fromkeys(measured[1]), 3):
-        print(f"error: {failure}", file=sys.stderr)
-    return 1 if measured[1] else 0
+    latencies, failures = measured
+    for failure in itertools.islice(dict.fromkeys(failures), 3):
+        print(f"error: {printable(failure)}", file=sys.stderr)
+    if not latencies:
+        print("error: The server must answer. Received: no answer at all.", file=sys.stderr)
+    return 1 if failures or not latencies else 0
 
 
 def _parse(arguments):
@@ -127,19 +148,26 @@ def _parse(arguments):
     parser.add_argument("--label", help="of a version [default: the highest that is loaded]")
     parser.add_argument("--signature", default="serving_default", help="[default: %(default)s]")
     parser.add_argument("--file", help="a sentence in each line [default: a few of English]")
-    parser.add_argument("--clients", type=positive(int), default=32, help="[default: %(default)s]")
     parser.add_argument(
-        "--seconds", type=positive(float), default=10, help="[default: %(default)s]"
+        "--clients", type=positive(int, 1000), default=32, help="[default: %(default)s]"
     )
     parser.add_argument(
-        "--timeout", type=positive(float), default=30, help="seconds [default: %(default)s]"
+        "--seconds", type=positive(float, DAY), default=10, help="[default: %(default)s]"
+    )
+    parser.add_argument(
+        "--timeout", type=positive(float, DAY), default=30, help="seconds [default: %(default)s]"
     )
     parser.add_argument(
         "--i-own-this-server", action="store_true", help="ask another machine than this one"
     )
     options = parser.parse_args(arguments)
-    host = urllib.parse.urlsplit(options.server).hostname
-    if not options.i_own_this_server and not is_loopback(host):
+    parts = split_url(options.server)  # of a bad one `RestServer` says what is wrong
+    if (
+        parts
+        and parts.hostname
+        and not options.i_own_this_server
+        and not is_loopback(parts.hostname)
+    ):
         parser.error(
             "the server must be on this machine. "
             f"Received: --server {options.server}. If it is yours, give --i-own-this-server."
@@ -147,9 +175,9 @@ def _parse(arguments):
     options.sentences = SENTENCES
     if options.file:
         try:
-            with open(options.file, encoding="utf-8") as lines:
-                options.sentences = [line.rstrip("\r\n") for line in lines]
-        except (OSError, UnicodeDecodeError) as error:
+            with open(options.file, "rb") as stream:
+                options.sentences = [*itertools.islice(lines_of(stream), MOST_SENTENCES)]
+        except (OSError, InputError) as error:
             parser.error(f"--file must be readable text. Received: {options.file}: {error}")
     if not options.sentences:
         parser.error(f"--file must hold a sentence. Received: {options.file}, which is empty.")

@@ -6,6 +6,7 @@ from pathlib import Path
 import keras
 import numpy as np
 
+from keras_bahdanau import checks
 from keras_bahdanau.training.optimizers import restoring
 
 
@@ -34,9 +35,7 @@ class AverageLast(keras.callbacks.Callback):
 
     def __init__(self, epochs, directory=None, put_at_end=True):
         super().__init__()
-        if not isinstance(epochs, int) or epochs < 1:
-            raise ValueError(f"`epochs` must be a positive integer. Received: epochs={epochs!r}")
-        self.epochs = epochs
+        self.epochs = checks.positive_integer("epochs", "the number averaged", epochs)
         self.put_at_end = put_at_end
         self._kept = {} if directory is None else _WeightFiles(directory)
 

@@ -30,7 +30,7 @@ ModelsOption = Annotated[
 PrefixOption = Annotated[
     str | None, typer.Option(help="Text that each translation begins with.", show_default=False)
 ]
-BatchOption = Annotated[int, typer.Option(min=1, help="Sentences translated at once.")]
+BatchOption = Annotated[int, typer.Option(help="Sentences translated at once.")]
 TokenizeOption = Annotated[
     str | None,
     typer.Option(help="Tokenization of sacreBLEU for BLEU.  [default: 13a]", show_default=False),

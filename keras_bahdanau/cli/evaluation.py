@@ -22,6 +22,8 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, show_progress
 from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.limits import BATCH_SIZE
+from keras_bahdanau.option import check_value
 from keras_bahdanau.training.run import write_json
 
 
@@ -74,6 +76,7 @@ def evaluate(
     """
     paths = find_models(model)
     asked, search = search, search_of(paths[0], search, alignments=alignments and str(alignments))
+    check_value("batch_size", batch_size, BATCH_SIZE)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
     check_picture(plot, "plot")

@@ -13,6 +13,8 @@ from keras_bahdanau import exporters
 from keras_bahdanau.cli.arguments import ModelOption, check_absent
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.limits import FIXED_LENGTH
+from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 
@@ -48,10 +50,10 @@ def export(
         Quantization | None, typer.Option(help="Weights of a LiteRT file in 16 or 8 bits.")
     ] = None,
     max_source_length: Annotated[
-        int, typer.Option(min=1, help="Most tokens of a sentence for a LiteRT file.")
+        int, typer.Option(help="Most tokens of a sentence for a LiteRT file.")
     ] = 64,
     max_target_length: Annotated[
-        int, typer.Option(min=1, help="Most tokens of a translation by a LiteRT file.")
+        int, typer.Option(help="Most tokens of a translation by a LiteRT file.")
     ] = 64,
     sentences: Annotated[
         Path | None,
@@ -74,6 +76,8 @@ def export(
     lines, translations = _compared_on(sentences, references)
     _check_output(format.value, out, quantization)
     settings = {"max_source_length": max_source_length, "max_target_length": max_target_length}
+    for name, length in settings.items():
+        check_value(name, length, FIXED_LENGTH)
     precision = quantization and quantization.value
     exporter = _new_exporter(format.value, quantization=precision, **settings)
     load_tensorflow(threads=1)  # for times that compare

@@ -22,6 +22,8 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, show_progress
 from keras_bahdanau.data.reading import decode_lines, read_lines
+from keras_bahdanau.limits import BATCH_SIZE
+from keras_bahdanau.option import check_value
 
 ARRIVING = 2**16  # bytes of standard input that are translated at once
 
@@ -37,7 +39,6 @@ def translate(
     nbest: Annotated[
         int | None,
         typer.Option(
-            min=1,
             help="Print so many translations of each sentence, best first, as "
             "'number ||| text ||| score'; at most the beam width.",
         ),
@@ -55,6 +56,9 @@ def translate(
     """
     paths = find_models(model)
     search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
+    if nbest is not None and search is not None:
+        search.check_nbest(nbest)
+    check_value("batch_size", batch_size, BATCH_SIZE)
     prefix = _decoded(prefix, "PREFIX")
     chunks = _lines_arriving() if file is None else _chunked(read_lines(file))
     translator = load_translator(paths)

@@ -17,11 +17,14 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
 from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.limits import BATCH_SIZE
+from keras_bahdanau.option import check_value, number
 from keras_bahdanau.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_search
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
+TOLERANCE = number(0, 100)  # of BLEU, which is at most 100
 ROW = "{:>4}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}"
 
 
@@ -42,7 +45,7 @@ def tune(
         str, typer.Option(help="Kinds of length penalty to try.")
     ] = ",".join(LENGTH_PENALTIES),
     tolerance: Annotated[
-        float, typer.Option(min=0, help="BLEU given up for a narrower beam and shorter texts.")
+        float, typer.Option(help="BLEU given up for a narrower beam and shorter texts.")
     ] = 0.1,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
@@ -55,6 +58,8 @@ def tune(
     `--tolerance` of the highest, those with the narrowest beam and then with the shortest
     translations are kept. "length" is how long these are over the references.
     """
+    check_value("batch_size", batch_size, BATCH_SIZE)
+    check_value("tolerance", tolerance, TOLERANCE)
     path = find_translator(model)
     own = search_of(path, {})
     lists = {

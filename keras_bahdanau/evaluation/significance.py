@@ -4,7 +4,10 @@ import dataclasses
 
 from sacrebleu.significance import PairedTest
 
+from keras_bahdanau.option import check_value, integer
 from keras_bahdanau.text.corpus_metrics import metrics_of
+
+SAMPLES = integer(1, 100_000)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,13 +68,15 @@ def compare(
         (SACREBLEU_SEED in the environment chooses others).
 
     Raises:
-        ValueError: If the lists differ in length, or are empty, or a metric is unknown.
+        ValueError: If the lists differ in length, or are empty, a metric is unknown, or
+            `samples` is not from 1 to 100,000.
 
     Example:
         >>> bleu, chrf = compare(new, old, references)
         >>> bleu.p_value
         0.012
     """
+    check_value("samples", samples, SAMPLES)
     if not len(hypotheses) == len(others) == len(references) or not hypotheses:
         raise ValueError(
             "Systems are compared on the same sentences. "

@@ -8,7 +8,9 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBERS
 from keras_bahdanau.models import Ensemble
+from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.trace import trace
@@ -113,11 +115,7 @@ class Pipeline(GraphPipeline):
         options = search or self.search
         self.check_options(options)
         nbest = options.beam_width if nbest is None else nbest
-        if not 1 <= nbest <= options.beam_width:
-            raise ValueError(
-                f"`nbest` must be from 1 to the beam width, {options.beam_width}. "
-                f"Received: nbest={nbest!r}. Search with a wider beam for more."
-            )
+        options.check_nbest(nbest)
         if options.random:  # draws are independent of each other
             options = dataclasses.replace(options, beam_width=nbest)
 
@@ -130,7 +128,7 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, result, nbest, options)
 
-        return self._of_each(inputs, batch_size, decoded)
+        return self._of_each(inputs, batch_size, decoded, options)
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -160,13 +158,14 @@ class Pipeline(GraphPipeline):
         check_strings("targets", targets)
         self.check_options(options)
         rows = IdRows.encoded(self.target, targets)
+        greedy = dataclasses.replace(options, beam_width=1)  # of one hypothesis an input, too
 
         def forced(members, features):
             shape = (len(members), int(rows.lengths[members].max()))
             result = self._forced_graph(options)(features, rows.padded(members, shape))
             return self._read([inputs[one] for one in members], features, result, 1, options)
 
-        return [only for (only,) in self._of_each(inputs, batch_size, forced)]
+        return [only for (only,) in self._of_each(inputs, batch_size, forced, greedy)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -229,16 +228,17 @@ class Pipeline(GraphPipeline):
                 f'Give "" where a {self.noun} may begin freely.'
             )
 
-    def _of_each(self, inputs, batch_size, work):
+    def _of_each(self, inputs, batch_size, work, options):
         """Results of `work(members, features)` for each member, in the order of the inputs.
 
         There are as many batches under way as cores: one batch alone leaves cores idle, as
         the steps of a search follow each other.
         """
+        check_value("batch_size", batch_size, BATCH_SIZE)
         results = [None] * len(inputs)
         rows = self.source.rows(inputs)
         order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-        batches = [order[first : first + batch_size] for first in range(0, len(order), batch_size)]
+        batches = [*self._batches(order, rows.lengths, batch_size, options)]
 
         def worked(members):
             # as wide as its longest: (batch, source_time, ...)
@@ -250,6 +250,22 @@ class Pipeline(GraphPipeline):
                 for member, one in zip(members, of_members, strict=True):
                     results[member] = one
         return results
+
+    def _batches(self, order, lengths, batch_size, options):
+        """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
+        while order.size:
+            longest = int(lengths[order[0]])
+            numbers = options.numbers(longest, self.target.vocabulary_size)
+            if numbers > MOST_SEARCH_NUMBERS:
+                raise ValueError(
+                    f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "
+                    f"Received: an input of {longest:,} positions, "
+                    f"beam_width={options.beam_width}, max_length={options.max_length}, "
+                    f"which take {numbers:,}. Lower one of them."
+                )
+            rows = min(batch_size, max(1, SEARCH_NUMBERS // numbers))
+            yield order[:rows]
+            order = order[rows:]
 
     def _search_graph(self, options, extras):
         """The search with these options as one `tf.function`, traced once."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_bahdanau.limits import BEAM_WIDTH, LENGTH
 from keras_bahdanau.option import (
     check_option,
     documented,
@@ -13,8 +14,6 @@ from keras_bahdanau.option import (
     optional,
 )
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
-
-_LENGTH = integer(1, 1_000_000)
 
 
 @documented
@@ -28,13 +27,13 @@ class SearchOptions:
 
     beam_width: int = option(
         5,
-        integer(1, 10_000),
+        BEAM_WIDTH,
         "Hypotheses kept for each sentence; 1 is greedy search. If tokens are drawn at random, "
         "the number of draws.",
     )
     length_normalization: float = option(
         1.0,
-        number(0, 100),
+        number(0, 8),  # the longest translation to this power is still a float32
         "Exponent a of the length penalty that log p is divided by. 0 ranks by probability, "
         "which favours short translations.",
     )
@@ -50,28 +49,28 @@ class SearchOptions:
         "Factor b of b * sum_j log(min(sum_i alpha_ij, 1)), which lowers the scores of whole "
         "hypotheses that leave source tokens out (Wu et al. 2016, eq. 14); 0 for none.",
     )
-    min_length: int = option(1, _LENGTH, "Fewest tokens of a translation, the end token included.")
-    max_length: int = option(256, _LENGTH, "Most tokens of a translation, the end token included.")
+    min_length: int = option(1, LENGTH, "Fewest tokens of a translation, the end token included.")
+    max_length: int = option(256, LENGTH, "Most tokens of a translation, the end token included.")
     max_length_ratio: float = option(
         2.0,
         number(0, 1000),
         "With max_length_offset, bounds each translation by its own source: ratio * source "
         "tokens + offset, so that a sentence gives the same translation in any batch.",
     )
-    max_length_offset: int = option(10, number(0, 1_000_000), "See max_length_ratio.")
+    max_length_offset: int = option(10, number(0, 10_000), "See max_length_ratio.")
     no_repeat_ngram: int = option(
         0,
-        integer(0, 1000),
+        integer(0, 100),
         "Size n of n-grams that no translation has twice; 0 for any repetition.",
     )
     temperature: float | None = option(
         None,
-        optional(number(0, 1000, "(]")),
+        optional(number(1e-9, 1000)),
         "Draws tokens at random, from p^(1/temperature), instead of searching for the best ones.",
     )
     top_k: int | None = option(
         None,
-        optional(integer(1, 10_000_000)),
+        optional(integer(1, 1_000_000)),
         "Draws tokens at random, from this number of the most probable ones.",
     )
     top_p: float | None = option(
@@ -101,6 +100,26 @@ class SearchOptions:
     def random(self):
         """True if tokens are drawn at random: `temperature`, `top_k` or `top_p` is given."""
         return any(value is not None for value in (self.temperature, self.top_k, self.top_p))
+
+    def check_nbest(self, nbest):
+        """Raise ValueError if `nbest` is not from 1 to the beam width."""
+        if not integer(1, self.beam_width).allows(nbest):
+            raise ValueError(
+                f"`nbest` must be from 1 to the beam width, {self.beam_width}. "
+                f"Received: nbest={nbest!r}. Search with a wider beam for more."
+            )
+
+    def numbers(self, source_time, vocabulary):
+        """Count the numbers in a sentence's largest tensors: its scores, alignment and draws.
+
+        Args:
+            source_time: Integer, positions of the source.
+            vocabulary: Integer, tokens of the target's vocabulary.
+        """
+        limit = int(source_time * self.max_length_ratio + self.max_length_offset)
+        time = min(max(limit, self.min_length), self.max_length)
+        drawn = self.max_length if self.random else 0
+        return self.beam_width * (vocabulary + time * source_time + drawn)
 
 
 def require_deterministic(options):

@@ -5,6 +5,8 @@ import re
 
 import sentencepiece
 
+from keras_bahdanau.limits import MOST_TOKENS
+
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 
@@ -20,10 +22,10 @@ def training_settings(
     """The checked settings of `Subwords.train` as SentencePiece names them."""
     _check_choice("model_type", model_type, _MODEL_TYPES)
     _check_choice("normalization", normalization, _NORMALIZATIONS)
-    if not isinstance(vocabulary_size, int) or vocabulary_size <= END + 1:
+    if not isinstance(vocabulary_size, int) or not END + 1 < vocabulary_size <= MOST_TOKENS:
         raise ValueError(
-            "`vocabulary_size` must be an integer above 4, the number of special tokens. "
-            f"Received: vocabulary_size={vocabulary_size!r}"
+            "`vocabulary_size` must be an integer above 4, the number of special tokens, and at "
+            f"most {MOST_TOKENS}. Received: vocabulary_size={vocabulary_size!r}"
         )
     if not 0.98 <= character_coverage <= 1:  # SentencePiece's own limits
         raise ValueError(

@@ -65,6 +65,14 @@ def _of_batches_and_text(options):
 
 
 def _of_the_model(options):
+    layers = options.depth + options.decoder_depth
+    widest = max(options.units, options.encoder_units, options.embedding_units)
+    yield (
+        "The weights of all layers must fit in memory: depth * units^2 is at most 4e8",
+        layers * widest**2 <= 4e8,
+        ("depth", "decoder_depth", "units", "encoder_units", "embedding_units"),
+        "Lower one of them.",
+    )
     unscored = options.attention in ("none", "forced")
     yield (
         "Sharing embeddings takes one vocabulary",

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from types import SimpleNamespace
 
+from keras_bahdanau.limits import LENGTH, VOCABULARY_SIZE, WIDTH
 from keras_bahdanau.option import (
     check_option,
     documented,
@@ -18,7 +19,7 @@ from keras_bahdanau.training.combinations import check_together
 from keras_bahdanau.training.presets import PRESETS
 
 _CELL = one_of("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm")
-_WIDTH, _COUNT = integer(1, 100_000), integer(1, 1_000_000)
+_COUNT = integer(1, 1_000_000)
 _MODEL_TYPE = one_of("bpe", "unigram", "char", "word")
 _RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
 
@@ -62,18 +63,18 @@ class TrainingOptions:
 
     # the text
     vocabulary_size: int | None = _of_training(
-        integer(1, 10_000_000), "Tokens of each vocabulary, or as many as the text has."
+        VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
     )
     model_type: str | None = _of_training(
         _MODEL_TYPE, "Vocabulary of SentencePiece: {choices}.", "bpe"
     )
     source_vocabulary_size: int | None = _of_training(
-        integer(1, 10_000_000),
+        VOCABULARY_SIZE,
         "Tokens of the source vocabulary; `vocabulary_size` if left out.",
         lambda options: options.vocabulary_size,
     )
     target_vocabulary_size: int | None = _of_training(
-        integer(1, 10_000_000),
+        VOCABULARY_SIZE,
         "Tokens of the target vocabulary; `vocabulary_size` if left out.",
         lambda options: options.vocabulary_size,
     )
@@ -106,15 +107,15 @@ class TrainingOptions:
         "One embedding for both languages, which takes one vocabulary.",
         lambda options: options.joint,
     )
-    embedding_units: int | None = _of_model(_WIDTH, "Width of embeddings.")
-    units: int | None = _of_model(_WIDTH, "Width of the decoder state.")
+    embedding_units: int | None = _of_model(WIDTH, "Width of embeddings.")
+    units: int | None = _of_model(WIDTH, "Width of the decoder state.")
     encoder: str | None = _of_model(
         one_of("bidirectional", "unidirectional", "convolutional", "convolutional-tanh"),
         "Encoder: {choices}.",
         "bidirectional",
     )
     encoder_units: int | None = _of_model(
-        _WIDTH,
+        WIDTH,
         "Width of each encoder direction; half of `units`, or all of it in the presets of papers.",
         lambda options: options.units,
     )
@@ -138,11 +139,11 @@ class TrainingOptions:
         "bahdanau",
     )
     attention_units: int | None = _of_model(
-        _WIDTH,
+        WIDTH,
         "Width of the attention's hidden layer, where it has one.",
         lambda options: options.units,
     )
-    heads: int | None = _of_model(integer(1, 1000), "Attentions side by side.", 1)
+    heads: int | None = _of_model(integer(1, 128), "Attentions side by side.", 1)
     window: str | None = _of_model(
         one_of("everywhere", "local-m", "local-p"),
         "Positions that it may attend to: {choices}.",
@@ -159,7 +160,7 @@ class TrainingOptions:
         "none",
     )
     past: int | None = _of_model(
-        integer(0, 10_000),
+        integer(0, 1000),
         "Number of earlier decoder states that the decoder attends to; 0 for none.",
         0,
     )
@@ -183,7 +184,7 @@ class TrainingOptions:
     readout: str | None = _of_model(
         one_of("tanh", "maxout", "attentional", "plain"), "Readout: {choices}.", "tanh"
     )
-    readout_units: int | None = _of_model(_WIDTH, "Width of the readout.", _readout_units)
+    readout_units: int | None = _of_model(WIDTH, "Width of the readout.", _readout_units)
     readout_state: str | None = _of_model(
         one_of("current", "previous"),
         'State that the readout reads: "current", or "previous", which takes when=before.',
@@ -252,23 +253,23 @@ class TrainingOptions:
         "sentences",
     )
     batch_tokens: int | None = _of_training(
-        integer(0, 100_000_000),
+        integer(0, 1_000_000),
         "Positions of a batch, padding included; 0 with batch_sentences.",
         0,
     )
     batch_sentences: int | None = _of_training(
-        integer(0, 1_000_000),
+        integer(0, 10_000),
         "Pairs of a batch, 20 such batches sorted by length at a time; 0 with batch_tokens.",
         0,
     )
     buckets: int | None = _of_training(
-        integer(1, 10_000),
+        integer(1, 1000),
         "Number of different lengths of batches, with batch_tokens: more of them have less "
         "padding, and XLA compiles once for each.",
         lambda options: 7 if options.jit_compile else 16,
     )
     max_length: int | None = _of_training(
-        _COUNT, "Most tokens on a side; longer pairs are left out, and counted.", 128
+        LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
     )
 
     # the optimizer
@@ -304,7 +305,7 @@ class TrainingOptions:
         0.0,
     )
     average_last: int | None = _of_training(
-        integer(0, 1_000_000),
+        integer(0, 1000),
         "Epochs whose weights are averaged, for validation and the saved translator; 0 for none.",
         0,
     )

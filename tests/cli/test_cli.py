@@ -129,6 +129,7 @@ BAD_INPUT = {
     "translate --model RUN latin1.de": "path='latin1.de', whose line 3",
     "translate --model RUN good.en --top-p 2": "top_p=2.0",
     "translate --model RUN good.en --beam-width 0": "beam_width=0",
+    "translate --model RUN good.en --nbest 9": "nbest=9",
     "translate --model RUN good.en --length-penalty wu": "length_penalty='wu'",
     "evaluate --model RUN good.en good.de --min-length 9 --max-length 5": "min_length=9",
     "align --model RUN one --prefix \udcff": "line 1 holds the byte 0xff",
@@ -166,7 +167,6 @@ BAD_INPUT = {
 }
 LATE = {  # found by what needs TensorFlow
     "train good.en good.de --out new --vocabulary-size 5": "`vocabulary_size` must be at least",
-    "translate --model RUN good.en --nbest 9": "nbest=9",
     "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
     "export --model RUN --format all --out .": "directory='.', which holds other things",
 }

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import keras_bahdanau as kb
+from keras_bahdanau.pipelines import pipeline as limited
 from keras_bahdanau.sources import FeatureSource
 
 RANDOM = np.random.default_rng(0)
@@ -95,3 +96,30 @@ def test_what_is_no_list_of_frames_is_refused(pipeline):
         pipeline.align([(INPUTS[0], "a"), (np.zeros((4, 2)), "b")])
     with pytest.raises(ValueError, match="1 prefixes, 4 inputs"):
         pipeline.decode(INPUTS, prefixes=["a"])
+
+
+def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
+    expected, vocabulary = pipeline.decode(INPUTS), pipeline.target.vocabulary_size
+    # two hypotheses of at most 6 tokens over 9 positions: two such rows fit, and four of 2 or 0
+    monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 6 * 9))
+    lengths = np.array([5, 0, 2, 9])
+    parts = pipeline._batches(np.argsort(-lengths), lengths, 64, pipeline.search)
+    assert [part.tolist() for part in parts] == [[3, 0], [2, 1]]
+    for one, other in zip(pipeline.decode(INPUTS), expected, strict=True):
+        same(one, other)
+
+
+def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
+    numbers = 2 * (pipeline.target.vocabulary_size + 6 * 9)
+    monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers)
+    pipeline.decode(INPUTS)
+    monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
+    message = f"Received: an input of 9 positions, beam_width=2, max_length=6, .* {numbers}. Lower"
+    with pytest.raises(ValueError, match=message):
+        pipeline.decode(INPUTS)
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 2.0, 10**9])
+def test_a_batch_size_out_of_range_is_refused(pipeline, batch_size):
+    with pytest.raises(ValueError, match=r"`batch_size` must be an integer in \[1, 4096\]"):
+        pipeline.decode(INPUTS, batch_size)

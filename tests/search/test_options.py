@@ -5,9 +5,11 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from keras_bahdanau.search import SearchOptions, require_deterministic
+from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 RANDOM = [{"temperature": 0.5}, {"top_k": 10}, {"top_p": 1.0}]
 
@@ -57,7 +59,7 @@ def test_the_smallest_values_are_taken():
 @pytest.mark.parametrize("name", ["beam_width", "min_length", "max_length"])
 @pytest.mark.parametrize("value", [0, -1, 2.0, "5", None, True])
 def test_counts_must_be_positive_integers(name, value):
-    message = rf"`{name}` must be an integer in \[1, 1\d+\]. Received: {name}="
+    message = rf"`{name}` must be an integer in \[1, \d+\]. Received: {name}="
     with pytest.raises(ValueError, match=message):
         SearchOptions(**{name: value})
 
@@ -68,7 +70,7 @@ def test_counts_must_be_positive_integers(name, value):
 )
 @pytest.mark.parametrize("value", [-0.1, "1", None, True, float("nan"), float("inf"), 10**9])
 def test_shares_must_not_be_negative(name, value):
-    message = rf"`{name}` must be a number in \[0, 1\d+\]. Received: {name}="
+    message = rf"`{name}` must be a number in \[0, \d+\]. Received: {name}="
     with pytest.raises(ValueError, match=message):
         SearchOptions(**{name: value})
 
@@ -76,11 +78,11 @@ def test_shares_must_not_be_negative(name, value):
 @pytest.mark.parametrize(
     ("name", "values", "demand"),
     [
-        ("no_repeat_ngram", [-1, 1.0, None, 1001], "an integer in [0, 1000]"),
+        ("no_repeat_ngram", [-1, 1.0, None, 101], "an integer in [0, 100]"),
         ("seed", [-1, 1.0, None, 2**32], "an integer in [0, 4294967295]"),
         ("length_penalty", ["wu", None, 1, []], "one of 'power', 'gnmt'"),
-        ("temperature", [0, -1.0, "1", float("nan"), True], "a number in (0, 1000], or None"),
-        ("top_k", [0, 2.0, True], "an integer in [1, 10000000], or None"),
+        ("temperature", [0, 1e-50, "1", float("nan"), True], "a number in [1e-09, 1000], or None"),
+        ("top_k", [0, 2.0, True], "an integer in [1, 1000000], or None"),
         ("top_p", [0, 1.1, float("nan")], "a number in (0, 1], or None"),
         ("replace_unknown", [0, None, "yes"], "True or False"),
     ],
@@ -113,3 +115,30 @@ def test_it_loads_without_keras():
     )
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert answer.returncode == 0, answer.stderr
+
+
+def test_the_numbers_of_a_search_are_those_of_its_largest_tensors():
+    # 3 hypotheses: 50 scores each, and weights of min(2 * 4 + 10, 256) tokens over 4 positions
+    assert SearchOptions(beam_width=3).numbers(4, 50) == 3 * (50 + 18 * 4)
+    # and as many draws as the longest translation may have
+    assert SearchOptions(beam_width=3, top_k=9).numbers(4, 50) == 3 * (50 + 18 * 4 + 256)
+    assert SearchOptions(beam_width=1, max_length=7).numbers(100, 50) == 50 + 7 * 100
+
+
+@pytest.mark.parametrize(
+    "name", ["coverage_penalty", "beam_width", "temperature", "max_length_offset"]
+)
+def test_a_number_that_is_no_float_is_refused(name):
+    with pytest.raises(ValueError, match=f"Received: {name}=1000"):
+        SearchOptions(**{name: 10**400})
+
+
+@pytest.mark.parametrize("penalty", LENGTH_PENALTIES)
+def test_the_largest_length_penalty_is_a_float32(penalty):
+    bounds = {field.name: field.metadata["check"] for field in dataclasses.fields(SearchOptions)}
+    lengths = range(1, 10**6)
+    longest = next(length for length in lengths if not bounds["max_length"].allows(length + 1))
+    exponent = next(a for a in range(100) if not bounds["length_normalization"].allows(a + 1))
+    assert longest >= 1000 and exponent >= 2
+    divisor = LENGTH_PENALTIES[penalty](np.float32(longest), np.float32(exponent))
+    assert np.isfinite(divisor) and np.float32(-1e-3) / divisor < 0

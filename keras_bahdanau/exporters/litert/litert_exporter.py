@@ -7,6 +7,8 @@ import time
 from keras_bahdanau.exporters.card import CARD, describe_parity, describe_search, table_of
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.publishing import export, require_absent
+from keras_bahdanau.limits import FIXED_LENGTH
+from keras_bahdanau.option import check_value
 
 QUANTIZATIONS = (None, "float16", "int8")
 
@@ -89,9 +91,7 @@ class LiteRTExporter(Exporter):
                 f"Received: quantization={self.quantization!r}"
             )
         for name in ("max_source_length", "max_target_length"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
+            check_value(name, getattr(self, name), FIXED_LENGTH)
 
     @property
     def precision(self):

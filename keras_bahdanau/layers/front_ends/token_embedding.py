@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.limits import MOST_TOKENS
 
 PAD = 0
 
@@ -15,7 +16,7 @@ def token_embedding(vocabulary_size, units, dtype):
     weights (Press and Wolf 2017), and rows of length 1 give logits of the size
     that a fresh output layer has.
     """
-    checks.positive_integer("vocabulary_size", "the number of tokens", vocabulary_size)
+    checks.positive_integer("vocabulary_size", "the number of tokens", vocabulary_size, MOST_TOKENS)
     checks.positive_integer("embedding_units", "the width of an embedding", units)
     return keras.layers.ReversibleEmbedding(
         vocabulary_size,

@@ -1,0 +1,15 @@
+"""Upper bounds of the numbers that reach memory or time, far above the needs of a good model."""
+
+from keras_bahdanau.option import integer
+
+BATCH_SIZE = integer(1, 4096)  # inputs translated at once
+BEAM_WIDTH = integer(1, 1000)  # of two million scores a step, for a sentence and 2,000 tokens
+LENGTH = integer(1, 10_000)  # tokens of a source or of a target
+FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for every sentence
+WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
+
+MOST_TOKENS = 1_000_000  # of a vocabulary
+VOCABULARY_SIZE = integer(1, MOST_TOKENS)
+WIDEST = 100_000  # of any other size of a layer
+SEARCH_NUMBERS = 2**27  # in the largest tensors of a search of a batch: 512 MB in float32
+MOST_SEARCH_NUMBERS = 2**30  # the same for one input, which no smaller batch can divide

@@ -1,0 +1,110 @@
+"""Numbers on the command line: each has an upper bound, known before TensorFlow is loaded."""
+
+import inspect
+import io
+import json
+import sys
+import typing
+import zipfile
+
+import pytest
+
+from keras_bahdanau import cli
+
+COMMANDS = {command.callback.__name__: command.callback for command in cli.app.registered_commands}
+ARGUMENTS = {
+    "train": "good.en good.de --out new",
+    "translate": "good.en --model card.keras",
+    "evaluate": "good.en good.de --model card.keras",
+    "tune": "good.en good.de --model card.keras",
+    "align": "one --model card.keras",
+    "export": "--model card.keras --format litert --out new.tflite",
+}
+LISTS = {"beam_widths": "beam_width", "length_normalizations": "length_normalization"}
+
+
+def numbers_of(function):
+    """Names of a command's options that take numbers."""
+    for name, parameter in inspect.signature(function).parameters.items():
+        kind = parameter.annotation
+        if typing.get_origin(kind) is typing.Annotated:
+            kind = typing.get_args(kind)[0]
+        if {int, float} & {kind, *typing.get_args(kind)} or name in LISTS:
+            yield name
+
+
+NUMBERS = [(name, option) for name, function in COMMANDS.items() for option in numbers_of(function)]
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A directory with sentences and a model of nothing but a card, and the current one."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("good.en", "good.de"):
+        (tmp_path / name).write_text("one\ntwo three\n")
+    with zipfile.ZipFile("card.keras", "w") as archive:
+        archive.writestr("pipeline.json", json.dumps({"search": {}}))
+    return tmp_path
+
+
+@pytest.fixture
+def command(files, monkeypatch, capsys):
+    """`command(*arguments)`: the exit code and standard error of a command without TensorFlow."""
+
+    def load_tensorflow(*_, **__):
+        raise AssertionError("TensorFlow is loaded")
+
+    for function in COMMANDS.values():
+        module = sys.modules[function.__module__]
+        if hasattr(module, "load_tensorflow"):
+            monkeypatch.setattr(module, "load_tensorflow", load_tensorflow)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        with pytest.raises(SystemExit) as ended:
+            cli.main(list(arguments))
+        return ended.value.code, capsys.readouterr().err
+
+    return run
+
+
+def test_every_command_with_numbers_is_tried():
+    assert {name for name, _ in NUMBERS} == set(ARGUMENTS)
+    assert set(LISTS) < {option for _, option in NUMBERS}
+
+
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+def test_a_number_has_an_upper_bound(command, files, name, option):
+    before = sorted(files.iterdir())
+    switch = f"--{option.replace('_', '-')}"
+    for value in ("1000000000000", "1" + "0" * 400):
+        code, said = command(name, *ARGUMENTS[name].split(), switch, value)
+        assert (code, said.count("\n")) == (2, 1)
+        assert f"Received: {LISTS.get(option, option)}=" in said
+    assert sorted(files.iterdir()) == before
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-1", "1e400", "0x10", "1e20", "１e9", "9" * 5000])
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("tune", "tolerance"), ("translate", "batch_size"), ("tune", "beam_widths")],
+)
+def test_what_is_no_good_number_is_refused(command, name, option, value):
+    switch = f"--{option.replace('_', '-')}={value}"
+    code, said = command(name, *ARGUMENTS[name].split(), switch)
+    assert code == 2 and "Traceback" not in said
+    assert switch.split("=")[0] in said or "Received: " in said
+
+
+def test_a_card_with_a_number_above_its_bound_gets_one_line(command):
+    with zipfile.ZipFile("card.keras", "w") as archive:
+        archive.writestr("pipeline.json", json.dumps({"search": {"beam_width": 10_000}}))
+    code, said = command("translate", "--model", "card.keras")
+    assert (code, said.count("\n")) == (2, 1)
+    assert "`beam_width` must be an integer in [1, 1000]. Received: beam_width=10000" in said
+
+
+def test_widths_and_depths_are_bounded_together(command):
+    options = "--units 10000 --depth 4 --decoder-depth 1"
+    code, said = command("train", *ARGUMENTS["train"].split(), *options.split())
+    assert code == 2 and "Received: depth=4, decoder_depth=1, units=10000" in said
