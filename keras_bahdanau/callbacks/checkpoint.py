@@ -1,11 +1,13 @@
 """Checkpoints from which a killed training resumes."""
 
-import os
+import io
 import time
 from pathlib import Path
 
 import h5py
 import keras
+
+from keras_bahdanau.whole_file import replacing
 
 
 class Checkpoint(keras.callbacks.Callback):
@@ -36,16 +38,22 @@ class Checkpoint(keras.callbacks.Callback):
             self.save()
 
     def save(self):
-        """Write the file now."""
+        """Write the file now.
+
+        Raises:
+            OSError: If the disk does not take it. The last file stays as it was.
+        """
         now = time.monotonic()
         self.progress.seconds += now - self._counted_until
         self._counted_until = now
-        unfinished = self.path.with_name(f".unfinished-{self.path.name}")
-        self.model.save_weights(unfinished, overwrite=True)
-        with h5py.File(unfinished, "a") as file:
+        memory = _Memory()  # HDF5 does not outlive a disk that is full
+        self.model.save_weights(memory)
+        with h5py.File(memory, "a") as file:
             file["progress"] = self.progress.to_json()
             file["random"] = [variable.numpy() for variable in _random_states(self.model)]
-        os.replace(unfinished, self.path)
+        unfinished = self.path.with_name(f".unfinished-{self.path.name}")
+        with replacing(self.path, unfinished):
+            unfinished.write_bytes(memory.getbuffer())
 
     @staticmethod
     def restore(path, model):
@@ -56,6 +64,13 @@ class Checkpoint(keras.callbacks.Callback):
         with h5py.File(path) as file:
             for variable, value in zip(_random_states(model), file["random"][()], strict=True):
                 variable.assign(value)
+
+
+class _Memory(io.BytesIO):
+    """A file in memory; Keras tells the format by the name."""
+
+    def __str__(self):
+        return "memory.weights.h5"
 
 
 def _random_states(model):

@@ -6,6 +6,7 @@ import random
 import zipfile
 
 import pytest
+from full_disk import full_disk
 
 import keras_bahdanau as kb
 from keras_bahdanau import integrity
@@ -209,3 +210,24 @@ def test_two_members_of_one_name_are_refused(saved, tmp_path):
         archive.writestr(CARD, b"{}")
     with pytest.raises(ValueError, match="two files of one name"):
         read_card(path)
+
+
+@pytest.mark.parametrize("bytes_left", [0, 5000])
+def test_full_disk_gets_one_line_and_leaves_the_last_file(toy_translator, tmp_path, bytes_left):
+    path = tmp_path / "toy.keras"
+    path.write_bytes(b"the last one")
+    with full_disk(bytes_left), pytest.raises(OSError, match="toy.keras' .File too large") as error:
+        toy_translator.save(path)
+    one_line(error)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == b"the last one"
+
+
+def test_full_disk_leaves_the_old_search_options(saved, tmp_path):
+    path = tmp_path / "tuned.keras"
+    path.write_bytes(saved.read_bytes())
+    options = dataclasses.asdict(kb.SearchOptions(beam_width=3))
+    with full_disk(1000), pytest.raises(OSError, match="Received: path="):
+        write_search(path, options)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert path.read_bytes() == saved.read_bytes()
