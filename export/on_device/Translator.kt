@@ -6,9 +6,11 @@ package translation
 import android.content.res.AssetManager
 import com.google.ai.edge.litert.Accelerator
 import com.google.ai.edge.litert.CompiledModel
+import java.security.MessageDigest
 import org.json.JSONObject
 
 private const val END = 3
+private const val SEAL = 64 // last bytes of the file: the sha256 of all others
 
 /** `alignment` has a row for each target token, `</s>` included, and a column for each source token. */
 class Translation(
@@ -18,17 +20,27 @@ class Translation(
     val finished: Boolean,
 )
 
-/** Loads `model`, `card.json` and the vocabularies from the assets. Use it from one thread. */
+/**
+ * Loads `model`, `card.json` and the vocabularies from the assets. Use it from one thread.
+ *
+ * Throws IllegalArgumentException if the model is not as it was exported, or a vocabulary is that of
+ * another model.
+ */
 class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: Boolean = false) :
     AutoCloseable {
     private val signature = if (greedy) "translate_greedy" else "translate"
     private val card = JSONObject(assets.bytes("card.json").decodeToString())
     private val longest = card.getInt("max_source_length")
     private val vocabularies = card.getJSONObject("vocabularies") // the file of each side
-    private val source = SentencePiece(assets.bytes(vocabularies.getString("source")))
+
+    init {
+        requireAsExported(assets.bytes(model))
+    }
+
+    private val source = SentencePiece(vocabulary(assets, "source"))
     private val target =
         if (vocabularies.getString("target") == vocabularies.getString("source")) source
-        else SentencePiece(assets.bytes(vocabularies.getString("target")))
+        else SentencePiece(vocabulary(assets, "target"))
 
     private val options =
         CompiledModel.Options(Accelerator.CPU).apply {
@@ -40,6 +52,27 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
         listOf("ids", "length", "score", "alignment", "finished").associateWith {
             compiled.createOutputBuffer(it, signature)
         }
+
+    private fun requireAsExported(file: ByteArray) {
+        require(file.size > SEAL) { "the model is cut off" }
+        val sealed = file.copyOf(file.size - SEAL)
+        val seal = file.decodeToString(startIndex = sealed.size)
+        require(seal == sha256(sealed)) { "the model is damaged, or of an older version" }
+        // the card lies uncompressed in the file
+        val text = String(file, Charsets.ISO_8859_1)
+        require(card.getJSONObject("sha256").getString("model") in text) {
+            "card.json is that of another model"
+        }
+    }
+
+    private fun vocabulary(assets: AssetManager, side: String): ByteArray {
+        val name = vocabularies.getString(side)
+        val bytes = assets.bytes(name)
+        require(sha256(bytes) == card.getJSONObject("sha256").getString(name)) {
+            "$name is not that of the model"
+        }
+        return bytes
+    }
 
     fun translate(sentence: String): Translation {
         var ids = source.encode(sentence)
@@ -72,6 +105,9 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
 }
 
 private fun AssetManager.bytes(name: String) = open(name).use { it.readBytes() }
+
+private fun sha256(bytes: ByteArray) =
+    MessageDigest.getInstance("SHA-256").digest(bytes).joinToString("") { "%02x".format(it) }
 
 /** SentencePiece's C++ library, through `sentencepiece_jni.cc`. Text crosses as UTF-8 bytes. */
 class SentencePiece(model: ByteArray) : AutoCloseable {

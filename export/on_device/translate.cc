@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "sentencepiece_processor.h"
+#include "sha256.h"
 #include "tflite/interpreter.h"
 #include "tflite/interpreter_builder.h"
 #include "tflite/kernels/register.h"
@@ -32,10 +35,27 @@ void Require(bool condition, const std::string& otherwise) {
   std::exit(2);
 }
 
+std::string Read(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Ends the program unless the model is as it was exported, and the vocabularies are its own: the
+// card, which lies uncompressed in the file, holds their hashes.
+void RequireAsExported(const char* model, const std::vector<const char*>& vocabularies) {
+  const std::string file = Read(model);
+  Require(sha256::IsSealed(file), "the model is damaged, or was not exported by this version");
+  for (const char* path : vocabularies) {
+    Require(file.find(sha256::Hex(Read(path))) != std::string::npos,
+            std::string("not a vocabulary of the model: ") + path);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   Require(count == 3 || count == 4, "give MODEL.tflite SOURCE.spm [TARGET.spm]");
+  RequireAsExported(arguments[1], {arguments[2], arguments[count - 1]});
   sentencepiece::SentencePieceProcessor source, target;
   Require(source.Load(arguments[2]).ok(), "the source vocabulary can't be read");
   Require(target.Load(arguments[count - 1]).ok(), "the target vocabulary can't be read");

@@ -95,13 +95,8 @@ def _load_translator(options):
         return on_device.OnDeviceTranslator(options.model, options.threads, options.greedy)
     except OSError as error:
         raise InputError(_unreadable(options.model, error)) from None
-    except (ValueError, RuntimeError) as error:
-        if "Received: " in str(error):
-            raise InputError(error) from None
-        raise InputError(
-            "The model must be a file that LiteRT can load. "
-            f"Received: {options.model!r}: {error}. Export it again."
-        ) from None
+    except ValueError as error:
+        raise InputError(error) from None
 
 
 def _load_module(name, directory):

@@ -1,6 +1,6 @@
 """Checkpoints from which a killed training resumes."""
 
-import os
+import io
 import time
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import h5py
 import keras
 
 from keras_bahdanau.callbacks.divergence import require_finite_state
+from keras_bahdanau.whole_file import replacing
 
 _METRICS = "metrics_so_far"  # of the epoch that is under way
 
@@ -55,19 +56,26 @@ class Checkpoint(keras.callbacks.Callback):
             self.save()
 
     def save(self):
-        """Write the file now."""
+        """Write the file now.
+
+        Raises:
+            FloatingPointError: If a weight is NaN or infinite. The last file stays as it was.
+            OSError: If the disk does not take it, likewise.
+        """
         require_finite_state(self.model, self.progress)
         now = time.monotonic()
         self.progress.seconds += now - self._counted_until
         self._counted_until = now
-        unfinished = self.path.with_name(f".unfinished-{self.path.name}")
-        self.model.save_weights(unfinished, overwrite=True)
-        with h5py.File(unfinished, "a") as file:
+        memory = _Memory()  # HDF5 does not outlive a disk that is full
+        self.model.save_weights(memory)
+        with h5py.File(memory, "a") as file:
             file["progress"] = self.progress.to_json()
             file["random"] = [variable.numpy() for variable in _random_states(self.model)]
             for index, variable in enumerate(_metric_states(self.model)):
                 file[f"{_METRICS}/{index:03d}"] = keras.ops.convert_to_numpy(variable)
-        os.replace(unfinished, self.path)
+        unfinished = self.path.with_name(f".unfinished-{self.path.name}")
+        with replacing(self.path, unfinished):
+            unfinished.write_bytes(memory.getbuffer())
 
     @staticmethod
     def restore(path, model):
@@ -78,6 +86,13 @@ class Checkpoint(keras.callbacks.Callback):
         with h5py.File(path) as file:
             for variable, value in zip(_random_states(model), file["random"][()], strict=True):
                 variable.assign(value)
+
+
+class _Memory(io.BytesIO):
+    """A file in memory; Keras tells the format by the name."""
+
+    def __str__(self):
+        return "memory.weights.h5"
 
 
 def _random_states(model):

@@ -13,6 +13,7 @@ from keras_bahdanau import exporters
 from keras_bahdanau.cli.arguments import ModelOption, check_absent
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import check_unowned
@@ -100,19 +101,22 @@ def export(
 def check(
     path: Annotated[Path, typer.Argument(help="SavedModel directory, or .tflite file.")],
 ):
-    """Print what a server or a phone would refuse; exit code 1 if there is anything.
+    """Print damage, and what a server or a phone would refuse; exit code 1 if there is anything.
 
     If there is nothing, the card of the artefact is printed: versions, limits, sha256,
     signatures, and the comparison with Keras.
     """
-    load_tensorflow()
-    findings = exporters.check(path)
+    exporter = exporter_of(path)()
+    findings = exporter.damage(path)
+    if not findings:
+        if exporter.check_loads_tensorflow:
+            load_tensorflow()
+        findings = exporter.check(path)
     for finding in findings:
         print(finding)
     if findings:
         raise typer.Exit(1)
-    if description := exporters.describe(path):
-        print(description)
+    print(exporters.describe(path))
 
 
 def _compared_on(sentences, references):

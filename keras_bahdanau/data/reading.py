@@ -6,6 +6,8 @@ import os
 import zlib
 from pathlib import Path
 
+UNFOLDED, SMALL = 20, 2**28  # text unfolds to three to five times the size of its .gz
+
 
 def read_pairs(
     source: str | os.PathLike, target: str | os.PathLike | None = None
@@ -58,7 +60,8 @@ def read_lines(path: str | os.PathLike) -> list[str]:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is a directory, empty, not UTF-8, or a damaged `.gz`.
+        ValueError: If it is a directory, empty, not UTF-8, or a `.gz` that is damaged or unfolds
+            to more than 20 times its size and 256 MiB.
     """
     lines = decode_lines(_read_bytes(path), os.fspath(path))
     if not lines:
@@ -116,8 +119,7 @@ def _read_columns(path):
 def _read_bytes(path):
     name = os.fspath(path)
     try:
-        data = Path(path).read_bytes()
-        return gzip.decompress(data) if name.endswith(".gz") else data
+        return _unfolded(path) if name.endswith(".gz") else Path(path).read_bytes()
     except FileNotFoundError:
         raise FileNotFoundError(
             f"A text file must exist. Received: path={name!r}. "
@@ -138,6 +140,22 @@ def _read_bytes(path):
             f"A text file must be readable. Received: path={name!r} ({error.strerror}). "
             "Check its permissions."
         ) from None
+
+
+def _unfolded(path):
+    """The bytes that a .gz holds, as far as they are in proportion to its size."""
+    size, data = os.path.getsize(path), bytearray()
+    most = max(UNFOLDED * size, SMALL)
+    with gzip.open(path) as file:
+        while chunk := file.read(2**20):
+            data += chunk
+            if len(data) > most:
+                raise ValueError(
+                    f"A .gz file of text may unfold to {UNFOLDED} times its size, or to "
+                    f"{SMALL:,} bytes. Received: path={os.fspath(path)!r} of {size:,} bytes, "
+                    f"which unfolds to more than {most:,}. Unpack it yourself if that is right."
+                )
+    return bytes(data)
 
 
 def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[frozenset]]:

@@ -8,6 +8,7 @@ from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.publishing import export_together
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
+from keras_bahdanau.integrity import Damage
 
 # By the name on the command line, in the order of the table. Of the formats that recognize an
 # artefact the last one is taken: LiteRT recognizes any file.
@@ -78,6 +79,7 @@ def exporter_of(path):
 
     Raises:
         FileNotFoundError: If there is no such file or directory.
+        ValueError: If it is neither a file nor a directory.
     """
     path = Path(path)
     if not path.exists():
@@ -86,11 +88,17 @@ def exporter_of(path):
             f"Received: path={str(path)!r}. Export a translator first."
         )
     # the first SavedModel format takes any directory that no other one takes
-    return next(format for format in reversed(FORMATS.values()) if format.recognizes(path))
+    for format in reversed(FORMATS.values()):
+        if format.recognizes(path):
+            return format
+    raise ValueError(
+        "An artefact must be a file or a directory. "
+        f"Received: path={str(path)!r}. Give the path of an export."
+    )
 
 
 def check(path):
-    """Search an artefact for what its runtimes would refuse, without running it.
+    """Search an artefact for damage and for what its runtimes would refuse, without running it.
 
     ```python
     for finding in check("models/en-de"):
@@ -108,8 +116,10 @@ def check(path):
     Raises:
         FileNotFoundError: If there is no such file or directory.
         ImportError: If a LiteRT file is given and `ai-edge-litert` is not installed.
+        ValueError: If it is neither a file nor a directory.
     """
-    return exporter_of(path)().check(Path(path))
+    exporter = exporter_of(path)()
+    return exporter.damage(Path(path)) or exporter.check(Path(path))
 
 
 def describe(path):
@@ -119,6 +129,15 @@ def describe(path):
         path: Path of the artefact, as in `check`.
 
     Returns:
-        String of several lines; empty if the artefact has no card.
+        String of several lines.
+
+    Raises:
+        ValueError: If the card lacks what an export writes.
     """
-    return exporter_of(path)().describe(Path(path))
+    try:
+        return exporter_of(path)().describe(Path(path))
+    except (Damage, KeyError) as error:
+        raise ValueError(
+            "The card of an artefact must hold what an export writes. "
+            f"Received: path={str(path)!r} ({error}). Export the translator again."
+        ) from None

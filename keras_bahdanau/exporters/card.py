@@ -5,9 +5,18 @@ import hashlib
 
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters.parity import Parity, table
+from keras_bahdanau.integrity import Damage, check_fields, parse_card
 
 CARD = "card.json"
 TARGET = "target.spm"
+_FORMS = {
+    **dict.fromkeys(("format", "keras", "keras_bahdanau", "tensorflow", "verb"), str),
+    **dict.fromkeys(("min_runtime_version", "quantization"), str),
+    **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
+    "parity": [dict],
+    "search": dict,
+    "signatures": {str: [str]},
+}
 
 
 def card_of(pipeline):
@@ -31,6 +40,23 @@ def card_of(pipeline):
             side: sha256(files[file_name]) for side, file_name in vocabularies.items()
         },
     }
+
+
+def read_card(content):
+    """Read the card of an artefact.
+
+    Args:
+        content: Bytes.
+
+    Returns:
+        Dictionary, whose fields have the form that exports give them.
+
+    Raises:
+        Damage: If it is no card.
+    """
+    card = parse_card(content)
+    check_fields(card, {name: form for name, form in _FORMS.items() if name in card})
+    return card
 
 
 def vocabulary_files(pipeline):
@@ -68,5 +94,17 @@ def describe_search(card):
 
 
 def describe_parity(card):
-    """Lines of text with the table of parity of a card."""
-    return table([Parity(**row) for row in card["parity"]])
+    """Lines of text with the table of parity of a card; fields of newer versions are left out.
+
+    Raises:
+        Damage: If its rows are none.
+    """
+    names = {field.name for field in dataclasses.fields(Parity)}
+    try:
+        rows = [
+            Parity(**{name: value for name, value in row.items() if name in names})
+            for row in card["parity"]
+        ]
+        return table(rows) if rows else "not compared with Keras"
+    except (AttributeError, TypeError, ValueError):
+        raise Damage("its 'parity' is no table that an export writes") from None

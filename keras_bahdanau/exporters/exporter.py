@@ -66,7 +66,7 @@ class Answers(NamedTuple):
 class Exporter(abc.ABC):
     """One export format, with the settings of an export.
 
-    An export calls, in this order, `require`, `place`, `write`, `check`,
+    An export calls, in this order, `require`, `place`, `write`, `damage`, `check`,
     `answers`, `add_parity` and `publish`. Nothing stands at the place that the
     user named before `publish`.
 
@@ -79,12 +79,14 @@ class Exporter(abc.ABC):
         file_name: String, the name of the artefact in the directory of `export_all`; empty if it
             is a version in that directory itself.
         writes_file: True if the artefact is one file, which must not exist, and no directory.
+        check_loads_tensorflow: True if `check` needs TensorFlow, which takes seconds to load.
     """
 
     artefact: str
     exact: bool = True
     file_name: str
     writes_file: bool
+    check_loads_tensorflow: bool = True
 
     @classmethod
     def variants(cls, **settings):
@@ -126,9 +128,16 @@ class Exporter(abc.ABC):
                 of the final path.
         """
 
+    def damage(self, path):
+        """List of `Finding`: what has changed since the export, by the card, without TensorFlow."""
+        return []
+
     @abc.abstractmethod
     def check(self, path):
-        """List of `Finding`: what the runtimes would refuse, without running the artefact."""
+        """List of `Finding`: what the runtimes would refuse, without running the artefact.
+
+        It is called if `damage` finds nothing.
+        """
 
     @abc.abstractmethod
     def answers(self, path, pipeline, inputs):

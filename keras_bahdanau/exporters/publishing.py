@@ -92,8 +92,8 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
 
 
 def require_clean(exporter, path):
-    """Raise ValueError if a format's `check` finds anything at a path."""
-    findings = exporter.check(path)
+    """Raise ValueError if a format finds anything wrong at a path."""
+    findings = exporter.damage(path) or exporter.check(path)
     if findings:
         raise ValueError(
             "An artefact must hold nothing that its runtime refuses. Received: "

@@ -5,13 +5,13 @@ import json
 import os
 import shutil
 import zipfile
-import zlib
 from pathlib import Path
 
 from keras_bahdanau import __version__
 from keras_bahdanau.finite import require_finite_weights
-
-CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
+from keras_bahdanau.pipelines.archive import CARD, by_version, hashes_of, read_verified
+from keras_bahdanau.search.search_options import SearchOptions
+from keras_bahdanau.whole_file import replacing
 
 
 def find_translator(path):
@@ -52,7 +52,8 @@ def read_card(path):
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one.
+        ValueError: If it is not a pipeline's file, a damaged one, one with a part of another
+            file, or one with search options that this version does not know.
     """
     path = Path(path)
     if not path.is_file():
@@ -64,23 +65,7 @@ def read_card(path):
         raise ValueError(
             f"A translator's file name must end in .keras. Received: path={str(path)!r}"
         )
-    try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-            if damaged is not None:
-                raise zipfile.BadZipFile(f"{damaged} is damaged")
-            return json.loads(archive.read(CARD))
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise ValueError(
-            f"A translator's file must be a whole .keras archive. Received: path={str(path)!r} "
-            f"({error}). Save or copy it again."
-        ) from None
-    except KeyError:
-        raise ValueError(
-            "A translator's file must hold its vocabularies. "
-            f"Received: path={str(path)!r}, a Keras model without one. "
-            "Save it with Translator.save, not with model.save."
-        ) from None
+    return read_verified(path)
 
 
 def write_search(path, search):
@@ -98,17 +83,13 @@ def write_search(path, search):
     """
     path = Path(path)
     card = {**read_card(path), "search": search}
-    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.keras")
-    try:
+    with replacing(path, _unfinished(path)) as unfinished:
         with zipfile.ZipFile(path) as old, zipfile.ZipFile(unfinished, "w") as new:
             for entry in old.infolist():
                 if entry.filename != CARD:
                     new.writestr(entry, old.read(entry))
             new.writestr(CARD, json.dumps(card))
         shutil.copymode(path, unfinished)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def write_pipeline(path, source, model, target, search):
@@ -138,14 +119,16 @@ def write_pipeline(path, source, model, target, search):
         "target": target.get_config(),
         "search": dataclasses.asdict(search),
     }
-    unfinished = path.with_name(f".{path.stem}.{os.getpid()}.keras")
-    try:
+    card = json.loads(json.dumps(card))  # as it will be read
+    with replacing(path, _unfinished(path)) as unfinished:
         _bare(model).save(unfinished)
         with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
+            card["sha256"] = hashes_of(archive, card)
             archive.writestr(CARD, json.dumps(card))
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+
+
+def _unfinished(path):
+    return path.with_name(f".{path.stem}.{os.getpid()}.keras")
 
 
 def read_pipeline(path):
@@ -162,22 +145,36 @@ def read_pipeline(path):
 
     from keras_bahdanau import sources
     from keras_bahdanau.models import Ensemble, Seq2Seq
-    from keras_bahdanau.search import SearchOptions
     from keras_bahdanau.text.subwords import Subwords
 
     for name in sources.__all__:
         getattr(sources, name)  # loads its module, which registers it
     card = read_card(path)
-    model = keras.saving.load_model(path, compile=False)
+    try:
+        model = keras.saving.load_model(path, compile=False)
+        source = keras.saving.deserialize_keras_object(card["source"])
+        target = Subwords.from_config(card["target"])
+    except MemoryError:
+        raise
+    except Exception as error:  # Keras has no kind of its own for what it can't read
+        raise ValueError(
+            "Keras and this package must know all that a translator's file holds. "
+            f"Received: path={str(path)!r}, {_in_brief(error)}, {by_version(card)} "
+            "Import the modules of your own sources and layers first."
+        ) from None
     if not isinstance(model, Seq2Seq | Ensemble):
         raise ValueError(
             "A translator's file must hold a Seq2Seq model, or an Ensemble. "
             f"Received: path={str(path)!r} with a {type(model).__name__}."
         )
     require_finite_weights(model, f"path={str(path)!r}")
-    source = keras.saving.deserialize_keras_object(card["source"])
-    target = Subwords.from_config(card["target"])
     return source, model, target, SearchOptions(**card["search"])
+
+
+def _in_brief(error):
+    """The first sentence of an error: Keras' next ones say how to switch its safety off."""
+    sentence = str(error).partition("\n")[0].partition(". ")[0]
+    return f"{type(error).__name__}: {sentence[:200]!r}"
 
 
 def _bare(model):

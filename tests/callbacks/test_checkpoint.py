@@ -3,6 +3,7 @@
 import h5py
 import numpy as np
 import pytest
+from full_disk import full_disk
 from toy_regression import X, Y, assert_equal, fit, new
 
 from keras_bahdanau.callbacks import Checkpoint
@@ -78,4 +79,18 @@ def test_a_checkpoint_that_fails_leaves_the_last_one(tmp_path):
     checkpoint.progress.step = object()  # nothing that JSON can write
     with pytest.raises(TypeError):
         checkpoint.save()
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("bytes_left", [0, 100, 2000])
+def test_a_full_disk_gets_one_line_and_leaves_the_last_one(tmp_path, bytes_left):
+    model, path = new(), tmp_path / "checkpoint.weights.h5"
+    checkpoint = Checkpoint(path, Progress())
+    checkpoint.set_model(model)
+    checkpoint.save()
+    before = path.read_bytes()
+    assert len(before) > bytes_left
+    with full_disk(bytes_left), pytest.raises(OSError, match="Received: path='.*File too large"):
+        checkpoint.save()
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == before

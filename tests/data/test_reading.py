@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from keras_bahdanau.data import reading
 from keras_bahdanau.data.reading import decode_lines, read_lines, read_pairs
 
 
@@ -114,6 +115,16 @@ def test_damaged_gzip_is_refused(tmp_path, data):
     with pytest.raises(ValueError, match="whole gzip file") as error:
         read_lines(write(tmp_path / "f.gz", data))
     assert "f.gz" in message_of(error)
+
+
+def test_gzip_that_unfolds_to_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "SMALL", 2**20)
+    path = write(tmp_path / "f.gz", gzip.compress(b"a\n" * 2**19))
+    assert len(read_lines(path)) == 2**19
+    bomb = gzip.compress(b"a\n" * 2**19)
+    path = write(tmp_path / "g.gz", bomb + gzip.compress(b"a\n"))
+    with pytest.raises(ValueError, match=r"g.gz' of [\d,]+ bytes, .* more than 1,048,576"):
+        read_lines(path)
 
 
 def test_reading_needs_no_tensorflow():

@@ -1,11 +1,9 @@
 """Check of a LiteRT file for what a phone or a browser would refuse, and for damage."""
 
-import json
 import struct
-import zipfile
 from pathlib import Path
 
-from keras_bahdanau.exporters.card import CARD, TARGET, sha256
+from keras_bahdanau.exporters.card import CARD, TARGET, read_card, sha256
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.exporters.litert import metadata
 from keras_bahdanau.exporters.litert.tflite_file import (
@@ -15,6 +13,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     read_metadata,
     unpack,
 )
+from keras_bahdanau.integrity import Damage
 
 LITERT = "LiteRT"
 COMPILED_MODEL = "LiteRT's CompiledModel"
@@ -22,6 +21,7 @@ BROWSER = "LiteRT.js"
 HOST = "OnDevicePipeline"
 METADATA = "LiteRT's metadata libraries"
 EXPORT_AGAIN = "Export the translator again."
+COPY_AGAIN = "Copy the file again, or export the translator again."
 
 _RANDOM = {"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"}
 _DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64"}  # that Android's buffers carry
@@ -41,12 +41,11 @@ def check_litert(path):
 
     content = Path(path).read_bytes()
     packing = _read_packing(content)
-    if damage := _damage_findings(packing):
-        return damage  # and let LiteRT not run into it
     try:
         Interpreter(model_content=content)
     except ValueError as error:  # a damaged file, or an operation newer than the runtime
-        return [Finding(LITERT, "the file", f"does not load ({error})", EXPORT_AGAIN)]
+        why = f"does not load ({' '.join(str(error).split())})"
+        return [Finding(LITERT, "the file", why, EXPORT_AGAIN)]
     model = schema.Model.GetRootAs(content)
     return [
         *_packing_findings(packing),
@@ -54,6 +53,31 @@ def check_litert(path):
         *_verb_findings(model, _card(packing).get("verb")),
         *_signature_findings(model, schema),
     ]
+
+
+def find_damage(path):
+    """The parts of a LiteRT file that have changed since its export: a list of `Finding`.
+
+    Args:
+        path: Path of the file.
+    """
+    contents = _read_packing(Path(path).read_bytes())
+    if CARD not in contents.files:
+        return []  # and no hash to compare with
+    try:
+        card = read_card(contents.files[CARD])
+    except Damage as error:
+        return [Finding(HOST, CARD, f"is no card: {error}", EXPORT_AGAIN)]
+    parts = {"model": contents.model, **contents.files}
+    changed = [
+        f"{name!r} in the file"
+        for name, expected in card.get("sha256", {}).items()
+        if name in parts and sha256(parts[name]) != expected
+    ]
+    if card.get("sealed") and not contents.seal_fits:
+        changed = changed or ["the file"]
+    why = "is damaged, or was changed: it has another sha256"
+    return [Finding(HOST, what, why, COPY_AGAIN) for what in changed]
 
 
 def _operation_findings(model, schema):
@@ -152,28 +176,8 @@ def _read_packing(content):
     """The `Contents` of a file's bytes; without files if there are none that can be read."""
     try:
         return unpack(content)
-    except zipfile.BadZipFile:
+    except Damage:
         return Contents(content, {}, [])
-
-
-def _damage_findings(contents):
-    """Parts that have changed since the card was written: a list of `Finding`.
-
-    Args:
-        contents: `Contents` of a file.
-    """
-    hashes = _card(contents).get("sha256", {})
-    parts = {"model": contents.model, **contents.files}
-    return [
-        Finding(
-            HOST,
-            f"{name!r} in the file",
-            "is damaged, or was changed: the card has another sha256",
-            "Copy the file again, or export the translator again.",
-        )
-        for name, expected in hashes.items()
-        if name in parts and sha256(parts[name]) != expected
-    ]
 
 
 def _packing_findings(contents):
@@ -234,7 +238,8 @@ def _compression_findings(contents):
 
 
 def _card(contents):
+    """The card, or an empty one if there is none that can be read."""
     try:
-        return json.loads(contents.files[CARD])
-    except (KeyError, ValueError):
+        return read_card(contents.files.get(CARD, b""))
+    except Damage:
         return {}

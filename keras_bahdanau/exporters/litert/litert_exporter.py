@@ -4,7 +4,13 @@ import dataclasses
 import json
 import time
 
-from keras_bahdanau.exporters.card import CARD, describe_parity, describe_search, table_of
+from keras_bahdanau.exporters.card import (
+    CARD,
+    describe_parity,
+    describe_search,
+    read_card,
+    table_of,
+)
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
@@ -83,6 +89,7 @@ class LiteRTExporter(Exporter):
     max_target_length: int = 64
 
     writes_file = True
+    check_loads_tensorflow = False
 
     def __post_init__(self):
         if self.quantization not in QUANTIZATIONS:
@@ -145,6 +152,11 @@ class LiteRTExporter(Exporter):
         model = conversion.convert(pipeline, self.quantization, *limits, path.parent)
         path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
 
+    def damage(self, path):
+        from keras_bahdanau.exporters.litert.file_check import find_damage
+
+        return find_damage(path)
+
     def check(self, path):
         from keras_bahdanau.exporters.litert.file_check import check_litert
 
@@ -176,16 +188,17 @@ class LiteRTExporter(Exporter):
     def add_parity(self, path, rows):
         from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
 
-        model, files, _ = unpack(path.read_bytes())
+        contents = unpack(path.read_bytes())
+        files = dict(contents.files)
         card = json.loads(files.pop(CARD))
-        path.write_bytes(pack(model, files, {**card, "parity": table_of(rows)}))
+        path.write_bytes(pack(contents.model, files, {**card, "parity": table_of(rows)}))
 
     def describe(self, path):
         from keras_bahdanau.exporters.litert import metadata
         from keras_bahdanau.exporters.litert.tflite_file import read_metadata, unpack
 
         contents = unpack(path.read_bytes())
-        card = json.loads(contents.files[CARD])
+        card = read_card(contents.files[CARD])
         record = metadata.from_bytes(read_metadata(contents.model)[metadata.ENTRY])
         parts = {"model": contents.model, **contents.files}
         return "\n".join(

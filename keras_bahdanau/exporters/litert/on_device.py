@@ -4,14 +4,23 @@ This module needs `ai-edge-litert`, `sentencepiece` and NumPy only, and nothing
 else of this package: copied beside a .tflite file, it runs as it is.
 """
 
+import hashlib
 import json
+import os
+import struct
 import zipfile
+import zlib
 from typing import NamedTuple
 
 import numpy as np
 import sentencepiece
 
 PAD, START, END = 0, 2, 3
+_SEAL = 64  # bytes at the end of a file
+_UNREADABLE = (  # what `zipfile` and `json` raise on damaged content
+    *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
+    *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
+)
 
 
 class OnDeviceTranslation(NamedTuple):
@@ -45,7 +54,9 @@ class OnDevicePipeline:
 
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
-        ValueError: If the file holds no vocabulary.
+        OSError: If the file can't be read.
+        ValueError: If the file holds no vocabulary, is not as it was exported, or holds what the
+            installed packages can't load.
     """
 
     def __init__(self, path, threads=1, greedy=False):
@@ -56,17 +67,25 @@ class OnDevicePipeline:
                 "Running a .tflite file needs the package ai-edge-litert. Received: an environment "
                 "without it. Install it: pip install 'keras-bahdanau[litert]'"
             ) from None
+        self._path = str(path)
         self.card, self.files = _unpack(path)
         self._target = self.vocabulary("target")
-        self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
         signature = self.card["verb"] + ("_greedy" if greedy else "")
-        self._run = self._interpreter.get_signature_runner(signature)
+        try:
+            self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
+            self._run = self._interpreter.get_signature_runner(signature)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(
+                "A .tflite file must hold a model that LiteRT can load. Received: "
+                f"path={self._path!r} ({error}). Install a newer ai-edge-litert, or export again."
+            ) from None
 
     def vocabulary(self, side):
         """The SentencePiece processor of a side, "source" or "target".
 
         Raises:
-            ValueError: If the file has none: only the source of a translator is text.
+            ValueError: If the file has none, as only the source of a translator is text; or if
+                SentencePiece can't load it.
         """
         names = self.card["vocabularies"]
         if side not in names:
@@ -74,8 +93,13 @@ class OnDevicePipeline:
                 f"A file for text must hold the vocabulary of the {side}. "
                 f"Received: vocabularies={names!r}. Give features to OnDevicePipeline.decode."
             )
-        model = self.files[names[side]]
-        return sentencepiece.SentencePieceProcessor(model_proto=model)
+        try:
+            return sentencepiece.SentencePieceProcessor(model_proto=self.files[names[side]])
+        except RuntimeError:
+            raise ValueError(
+                "A .tflite file must hold vocabularies that SentencePiece can load. Received: "
+                f"path={self._path!r} with another {names[side]!r}. Export it again."
+            ) from None
 
     def decode(self, features, labels):
         """The best text for the features of one input.
@@ -89,11 +113,12 @@ class OnDevicePipeline:
             `OnDeviceTranslation`.
 
         Raises:
-            ValueError: If there are more positions than the file was made for.
+            ValueError: If an array has another shape or kind of numbers than the file was made
+                for, or more positions.
         """
         details = self._run.get_input_details()
         tensors = {
-            name: self._padded(features[name], detail["shape"], detail["dtype"])
+            name: _padded(name, features.get(name), detail["shape"], detail["dtype"])
             for name, detail in details.items()
         }
         result = {name: value[0] for name, value in self._run(**tensors).items()}
@@ -108,20 +133,6 @@ class OnDevicePipeline:
             alignment=result["alignment"][: len(target), : len(labels)],
             finished=bool(result["finished"]),
         )
-
-    def _padded(self, array, shape, dtype):
-        """An array with a batch of 1, padded with 0 to a shape `(1, [source_time, ...])`."""
-        tensor, array = np.zeros(shape, dtype), np.asarray(array)
-        if not array.ndim:
-            tensor[0] = array
-            return tensor
-        if len(array) > shape[1]:
-            raise ValueError(
-                f"A source may have {shape[1]} positions in this file. Received: {len(array)}. "
-                "Split it, or export with a larger max_source_length."
-            )
-        tensor[0, : len(array)] = array
-        return tensor
 
 
 class OnDeviceTranslator(OnDevicePipeline):
@@ -168,16 +179,92 @@ class OnDeviceTranslator(OnDevicePipeline):
         return self.decode({"source": ids}, [self._source.id_to_piece(token) for token in ids])
 
 
-def _unpack(path):
-    """The card of a file, and the files that are packed behind the model."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            files = {name: archive.read(name) for name in archive.namelist()}
-            card = json.loads(files["card.json"])
-            files[card["vocabularies"]["target"]]  # which must be there
-    except (zipfile.BadZipFile, KeyError):
+def _padded(name, array, shape, dtype):
+    """An array with a batch of 1, padded with 0 to a shape `(1, [source_time, ...])`."""
+    tensor, array = np.zeros(shape, dtype), np.asarray(array)
+    if array.shape[1:] != tensor.shape[2:] or array.ndim != tensor.ndim - 1:
+        demand = ", ".join(["positions", *map(str, shape[2:])][: len(shape) - 1])
         raise ValueError(
-            "A .tflite file to translate with must have its vocabulary packed inside. "
-            f"Received: path={str(path)!r}, which has none. Write it with export_litert."
-        ) from None
+            f"`{name}` must have the shape ({demand}) in this file. "
+            f"Received: {array.dtype} of the shape {array.shape}."
+        )
+    if array.size and not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ValueError(
+            f"`{name}` must hold numbers that fit {np.dtype(dtype)}. Received: {array.dtype}."
+        )
+    if not array.ndim:
+        tensor[0] = array
+        return tensor
+    if len(array) > shape[1]:
+        raise ValueError(
+            f"A source may have {shape[1]} positions in this file. Received: {len(array)}. "
+            "Split it, or export with a larger max_source_length."
+        )
+    tensor[0, : len(array)] = array
+    return tensor
+
+
+def _unpack(path):
+    """The card of a file and the files packed behind the model, if all is as it was exported."""
+    with open(path, "rb") as file:
+        try:
+            return _read(file)
+        except _UNREADABLE as error:
+            raise ValueError(
+                "A .tflite file to translate with must have its vocabulary packed inside, and be "
+                f"as it was exported. Received: path={str(path)!r} ({error}). Copy it again, or "
+                "write it with export_litert."
+            ) from None
+
+
+def _read(file):
+    size = file.seek(0, os.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        if sum(entry.file_size for entry in entries) > size:
+            raise ValueError("it unfolds to more than its size")
+        files = {entry.filename: archive.read(entry) for entry in entries}
+    card = json.loads(files.get("card.json", b"null"))
+    _check_card(card, files)
+    _check_hashes(card, files, file, min(entry.header_offset for entry in entries))
     return card, files
+
+
+def _check_card(card, files):
+    """Raise ValueError unless the card says how to run the model, and with which vocabularies."""
+    if not isinstance(card, dict):
+        raise ValueError("it has no card.json, or one that is no object")
+    names = card.get("vocabularies")
+    if not isinstance(card.get("verb"), str) or not isinstance(names, dict):
+        raise ValueError("its card.json does not say how to run it")
+    if "target" not in names or not {str(name) for name in names.values()} <= files.keys():
+        raise ValueError("it lacks a vocabulary that its card.json names")
+    limit, hashes = card.get("max_source_length"), card.get("sha256", {})
+    if type(limit) is not int or not isinstance(hashes, dict):
+        raise ValueError("its card.json states no max_source_length, or no hashes")
+
+
+def _check_hashes(card, files, file, model_size):
+    """Raise ValueError if a byte has changed since the export."""
+    if card.get("sealed"):  # the last bytes are the sha256 of all others
+        length = file.seek(-_SEAL, os.SEEK_END)
+        seal = file.read().decode("ascii", "replace")
+        if seal != _sha256(file, length):
+            raise ValueError("damaged or changed: its last 64 bytes are not its sha256")
+        return
+    said = card.get("sha256", {})  # of version 0.1.0, which has no seal
+    found = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    found["model"] = _sha256(file, model_size)
+    if any(found.get(name) != digest for name, digest in said.items()):
+        raise ValueError("damaged or changed: its card.json has another sha256")
+
+
+def _sha256(file, length):
+    """The hash of the first bytes of a file, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while length > 0:
+        chunk = file.read(min(length, 2**20))
+        digest.update(chunk)
+        length -= len(chunk)
+    return digest.hexdigest()

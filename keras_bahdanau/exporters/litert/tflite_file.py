@@ -2,7 +2,8 @@
 
 The file begins with the model, a FlatBuffer. Behind it, up to the end, lies a
 zip archive, uncompressed as LiteRT's metadata libraries demand. "The model" of
-a card's sha256 is every byte before that archive.
+a card's sha256 is every byte before that archive. The comment that ends the
+archive, and so the file, is the seal: the sha256 of every byte before it.
 """
 
 import io
@@ -14,12 +15,14 @@ import flatbuffers
 from flatbuffers.table import Table
 
 from keras_bahdanau.exporters.card import CARD, sha256
+from keras_bahdanau.integrity import opened
 
 # numbers of the fields in the tables `Model`, `Buffer` and `Metadata` of LiteRT's schema
 _VERSION, _BUFFERS, _METADATA, _FIELDS = 0, 4, 6, 10
 _DATA = 0
 _NAME, _BUFFER = 0, 1
 _ALIGNMENT = 16  # of what the model's buffers hold
+_SEAL = 64  # bytes at the end, hexadecimal digits
 
 
 def load_schema():
@@ -45,15 +48,17 @@ class Contents(NamedTuple):
         model: Bytes before the archive.
         files: Dictionary of the packed files' bytes, by name.
         compressed: List of the names that are not stored as they are.
+        seal_fits: Bool, True if the last bytes are the seal of all others.
     """
 
     model: bytes
     files: dict
     compressed: list
+    seal_fits: bool = False
 
 
 def pack(model, files, card):
-    """The bytes of the file: the model, a card with everybody's sha256, and other files.
+    """The bytes of the file: the model, a card with everybody's sha256, other files, the seal.
 
     Args:
         model: Bytes of the model.
@@ -61,7 +66,8 @@ def pack(model, files, card):
         card: Dictionary that JSON holds.
     """
     hashes = {name: sha256(content) for name, content in {"model": model, **files}.items()}
-    card = json.dumps({**card, "sha256": hashes}, indent=1, ensure_ascii=False)
+    card = {**card, "sha256": hashes, "sealed": True}
+    card = json.dumps(card, indent=1, ensure_ascii=False)
     buffer = io.BytesIO()
     buffer.write(model)
     with zipfile.ZipFile(buffer, "a") as archive:
@@ -69,16 +75,18 @@ def pack(model, files, card):
             entry = zipfile.ZipInfo(name)  # of 1980: the same translator gives the same bytes
             entry.external_attr = 0o644 << 16
             archive.writestr(entry, content)
-    return buffer.getvalue()
+        archive.comment = bytes(_SEAL)  # its length stands before it
+    sealed = buffer.getvalue()[:-_SEAL]
+    return sealed + sha256(sealed).encode()
 
 
 def unpack(content):
     """The `Contents` of a file's bytes.
 
     Raises:
-        zipfile.BadZipFile: If there is no archive, or it is damaged.
+        Damage: If there is no archive, or it is damaged.
     """
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+    with opened(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         return Contents(
             model=content[: min((entry.header_offset for entry in entries), default=None)],
@@ -86,6 +94,7 @@ def unpack(content):
             compressed=[
                 entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED
             ],
+            seal_fits=content[-_SEAL:] == sha256(content[:-_SEAL]).encode(),
         )
 
 

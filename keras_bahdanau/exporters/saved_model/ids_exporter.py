@@ -1,10 +1,10 @@
 """SavedModels without text operations: features in, ids out, for servers of any language."""
 
-import json
-
 from keras_bahdanau.exporters.card import vocabulary_files
 from keras_bahdanau.exporters.publishing import newest_version
-from keras_bahdanau.exporters.saved_model.saved_model_exporter import CARD_PATH, SavedModelExporter
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
+from keras_bahdanau.exporters.saved_model.version_card import load_card
+from keras_bahdanau.integrity import Damage
 
 
 class IdsSavedModelExporter(SavedModelExporter):
@@ -31,13 +31,11 @@ class IdsSavedModelExporter(SavedModelExporter):
     @staticmethod
     def recognizes(path):
         version = newest_version(path) if path.is_dir() else None
-        if version is None or not (version / CARD_PATH).is_file():
-            return False
         try:
-            card = json.loads((version / CARD_PATH).read_bytes())
-        except ValueError:
+            card = None if version is None else load_card(version)
+        except Damage:
             return False
-        return isinstance(card, dict) and card.get("format") == IdsSavedModelExporter.artefact
+        return card is not None and card.get("format") == IdsSavedModelExporter.artefact
 
     def require(self, pipeline):
         super().require(pipeline)

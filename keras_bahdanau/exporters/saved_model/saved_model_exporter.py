@@ -1,10 +1,8 @@
 """SavedModels as a format: text in, text out, for TensorFlow Serving."""
 
 import itertools
-import json
-from pathlib import Path
 
-from keras_bahdanau.exporters.card import CARD, describe_parity, describe_search, table_of
+from keras_bahdanau.exporters.card import describe_parity, describe_search, table_of
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.publishing import (
     export,
@@ -12,9 +10,9 @@ from keras_bahdanau.exporters.publishing import (
     next_version,
     publish_version,
 )
+from keras_bahdanau.exporters.saved_model.version_card import find_damage, load_card, write_card
 
 BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
-CARD_PATH = Path("assets.extra", CARD)
 
 
 def export_saved_model(
@@ -115,6 +113,10 @@ class SavedModelExporter(Exporter):
 
         write_version(self, pipeline, path)
 
+    def damage(self, path):
+        version = newest_version(path)
+        return [] if version is None else find_damage(version)
+
     def check(self, path):
         from keras_bahdanau.exporters.saved_model.graph_check import check_saved_model
 
@@ -167,14 +169,12 @@ class SavedModelExporter(Exporter):
         return [text.decode("utf-8", "replace") for text in result[pipeline.noun]]
 
     def add_parity(self, path, rows):
-        card = json.loads((path / CARD_PATH).read_bytes())
-        write_card(path, {**card, "parity": table_of(rows)})
+        write_card(path, {**load_card(path), "parity": table_of(rows)})
 
     def describe(self, path):
-        path = newest_version(path) / CARD_PATH
-        if not path.is_file():
-            return ""
-        card = json.loads(path.read_bytes())
+        card = load_card(newest_version(path))
+        if card is None:
+            return "no card.json: nothing to compare the files with"
         hashes = card["vocabulary_sha256"].items()
         signatures = card["signatures"].items()
         return "\n".join(
@@ -184,15 +184,16 @@ class SavedModelExporter(Exporter):
                 describe_search(card),
                 *(f"{side} vocabulary, sha256 {digest}" for side, digest in hashes),
                 *(f"{name}: {', '.join(inputs)}" for name, inputs in signatures),
+                _describe_files(card),
                 describe_parity(card),
             ]
         )
 
 
-def write_card(path, card):
-    """Write the card of a version, a dictionary, where an operator finds it."""
-    content = json.dumps(card, indent=1, ensure_ascii=False)
-    (path / CARD_PATH).write_text(content, encoding="utf-8")
+def _describe_files(card):
+    if "sha256" not in card:  # of version 0.1.0
+        return "the card has no sha256 of the files: damage to them may not be found"
+    return f"{len(card['sha256'])} files, each with the sha256 of the card"
 
 
 def _batches(count, step):

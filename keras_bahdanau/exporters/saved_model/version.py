@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters import signatures
 from keras_bahdanau.exporters.card import card_of
-from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH, write_card
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
+from keras_bahdanau.exporters.saved_model.version_card import write_card
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 BATCHING = f"""\

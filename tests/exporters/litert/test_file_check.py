@@ -1,5 +1,6 @@
 """The check of a LiteRT file finds what a phone or a browser would refuse, and nothing else."""
 
+import hashlib
 import json
 import zipfile
 
@@ -8,8 +9,9 @@ import tensorflow as tf
 from functions_of_a_variable import ROWS, Model, counted, found, scaled
 
 import keras_bahdanau as kb
-from keras_bahdanau.exporters import check
+from keras_bahdanau.exporters import check, describe
 from keras_bahdanau.exporters.litert import metadata
+from keras_bahdanau.exporters.litert.file_check import find_damage
 from keras_bahdanau.exporters.litert.tflite_file import add_metadata, pack, unpack
 
 SENTENCE = tf.TensorSpec([1, 3], tf.float32, "x")
@@ -151,10 +153,11 @@ def test_metadata_that_names_no_vocabulary_is_found(converted, tmp_path):
 
 def test_compressed_vocabulary_is_found(toy_litert, tmp_path):
     contents = unpack(toy_litert.read_bytes())
+    card = {**json.loads(contents.files["card.json"]), "sealed": False}
     path = tmp_path / "model.tflite"
     path.write_bytes(contents.model)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in contents.files.items():
+        for name, content in {**contents.files, "card.json": json.dumps(card)}.items():
             archive.writestr(name, content)
     assert found(path) == [
         (METADATA, "'card.json' in the file"),
@@ -169,6 +172,70 @@ def test_one_changed_bit_in_the_model_is_found(toy_litert, tmp_path, place):
     path = tmp_path / "model.tflite"
     path.write_bytes(content)
     assert found(path) == [(HOST, "'model' in the file")]
+
+
+def test_every_changed_bit_behind_the_model_is_found(toy_litert, tmp_path):
+    content, path = toy_litert.read_bytes(), tmp_path / "model.tflite"
+    archive = len(unpack(content).model)
+    headers = [*range(archive, archive + 39), *range(len(content) - 300, len(content))]
+    for number, place in enumerate(headers[::6]):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << number % 8
+        path.write_bytes(flipped)
+        findings = find_damage(path) or check(path)
+        assert findings and findings[0].runtime == HOST, place
+
+
+def test_the_seal_is_the_hash_of_all_other_bytes(toy_litert):
+    content = toy_litert.read_bytes()
+    assert content[-64:].decode() == hashlib.sha256(content[:-64]).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        *({"verb": 3}, {"vocabularies": []}, {"vocabularies": {"source": None}}),
+        *({"sha256": []}, {"sha256": {"model": 3}}, {"search": 3}, {"parity": "x"}),
+    ],
+    ids=str,
+)
+def test_card_of_another_form_is_found(converted, tmp_path, field):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(converted)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("card.json", json.dumps({**JOINT, **field}))
+    (finding,) = check(path)
+    assert finding[:2] == (HOST, "card.json") and "another form" in finding.why
+
+
+@pytest.mark.parametrize("card", [b"", b"[]", b"{", b"[" * 100_000], ids=lambda card: card[:3])
+def test_card_that_is_none_is_found(converted, tmp_path, card):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(converted)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("card.json", card)
+    (finding,) = check(path)
+    assert finding[:2] == (HOST, "card.json") and "is no card" in finding.why
+
+
+@pytest.mark.parametrize("parity", [[{}], [{"artefact": 3}], [{"artefact": "a", "equal": "x"}]])
+def test_table_that_no_export_wrote_gets_one_line(toy_litert, tmp_path, parity):
+    contents, path = unpack(toy_litert.read_bytes()), tmp_path / "model.tflite"
+    files = {name: content for name, content in contents.files.items() if name != "card.json"}
+    card = json.loads(contents.files["card.json"])
+    path.write_bytes(pack(contents.model, files, {**card, "parity": parity}))
+    assert check(path) == []
+    with pytest.raises(ValueError, match="must hold what an export writes. Received: .*'parity'"):
+        describe(path)
+
+
+def test_card_of_a_newer_version_is_described(toy_litert, tmp_path):
+    contents, path = unpack(toy_litert.read_bytes()), tmp_path / "model.tflite"
+    files = {name: content for name, content in contents.files.items() if name != "card.json"}
+    card = json.loads(contents.files["card.json"])
+    card["parity"] = [{**row, "new": 1} for row in card["parity"]]
+    path.write_bytes(pack(contents.model, files, {**card, "new": 1}))
+    assert describe(path) == describe(toy_litert)
 
 
 def test_another_vocabulary_is_found(toy_litert, tmp_path):

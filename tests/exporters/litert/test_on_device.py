@@ -1,9 +1,12 @@
 """The kit for devices: one .tflite file, three packages, no TensorFlow."""
 
 import dataclasses
+import hashlib
 import importlib.util
 import io
+import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -18,6 +21,7 @@ from frames import frames_of, new_frames_pipeline
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDevicePipeline, OnDeviceTranslator
+from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 ROOT = Path(__file__).parents[3]
@@ -179,6 +183,15 @@ def test_what_came_before_a_wrong_line_is_printed(translate):
     assert translate(data=b"two\n\xff\n")[1] == "zwei\n"
 
 
+def packed_anew(path, good, model=None, files=None, **card):
+    """A good file whose model, other files or card have changed, sealed again."""
+    contents = unpack(good.read_bytes())
+    all_files = {**contents.files, **(files or {})}
+    card = {**json.loads(all_files.pop("card.json")), **card}
+    path.write_bytes(pack(model or contents.model, all_files, card))
+    return path
+
+
 def model_files(directory, good):
     """Things that are no model, by what is said of them."""
     archive = directory / "archive.tflite"
@@ -187,11 +200,20 @@ def model_files(directory, good):
             other.writestr(name, packed.read(name))
     plain = directory / "plain.tflite"
     plain.write_bytes(b"no zip archive")
+    large = directory / "large.tflite"
+    with zipfile.ZipFile(large, "w", zipfile.ZIP_DEFLATED) as other:
+        other.writestr("card.json", bytes(10**6))
     return {
         "No such file": directory / "missing.tflite",
         "Is a directory": directory,
         "its vocabulary packed inside": plain,
-        "that LiteRT can load": archive,
+        "its last 64 bytes are not its sha256": archive,
+        "unfolds to more than its size": large,
+        "that LiteRT can load": packed_anew(directory / "model.tflite", good, b"no model"),
+        "that SentencePiece can load": packed_anew(
+            directory / "vocabulary.tflite", good, files={"source.spm": b"none"}
+        ),
+        "signature_key": packed_anew(directory / "verb.tflite", good, verb="dance"),
     }
 
 
@@ -200,6 +222,56 @@ def test_a_wrong_model_is_refused_in_one_line(translate, toy_litert, tmp_path):
         code, out, error = translate(model=path)
         assert (code, out) == (2, ""), named
         assert named in error and path.name in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("area", ["anywhere", "archive", "end"])
+def test_a_changed_bit_is_refused_in_one_line(toy_litert, tmp_path, area):
+    content, path = toy_litert.read_bytes(), tmp_path / "flipped.tflite"
+    model = len(unpack(content).model)
+    first = {"anywhere": 0, "archive": model, "end": len(content) - 86}[area]
+    rng = random.Random(0)
+    for place in rng.sample(range(first, len(content)), 30):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(flipped)
+        with pytest.raises(ValueError, match="as it was exported. Received: path=") as error:
+            OnDeviceTranslator(path)
+        assert "\n" not in str(error.value)
+
+
+def test_a_changed_bit_of_a_file_of_the_first_version_is_refused(tmp_path):
+    content = (ROOT / "tests" / "golden" / "0.1.0" / "translator.tflite").read_bytes()
+    path, rng = tmp_path / "flipped.tflite", random.Random(0)
+    for place in rng.sample(range(len(unpack(content).model)), 20):
+        flipped = bytearray(content)
+        flipped[place] ^= 1
+        path.write_bytes(flipped)
+        with pytest.raises(ValueError, match="its card.json has another sha256"):
+            OnDeviceTranslator(path)
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        *({"verb": 3}, {"vocabularies": []}, {"vocabularies": {}}, {"max_source_length": "x"}),
+        *({"vocabularies": {"source": [], "target": None}}, {"max_source_length": 1.5}),
+    ],
+    ids=str,
+)
+def test_a_card_that_does_not_say_how_to_run_it_is_refused_in_one_line(toy_litert, tmp_path, card):
+    path = packed_anew(tmp_path / "model.tflite", toy_litert, **card)
+    with pytest.raises(ValueError, match="Received: path=.*its card.json|a vocabulary that its"):
+        OnDeviceTranslator(path)
+
+
+@pytest.mark.parametrize("card", [b"", b"[]", b"{", b"3", b"[" * 100_000, b"\xff", b"{}"])
+def test_a_card_that_is_none_is_refused_in_one_line(toy_litert, tmp_path, card):
+    path = tmp_path / "model.tflite"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("card.json", card)
+    with pytest.raises(ValueError, match="must have its vocabulary packed inside") as error:
+        OnDeviceTranslator(path)
+    assert "\n" not in str(error.value)
 
 
 def test_a_missing_package_is_named_with_what_installs_it(translate, monkeypatch):
@@ -215,6 +287,31 @@ def test_a_wrong_command_line_is_refused(translate, capsys, arguments):
     with pytest.raises(SystemExit, match="2"):
         translate(*arguments)
     assert "error: " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
+def test_the_hash_and_the_seal_in_cpp_are_those_of_hashlib(toy_litert, tmp_path):
+    source, program = tmp_path / "hash.cc", tmp_path / "hash"
+    source.write_text(
+        '#include <iostream>\n#include <iterator>\n#include "sha256.h"\n'
+        "int main() {\n"
+        "  std::string all(std::istreambuf_iterator<char>(std::cin), {});\n"
+        "  std::cout << sha256::Hex(all) << sha256::IsSealed(all);\n"
+        "}\n"
+    )
+    compiler = ["g++", "-std=c++20", "-Wall", "-Werror", "-I", str(PROGRAM.parent)]
+    subprocess.run([*compiler, str(source), "-o", str(program)], check=True)
+
+    def hashed(content):
+        return subprocess.run([program], input=content, capture_output=True, check=True).stdout
+
+    content = toy_litert.read_bytes()
+    for length in (0, 1, 55, 56, 63, 64, 65, 119, 120, 1000):  # around the ends of blocks
+        expected = hashlib.sha256(content[:length]).hexdigest()
+        assert hashed(content[:length]).decode() == f"{expected}0"
+    assert hashed(content).endswith(b"1")
+    assert hashed(content[:5000] + b"?" + content[5001:]).endswith(b"0")
 
 
 def test_other_languages_get_the_vocabulary_by_unpacking(toy_litert, tmp_path):
@@ -259,6 +356,21 @@ def test_more_frames_than_the_file_was_made_for_are_refused(frames_file):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "features",
+    [
+        *({"values": np.ones((5, 1)), "lengths": 5}, {"values": np.ones((5, 4)), "lengths": 5}),
+        *({"values": np.ones(3), "lengths": 5}, {"values": np.ones((5, 3)), "lengths": [5]}),
+        *({"lengths": 5}, {"values": np.ones((5, 3), complex), "lengths": 5}),
+        {"values": np.ones((5, 3)), "lengths": 4.5},
+    ],
+    ids=["narrow", "wide", "flat", "lengths", "missing", "complex", "no integer"],
+)
+def test_frames_of_another_shape_or_kind_are_refused(frames_file, features):
+    with pytest.raises(ValueError, match="`(values|lengths)` must .* Received: "):
+        OnDevicePipeline(frames_file).decode(features, ["0"] * 5)
+
+
 def test_frames_are_no_text(frames_file):
     with pytest.raises(ValueError, match="vocabulary of the source. Received: .*target.spm"):
         OnDeviceTranslator(frames_file)

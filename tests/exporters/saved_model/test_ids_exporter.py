@@ -51,7 +51,7 @@ def test_a_saved_model_of_text_needs_the_text_operations(toy_saved_model):
 def test_the_vocabularies_and_the_card_lie_beside_the_graph(toy_ids_model, toy_translator):
     extra = toy_ids_model / "assets.extra"
     assert {path.name for path in extra.iterdir()} == {
-        *("card.json", "source.spm", "tf_serving_warmup_requests")
+        *("card.json", "card.json.sha256", "source.spm", "tf_serving_warmup_requests")
     }
     assert (extra / "source.spm").read_bytes() == toy_translator.target.model
     card = json.loads((extra / "card.json").read_bytes())

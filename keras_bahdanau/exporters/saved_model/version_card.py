@@ -1,0 +1,114 @@
+"""The card of a SavedModel's version, and the sha256 of each of its files.
+
+`assets.extra/card.json` holds the hashes of all other files of the version, and
+`card.json.sha256` beside it, in the form of `sha256sum`, that of the card.
+"""
+
+import json
+from pathlib import Path
+
+from keras_bahdanau.exporters.card import CARD, read_card, sha256
+from keras_bahdanau.exporters.exporter import Finding
+from keras_bahdanau.integrity import LONGEST_CARD, Damage, sha256_of
+
+CARD_PATH = Path("assets.extra", CARD)
+SEAL_PATH = Path("assets.extra", f"{CARD}.sha256")
+_SERVER = "TensorFlow Serving"
+_COPY_AGAIN = "Copy the version again, or export the translator again."
+
+
+def write_card(path, card):
+    """Write the card of a version, where an operator finds it, after all of its other files.
+
+    Args:
+        path: Path of the version.
+        card: Dictionary that JSON holds.
+    """
+    card = {**card, "sha256": _hashes_of(path)}
+    content = json.dumps(card, indent=1, ensure_ascii=False).encode()
+    (path / CARD_PATH).write_bytes(content)
+    (path / SEAL_PATH).write_bytes(_seal_of(content))
+
+
+def load_card(path):
+    """Load the card of a version.
+
+    Args:
+        path: Path of the version.
+
+    Returns:
+        Dictionary; None if the version has no card.
+
+    Raises:
+        Damage: If it is no card.
+    """
+    if not (path / CARD_PATH).is_file():
+        return None
+    return read_card(_head_of(path / CARD_PATH))
+
+
+def find_damage(path):
+    """The files of a version that are not as they were exported: a list of `Finding`.
+
+    Without a card, or by one of version 0.1.0, which has no hashes, nothing is found.
+
+    Args:
+        path: Path of the version.
+    """
+    try:
+        card = load_card(path)
+    except Damage as error:
+        why = f"is no card of a SavedModel: {error}"
+        return [Finding(_SERVER, str(CARD_PATH), why, _COPY_AGAIN)]
+    findings = []
+    if (path / SEAL_PATH).is_file() or "sha256" in (card or {}):
+        findings += _card_findings(path)
+    said = (card or {}).get("sha256")
+    found = {} if said is None else _hashes_of(path)
+    for name in sorted({*found, *(said or {})}):
+        if found.get(name) != said.get(name):
+            why = (
+                "is missing, or no regular file"
+                if not found.get(name)
+                else "is not among the files of the export"
+                if name not in said
+                else "is damaged, or was changed: the card has another sha256"
+            )
+            findings.append(Finding(_SERVER, repr(name), why, _COPY_AGAIN))
+    return findings
+
+
+def _card_findings(path):
+    content, seal = (
+        _head_of(path / part) if (path / part).is_file() else b"" for part in (CARD_PATH, SEAL_PATH)
+    )
+    if seal != _seal_of(content):
+        why = f"is missing, damaged or changed: {SEAL_PATH.name} has another sha256"
+        yield Finding(_SERVER, str(CARD_PATH), why, _COPY_AGAIN)
+
+
+def _hashes_of(path):
+    """The sha256 of each file but the card and its seal, by its path; "" if it is not regular."""
+    hashes = {}
+    for file in sorted(path.rglob("*")):
+        name = file.relative_to(path)
+        if not file.is_dir() and name not in (CARD_PATH, SEAL_PATH):
+            hashes[name.as_posix()] = _hash_of(file)
+    return hashes
+
+
+def _hash_of(file):
+    if not file.is_file():
+        return ""
+    with open(file, "rb") as opened:
+        return sha256_of(opened)
+
+
+def _seal_of(content):
+    return f"{sha256(content)}  {CARD}\n".encode()
+
+
+def _head_of(path):
+    """The content of a file, cut where `parse_card` refuses it."""
+    with open(path, "rb") as file:
+        return file.read(LONGEST_CARD + 1)

@@ -1,0 +1,152 @@
+"""Archives and cards from elsewhere: whole, within bounds, and as they were when written.
+
+A file may have been damaged on its way, put together by hand, or made by a stranger. Each
+fault in what this module reads is a `Damage`, with a reason in a few words; its caller says
+which file it is.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import struct
+import zipfile
+import zlib
+
+LONGEST_CARD = 2**25  # bytes of JSON: two vocabularies of 256,000 tokens are 12 MB
+UNFOLDED, SPARE = 10, 2**26  # an archive unfolds to ten times its size at most, and 64 MiB
+_CHUNK = 2**20
+
+# All that `zipfile` raises on archives whose headers are wrong.
+_UNREADABLE = (
+    *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
+    *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
+)
+
+
+class Damage(ValueError):
+    """A fault in a file, in a few words."""
+
+
+@contextlib.contextmanager
+def opened(file):
+    """Open a zip archive that unfolds to a bounded size.
+
+    Args:
+        file: Binary file that can seek.
+
+    Yields:
+        `zipfile.ZipFile` to read. What it raises inside of the `with` block is a `Damage` too.
+
+    Raises:
+        Damage: If it is no archive, a damaged one, or one that unfolds to more than
+            `UNFOLDED` times its size and `SPARE` bytes, or to a longer card than `LONGEST_CARD`.
+
+    Example:
+        >>> with open("en-de.keras", "rb") as file, opened(file) as archive:
+        ...     card = parse_card(archive.read("pipeline.json"))
+    """
+    try:
+        size = file.seek(0, io.SEEK_END)
+        with zipfile.ZipFile(file) as archive:
+            _check_sizes(archive.infolist(), size)
+            yield archive
+    except Damage:
+        raise
+    except _UNREADABLE as error:
+        raise Damage(f"{error}" or type(error).__name__) from None
+
+
+def _check_sizes(entries, size):
+    names = [entry.filename for entry in entries]
+    if len(set(names)) < len(names):
+        raise Damage("it holds two files of one name")
+    # `zipfile` reads no more of an entry than the size that its header states
+    unfolded, most = sum(entry.file_size for entry in entries), UNFOLDED * size + SPARE
+    if unfolded > most:
+        raise Damage(f"it unfolds to {unfolded:,} bytes, where {most:,} are allowed")
+    for entry in entries:
+        if entry.filename.endswith(".json") and entry.file_size > LONGEST_CARD:
+            raise Damage(
+                f"{entry.filename!r} unfolds to {entry.file_size:,} bytes, where "
+                f"{LONGEST_CARD:,} are allowed"
+            )
+
+
+def parse_card(content):
+    """Parse the JSON of a card.
+
+    Args:
+        content: Bytes.
+
+    Returns:
+        Dictionary.
+
+    Raises:
+        Damage: If they are no JSON, hold something else than an object, or are too many.
+
+    Example:
+        >>> parse_card(b'{"beam_width": 5}')
+        {'beam_width': 5}
+    """
+    if len(content) > LONGEST_CARD:
+        raise Damage(f"it has {len(content):,} bytes, where {LONGEST_CARD:,} are allowed")
+    try:
+        card = json.loads(content, parse_constant=_refuse)
+    except RecursionError:
+        raise Damage("its JSON is nested too deeply") from None
+    except ValueError as error:
+        raise Damage(f"it is no JSON: {error}") from None
+    if not isinstance(card, dict):
+        raise Damage("its JSON is no object")
+    return card
+
+
+def _refuse(constant):
+    raise ValueError(f"{constant} is no number")
+
+
+def check_fields(card, forms):
+    """Check the fields of a card.
+
+    Args:
+        card: Dictionary, as JSON gives it.
+        forms: Dictionary from names to the form of each value: a class, `[form]` for a list,
+            or `{str: form}` for an object.
+
+    Raises:
+        Damage: If one is missing or has another form.
+
+    Example:
+        >>> check_fields({"parts": {"a": "0"}}, {"parts": {str: str}})
+    """
+    for name, form in forms.items():
+        if name not in card:
+            raise Damage(f"it has no {name!r}")
+        if not _has_form(card[name], form):
+            raise Damage(f"its {name!r} has another form than an export writes")
+
+
+def _has_form(value, form):
+    if isinstance(form, list):
+        return isinstance(value, list) and all(_has_form(item, form[0]) for item in value)
+    if isinstance(form, dict):
+        of_each = form[str]
+        return isinstance(value, dict) and all(_has_form(v, of_each) for v in value.values())
+    return isinstance(value, form)
+
+
+def sha256_of(file):
+    """Hash what is left of a binary file.
+
+    Returns:
+        String of 64 hexadecimal digits.
+
+    Example:
+        >>> with open("variables.index", "rb") as file:
+        ...     digest = sha256_of(file)
+    """
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
