@@ -129,6 +129,26 @@ def show_progress(text):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
+def tell_cut(translations, limits, first_line=1):
+    """Name on standard error each line that was too long, and cut.
+
+    Args:
+        translations: Iterable of `Translation`, one a line.
+        limits: Dictionary, as `Source.limits` gives it.
+        first_line: Integer, the number of the first of the lines.
+    """
+    for number, translation in enumerate(translations, start=first_line):
+        if translation.truncated:
+            show_progress("")
+            print(
+                f"{PROGRAM}: line {number} is too long: only its beginning is read, of at most "
+                f"{limits['max_source_length']:,} tokens and {limits['max_source_bytes']:,} bytes. "
+                "Split it into sentences, or set --max-source-length.",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
 def keras_verbosity():
     """Keras' progress bar on a terminal, a line an epoch elsewhere."""
     return 1 if sys.stdout.isatty() else 2

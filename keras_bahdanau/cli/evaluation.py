@@ -17,7 +17,7 @@ from keras_bahdanau.cli.arguments import (
     search_of,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, tell_cut
 from keras_bahdanau.data.reading import read_lines, read_pairs
 from keras_bahdanau.pipelines.file import find_translator
 from keras_bahdanau.training.run import write_json
@@ -82,9 +82,9 @@ def evaluate(
 
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": metrics.split(",")}
     show_progress(f"translating {len(pairs):,} sentences")
-    measured = evaluation.evaluate(
-        load_translator(paths), pairs, batch_size, search, links, **settings
-    )
+    translator = load_translator(paths)
+    measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
+    tell_cut(measured.translations, translator.source.limits(translator.longest(search)))
     lines = [translation.text for translation in measured.translations]
     scores, compared = measured.scores(), []
     if other is not None:

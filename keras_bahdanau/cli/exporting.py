@@ -47,8 +47,15 @@ def export(
         Quantization | None, typer.Option(help="Weights of a LiteRT file in 16 or 8 bits.")
     ] = None,
     max_source_length: Annotated[
-        int, typer.Option(min=1, help="Most tokens of a sentence for a LiteRT file.")
-    ] = 64,
+        int | None,
+        typer.Option(
+            min=1,
+            max=100_000,
+            help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file takes "
+            "none.  [default: 512, or what the translator says; 64 for litert]",
+            show_default=False,
+        ),
+    ] = None,
     max_target_length: Annotated[
         int, typer.Option(min=1, help="Most tokens of a translation by a LiteRT file.")
     ] = 64,
@@ -128,7 +135,13 @@ def _new_exporter(format, **settings):
     if format == ALL:
         return None
     kind = exporters.FORMATS[format]
-    return kind(**{name: value for name, value in settings.items() if _has(kind, name)})
+    return kind(
+        **{
+            name: value
+            for name, value in settings.items()
+            if _has(kind, name) and value is not None
+        }
+    )
 
 
 def _has(kind, setting):

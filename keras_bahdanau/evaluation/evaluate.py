@@ -9,8 +9,6 @@ from keras_bahdanau.evaluation.likelihood import likelihood
 from keras_bahdanau.evaluation.report import Evaluation, Measured
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
-LONGEST = 2**30  # tokens: no pair is too long to be evaluated
-
 
 def evaluate(
     translator,
@@ -26,7 +24,8 @@ def evaluate(
 
     Args:
         translator: A `Translator`.
-        pairs: List of (source, target) strings. An empty source has an empty translation.
+        pairs: List of (source, target) strings. An empty source has an empty translation, and
+            one longer than `max_source_length` of the search is cut.
         batch_size: Positive integer. Sentences translated at once.
         search: `SearchOptions` in place of the translator's own.
         alignments: (sure, possible) links between the words of the pairs, as
@@ -48,8 +47,9 @@ def evaluate(
     pairs = list(pairs)
     metrics = metrics_of(metrics, tokenize, lowercase)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
+    longest = translator.longest(search)
     batches = BatchedPairs(
-        pairs, translator.source, translator.target, max_length=LONGEST, shuffle=False
+        pairs, translator.source, translator.target, max_length=longest, shuffle=False
     )
     error = None
     if alignments is not None:
@@ -79,6 +79,7 @@ def evaluate(
         ),
         sentences=len(pairs),
         skipped=batches.skipped.empty,
+        too_long=batches.skipped.too_long,
         cut=sum(not translation.finished for translation in translations) / len(pairs),
         seconds=seconds,
         translations=translations,
