@@ -4,7 +4,8 @@ from keras_bahdanau.option import integer
 
 BATCH_SIZE = integer(1, 4096)  # inputs translated at once
 BEAM_WIDTH = integer(1, 1000)  # of two million scores a step, for a sentence and 2,000 tokens
-LENGTH = integer(1, 10_000)  # tokens of a source or of a target
+LENGTH = integer(1, 10_000)  # tokens of a target
+SOURCE_LENGTH = integer(1, 100_000)  # positions of a source, such as frames of speech
 FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for every sentence
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 

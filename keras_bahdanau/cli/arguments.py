@@ -8,7 +8,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from keras_bahdanau.cli.console import load_tensorflow, warn, without_greetings
+from keras_bahdanau.cli.console import load_tensorflow, without_greetings
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.search import SearchOptions
 
@@ -152,23 +152,6 @@ def load_translator(paths):
     from keras_bahdanau.pipelines.translator import Translator
 
     return Translator.load(paths[0])
-
-
-def warn_of_cuts(translator, sentences, first=1):
-    """Name the lines that a .tflite file is too small for, and so translates in part.
-
-    Args:
-        translator: What `load_translator` gives.
-        sentences: List of strings.
-        first: Integer, the number of the first line.
-    """
-    if translator.model is not None:
-        return
-    for row, tokens in translator.too_long(sentences):
-        warn(
-            f"line {first + row} is cut: it has {tokens} tokens, and the model takes "
-            f"{translator.longest}. Split it, or export with a larger --max-source-length."
-        )
 
 
 def check_absent(path, name):

@@ -58,7 +58,7 @@ def _stopped(message, code):
 def warn(message):
     """Print one line on standard error."""
     show_progress("")
-    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr)
+    print(f"{PROGRAM}: {' '.join(message.split())}", file=sys.stderr, flush=True)
 
 
 def _abandon_output():
@@ -142,6 +142,23 @@ def show_progress(text):
     """Show the progress of a command, where that spoils no output."""
     if sys.stderr.isatty() and not sys.stdout.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def tell_cut(translations, limits, first_line=1):
+    """Name on standard error each line that was too long, and cut.
+
+    Args:
+        translations: Iterable of `Translation`, one a line.
+        limits: Dictionary, as `Source.limits` gives it.
+        first_line: Integer, the number of the first of the lines.
+    """
+    for number, translation in enumerate(translations, start=first_line):
+        if translation.truncated:
+            warn(
+                f"line {number} is too long: only its beginning is read, of at most "
+                f"{limits['max_source_length']:,} tokens and {limits['max_source_bytes']:,} bytes. "
+                "Split it into sentences, or set --max-source-length."
+            )
 
 
 def keras_verbosity():

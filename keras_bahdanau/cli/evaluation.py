@@ -17,10 +17,9 @@ from keras_bahdanau.cli.arguments import (
     is_litert,
     load_translator,
     search_of,
-    warn_of_cuts,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, show_progress
+from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut
 from keras_bahdanau.data.reading import read_lines, read_pairs
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -89,9 +88,9 @@ def evaluate(
     from keras_bahdanau import evaluation
 
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": metrics.split(",")}
-    warn_of_cuts(translator, [pair[0] for pair in pairs])
     show_progress(f"translating {len(pairs):,} sentences")
     measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
+    tell_cut(measured.translations, translator.source.limits(translator.longest(search)))
     lines = [translation.text for translation in measured.translations]
     scores, compared = measured.scores(), []
     if other is not None:
@@ -129,7 +128,6 @@ class _Other:
         """Its translations."""
         if self._lines is None:
             translator, sources = load_translator([self._model]), [pair[0] for pair in pairs]
-            warn_of_cuts(translator, sources)
             found = translator.translate(sources, batch_size, self._search)
             self._lines = [translation.text for translation in found]
         return self._lines

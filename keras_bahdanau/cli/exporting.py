@@ -14,8 +14,6 @@ from keras_bahdanau.cli.arguments import ModelOption, check_absent
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.reading import read_lines, read_pairs
 from keras_bahdanau.exporters.all_formats import exporter_of
-from keras_bahdanau.limits import FIXED_LENGTH
-from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 
@@ -51,8 +49,13 @@ def export(
         Quantization | None, typer.Option(help="Weights of a LiteRT file in 16 or 8 bits.")
     ] = None,
     max_source_length: Annotated[
-        int, typer.Option(help="Most tokens of a sentence for a LiteRT file.")
-    ] = 64,
+        int | None,
+        typer.Option(
+            help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file takes "
+            "none.  [default: 512, or what the translator says; 64 for litert]",
+            show_default=False,
+        ),
+    ] = None,
     max_target_length: Annotated[
         int, typer.Option(help="Most tokens of a translation by a LiteRT file.")
     ] = 64,
@@ -77,8 +80,6 @@ def export(
     lines, translations = _compared_on(sentences, references)
     _check_output(format.value, out, quantization)
     settings = {"max_source_length": max_source_length, "max_target_length": max_target_length}
-    for name, length in settings.items():
-        check_value(name, length, FIXED_LENGTH)
     precision = quantization and quantization.value
     exporter = _new_exporter(format.value, quantization=precision, **settings)
     load_tensorflow(threads=1)  # for times that compare
@@ -134,10 +135,13 @@ def _compared_on(sentences, references):
 
 def _new_exporter(format, **settings):
     """The `Exporter` of a format, with the settings that it has; None for all formats."""
-    if format == ALL:
-        return None
-    kind = exporters.FORMATS[format]
-    return kind(**{name: value for name, value in settings.items() if _has(kind, name)})
+    given = {name: value for name, value in settings.items() if value is not None}
+    kinds = exporters.FORMATS.values() if format == ALL else [exporters.FORMATS[format]]
+    made = [
+        kind(**{name: value for name, value in given.items() if _has(kind, name)})
+        for kind in kinds  # of all formats, too: each checks its settings
+    ]
+    return None if format == ALL else made[0]
 
 
 def _has(kind, setting):

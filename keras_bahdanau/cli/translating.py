@@ -17,10 +17,9 @@ from keras_bahdanau.cli.arguments import (
     find_models,
     load_translator,
     search_of,
-    warn_of_cuts,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, show_progress
+from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut
 from keras_bahdanau.data.reading import decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -52,7 +51,8 @@ def translate(
 ):
     """Translate sentences: one line out for each line in.
 
-    Files are UTF-8, plain or .gz. An empty line stays empty.
+    Files are UTF-8, plain or .gz. An empty line stays empty; one that is longer than
+    --max-source-length is cut, and named on standard error.
     """
     paths = find_models(model)
     search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
@@ -62,12 +62,12 @@ def translate(
     prefix = _decoded(prefix, "PREFIX")
     chunks = _lines_arriving() if file is None else _chunked(read_lines(file))
     translator = load_translator(paths)
-    done = 0
+    longest, done = translator.longest(search), 0
     for lines in chunks:
-        warn_of_cuts(translator, lines, done + 1)
         prefixes = None if prefix is None else [prefix] * len(lines)
         results = translator.translate_nbest(lines, nbest or 1, batch_size, search, prefixes)
-        links = _Links(translator, lines) if alignment else None
+        tell_cut((best for best, *_ in results), translator.source.limits(longest), done + 1)
+        links = _Links(translator, lines, longest) if alignment else None
         for row, hypotheses in enumerate(results):
             number = done + row if nbest else None
             for hypothesis in hypotheses:
@@ -109,10 +109,11 @@ def align(
         check_writable(picture, name)
         check_picture(picture, name)
     translator = load_translator([path])
-    warn_of_cuts(translator, [sentence])
     (result,) = translator.translate([sentence], search=search, prefixes=prefixes)
+    longest = translator.longest(search)
+    tell_cut([result], translator.source.limits(longest))
     print(result.text)
-    print(_Links(translator, [sentence])(0, result))
+    print(_Links(translator, [sentence], longest)(0, result))
     if plot is not None:
         from keras_bahdanau.plotting import plot_alignment
 
@@ -135,15 +136,16 @@ def _chunked(lines, size=1024):
 
 def _lines_arriving():
     """Lists of lines of standard input, as many as have come."""
-    number, rest = 1, b""
+    number, parts = 1, []  # of what has come since the last end of a line
     while data := sys.stdin.buffer.read1(ARRIVING):
-        whole, newline, rest = (rest + data).rpartition(b"\n")
+        whole, newline, rest = data.rpartition(b"\n")
         if newline:
-            lines = decode_lines(whole + newline, "standard input", number)
-            number += len(lines)
+            lines = decode_lines(b"".join([*parts, whole, newline]), "standard input", number)
+            number, parts = number + len(lines), []
             yield lines
-    if rest:
-        yield decode_lines(rest, "standard input", number)
+        parts.append(rest)
+    if any(parts):
+        yield decode_lines(b"".join(parts), "standard input", number)
 
 
 def _line(translation, number, links):
@@ -159,8 +161,8 @@ def _line(translation, number, links):
 class _Links:
     """The links of translations of some sentences, in Pharaoh form."""
 
-    def __init__(self, translator, sentences):
-        self._source_words = translator.source.words(sentences)
+    def __init__(self, translator, sentences, longest):
+        self._source_words = translator.source.words(sentences, longest)
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans

@@ -60,6 +60,11 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64):
         for number, (of_pair, spans) in enumerate(zip(links, words, strict=False)):
             check_links(of_pair, *spans, name=f"alignments[{number}]")
     read = translator.align(pairs, batch_size)
+    words = zip(  # of what was read of each text
+        translator.source.words(sides[0], translator.longest()),
+        translator.target.words(sides[1], longest=translator.search.max_length),
+        strict=True,
+    )
     predicted = [
         span_links(*spans, each.alignment) for spans, each in zip(words, read, strict=True)
     ]

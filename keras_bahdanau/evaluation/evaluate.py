@@ -8,8 +8,6 @@ from keras_bahdanau.evaluation.likelihood import likelihood
 from keras_bahdanau.evaluation.report import Evaluation, Measured
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
-LONGEST = 2**30  # tokens: no pair is too long to be evaluated
-
 
 def evaluate(
     translator,
@@ -26,7 +24,8 @@ def evaluate(
     Args:
         translator: A `Translator`; or one of a .tflite file, a `LiteRTTranslator`, which has
             neither perplexities nor an accuracy of tokens.
-        pairs: List of (source, target) strings. An empty source has an empty translation.
+        pairs: List of (source, target) strings. An empty source has an empty translation, and
+            one longer than `max_source_length` of the search is cut.
         batch_size: Positive integer. Sentences translated at once.
         search: `SearchOptions` in place of the translator's own.
         alignments: (sure, possible) links between the words of the pairs, as
@@ -48,7 +47,9 @@ def evaluate(
     pairs = list(pairs)
     metrics = metrics_of(metrics, tokenize, lowercase)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
-    batches = None if translator.model is None else _batches(translator, pairs)
+    batches = None
+    if translator.model is not None:
+        batches = _batches(translator, pairs, translator.longest(search))
     error = None
     if alignments is not None:
         error = alignment_error(translator, pairs, *alignments, batch_size)
@@ -78,19 +79,20 @@ def evaluate(
     )
 
 
-def _batches(translator, pairs):
+def _batches(translator, pairs, longest):
     """The pairs for the model to read, all that have tokens on both sides."""
     from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
 
     return BatchedPairs(
-        pairs, translator.source, translator.target, max_length=LONGEST, shuffle=False
+        pairs, translator.source, translator.target, max_length=longest, shuffle=False
     )
 
 
 def _read(model, batches, references):
     """Fields of an `Evaluation`: what a model, if there is one, makes of the references."""
     if model is None:
-        return {"perplexity": None, "word_perplexity": None, "token_accuracy": None, "skipped": 0}
+        unread = dict.fromkeys(("perplexity", "word_perplexity", "token_accuracy"))
+        return {**unread, "skipped": 0, "too_long": 0}
     read = likelihood(model, batches)
     words = sum(len(references[pair].split()) + 1 for pair in batches.kept)
     return {
@@ -98,4 +100,5 @@ def _read(model, batches, references):
         "word_perplexity": read.perplexity_of(words),
         "token_accuracy": read.accuracy,
         "skipped": batches.skipped.empty,
+        "too_long": batches.skipped.too_long,
     }

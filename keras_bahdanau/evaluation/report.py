@@ -41,6 +41,8 @@ class Evaluation:
         sentences: Integer. All pairs, those with an empty side included.
         skipped: Integer. Pairs with an empty side: perplexities and accuracy leave them
             out; their translations count.
+        too_long: Integer. Pairs with a side of more than `max_source_length` tokens, likewise;
+            their sources are cut to be translated.
         cut: Float, the share of translations that had not ended at the longest length.
         seconds: Float, the time that the translations took.
         translations: List of `Translation`, one a pair.
@@ -56,6 +58,7 @@ class Evaluation:
     by_length: list
     sentences: int
     skipped: int
+    too_long: int
     cut: float
     seconds: float
     translations: list = dataclasses.field(repr=False)
@@ -90,6 +93,7 @@ class Evaluation:
 
     def __str__(self):
         left_out = f", {self.skipped:,} with an empty side" if self.skipped else ""
+        left_out += f", {self.too_long:,} with one that is too long" if self.too_long else ""
         lines = [
             *(f"{label:<12}{score:.2f}   {how}" for label, score, how in self.by_metric.values()),
             *self._likelihood(),

@@ -23,7 +23,7 @@ PARITY = "parity.json"
 def export_all(
     pipeline,
     directory,
-    max_source_length=64,
+    max_source_length=None,
     max_target_length=64,
     sentences=None,
     references=None,
@@ -41,8 +41,9 @@ def export_all(
     Args:
         pipeline: A `Pipeline`.
         directory: Path of a directory, new or with numbered versions only.
-        max_source_length: Positive integer, of the LiteRT files, as in `export_litert`.
-        max_target_length: Likewise.
+        max_source_length: Positive integer. Most source positions: 64 in the LiteRT files, and
+            those of the pipeline's search in the SavedModel, when left out.
+        max_target_length: Positive integer, of the LiteRT files, as in `export_litert`.
         sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations.
         allow_differences: True to write them even if the SavedModel or the float32 file does

@@ -57,7 +57,7 @@ class Comparison:
         self._begin(exporter.artefact)
         answers = exporter.answers(path, self.pipeline, self._sentences)
         asked = [row for row, received in enumerate(answers.received) if received]
-        expected = self._within(answers.longest)
+        expected = self._within(answers)
         return Parity(
             artefact=exporter.artefact,
             sentences=len(self._sentences),
@@ -78,18 +78,21 @@ class Comparison:
     def _begin(self, artefact):
         self.say(f"{artefact}: {len(self._sentences):,} inputs to {self.pipeline.verb}")
 
-    def _within(self, longest):
-        """Answers of Keras if no translation may be longer than that; None for no limit."""
+    def _within(self, given):
+        """Answers of Keras under the limits of an artefact that gave these `Answers`."""
         options = self.pipeline.search
-        if longest is None or longest >= options.max_length:
-            return self._answers
-        shorter = dataclasses.replace(options, max_length=longest)
-        answers = list(self._answers)
-        for row, sentence in enumerate(self._sentences):
-            tokens = len(answers[row].source_tokens)
-            limit = tokens * options.max_length_ratio + options.max_length_offset
-            if max(limit, options.min_length) > longest:
-                (answers[row],) = self.pipeline.decode([sentence], search=shorter)
+        limits = {"max_length": given.longest, "max_source_length": given.longest_source}
+        within = dataclasses.replace(
+            options, **{name: limit for name, limit in limits.items() if limit is not None}
+        )
+        longest, answers = min(within.max_length, options.max_length), list(self._answers)
+        within = dataclasses.replace(within, max_length=longest)
+        _, _, cut = self.pipeline.source.cut(self._sentences, self.pipeline.longest(within))
+        for row, (sentence, answer) in enumerate(zip(self._sentences, self._answers, strict=True)):
+            limit = len(answer.source_tokens) * options.max_length_ratio + options.max_length_offset
+            shorter = max(limit, options.min_length) > longest < options.max_length
+            if given.received[row] and (shorter or cut[row] or answer.truncated):
+                (answers[row],) = self.pipeline.decode([sentence], search=within)
         return answers
 
     def _measured(self, answers, seconds):

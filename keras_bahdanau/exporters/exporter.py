@@ -56,11 +56,13 @@ class Answers(NamedTuple):
             for an input that is too long for the artefact.
         seconds: List of floats, the time of the input alone; None for one that is too long.
         longest: Integer, most target tokens that the artefact gives; None without such a limit.
+        longest_source: Integer, most source positions that it reads; None for the pipeline's own.
     """
 
     received: list
     seconds: list
     longest: int | None = None
+    longest_source: int | None = None
 
 
 class Exporter(abc.ABC):

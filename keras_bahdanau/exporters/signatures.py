@@ -1,8 +1,10 @@
 """Answers of the exported artefacts: functions of a `Pipeline`, ready to be traced.
 
-Every output's first axis is the batch, and every function is total: any bytes
+Every output's first axis is the batch, and every function of a server is total: any bytes
 and any numbers in, a well-formed answer out, since one failing row would fail all
-the requests that a server merged into its batch.
+the requests that a server merged into its batch. So a row that is too long is cut, for itself
+alone, and marked in the output `truncated`, bool `(batch,)`: an input that has more positions
+than `max_source_length`, or a given target that has more than `max_length` tokens.
 """
 
 import contextlib
@@ -10,7 +12,10 @@ import contextlib
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.text.graph_ids import requested_ids
+from keras_bahdanau.exporters.saved_model.operations import GUARD
+from keras_bahdanau.text.byte_limit import byte_limit
+from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
+from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, requested_ids
 from keras_bahdanau.text.vocabulary import PAD
 
 TEXT = tf.TensorSpec((None,), tf.string)
@@ -19,14 +24,16 @@ LENGTH = tf.TensorSpec((None,), tf.int32)
 
 
 def decode(pipeline, **inputs):
-    """A request -> the best text, string, and `score` float32, both `(batch,)`.
+    """A request -> the best text, string, `score` float32, and `truncated`, all `(batch,)`.
 
     The text is called by the pipeline's noun, such as `translation`.
     """
-    result = pipeline.search_features(pipeline.source.features(**inputs))
+    inputs, features, truncated = _cut(pipeline, inputs)
+    result = pipeline.search_features(features)
     return {
         pipeline.noun: _best_text(pipeline, result, inputs),
         "score": _best(result).scores,
+        "truncated": truncated,
     }
 
 
@@ -38,7 +45,7 @@ def decode_with_alignment(pipeline, **inputs):
     `target_length`; `alignment` float32 `(batch, target_time, source_time)`;
     `finished` bool `(batch,)`.
     """
-    features = pipeline.source.features(**inputs)
+    inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
     best = _best(result)
     return {
@@ -50,55 +57,64 @@ def decode_with_alignment(pipeline, **inputs):
         "target_length": best.lengths,
         "alignment": best.alignment,
         "finished": best.finished,
+        "truncated": truncated,
     }
 
 
 def decode_nbest(pipeline, **inputs):
     """A request -> texts, such as `translations`, `scores`, `finished`, all `(batch, beam)`."""
-    result = pipeline.search_features(pipeline.source.features(**inputs))
+    inputs, features, truncated = _cut(pipeline, inputs)
+    result = pipeline.search_features(features)
     return {
         f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
         "scores": result.scores,
         "finished": result.finished,
+        "truncated": truncated,
     }
 
 
 def score_pair(pipeline, target, **inputs):
     """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`."""
-    target_out = pipeline.target.graph.tokenize(target).to_tensor(default_value=PAD)
-    return _forced(pipeline, pipeline.source.features(**inputs), target_out)
+    _, features, truncated = _cut(pipeline, inputs)
+    target, longer = graph_cut_to_bytes(target, byte_limit(pipeline.search.max_length))
+    ids = pipeline.target.graph.tokenize(target).to_tensor(default_value=PAD)
+    return _forced(pipeline, features, at_least_one(ids), truncated | longer)
 
 
 def decode_ids(pipeline, **inputs):
     """For clients with the vocabularies: features in, ids out.
 
-    Gives `ids` `(batch, target_time)`, `length`, `score` and `finished`, `(batch,)`. For text
+    Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, `(batch,)`. For text
     the features are `source` int32 `(batch, source_time)`, of which `source_length` int32
     `(batch,)` count, since a server pads with a row's first id. Ids outside of the vocabulary
     count as unknown.
     """
-    return _best_ids(_best(pipeline.search_features(pipeline.source.features_from(**inputs))))
+    features, truncated = _cut_features(pipeline, inputs)
+    return {**_best_ids(_best(pipeline.search_features(features))), "truncated": truncated}
 
 
 def decode_ids_with_alignment(pipeline, **inputs):
     """The same, with `alignment` float32 `(batch, target_time, source_time)`, `source_length`."""
-    features = pipeline.source.features_from(**inputs)
+    features, truncated = _cut_features(pipeline, inputs)
     best = _best(pipeline.search_features(features))
     return {
         **_best_ids(best),
         "alignment": best.alignment,
         "source_length": pipeline.source.lengths(features),
+        "truncated": truncated,
     }
 
 
 def decode_ids_nbest(pipeline, **inputs):
     """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ..."""
-    result = pipeline.search_features(pipeline.source.features_from(**inputs))
+    features, truncated = _cut_features(pipeline, inputs)
+    result = pipeline.search_features(features)
     return {
         "ids": result.ids,
         "lengths": result.lengths,
         "scores": result.scores,
         "finished": result.finished,
+        "truncated": truncated,
     }
 
 
@@ -108,8 +124,9 @@ def score_ids(pipeline, target, target_length, **inputs):
     `target` int32 `(batch, target_time)` ends with the end token 3; of it `target_length` int32
     `(batch,)` count.
     """
-    target_out = requested_ids(target, target_length, pipeline.target.vocabulary_size)
-    return _forced(pipeline, pipeline.source.features_from(**inputs), target_out)
+    features, truncated = _cut_features(pipeline, inputs)
+    ids = requested_ids(target, target_length, pipeline.target.vocabulary_size)
+    return _forced(pipeline, features, ids, truncated)
 
 
 def decode_on_device(pipeline, time, options=None, **features):
@@ -192,14 +209,46 @@ def portable(model):
             layer.use_cudnn = value
 
 
-def traced(pipeline, function, arguments):
-    """The concrete function of `function(pipeline, **arguments)`."""
+def traced(pipeline, function, arguments, most_rows=None):
+    """The concrete function of `function(pipeline, **arguments)`.
+
+    Args:
+        pipeline: A `Pipeline`.
+        function: One of this module.
+        arguments: Dictionary from the names of its arguments to their `tf.TensorSpec`.
+        most_rows: Integer, more rows than which it refuses; None for no check of rows.
+    """
     specs = {
         name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
     }
+
+    def answer(**tensors):
+        if most_rows is not None:
+            tensors = _guarded(tensors, arguments, most_rows)
+        return function(pipeline, **tensors)
+
     with portable(pipeline.model):
-        graph = tf.function(lambda **tensors: function(pipeline, **tensors), autograph=False)
+        graph = tf.function(answer, autograph=False)
         return graph.get_concrete_function(**specs)
+
+
+def _guarded(tensors, specs, most_rows):
+    """The arguments of a request that has their shapes, as many rows in each, and not too many.
+
+    A server sees to that before it merges requests, so no request fails by those of others.
+    """
+    with tf.name_scope(GUARD):
+        # which looks at the tensor that came, not at what the graph was promised
+        tensors = {
+            name: tf.ensure_shape(tensor, specs[name].shape) for name, tensor in tensors.items()
+        }
+        rows = tf.stack([tf.shape(tensor)[0] for tensor in tensors.values()])
+        demand = f"All inputs of a request must have as many rows, at most {most_rows}. Received:"
+        checked = tf.debugging.Assert(
+            tf.reduce_all((rows == rows[0]) & (rows <= most_rows)), [demand, rows]
+        )
+        with tf.control_dependencies([checked]):
+            return {name: tf.identity(tensor) for name, tensor in tensors.items()}
 
 
 def weights_of(pipeline, resources=()):
@@ -238,6 +287,17 @@ def _zeros(specs):
     )
 
 
+def _cut(pipeline, inputs):
+    """(request, features, truncated) of a request: see `Source.cut_request`."""
+    return pipeline.source.cut_request(pipeline.longest(), **inputs)
+
+
+def _cut_features(pipeline, inputs):
+    """(features, truncated) of a request that holds features."""
+    features = pipeline.source.features_from(**inputs)
+    return pipeline.source.graph_cut(features, pipeline.longest())
+
+
 def _known(pipeline, features):
     return pipeline.source.known(pipeline.source.packed(features))
 
@@ -264,6 +324,7 @@ def _best_text(pipeline, result, inputs):
     return pipeline.graph_texts(first, **inputs)[:, 0]
 
 
-def _forced(pipeline, features, target_out):
+def _forced(pipeline, features, target_out, truncated):
+    target_out, longer = graph_cut_ids(target_out, pipeline.search.max_length)
     best = _best(pipeline.force_features(features, target_out))
-    return {"score": best.scores, "length": best.lengths}
+    return {"score": best.scores, "length": best.lengths, "truncated": truncated | longer}

@@ -41,6 +41,18 @@ class GraphPipeline:
                 f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
             )
 
+    def searching(self, options):
+        """The same pipeline with other `SearchOptions`."""
+        return type(self)(self.source, self.model, self.target, options)
+
+    def longest(self, options=None):
+        """Most positions of an input under search options: a longer one is cut.
+
+        Args:
+            options: `SearchOptions`; the pipeline's own when left out.
+        """
+        return (options or self.search).max_source_length or self.source.longest
+
     def search_features(self, features, options=None, time=None, prefix=None, uniforms=None):
         """Hypotheses for the features of a source.
 

@@ -17,6 +17,7 @@ from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
 from keras_bahdanau.sources.text_source import check_strings
+from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.replace_unknown import decode_copying
 
@@ -74,7 +75,8 @@ class Pipeline(GraphPipeline):
                 one.
 
         Returns:
-            List of `Translation`, one an input.
+            List of `Translation`, one an input; `truncated` says that an input was longer than
+            `max_source_length` of the search, and read no farther.
 
         Raises:
             TypeError: If `inputs` is not a list of inputs, or `prefixes` not one of strings.
@@ -119,16 +121,19 @@ class Pipeline(GraphPipeline):
         if options.random:  # draws are independent of each other
             options = dataclasses.replace(options, beam_width=nbest)
 
+        inputs, rows, truncated = self.source.cut(inputs, self.longest(options))
+
         def decoded(members, features):
             batch, extras = [inputs[member] for member in members], {}
             if prefixes is not None:
-                extras["prefix"] = self._prefix_ids([prefixes[member] for member in members])
+                given = [prefixes[member] for member in members]
+                extras["prefix"] = self._prefix_ids(given, options.max_length)
             if options.random:
                 extras["uniforms"] = self._uniforms(batch, options)
             result = self._search_graph(options, extras)(features, extras)
-            return self._read(batch, features, result, nbest, options)
+            return self._read(batch, features, truncated[members], result, nbest, options)
 
-        return self._of_each(inputs, batch_size, decoded, options)
+        return self._of_each(rows, batch_size, decoded, options)
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -140,7 +145,8 @@ class Pipeline(GraphPipeline):
 
         Returns:
             List of `Translation`, one a pair: its tokens, its alignment, and the score that
-            the model gives it.
+            the model gives it. `truncated` says that its input was longer than
+            `max_source_length` of the search, or its text than `max_length`.
 
         Raises:
             TypeError: If `pairs` does not hold inputs of the source and strings.
@@ -157,15 +163,18 @@ class Pipeline(GraphPipeline):
         self.source.check(self.plural, inputs)
         check_strings("targets", targets)
         self.check_options(options)
-        rows = IdRows.encoded(self.target, targets)
+        inputs, rows, truncated = self.source.cut(inputs, self.longest(options))
+        target_rows, longer = self._cut_targets(targets, options.max_length)
+        truncated |= longer
         greedy = dataclasses.replace(options, beam_width=1)  # of one hypothesis an input, too
 
         def forced(members, features):
-            shape = (len(members), int(rows.lengths[members].max()))
-            result = self._forced_graph(options)(features, rows.padded(members, shape))
-            return self._read([inputs[one] for one in members], features, result, 1, options)
+            shape = (len(members), int(target_rows.lengths[members].max()))
+            result = self._forced_graph(options)(features, target_rows.padded(members, shape))
+            batch = [inputs[one] for one in members]
+            return self._read(batch, features, truncated[members], result, 1, options)
 
-        return [only for (only,) in self._of_each(inputs, batch_size, forced, greedy)]
+        return [only for (only,) in self._of_each(rows, batch_size, forced, greedy)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -228,15 +237,21 @@ class Pipeline(GraphPipeline):
                 f'Give "" where a {self.noun} may begin freely.'
             )
 
-    def _of_each(self, inputs, batch_size, work, options):
-        """Results of `work(members, features)` for each member, in the order of the inputs.
+    def _cut_targets(self, texts, longest):
+        """Rows of given texts, each of at most `longest` ids, and which texts were longer."""
+        short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
+        rows = IdRows.encoded(self.target, short)
+        shorter = [now is not before for now, before in zip(short, texts, strict=True)]
+        return rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
+
+    def _of_each(self, rows, batch_size, work, options):
+        """Results of `work(members, features)` for each member, in the order of the rows.
 
         There are as many batches under way as cores: one batch alone leaves cores idle, as
         the steps of a search follow each other.
         """
         check_value("batch_size", batch_size, BATCH_SIZE)
-        results = [None] * len(inputs)
-        rows = self.source.rows(inputs)
+        results = [None] * len(rows.lengths)
         order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
         batches = [*self._batches(order, rows.lengths, batch_size, options)]
 
@@ -297,9 +312,10 @@ class Pipeline(GraphPipeline):
             )
         return self._graphs[key]
 
-    def _prefix_ids(self, prefixes):
+    def _prefix_ids(self, prefixes, longest):
         """The target ids of prefixes without their end tokens, right-padded with 0."""
-        rows = IdRows.of([row[:-1] for row in self.target.encode(prefixes)])
+        short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
+        rows = IdRows.of([row[:-1][:longest] for row in self.target.encode(short)])
         shape = (len(prefixes), int(rows.lengths.max(initial=0)))
         return rows.padded(np.arange(len(prefixes)), shape)  # (batch, prefix_time)
 
@@ -309,7 +325,7 @@ class Pipeline(GraphPipeline):
         seeds = ([options.seed, self.source.key(one)] for one in inputs)
         return np.stack([np.random.default_rng(seed).random(shape, np.float32) for seed in seeds])
 
-    def _read(self, inputs, features, result, nbest, options):
+    def _read(self, inputs, features, truncated, result, nbest, options):
         """Lists of the best few `Translation`, one list a row, from the result of the graph."""
         # -> (batch, nbest, ...)
         result = SearchResult(*(field.numpy()[:, :nbest] for field in result))
@@ -322,7 +338,8 @@ class Pipeline(GraphPipeline):
         else:
             flat = self.target.decode(result.ids.reshape(batch * beam, time))
             texts = [flat[row * beam : (row + 1) * beam] for row in range(batch)]
-        return read_translations(result, texts, self.source.labels(features), self.target)
+        labels = self.source.labels(features)
+        return read_translations(result, texts, labels, truncated, self.target)
 
     def _attended_words(self, inputs, result):
         """For each row and hypothesis the source words that its tokens attend to."""

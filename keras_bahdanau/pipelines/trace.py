@@ -75,7 +75,7 @@ def trace(pipeline, one, target=None, top=5):
     pieces = pipeline.target.tokens(np.arange(vocabulary)).tolist()
     chosen = _ids(found.target_tokens, pieces)
     read = [START, *chosen][: max(1, len(chosen))]
-    features = pipeline.source.batch([one])  # (1, source_time, ...)
+    features = pipeline.source.batch([one], pipeline.longest())  # (1, source_time, ...)
     _check_source(found, pipeline.source.labels(features)[0])
     prepared, initial_state, steps = _run(pipeline.model, features, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}

@@ -19,6 +19,8 @@ class Translation:
         alignment: float32 array `(len(target_tokens), len(source_tokens))`; row i has
             the attention weights of target token i.
         finished: False if it was cut at the longest length.
+        truncated: True if the source was longer than `max_source_length` of the search, or a
+            given text than `max_length`: the rest was not read.
     """
 
     text: str
@@ -27,15 +29,17 @@ class Translation:
     target_tokens: list
     alignment: np.ndarray
     finished: bool
+    truncated: bool = False
 
 
-def read_translations(result, texts, labels, target):
+def read_translations(result, texts, labels, truncated, target):
     """Lists of `Translation`, one list a row; a row of an empty source has one, which is empty.
 
     Args:
         result: `SearchResult` of arrays `(batch, beam, ...)`.
         texts: List of lists of strings, one list a row.
         labels: List of lists of strings, the labels of each row.
+        truncated: Bool array `(batch,)`, which rows were cut.
         target: `Subwords` of the target text.
     """
     tokens = target.tokens(result.ids)  # -> (batch, beam, target_time)
@@ -52,6 +56,7 @@ def read_translations(result, texts, labels, target):
                     target_tokens=tokens[row, rank, :length].tolist(),
                     alignment=alignment[:length, : len(source)],
                     finished=bool(finished),
+                    truncated=bool(truncated[row]),
                 )
             )
         yield hypotheses

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_bahdanau.limits import BEAM_WIDTH, LENGTH
+from keras_bahdanau.limits import BEAM_WIDTH, LENGTH, SOURCE_LENGTH
 from keras_bahdanau.option import (
     check_option,
     documented,
@@ -58,6 +58,12 @@ class SearchOptions:
         "tokens + offset, so that a sentence gives the same translation in any batch.",
     )
     max_length_offset: int = option(10, number(0, 10_000), "See max_length_ratio.")
+    max_source_length: int | None = option(
+        None,
+        optional(SOURCE_LENGTH),
+        "Most positions of a source, the end token of a text included: a longer one is cut to them "
+        "and marked. None stands for the source's own: 512 tokens of a text, 4,096 frames.",
+    )
     no_repeat_ngram: int = option(
         0,
         integer(0, 100),

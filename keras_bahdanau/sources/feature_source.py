@@ -32,6 +32,8 @@ class FeatureSource(Source):
         array([120,  80])
     """
 
+    longest = 4096
+
     def __init__(self, size):
         self.size = checks.positive_integer("size", "the values of a frame", size)
         specs = {
@@ -97,6 +99,10 @@ class FeatureSource(Source):
 
     features_from = features
 
+    def graph_cut(self, features, longest):
+        values, lengths = features
+        return Frames(values[:, :longest], tf.minimum(lengths, longest)), lengths > longest
+
     def known(self, features):
         values, lengths = features
         # at least (batch, 1, size)
@@ -137,6 +143,10 @@ class FrameRows:
         self._inputs = [np.asarray(one, np.float32).reshape(-1, size) for one in inputs]
         self._size = size
         self.lengths = np.array([len(one) for one in self._inputs], np.int64)
+
+    def cut(self, longest):
+        """The same rows with at most `longest` frames."""
+        return FrameRows([one[:longest] for one in self._inputs], self._size)
 
     def padded(self, members, shape):
         """The member rows as `Frames` of a shape `(rows, time)`, padded with 0."""

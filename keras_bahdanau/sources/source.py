@@ -36,6 +36,7 @@ class Source(abc.ABC):
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
+        longest: Integer, most positions of an input where no search option says another number.
     """
 
     size: int
@@ -47,6 +48,7 @@ class Source(abc.ABC):
     edge_cases: list
     examples: list
     subwords = None
+    longest: int = 512
 
     @abc.abstractmethod
     def front_end(self, units):
@@ -72,15 +74,43 @@ class Source(abc.ABC):
         """Features of a list of inputs, unpadded.
 
         Returns:
-            Object with two members. `lengths` is an int array `(rows,)`, the number of positions
-            of each row. `padded(members, (rows, source_time))` gives the features as arrays:
-            the rows whose numbers are in the int array `members`, padded on the right, then
-            empty rows. See `FeatureSource` and `text.id_rows.IdRows`.
+            Object with three members. `lengths` is an int array `(rows,)`, the number of
+            positions of each row. `cut(longest)` gives the same rows with at most so many
+            positions. `padded(members, (rows, source_time))` gives the features as arrays: the
+            rows whose numbers are in the int array `members`, padded on the right, then empty
+            rows. See `FeatureSource` and `text.id_rows.IdRows`.
         """
 
-    def batch(self, inputs):
-        """Features of a list of inputs as arrays, padded; source_time is at least 1."""
-        rows = self.rows(inputs)
+    def shortened(self, one, longest):
+        """An input without what stands far behind `longest` positions, before `rows` reads it.
+
+        Returns:
+            The same object, if nothing was left out.
+        """
+        return one
+
+    def cut(self, inputs, longest):
+        """A list of inputs, each cut for itself alone to at most `longest` positions.
+
+        Returns:
+            (inputs, rows, truncated): the inputs as `shortened` leaves them, their rows, and a
+            bool array `(rows,)`, which of them were longer.
+        """
+        short = [self.shortened(one, longest) for one in inputs]
+        rows = self.rows(short)
+        shorter = [now is not before for now, before in zip(short, inputs, strict=True)]
+        return short, rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
+
+    def limits(self, longest):
+        """Dictionary for the card of an artefact: how long an input may be."""
+        return {"max_source_length": longest}
+
+    def batch(self, inputs, longest=None):
+        """Features of a list of inputs as arrays, padded; source_time is at least 1.
+
+        They are cut to `longest` positions, if that is given.
+        """
+        rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
         shape = (len(inputs), int(rows.lengths.max(initial=1)))
         return rows.padded(np.arange(len(inputs)), shape)
 
@@ -110,13 +140,18 @@ class Source(abc.ABC):
     def labels(self, features):
         """Names of the real positions of each row: a list of lists of strings."""
 
-    def words(self, inputs):
+    def words(self, inputs, longest=None):
         """The first and the last word of each position, for links between words.
+
+        Args:
+            inputs: List of inputs.
+            longest: Integer, to which they are cut; None for whole ones.
 
         Returns:
             List of int arrays `(source_time, 2)`. A source without words counts positions.
         """
-        return [_every_position(length) for length in self.rows(inputs).lengths]
+        rows = self.rows(inputs) if longest is None else self.cut(inputs, longest)[1]
+        return [_every_position(length) for length in rows.lengths]
 
     def sizes(self, inputs):
         """Length of each input, for scores by length: words of a text, or positions."""
@@ -146,6 +181,28 @@ class Source(abc.ABC):
     @abc.abstractmethod
     def features_from(self, **feature_inputs):
         """Features of a request that holds features, likewise."""
+
+    def graph_shortened(self, longest, **inputs):
+        """As `shortened`, in a graph: the tensors of a request, and which rows were cut.
+
+        The second is bool `(batch,)`, or False if that never happens.
+        """
+        return inputs, False
+
+    @abc.abstractmethod
+    def graph_cut(self, features, longest):
+        """Features of at most `longest` positions, and bool `(batch,)`: which had more."""
+
+    def cut_request(self, longest, **inputs):
+        """As `cut`, for a request in a graph.
+
+        Returns:
+            (inputs, features, truncated): the tensors of the request as `graph_shortened`
+            leaves them, their features, and bool `(batch,)`, which rows were longer.
+        """
+        inputs, shorter = self.graph_shortened(longest, **inputs)
+        features, longer = self.graph_cut(self.features(**inputs), longest)
+        return inputs, features, shorter | longer
 
     @abc.abstractmethod
     def known(self, features):

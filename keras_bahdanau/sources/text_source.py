@@ -8,7 +8,9 @@ import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source
-from keras_bahdanau.text.graph_ids import at_least_one, known_ids, requested_ids
+from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
+from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
+from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, known_ids, requested_ids
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.replace_unknown import attended_words
 from keras_bahdanau.text.subword_sampling import SubwordSampler
@@ -26,6 +28,7 @@ _EDGE_CASES = [
     b"\xf0\x9f\x99",
     "one\x00two",
     "0 " * 70,
+    "☃" * 6000,
 ]
 
 
@@ -83,6 +86,12 @@ class TextSource(Source):
     def rows(self, inputs):
         return IdRows.encoded(self.subwords, inputs, end_of_empty=False)
 
+    def shortened(self, one, longest):
+        return cut_to_bytes(one, byte_limit(longest))
+
+    def limits(self, longest):
+        return {**super().limits(longest), "max_source_bytes": byte_limit(longest)}
+
     def sampled_rows(self, inputs, rate, seed):
         return IdRows.sampled(SubwordSampler(self.subwords.model, rate), inputs, seed)
 
@@ -97,8 +106,8 @@ class TextSource(Source):
         tokens = self.subwords.tokens(features)
         return [[token for token in row if token] for row in tokens.tolist()]
 
-    def words(self, inputs):
-        return self.subwords.words(inputs, end_of_empty=False)
+    def words(self, inputs, longest=None):
+        return self.subwords.words(inputs, end_of_empty=False, longest=longest)
 
     def sizes(self, inputs):
         return [len(one.split()) for one in inputs]
@@ -115,6 +124,13 @@ class TextSource(Source):
 
     def features_from(self, source, source_length):
         return requested_ids(source, source_length, self.size)
+
+    def graph_shortened(self, longest, text):
+        text, longer = graph_cut_to_bytes(text, byte_limit(longest))
+        return {"text": text}, longer
+
+    def graph_cut(self, features, longest):
+        return graph_cut_ids(features, longest)
 
     def known(self, features):
         return known_ids(features, self.size)

@@ -46,3 +46,19 @@ def requested_ids(ids, lengths, vocabulary_size) -> tf.Tensor:
     """
     ids = known_ids(at_least_one(ids), vocabulary_size)
     return tf.where(tf.sequence_mask(lengths, tf.shape(ids)[1]), ids, PAD)
+
+
+def graph_cut_ids(ids, longest):
+    """Rows of at most `longest` ids; the last one of a row that had more is the end token.
+
+    Args:
+        ids: Int32 tensor `(batch, time)`, right-padded with 0.
+        longest: Positive integer.
+
+    Returns:
+        (ids, longer): int32 `(batch, time)`, and bool `(batch,)`, which rows had more.
+    """
+    longer = tf.reduce_any(ids[:, longest:] != PAD, axis=1)
+    ids = ids[:, :longest]
+    last = tf.range(tf.shape(ids)[1]) == longest - 1
+    return tf.where(longer[:, tf.newaxis] & last, END, ids), longer

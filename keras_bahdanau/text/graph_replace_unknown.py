@@ -2,6 +2,8 @@
 
 import tensorflow as tf
 
+from keras_bahdanau.text.byte_limit import WORD
+from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import graph_is_text
 from keras_bahdanau.text.vocabulary import NO_WORD, PAD, UNKNOWN
 
@@ -42,7 +44,7 @@ def graph_attended_words(source, text, alignment):
     Returns:
         String tensor `(batch, beam, target_time)`.
     """
-    words, together = _words(source, text, tf.shape(alignment)[3])
+    words, together = _words(source, text, *tf.unstack(tf.shape(alignment))[::3])
     # -> (batch, beam, target_time, source_time), for each token what its whole word got
     weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
     place = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
@@ -50,16 +52,17 @@ def graph_attended_words(source, text, alignment):
     return tf.where((tf.reduce_max(weights, axis=-1) > 0) & (found != ""), found, NO_WORD)
 
 
-def _words(source, text, source_time):
+def _words(source, text, batch, source_time):
     """The word `(batch, source_time)` of each source token, and the tokens that share one.
 
     Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
     is 1. What stands for no word, such as the end token, has "", and is with none.
     """
     ids, begins, ends = source.tokenize_with_offsets(text)  # ragged (batch, source_time)
-    shape = tf.stack([-1, source_time])
-    # -> (batch, source_time), False from the end token on
-    real = tf.ones_like(ids, tf.bool).to_tensor(False, shape=shape)
+    shape = tf.stack([batch, source_time])
+    # -> (batch, source_time), False from the end token on, behind which a cut sentence goes on
+    lengths = tf.minimum(tf.cast(ids.row_lengths(), tf.int32), source_time - 1)
+    real = tf.sequence_mask(lengths, source_time)
     # in bytes of the text: ragged -> (batch, source_time)
     begins, ends = (
         tf.cast(offsets, tf.int32).to_tensor(0, shape=shape) for offsets in (begins, ends)
@@ -79,7 +82,9 @@ def _words(source, text, source_time):
     first = tf.reduce_min(tf.where(same, tf.expand_dims(begins, axis=1), tf.int32.max), axis=2)
     last = tf.reduce_max(tf.where(same, tf.expand_dims(ends, axis=1), 0), axis=2)
     first = tf.minimum(first, last)
-    words = tf.strings.substr(text, first, last - first)
+    # one byte more than is kept, which shows that there is more
+    words = tf.strings.substr(text, first, tf.minimum(last - first, WORD + 1))
+    words = tf.reshape(graph_cut_to_bytes(tf.reshape(words, [-1]), WORD)[0], shape)
     words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # any bytes may have come
     words = tf.strings.strip(tf.strings.regex_replace(words, f"{_SPACE}+", " "))
     return words, tf.cast(same, tf.float32)

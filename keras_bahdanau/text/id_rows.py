@@ -49,6 +49,12 @@ class IdRows:
             np.where(where, others._starts + len(self._values), self._starts),
         )
 
+    def cut(self, longest):
+        """The same rows with at most `longest` ids; the last one of a cut row is the end token."""
+        values, longer = self._values.copy(), self.lengths > longest
+        values[self._starts[longer] + longest - 1] = END
+        return IdRows(values, np.minimum(self.lengths, longest), self._starts)
+
     def padded(self, members, shape):
         """The member rows as an int32 array of a shape `(rows, time)`, right-padded with 0."""
         rows = np.full(shape, PAD, np.int32)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from keras_bahdanau.text.byte_limit import WORD, cut_to_bytes
 from keras_bahdanau.text.subwords import is_text
 from keras_bahdanau.text.vocabulary import NO_WORD, UNKNOWN
 
@@ -37,7 +38,7 @@ def attended_words(source, sentence, alignment):
 
     The word is taken as it stands in the source sentence, all of its tokens together (Jean et
     al. 2015, section 3.3; Luong et al. 2015). A run of unknown words, which a word model makes
-    one token, is taken as a whole.
+    one token, is taken as a whole. Of either no more than 512 bytes are taken.
 
     Args:
         source: `Subwords`.
@@ -61,7 +62,7 @@ def _words(source, sentence, source_time):
     token and padding have "", and share with none.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
-    pieces = source.pieces(sentence)
+    pieces = source.pieces(sentence)[: source_time - 1]  # the end token stands behind them
     tokens = source.tokens([piece.id for piece in pieces])
     surfaces = [content[piece.begin : piece.end].decode(errors="replace") for piece in pieces]
     # an unknown piece has no mark, but the text shows the space before it
@@ -76,6 +77,6 @@ def _words(source, sentence, source_time):
     for index in range(len(pieces)):
         of_word = [pieces[other] for other in np.flatnonzero(number == number[index])]
         first, last = of_word[0].begin, max(piece.end for piece in of_word)
-        word = content[first:last].decode(errors="replace")
+        word = cut_to_bytes(content[first:last], WORD).decode(errors="replace")
         words[index] = _SPACE.sub(" ", word).strip(_ASCII_SPACE)
     return words, together

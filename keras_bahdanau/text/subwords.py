@@ -7,6 +7,7 @@ import re
 import numpy as np
 import sentencepiece
 
+from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.vocabulary import (
     END,
     PAD,
@@ -182,7 +183,7 @@ class Subwords:
         tokens = self._processor.id_to_piece(list(range(self.vocabulary_size)))
         return np.array(["", *tokens[1:]], dtype=object)  # without padding's own name
 
-    def words(self, sentences, end_of_empty: bool = True) -> list:
+    def words(self, sentences, end_of_empty: bool = True, longest: int | None = None) -> list:
         """The words of `sentence.split()` that each token of each sentence stands for.
 
         White space in the text as it is given counts, whatever the normalization makes of it.
@@ -190,6 +191,8 @@ class Subwords:
         Args:
             sentences: List of strings.
             end_of_empty: As in `encode`.
+            longest: Positive integer. Most tokens of a sentence, the end token included: a
+                longer one is cut. None for whole sentences.
 
         Returns:
             List of int32 arrays `(time, 2)`, the first and the last word of each token: one
@@ -200,10 +203,16 @@ class Subwords:
             >>> subwords.words(["lower newest"])  # ▁lower ▁ne west </s>
             [array([[0, 0], [1, 1], [1, 1], [2, 2]], dtype=int32)]
         """
+        if longest is not None:
+            sentences = [cut_to_bytes(sentence, byte_limit(longest)) for sentence in sentences]
         split = self._processor.encode(list(sentences), out_type="proto")
-        return [
+        spans = [
             _word_spans(sentence, found.pieces, end_of_empty)
             for sentence, found in zip(sentences, split, strict=True)
+        ]
+        return [
+            one if longest is None or len(one) <= longest else one[[*range(longest - 1), -1]]
+            for one in spans
         ]
 
     def pieces(self, sentence) -> list:

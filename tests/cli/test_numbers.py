@@ -20,6 +20,7 @@ ARGUMENTS = {
     "align": "one --model card.keras",
     "export": "--model card.keras --format litert --out new.tflite",
 }
+CARD = {"source": {}, "target": {}}
 LISTS = {"beam_widths": "beam_width", "length_normalizations": "length_normalization"}
 
 
@@ -43,7 +44,7 @@ def files(tmp_path, monkeypatch):
     for name in ("good.en", "good.de"):
         (tmp_path / name).write_text("one\ntwo three\n")
     with zipfile.ZipFile("card.keras", "w") as archive:
-        archive.writestr("pipeline.json", json.dumps({"search": {}}))
+        archive.writestr("pipeline.json", json.dumps({**CARD, "search": {}}))
     return tmp_path
 
 
@@ -54,8 +55,9 @@ def command(files, monkeypatch, capsys):
     def load_tensorflow(*_, **__):
         raise AssertionError("TensorFlow is loaded")
 
-    for function in COMMANDS.values():
-        module = sys.modules[function.__module__]
+    modules = {function.__module__ for function in COMMANDS.values()}
+    for name in (*modules, "keras_bahdanau.cli.arguments"):
+        module = sys.modules[name]
         if hasattr(module, "load_tensorflow"):
             monkeypatch.setattr(module, "load_tensorflow", load_tensorflow)
 
@@ -98,7 +100,7 @@ def test_what_is_no_good_number_is_refused(command, name, option, value):
 
 def test_a_card_with_a_number_above_its_bound_gets_one_line(command):
     with zipfile.ZipFile("card.keras", "w") as archive:
-        archive.writestr("pipeline.json", json.dumps({"search": {"beam_width": 10_000}}))
+        archive.writestr("pipeline.json", json.dumps({**CARD, "search": {"beam_width": 10_000}}))
     code, said = command("translate", "--model", "card.keras")
     assert (code, said.count("\n")) == (2, 1)
     assert "`beam_width` must be an integer in [1, 1000]. Received: beam_width=10000" in said

@@ -102,14 +102,13 @@ def test_a_line_that_is_too_long_is_cut_and_named_and_the_others_are_as_alone(
     command, toy_litert, translator
 ):
     lines = ["two", TOO_LONG, "five"]
-    (_, tokens), *_ = translator.too_long([TOO_LONG])
     code, out, err = command(
         "translate", "--model", toy_litert, "--alignment", stdin="\n".join(lines)
     )
     assert code == 0
     assert err == (
-        f"keras-bahdanau: line 2 is cut: it has {tokens} tokens, and the model takes 24. Split "
-        "it, or export with a larger --max-source-length.\n"
+        "keras-bahdanau: line 2 is too long: only its beginning is read, of at most 24 tokens and "
+        "768 bytes. Split it into sentences, or set --max-source-length.\n"
     )
     first, cut, last = out.splitlines()
     assert (first, last) == ("zwei ||| 0-0", "fünf ||| 0-0")
@@ -122,12 +121,16 @@ def test_a_line_that_is_too_long_is_cut_and_named_and_the_others_are_as_alone(
 
 
 def test_a_sentence_of_the_longest_length_is_whole(translator):
-    word = "one "
-    fits = next(n for n in range(1, 30) if translator.too_long([word * (n + 1)]))
-    (whole,) = translator.translate([word * fits])
-    assert translator.too_long(["", word * fits]) == [] and whole.source_tokens[-1] == "</s>"
-    assert translator.source.words([word * fits])[0][-1].tolist() == [fits, fits]
-    assert len(translator.source.words([word * (fits + 9)])[0]) == 24
+    texts = ["", *("one " * count for count in range(1, 30))]
+    counts = [len(row) for row in translator.source.subwords.encode(texts, end_of_empty=False)]
+    results = translator.translate(texts)
+    assert [one.truncated for one in results] == [count > 24 for count in counts]
+    assert [len(one.source_tokens) for one in results] == [min(count, 24) for count in counts]
+    assert {one.source_tokens[-1] for one in results[1:]} == {"</s>"}
+    rows = translator.source.words(texts, translator.longest())
+    assert [len(row) for row in rows] == [min(count, 24) for count in counts]
+    whole = counts.index(max(count for count in counts if count <= 24))
+    assert rows[whole][-1].tolist() == [whole, whole]  # the end token stands behind the words
 
 
 @pytest.mark.parametrize(

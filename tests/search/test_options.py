@@ -48,6 +48,7 @@ def test_the_smallest_values_are_taken():
         coverage_penalty=0,
         max_length_ratio=0,
         max_length_offset=0,
+        max_source_length=1,
         no_repeat_ngram=0,
         temperature=1e-9,
         top_k=1,
@@ -78,6 +79,7 @@ def test_shares_must_not_be_negative(name, value):
 @pytest.mark.parametrize(
     ("name", "values", "demand"),
     [
+        ("max_source_length", [0, 2.0, True, 100_001], "an integer in [1, 100000], or None"),
         ("no_repeat_ngram", [-1, 1.0, None, 101], "an integer in [0, 100]"),
         ("seed", [-1, 1.0, None, 2**32], "an integer in [0, 4294967295]"),
         ("length_penalty", ["wu", None, 1, []], "one of 'power', 'gnmt'"),

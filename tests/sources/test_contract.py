@@ -91,6 +91,33 @@ def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
     np.testing.assert_array_equal(source.lengths(found)[:3], rows.lengths[members])
 
 
+@pytest.mark.parametrize("longest", [1, 2, 5])
+def test_both_sides_cut_each_input_for_itself_alone(source, inputs, longest):
+    whole = source.rows(inputs).lengths
+    short, rows, truncated = source.cut(inputs, longest)
+    np.testing.assert_array_equal(rows.lengths, np.minimum(source.rows(short).lengths, longest))
+    assert truncated[whole > longest].all() and not truncated[whole == 0].all()
+    features = rows.padded(np.arange(len(inputs)), (len(inputs), longest))
+    graph = traced(lambda **request: source.cut_request(longest, **request), source.inputs)
+    _, found, marked = graph(source.requests(inputs))
+    assert_same(found, features)
+    np.testing.assert_array_equal(marked, truncated)
+    assert_same(source.batch(inputs, longest), features)
+    spans = source.words(source.examples, longest)
+    for cut, whole in zip(spans, source.words(source.examples), strict=True):
+        assert len(cut) == min(len(whole), longest)
+        np.testing.assert_array_equal(cut[: longest - 1], whole[: longest - 1])
+
+
+def test_what_is_left_of_an_input_is_its_beginning(source):
+    one = source.examples[1]
+    whole, cut = source.rows([one]), source.cut([one], 2)[1]
+    first, last = source.labels(cut.padded([0], (1, 2)))[0]
+    labels = source.labels(whole.padded([0], (1, int(whole.lengths[0]))))[0]
+    assert first == labels[0]
+    assert last == ("</s>" if source.subwords else labels[1])  # a text keeps its end token
+
+
 def test_labels_of_both_sides_are_equal_and_one_a_position(source, inputs, features):
     labels = source.labels(features)
     assert labels == strings(source.label_tensor(features))
@@ -207,6 +234,19 @@ def test_both_sides_attend_to_the_same_words(kind):
             found = source.attended_words(sentence, alignment)
             assert [*found] == [word.decode() for word in words]
             assert set(found) <= {*sentence.split(), ""}
+
+
+def test_both_sides_attend_to_the_same_words_of_a_cut_sentence():
+    source, weights = new_source("word"), np.eye(3, dtype=np.float32)[np.newaxis, np.newaxis]
+    # 3 positions: 2 words and the end token, which stands for no word
+    assert [*source.attended_words("one two three", weights[0, 0])] == ["one", "two", "⁇"]
+    graph = source.graph_attended_words(weights, text=tf.constant(["one two three"]))
+    assert [word.decode() for word in graph.numpy()[0, 0]] == ["one", "two", "⁇"]
+    long = "☃" * 600  # 1,800 bytes, one unknown token
+    expected = "☃" * 170  # 510 bytes
+    assert source.attended_words(long, weights[0, 0])[0] == expected
+    graph = source.graph_attended_words(weights, text=tf.constant([long]))
+    assert graph.numpy()[0, 0, 0].decode() == expected
 
 
 def test_frames_have_no_words_to_attend_to():

@@ -120,7 +120,8 @@ class LiteRTExporter(Exporter):
     @classmethod
     def variants(cls, **settings):
         """One file for each precision."""
-        return [cls(quantization=quantization, **settings) for quantization in QUANTIZATIONS]
+        given = {name: value for name, value in settings.items() if value is not None}
+        return [cls(quantization=quantization, **given) for quantization in QUANTIZATIONS]
 
     @staticmethod
     def recognizes(path):
@@ -183,7 +184,8 @@ class LiteRTExporter(Exporter):
             seconds.append(time.perf_counter() - began)
             received.append([Answer(found.text, found.score, found.alignment)])
         received, seconds = received[1:], seconds[1:]
-        return Answers(received, seconds, on_device.card["max_target_length"])
+        card = on_device.card
+        return Answers(received, seconds, card["max_target_length"], card["max_source_length"])
 
     def add_parity(self, path, rows):
         from keras_bahdanau.exporters.litert.tflite_file import pack, unpack

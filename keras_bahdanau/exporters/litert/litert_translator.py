@@ -1,17 +1,19 @@
 """A LiteRT file in place of a `Translator`: the methods that the commands call, without Keras."""
 
+import numpy as np
+
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
+from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.vocabulary import END
 
 
 class LiteRTTranslator:
     """A .tflite file that `export_litert` wrote, with the methods of a `Translator`.
 
     The file translates one sentence at a time, by the search that it was exported with. A
-    sentence with more tokens than `longest` is cut to so many, its end token kept:
-    `too_long` names it.
+    sentence that is too long for it is cut, its end token kept, and `truncated` says so.
 
     ```python
     translator = LiteRTTranslator("en-de.tflite")
@@ -22,9 +24,8 @@ class LiteRTTranslator:
         path: Path of the file.
 
     Attributes:
-        source: The words of sentences, as a `Source` of text gives them.
+        source: The side of the text, with the methods of a `Source` that need no model.
         target: `Subwords` of the target text.
-        longest: Integer, most tokens of a sentence, the end token included.
         model: None: the file gives no probabilities of given texts.
 
     Raises:
@@ -38,10 +39,13 @@ class LiteRTTranslator:
     def __init__(self, path):
         self._runner = _runner(path)
         card, files = self._runner.card, self._runner.files
-        self.longest = card["max_source_length"]
+        self._longest = card["max_source_length"]
         source, target = (files[card["vocabularies"][side]] for side in ("source", "target"))
-        self._subwords, self.target = Subwords(source), Subwords(target)
-        self.source = _Words(self._subwords, self.longest)
+        self.source, self.target = _Text(Subwords(source)), Subwords(target)
+
+    def longest(self, search=None):
+        """Most tokens of a sentence, the end token included."""
+        return self._longest
 
     def translate(self, sentences, batch_size=1, search=None, prefixes=None):
         """The best translation of each sentence.
@@ -69,34 +73,36 @@ class LiteRTTranslator:
             ValueError: If another one, `search` or `prefixes` is given.
         """
         check_fixed(nbest=None if nbest == 1 else nbest, search=search, prefixes=prefixes)
-        return [[self._translate(ids)] for ids in self._encode(sentences)]
+        return [[self._translate(sentence)] for sentence in sentences]
 
-    def too_long(self, sentences):
-        """The sentences that are cut: list of (index, number of tokens)."""
-        counts = map(len, self._encode(sentences))
-        return [(row, count) for row, count in enumerate(counts) if count > self.longest]
-
-    def _encode(self, sentences):
-        return self._subwords.encode(sentences, end_of_empty=False)
-
-    def _translate(self, ids):
-        if len(ids) > self.longest:
-            ids = [*ids[: self.longest - 1], END]
-        labels = self._subwords.tokens(ids).tolist()
-        return Translation(**self._runner.decode({"source": ids}, labels)._asdict())
+    def _translate(self, sentence):
+        ids, truncated = self.source.cut(sentence, self._longest)
+        labels = self.source.subwords.tokens(ids).tolist()
+        translation = self._runner.decode({"source": ids}, labels)
+        return Translation(**translation._asdict(), truncated=truncated)
 
 
-class _Words:
-    """The words of a text on the source side, cut as the translator cuts it."""
+class _Text:
+    """The source side, as `TextSource` has it, which loads TensorFlow."""
 
-    def __init__(self, subwords, longest):
-        self._subwords, self._longest = subwords, longest
+    def __init__(self, subwords):
+        self.subwords = subwords
 
-    def words(self, sentences):
+    def cut(self, sentence, longest):
+        """The ids of a sentence, at most `longest`, and True if it has more."""
+        short = cut_to_bytes(sentence, byte_limit(longest))
+        rows = IdRows.encoded(self.subwords, [short], end_of_empty=False)
+        length = int(rows.lengths[0])
+        (ids,) = rows.cut(longest).padded(np.arange(1), (1, min(length, longest)))
+        return ids, short is not sentence or length > longest
+
+    def limits(self, longest):
+        """Dictionary: how long a sentence may be."""
+        return {"max_source_length": longest, "max_source_bytes": byte_limit(longest)}
+
+    def words(self, sentences, longest=None):
         """The words that each token stands for: see `Subwords.words`."""
-        kept = [*range(self._longest - 1), -1]  # the end token's row last
-        spans = self._subwords.words(sentences, end_of_empty=False)
-        return [each[kept] if len(each) > self._longest else each for each in spans]
+        return self.subwords.words(sentences, end_of_empty=False, longest=longest)
 
     def sizes(self, sentences):
         """The lengths of sentences in words."""

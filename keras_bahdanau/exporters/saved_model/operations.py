@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+GUARD = "rows_of_a_request"  # scope of what refuses a request before any of its rows is read
 _MARK = "_XlaMustCompile"  # of a function traced with `jit_compile=True`
 # What tensorflow-text registers; the server links the same library.
 _TEXT = """
@@ -100,7 +101,7 @@ def reached_operations(graph, signature):
         signature: The `SignatureDef`.
 
     Returns:
-        Set of strings.
+        Set of strings, without what refuses a request as a whole before any of its rows is read.
     """
     outputs = [name for tensor in signature.outputs.values() for name in _tensor_names(tensor)]
     waiting = _ancestors(graph.node, outputs)
@@ -108,8 +109,9 @@ def reached_operations(graph, signature):
     reached = set()
     while waiting:
         node = waiting.pop()
-        reached.add(node.op)
-        called = [uncalled.pop(name) for name in _calls(node) & uncalled.keys()]
+        if GUARD not in node.name.split("/"):
+            reached.add(node.op)
+        called = [uncalled.pop(name) for name in calls(node) & uncalled.keys()]
         if any(_MARK in part.attr and part.attr[_MARK].b for part in (node, *called)):
             reached.add(_MARK)
         for function in called:
@@ -138,7 +140,7 @@ def _ancestors(nodes, tensors):
     return found
 
 
-def _calls(node):
+def calls(node):
     """The names that may be of functions that a node calls."""
     values = node.attr.values()
     lists = [function.name for value in values for function in value.list.func]

@@ -1,5 +1,6 @@
 """SavedModels as a format: text in, text out, for TensorFlow Serving."""
 
+import dataclasses
 import itertools
 
 from keras_bahdanau.exporters.card import describe_parity, describe_search, table_of
@@ -11,6 +12,7 @@ from keras_bahdanau.exporters.publishing import (
     publish_version,
 )
 from keras_bahdanau.exporters.saved_model.version_card import find_damage, load_card, write_card
+from keras_bahdanau.search import SearchOptions
 
 BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
 
@@ -22,10 +24,12 @@ def export_saved_model(
     references=None,
     allow_differences=False,
     say=lambda line: None,
+    max_source_length=None,
 ):
     """Write the next version of a model for TensorFlow Serving, once it is known to be good.
 
-    It answers the signatures of `keras_bahdanau.exporters.signatures.served`.
+    It answers the signatures of `keras_bahdanau.exporters.signatures.served`, up to 64 rows at a
+    time. A row that is too long is cut for itself alone, and marked in the output `truncated`.
     The version is written beside its place, checked for what a server would
     refuse, loaded with the server's C++ loader in a clean process, compared
     with Keras, its warm-up replayed, and only then renamed to its number:
@@ -39,6 +43,9 @@ def export_saved_model(
         allow_differences: True if a version may be published that does not
             answer as Keras does.
         say: Function of one string, which reports the comparison.
+        max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a
+            text included; that of the pipeline's search when left out. Of a text no more than
+            32 bytes a position are read.
 
     Returns:
         Path of the new version.
@@ -49,18 +56,32 @@ def export_saved_model(
             version would be refused by a server, or answers differently and
             `allow_differences` is False.
     """
-    exporter = SavedModelExporter()
+    exporter = SavedModelExporter(max_source_length=max_source_length)
     return export(exporter, pipeline, directory, sentences, references, allow_differences, say)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SavedModelExporter(Exporter):
-    """The format of `export_saved_model`."""
+    """The format of `export_saved_model`.
+
+    Args:
+        max_source_length: As in `export_saved_model`.
+    """
+
+    max_source_length: int | None = None
 
     artefact = "SavedModel"
     file_name = ""
     writes_file = False
     text_operations = True  # of tensorflow-text, in the graph
     target_length = "target_length"  # name of an output beside the alignment
+
+    def __post_init__(self):
+        SearchOptions(max_source_length=self.max_source_length)  # which checks it
+
+    @classmethod
+    def variants(cls, **settings):
+        return [cls(max_source_length=settings["max_source_length"])]
 
     @staticmethod
     def recognizes(path):
@@ -111,7 +132,10 @@ class SavedModelExporter(Exporter):
     def write(self, pipeline, path):
         from keras_bahdanau.exporters.saved_model.version import write_version
 
-        write_version(self, pipeline, path)
+        options = pipeline.search
+        if self.max_source_length is not None:
+            options = dataclasses.replace(options, max_source_length=self.max_source_length)
+        write_version(self, pipeline.searching(options), path)
 
     def damage(self, path):
         version = newest_version(path)
@@ -145,7 +169,8 @@ class SavedModelExporter(Exporter):
         for (_, rows), result in zip(asked, results[len(warmup) :], strict=True):
             for answer, row in zip(self.read(pipeline, result), rows, strict=True):
                 received[row].append(answer)
-        return Answers(received, seconds[len(warmup) :][: len(inputs)])
+        alone = seconds[len(warmup) :][: len(inputs)]
+        return Answers(received, alone, longest_source=self.max_source_length)
 
     def aligned(self, pipeline):
         """Name of the signature that gives alignments."""
@@ -182,6 +207,7 @@ class SavedModelExporter(Exporter):
                 f"{card['format']}, by keras_bahdanau {card['keras_bahdanau']}",
                 f"TensorFlow {card['tensorflow']}, Keras {card['keras']}",
                 describe_search(card),
+                *describe_limits(card),
                 *(f"{side} vocabulary, sha256 {digest}" for side, digest in hashes),
                 *(f"{name}: {', '.join(inputs)}" for name, inputs in signatures),
                 _describe_files(card),
@@ -194,6 +220,18 @@ def _describe_files(card):
     if "sha256" not in card:  # of version 0.1.0
         return "the card has no sha256 of the files: damage to them may not be found"
     return f"{len(card['sha256'])} files, each with the sha256 of the card"
+
+
+def describe_limits(card):
+    """Lines of text with what a request may be, if the card says so: those of 0.1.0 do not."""
+    if "max_rows" not in card:
+        return
+    in_bytes = f" or {card['max_source_bytes']:,} bytes" if "max_source_bytes" in card else ""
+    yield (
+        f"limits: {card['max_rows']} rows; a source is cut at {card['max_source_length']:,} "
+        f"positions{in_bytes}, a given target at {card['max_target_length']:,} tokens; "
+        f"{card['max_batch_bytes'] / 1e6:,.0f} MB suffice for any batch, beside the loaded model"
+    )
 
 
 def _batches(count, step):

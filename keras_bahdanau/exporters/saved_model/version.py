@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters import signatures
 from keras_bahdanau.exporters.card import card_of
+from keras_bahdanau.exporters.saved_model.batch_memory import largest_batch
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.exporters.saved_model.version_card import write_card
 
@@ -41,7 +42,7 @@ def write_version(exporter, pipeline, path):
     """
     served = exporter.served(pipeline)
     functions = {
-        name: signatures.traced(pipeline, function, arguments)
+        name: signatures.traced(pipeline, function, arguments, most_rows=BATCH)
         for name, (function, arguments) in served.items()
     }
     module = signatures.weights_of(pipeline, exporter.resources(pipeline))
@@ -54,6 +55,10 @@ def write_version(exporter, pipeline, path):
     card = {
         **card_of(pipeline),
         "format": exporter.artefact,
+        "max_rows": BATCH,
+        **pipeline.source.limits(pipeline.longest()),
+        "max_target_length": pipeline.search.max_length,
+        "max_batch_bytes": largest_batch(pipeline, BATCH),
         "signatures": {name: sorted(arguments) for name, (_, arguments) in served.items()},
         "parity": [],
     }
