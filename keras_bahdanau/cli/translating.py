@@ -109,9 +109,9 @@ def align(
     from keras_bahdanau.pipelines.translator import Translator
     from keras_bahdanau.plotting import plot_alignment, plot_trace
 
-    translator = Translator.load(path)
-    (result,) = translator.translate([sentence], search=search, prefixes=prefixes)
-    longest = translator.longest(search)
+    translator = Translator.load(path).searching(search)  # for the trace as well
+    (result,) = translator.translate([sentence], prefixes=prefixes)
+    longest = translator.longest()
     tell_cut([result], translator.source.limits(longest))
     print(result.text)
     print(_Links(translator, [sentence], longest)(0, result))
