@@ -121,7 +121,7 @@ def align(
     if trace is not None:
         from keras_bahdanau.plotting import plot_trace
 
-        plot_trace(translator.trace(sentence, result)).savefig(trace)
+        plot_trace(translator.searching(search).trace(sentence, result)).savefig(trace)
 
 
 def _decoded(text, name):

@@ -1,5 +1,7 @@
 """A pipeline inside of a TensorFlow graph: the functions that every export is traced from."""
 
+import copy
+
 import keras
 import tensorflow as tf
 
@@ -43,7 +45,10 @@ class GraphPipeline:
 
     def searching(self, options):
         """The same pipeline with other `SearchOptions`."""
-        return type(self)(self.source, self.model, self.target, options)
+        self.check_options(options)
+        other = copy.copy(self)
+        other.search = options
+        return other
 
     def longest(self, options=None):
         """Most positions of an input under search options: a longer one is cut.

@@ -11,14 +11,16 @@ from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, F
 from keras_bahdanau.sources.source import Source
 
 _EDGE_LENGTHS = (0, 1, 2, 7, 40)
+LARGEST = 1e12  # of a value: neither its products with weights nor their squares overflow
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class FeatureSource(Source):
     """Sequences of frames, each a vector of numbers.
 
-    An input is an array `(time, size)` of finite numbers. Features are `Frames`: float32 values
-    `(batch, source_time, size)` and int32 lengths `(batch,)`.
+    An input is an array `(time, size)` of finite numbers, of which one beyond 1e12 counts as
+    1e12. Features are `Frames`: float32 values `(batch, source_time, size)` and int32 lengths
+    `(batch,)`.
 
     Args:
         size: Positive integer. Number of values of a frame.
@@ -108,6 +110,7 @@ class FeatureSource(Source):
         # at least (batch, 1, size)
         values = tf.pad(values, [[0, 0], [0, tf.maximum(1 - tf.shape(values)[1], 0)], [0, 0]])
         values = tf.where(tf.abs(values) <= tf.float32.max, values, 0.0)  # NaN too; LiteRT has it
+        values = tf.clip_by_value(values, -LARGEST, LARGEST)
         return Frames(values, tf.clip_by_value(lengths, 0, tf.shape(values)[1]))
 
     def lengths(self, features):
@@ -124,8 +127,10 @@ class FeatureSource(Source):
 
 
 def _array(one):
-    """An input as float32, or None if it is no array of numbers."""
+    """An input as float32, or None if it is no array of real numbers."""
     try:
+        if np.iscomplexobj(one):
+            return None
         with np.errstate(over="ignore"):  # to infinity, which the check finds
             return np.asarray(one, np.float32)
     except (TypeError, ValueError):
@@ -140,7 +145,8 @@ class FrameRows:
     """
 
     def __init__(self, inputs, size):
-        self._inputs = [np.asarray(one, np.float32).reshape(-1, size) for one in inputs]
+        arrays = (np.asarray(one, np.float32).reshape(-1, size) for one in inputs)
+        self._inputs = [np.clip(array, -LARGEST, LARGEST) for array in arrays]
         self._size = size
         self.lengths = np.array([len(one) for one in self._inputs], np.int64)
 

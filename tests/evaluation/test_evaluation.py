@@ -159,3 +159,13 @@ def test_scores_can_be_written_as_json_and_read_as_text(translator):
 def test_pairs_without_text_are_refused(translator):
     with pytest.raises(ValueError, match="Received: 2 pairs"):
         evaluate(translator, [("", "x"), ("a", " ")])
+
+
+def test_pairs_that_are_too_long_are_counted_and_have_no_perplexity(translator):
+    search = SearchOptions(beam_width=1, max_length=5, max_source_length=3)  # all but "b"
+    measured = evaluate(translator, PAIRS, search=search)
+    assert (measured.too_long, measured.skipped) == (3, 0)
+    assert "3 with one that is too long" in str(measured)
+    expected = perplexity_by_hand(translator, [PAIRS[1]])
+    assert measured.perplexity == pytest.approx(expected, rel=1e-5)
+    assert [found.truncated for found in measured.translations] == [True, False, False, True]

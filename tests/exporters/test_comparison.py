@@ -10,10 +10,12 @@ from conftest import toy_pairs
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import check
-from keras_bahdanau.exporters.exporter import Answer
+from keras_bahdanau.exporters.comparison import Comparison
+from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.litert import conversion
 from keras_bahdanau.exporters.litert.tflite_file import unpack
 from keras_bahdanau.exporters.parity import Parity, differences, require, table
+from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import TextSource
 
 EDGE_CASES = TextSource.edge_cases
@@ -126,6 +128,29 @@ def test_a_file_for_short_translations_is_compared_with_short_ones(toy_translato
     keras, row = [Parity(**row) for row in card_of(file)["parity"]]
     assert row.equal == 1
     assert keras.chrf == 100 > row.chrf
+
+
+class ShortSighted(Exporter):
+    """Stands for an artefact with a limit of its own, which answers as Keras under that limit."""
+
+    artefact = "short-sighted"
+    recognizes = place = write = check = add_parity = describe = None
+    __abstractmethods__ = frozenset()
+
+    def answers(self, path, pipeline, inputs):
+        options = dataclasses.replace(pipeline.search, max_source_length=3)
+        found = pipeline.decode(inputs, search=options)
+        received = [[Answer(one.text, one.score, one.alignment)] for one in found]
+        return Answers(received, [0.0] * len(found), longest_source=3)
+
+
+def test_an_artefact_that_cuts_earlier_is_compared_with_sources_cut_there(toy_translator, tmp_path):
+    sentences = ["one two three four", "five", "☃" * 60]
+    translator = toy_translator.searching(SearchOptions(beam_width=1, max_length=8))
+    comparison = Comparison(translator, sentences)
+    row = comparison.row(ShortSighted(), tmp_path)
+    assert row.equal == 1 and row.alignment < 1e-5
+    assert translator.translate(sentences[:1])[0].alignment.shape[1] > 3
 
 
 @pytest.mark.parametrize("references", [[], ["eins", "zwei"]])

@@ -41,6 +41,24 @@ def test_hostile_requests_become_numbers_that_a_model_can_read():
     assert found.lengths.numpy().tolist() == [1, 0]
 
 
+def test_numbers_too_large_for_products_count_as_the_largest_on_both_sides():
+    one = np.array([[3.4e38, -3.4e38], [1e12, -5.0]], "float32")
+    expected = np.array([[[1e12, -1e12], [1e12, -5.0]]], "float32")
+    request = SOURCE.requests([one])
+    np.testing.assert_array_equal(request["values"], expected)
+    found = SOURCE.features(values=one[np.newaxis], lengths=np.array([2], "int32"))
+    np.testing.assert_array_equal(found.values, expected)
+
+
+def test_frames_behind_the_longest_length_are_cut_and_marked():
+    values = np.arange(12.0, dtype="float32").reshape(2, 3, 2)
+    lengths = np.array([3, 2], "int32")
+    _, found, truncated = SOURCE.cut_request(2, values=values, lengths=lengths)
+    np.testing.assert_array_equal(found.values, values[:, :2])
+    assert found.lengths.numpy().tolist() == [2, 2]
+    assert truncated.numpy().tolist() == [True, False]  # of the second only padding is cut
+
+
 def test_it_has_no_files_and_no_words():
     assert SOURCE.assets == {} and SOURCE.subwords is None and SOURCE.resources == []
     assert SOURCE.inputs == SOURCE.feature_inputs
@@ -68,6 +86,7 @@ def test_sizes_are_positive_integers(size):
         ([[1, 2], [3]], r"frames\[1\]=\[\[1, 2\], \[3\]\]"),
         ([["a", "b"]], r"frames\[1\]=\[\['a', 'b'\]\]"),
         (None, r"frames\[1\]"),
+        (np.ones((1, 2), np.complex64), r"frames\[1\]=array\(\[\[1\.\+0\.j"),
     ],
 )
 def test_what_is_no_array_of_frames_is_refused(one, received):

@@ -1,0 +1,80 @@
+"""Time and memory of the worst requests to a SavedModel, beside what its card says.
+
+    python benchmarks/worst_batch.py models/en-de/1
+
+Each line is a process of its own, which loads the version with the server's C++ loader, is
+warmed up with one short row, and gets one request. Memory is the largest that the process had
+above what it had before the request. Translations that end early make a batch cheaper: for the
+worst case export a translator with `min_length` equal to `max_length`.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+CHARACTERS = 10_000
+SIGNATURES = ("serving_default", "{}_with_alignment", "{}_nbest", "score_pair")
+HEADINGS = ("signature", "rows", "characters", "seconds", "MB", "MB of the card")
+
+
+def measured(version, signature, rows, text):
+    """(seconds, bytes) of one request with so many rows of a text; in this process."""
+    import time
+
+    import numpy as np
+
+    from keras_bahdanau.exporters.cpp_loader import SavedModelSession
+
+    with SavedModelSession(version) as session:
+        names = session.signatures[signature].inputs
+        for count, content in ((1, "a"), (rows, text)):
+            given = np.array([content.encode()] * count, dtype=object)
+            before, began = _peak(), time.perf_counter()
+            session.run(signature, **dict.fromkeys(names, given))
+        return time.perf_counter() - began, _peak() - before
+
+
+def _peak():
+    """The most bytes that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def table(version, text):
+    """Lists of strings: a line for each signature and number of rows, under `HEADINGS`."""
+    card = json.loads((version / "assets.extra" / "card.json").read_bytes())
+    bound = card.get("max_batch_bytes")
+    yield HEADINGS
+    for signature in SIGNATURES:
+        for rows in (1, card.get("max_rows", 64)):
+            asked = [str(version), signature.format(card["verb"]), str(rows), text]
+            done = subprocess.run(
+                [sys.executable, __file__, "--one", *asked],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            seconds, size = json.loads(done.stdout)
+            said = "none" if bound is None else f"{bound / 1e6:.0f}"
+            numbers = (f"{len(text):,}", f"{seconds:.2f}", f"{size / 1e6:.0f}", said)
+            yield asked[1], str(rows), *numbers
+
+
+def main():
+    if sys.argv[1:2] == ["--one"]:
+        version, signature, rows, text = sys.argv[2:]
+        print(json.dumps(measured(version, signature, int(rows), text)))
+        return
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("version", type=Path, help="directory of one version of a SavedModel")
+    parser.add_argument("--word", default="a", help="what the rows repeat: tokens of the model")
+    options = parser.parse_args()
+    text = (options.word * CHARACTERS)[:CHARACTERS]
+    for line in table(options.version, text):
+        print("{:28}{:>5}{:>12}{:>10}{:>8}{:>16}".format(*line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,42 @@
+"""Lines that are too long: cut, named on standard error, and no line lost."""
+
+import pytest
+
+from keras_bahdanau.cli.console import tell_cut
+from keras_bahdanau.search import SearchOptions
+
+SEARCH = SearchOptions(max_source_length=4, max_length=3, beam_width=1)
+LIMITS = {"max_source_length": 4, "max_source_bytes": 128}
+SENTENCES = ["one two", "one two three four five", "", "five", "☃" * 50]
+
+
+def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
+    found = toy_translator.translate(SENTENCES, search=SEARCH)
+    assert [one.truncated for one in found] == [False, True, False, False, True]
+    assert toy_translator.source.limits(toy_translator.longest(SEARCH)) == LIMITS
+    tell_cut(found, LIMITS, first_line=11)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.split(":")[1] for line in err.splitlines()] == [
+        " line 12 is too long",
+        " line 15 is too long",
+    ]
+    assert err.count("at most 4 tokens and 128 bytes") == 2
+
+
+def test_a_cut_sentence_is_translated_as_its_beginning(toy_translator):
+    cut, beginning = toy_translator.translate(
+        ["one two three four five", "one two three"], 64, SEARCH
+    )
+    assert (cut.text, cut.source_tokens) == (beginning.text, beginning.source_tokens)
+    assert cut.score == pytest.approx(beginning.score, abs=1e-5)
+
+
+def test_a_given_text_and_a_prefix_are_bounded_too(toy_translator):
+    found, whole = toy_translator.align(
+        [("one", "eins eins eins eins"), ("one", "eins eins")], search=SEARCH
+    )
+    assert (found.truncated, whole.truncated) == (True, False)
+    assert found.target_tokens == whole.target_tokens
+    (result,) = toy_translator.translate(["one"], search=SEARCH, prefixes=["eins " * 10_000])
+    assert result.target_tokens == ["▁eins"] * 3

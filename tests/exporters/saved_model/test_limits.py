@@ -1,0 +1,229 @@
+"""No request makes a server's batch longer or larger than the card says, nor harms another row."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from keras_bahdanau.exporters import describe, run_in_clean_process
+from keras_bahdanau.exporters.saved_model.batch_memory import graph_bytes
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import (
+    CARD_PATH,
+    SavedModelExporter,
+    export_saved_model,
+)
+
+BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "worst_batch.py"
+LONGEST, LONGEST_TARGET = 512, 256  # what TextSource and SearchOptions say
+SHORT = ["one two", "", "three four five", "five"]
+LONG, CUT = "one " * 600, "one " * (LONGEST - 1)  # the end token is the 512th
+LONG_TARGET, CUT_TARGET = "eins " * 300, "eins " * (LONGEST_TARGET - 1)
+BYTES = "one " + "☃" * 6000  # few tokens
+IDS = [5] * 600
+END = 3
+
+
+def texts(*rows):
+    return {"text": np.array(rows, dtype=object)}
+
+
+def ids(name, *rows):
+    width = max(map(len, rows))
+    padded = [[*row, *[0] * (width - len(row))] for row in rows]
+    lengths = [len(row) for row in rows]
+    return {name: np.array(padded, np.int32), f"{name}_length": np.array(lengths, np.int32)}
+
+
+REQUESTS = {
+    "long": ("translate_with_alignment", texts(LONG)),
+    "cut": ("translate_with_alignment", texts(CUT)),
+    "bytes": ("translate_with_alignment", texts(BYTES)),
+    "beside long": ("translate_with_alignment", texts(*SHORT, LONG)),
+    "beside cut": ("translate_with_alignment", texts(*SHORT, CUT)),
+    **{f"alone {row}": ("translate_with_alignment", texts(text)) for row, text in enumerate(SHORT)},
+    "best": ("serving_default", texts("one", LONG)),
+    "nbest": ("translate_nbest", texts("one", LONG)),
+    "ids": ("decode_ids", ids("source", IDS)),
+    "cut ids": ("decode_ids", ids("source", [*IDS[: LONGEST - 1], END])),
+    "score": ("score_pair", {**texts("one", "one"), "target": np.array(["eins", LONG_TARGET])}),
+    "cut score": ("score_pair", {**texts("one"), "target": np.array([CUT_TARGET])}),
+    "score long": ("score_pair", {**texts(LONG), "target": np.array(["eins"])}),
+    "score nothing": ("score_pair", {**texts(), "target": np.array([], dtype=object)}),
+}
+
+
+@pytest.fixture(scope="module")
+def answers(toy_saved_model):
+    """Answers to all requests of this file, from one process."""
+    found = run_in_clean_process(toy_saved_model, list(REQUESTS.values()))
+    return dict(zip(REQUESTS, found, strict=True))
+
+
+def assert_same_bits(one, other):
+    assert one.keys() == other.keys()
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+def without_mark(answer):
+    return {name: value for name, value in answer.items() if name != "truncated"}
+
+
+@pytest.mark.parametrize(
+    ("long", "cut"), [("long", "cut"), ("beside long", "beside cut"), ("ids", "cut ids")]
+)
+def test_a_row_that_is_too_long_is_answered_as_its_beginning(answers, long, cut):
+    assert answers[long]["truncated"][-1] and not answers[cut]["truncated"].any()
+    assert_same_bits(without_mark(answers[long]), without_mark(answers[cut]))
+
+
+def test_a_row_with_too_many_bytes_is_cut_before_it_is_split(answers, toy_translator):
+    (expected,) = toy_translator.translate([BYTES])
+    found = answers["bytes"]
+    assert found["truncated"].tolist() == [True] and expected.truncated
+    assert found["translation"][0].decode() == expected.text
+    assert found["source_length"][0] == len(expected.source_tokens) < 10
+
+
+def test_rows_beside_a_long_one_are_answered_as_alone(answers):
+    """Numbers to the last bits, in which any two batches of different widths differ."""
+    beside = answers["beside long"]
+    assert beside["truncated"].tolist() == [False] * len(SHORT) + [True]
+    assert beside["source_tokens"].shape == (len(SHORT) + 1, LONGEST)
+    for row in range(len(SHORT)):
+        alone = answers[f"alone {row}"]
+        for name, (value,) in alone.items():
+            there = (
+                beside[name][row][tuple(slice(0, size) for size in value.shape)]
+                if np.ndim(value)
+                else beside[name][row]
+            )
+            if np.asarray(value).dtype == np.float32:
+                np.testing.assert_allclose(there, value, atol=1e-6, err_msg=name)
+            else:
+                np.testing.assert_array_equal(there, value, err_msg=name)
+
+
+@pytest.mark.parametrize("name", ["best", "nbest"])
+def test_every_signature_marks_what_was_cut(answers, name):
+    assert answers[name]["truncated"].tolist() == [False, True]
+
+
+def test_a_given_target_is_cut_and_marked_too(answers):
+    assert answers["score"]["truncated"].tolist() == [False, True]
+    assert answers["score"]["length"].tolist() == [2, LONGEST_TARGET]
+    np.testing.assert_allclose(answers["score"]["score"][1], answers["cut score"]["score"][0])
+    assert answers["score long"]["truncated"].tolist() == [True]
+
+
+def test_nothing_to_score_has_no_score(answers):
+    assert {name: value.shape for name, value in answers["score nothing"].items()} == dict.fromkeys(
+        ("score", "length", "truncated"), (0,)
+    )
+
+
+REFUSED = """
+import sys
+import numpy as np
+from keras_bahdanau.exporters.cpp_loader import SavedModelSession
+one, two = np.zeros((1, 2), np.int32), np.zeros((2, 2), np.int32)
+with SavedModelSession(sys.argv[1], text_operations=False) as session:
+    for given in (
+        {"source": two, "source_length": one[0, :1]},
+        {"source": one, "source_length": two[0]},
+        {"source": two, "source_length": one[0, :0]},
+        {"source": np.zeros((65, 1), np.int32), "source_length": np.ones(65, np.int32)},
+        {"source": one[0], "source_length": two[0]},
+        {"source": one, "source_length": one},
+    ):
+        try:
+            session.run("serving_default", **given)
+        except RuntimeError as error:
+            print(str(error).splitlines()[0])
+    session.run("serving_default", source=two, source_length=two[0])
+"""
+
+
+def test_a_request_of_other_shapes_or_too_many_rows_is_refused_as_a_whole(toy_ids_model):
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSED, toy_ids_model], capture_output=True, text=True, check=True
+    )
+    rows = "All inputs of a request must have as many rows, at most 64. Received:] [{}]"
+    first, second, third, many, flat, deep = done.stdout.splitlines()
+    for line, received in ((first, "2 1"), (second, "1 2"), (third, "2 0"), (many, "65 65")):
+        assert line.endswith(rows.format(received))
+    assert "[2] is not compatible with expected shape [?,?]" in flat
+    assert "[1,2] is not compatible with expected shape [?]" in deep
+
+
+def test_the_card_states_the_limits(toy_saved_model):
+    card = json.loads((toy_saved_model / CARD_PATH).read_bytes())
+    limits = {name: value for name, value in card.items() if name.startswith("max_")}
+    size = limits.pop("max_batch_bytes")
+    assert limits == {
+        "max_rows": 64,
+        "max_source_length": LONGEST,
+        "max_source_bytes": 32 * LONGEST,
+        "max_target_length": LONGEST_TARGET,
+    }
+    assert size > 4 * 64 * 5 * LONGEST_TARGET * LONGEST  # the alignment of 5 hypotheses alone
+    assert "512 positions or 16,384 bytes" in describe(toy_saved_model)
+
+
+def test_the_tensors_of_a_graph_are_counted_by_their_shapes():
+    root = tf.function(tf.sqrt, input_signature=[tf.TensorSpec((2, 3))])
+
+    @tf.function(input_signature=[tf.TensorSpec((2, 3)), tf.TensorSpec((None,))])
+    def graph(known, unknown):
+        return root(tf.reshape(root(known), (2, 3))), tf.exp(unknown)
+
+    definition = graph.get_concrete_function().graph.as_graph_def(add_shapes=True)
+    # two inputs, a root twice and a power, of 4 bytes a number; and the shape (2, 3)
+    assert graph_bytes(definition, unknown=10) == 4 * (6 + 10 + 6 + 6 + 10 + 2)
+
+
+@pytest.mark.parametrize("value", [0, 100_001, 2.5, "9"])
+def test_a_limit_that_is_none_is_refused(value):
+    with pytest.raises(ValueError, match="`max_source_length` must be an integer in"):
+        SavedModelExporter(max_source_length=value)
+
+
+@pytest.mark.slow
+def test_an_export_may_have_a_limit_of_its_own(toy_translator, tmp_path):
+    lines = []
+    path = export_saved_model(toy_translator, tmp_path, say=lines.append, max_source_length=9)
+    assert "100.00%" in "\n".join(lines)  # of Keras under the same limit
+    assert json.loads((path / CARD_PATH).read_bytes())["max_source_length"] == 9
+    (found,) = run_in_clean_process(path, [("translate_with_alignment", texts("one " * 20))])
+    assert found["truncated"].tolist() == [True] and found["source_length"].tolist() == [9]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replace_unknown", [False, True])
+def test_the_worst_batch_takes_no_more_memory_than_the_card_says(
+    toy_translator, tmp_path, monkeypatch, replace_unknown
+):
+    monkeypatch.setattr(type(toy_translator.source), "edge_cases", ["", "one"])
+    options = dataclasses.replace(
+        toy_translator.search,
+        min_length=LONGEST_TARGET,  # no hypothesis ends before
+        replace_unknown=replace_unknown,
+    )
+    path = export_saved_model(toy_translator.searching(options), tmp_path / "worst")
+    done = subprocess.run(
+        [sys.executable, BENCHMARK, path, "--word", "one " if not replace_unknown else "o☃☃☃☃ "],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    print(done.stdout)  # with -s: the table of CHANGELOG
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [int(row[1]) for row in rows] == [1, 64] * 4
+    taken = [float(row[4]) for row in rows]
+    bound = float(rows[0][5])
+    assert bound / 20 < max(taken) <= bound
