@@ -136,9 +136,13 @@ def describe(path):
         ValueError: If the card lacks what an export writes.
     """
     try:
-        return exporter_of(path)().describe(Path(path))
+        text = exporter_of(path)().describe(Path(path))
     except (Damage, KeyError) as error:
         raise ValueError(
             "The card of an artefact must hold what an export writes. "
             f"Received: path={str(path)!r} ({error}). Export the translator again."
         ) from None
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode()
+        for char in text
+    )  # a card may hold what moves the cursor of a terminal
