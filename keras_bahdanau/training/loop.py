@@ -11,7 +11,7 @@ from keras_bahdanau.callbacks import (
 )
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.pipelines.pipeline import Pipeline
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.options import TrainingOptions
@@ -182,8 +182,15 @@ def _kept(run):
             f"{str(run.card)!r} without them, such as that of an older version of this package. "
             "Choose another output directory to begin anew."
         )
-    source = keras.saving.deserialize_keras_object(card["source"])
-    return source, Subwords.from_config(card["target"])
+    try:
+        source = keras.saving.deserialize_keras_object(card["source"])
+        target = Subwords.from_config(card["target"])
+        if not isinstance(source, Source):
+            raise TypeError("its source is none")
+    except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
+        # Keras' next lines say how to switch its safety off
+        raise run.damaged(run.card, str(error).partition("\n")[0].partition(". ")[0]) from None
+    return source, target
 
 
 def _check_kept(run, kept, given):

@@ -5,6 +5,25 @@ import json
 import math
 
 
+def _is_count(value):
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _is_number(value):
+    return type(value) in (int, float)
+
+
+_RIGHT = {  # values that a field may have
+    "epoch": _is_count,
+    "step": _is_count,
+    "waited": _is_count,
+    "best": lambda value: value is None or _is_number(value),
+    "seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
+    "stopped": lambda value: type(value) is bool,
+    "history": lambda value: type(value) is list and all(type(logs) is dict for logs in value),
+}
+
+
 @dataclasses.dataclass
 class Progress:
     """Position of a training, and the results of its epochs so far.
@@ -35,9 +54,13 @@ class Progress:
 
         Raises:
             TypeError: If the text has other fields.
-            ValueError: If the text is not JSON.
+            ValueError: If the text is not JSON, or a field is not as above.
         """
-        return cls(**json.loads(text))
+        progress = cls(**json.loads(text))
+        for name, right in _RIGHT.items():
+            if not right(getattr(progress, name)):
+                raise ValueError(f"{name}={getattr(progress, name)!r}")
+        return progress
 
     def to_json(self):
         """Progress as one line of text."""

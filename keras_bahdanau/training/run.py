@@ -122,8 +122,8 @@ class Run:
         """
         try:
             return json.loads(self.card.read_text())
-        except ValueError as error:
-            raise self._damaged(self.card, error) from None
+        except (ValueError, RecursionError) as error:
+            raise self.damaged(self.card, error) from None
 
     def progress(self):
         """The `Progress` of the last checkpoint.
@@ -137,8 +137,8 @@ class Run:
             with h5py.File(self.checkpoint) as file:
                 progress = Progress.from_json(file["progress"][()])
                 diverged = first_not_finite(_arrays(file))
-        except (OSError, KeyError, TypeError, ValueError) as error:
-            raise self._damaged(self.checkpoint, error) from None
+        except (OSError, KeyError, RecursionError, TypeError, ValueError) as error:
+            raise self.damaged(self.checkpoint, error) from None
         if diverged is not None:
             raise ValueError(
                 "A run resumes with weights that are finite. Received: "
@@ -172,7 +172,7 @@ class Run:
                     f"{getattr(begun, name)!r}. Received: {name}={value!r}. "
                     "Use that, or another output directory."
                 )
-        if card["data"] != data:
+        if card.get("data") != data:
             raise ValueError(
                 "A run resumes with the pairs it began with. Received: other training or "
                 "validation pairs, or other alignments, than those of "
@@ -184,7 +184,7 @@ class Run:
         try:
             return kind(**{"buckets": 7, **card["options"]}).resolved()  # 7 before it was an option
         except (KeyError, TypeError, ValueError) as error:
-            raise self._damaged(self.card, error) from None
+            raise self.damaged(self.card, error) from None
 
     def _check_unfinished(self, options):
         progress = self.progress()
@@ -195,7 +195,9 @@ class Run:
                 "output directory."
             )
 
-    def _damaged(self, path, error):
+    def damaged(self, path, error):
+        """The ValueError of a file that is not as a training wrote it."""
+        error = " ".join(str(error).split())[:200]
         return ValueError(
             f"A run's files must be whole. Received: path={str(path)!r} ({error}). "
             "Choose another output directory to begin anew."

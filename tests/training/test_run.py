@@ -138,6 +138,33 @@ def test_a_damaged_file_of_a_run_is_named(run, name):
         run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
 
 
+@pytest.mark.parametrize(
+    "field, values",
+    [
+        ("epoch", [None, "x", -1, 1.5, True, 10**30]),
+        ("step", [None, [], -1]),
+        ("waited", ["x", {}]),
+        ("best", ["x", []]),
+        ("seconds", [None, -1.0, math.inf]),
+        ("stopped", [None, 0]),
+        ("history", [None, {}, [3]]),
+    ],
+)
+def test_progress_that_can_not_be_is_named(run, field, values):
+    for value in values:
+        with h5py.File(run.checkpoint, "w") as file:
+            file["progress"] = json.dumps({"epoch": 1, field: value})
+        with pytest.raises(ValueError, match=f"must be whole. Received: path='.*h5' .{field}="):
+            run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "[]", "3", '{"options": 3}', '{"data": {}}'])
+def test_a_card_of_another_form_is_named(run, content):
+    run.card.write_text(content)
+    with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json'"):
+        run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+
+
 def test_a_run_begun_before_an_option_existed_goes_on(run):
     card = json.loads(run.card.read_text())
     for name in ("preset", "attention", "optimizer", "l2"):

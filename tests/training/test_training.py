@@ -296,6 +296,23 @@ def test_a_training_does_not_resume_with_other_vocabularies(interrupted):
             trained(out, options, **{name: other})
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"source": None},
+        {"source": {"module": "os", "class_name": "system", "config": {}}},
+        {"target": {}},
+        {"target": {"model": "AAAA"}},
+    ],
+)
+def test_a_run_whose_vocabularies_are_damaged_is_named(interrupted, damage):
+    out, options, _ = interrupted
+    Run(out).card.write_text(json.dumps({**Run(out).read_card(), **damage}))
+    with pytest.raises(ValueError, match="Received: ") as refused:
+        trained(out, options)
+    assert "safe_mode" not in str(refused.value)
+
+
 def test_a_run_of_an_older_version_is_named(interrupted):
     out, options, _ = interrupted
     card = json.loads(Run(out).card.read_text())
