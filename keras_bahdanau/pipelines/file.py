@@ -159,6 +159,7 @@ def read_pipeline(path):
     import keras
 
     from keras_bahdanau import sources
+    from keras_bahdanau.layers.initializers import replaced_at_once
     from keras_bahdanau.models import Ensemble, Seq2Seq
     from keras_bahdanau.search import SearchOptions
     from keras_bahdanau.text.subwords import Subwords
@@ -166,7 +167,8 @@ def read_pipeline(path):
     for name in sources.__all__:
         getattr(sources, name)  # loads its module, which registers it
     card = read_card(path)
-    model = keras.saving.load_model(path, compile=False)
+    with replaced_at_once():
+        model = keras.saving.load_model(path, compile=False)
     if not isinstance(model, Seq2Seq | Ensemble):
         raise ValueError(
             "A translator's file must hold a Seq2Seq model, or an Ensemble. "
@@ -179,7 +181,10 @@ def read_pipeline(path):
 
 def _bare(model):
     """The same model without optimizer, which would be three times its size in the file."""
+    from keras_bahdanau.layers.initializers import replaced_at_once
+
     twin = type(model).from_config(model.get_config())
-    twin.build()
+    with replaced_at_once():
+        twin.build()
     twin.set_weights(model.get_weights())
     return twin
