@@ -15,8 +15,8 @@ from rows.serving import found_or_made, sentences_for
 
 NAME = "start"
 NUMBER = 9
-ABOUT = "seconds from process start: the on-device runner's first translation; the command's --help"
-GOAL = {"translate": "<= 0.5", "help": "<= 0.3"}
+ABOUT = "seconds from process start: first translation of a .tflite file; the command's --help"
+GOAL = {"translate": "<= 0.5", "command": "<= 1", "help": "<= 0.3"}
 RUNS = 4  # processes of each kind in a round
 FROM_CHECKOUT = ("-c", "from keras_bahdanau.cli import main; main()")  # as an installed script has
 RUNNER = HERE.parent / "export" / "on_device" / "translate.py"
@@ -27,6 +27,8 @@ def measure(options):
     with tempfile.TemporaryDirectory() as scratch:
         artefacts = found_or_made(Path(scratch, "artefacts"))
         sentence = sentences_for(artefacts)[0]
+        lines, model = Path(scratch, "sentence"), artefacts / "model.int8.tflite"
+        lines.write_text(f"{sentence}\n", encoding="utf-8")
         try:
             on_device = python_of("on_device")
         except Unavailable as error:
@@ -34,7 +36,8 @@ def measure(options):
         commands = {
             "python": [sys.executable, "-c", "pass"],
             "help": [*_program(), "--help"],
-            "translate": [on_device, RUNNER, artefacts / "model.int8.tflite", sentence],
+            "translate": [on_device, RUNNER, model, sentence],
+            "command": [*_program(), "translate", "--model", model, lines],
         }
         runs = 1 if options.quick else RUNS
         seconds = {name: [] for name in commands}
@@ -77,6 +80,6 @@ def _result(seconds):
         "ratios": ratios,
         "met": max(ratios.values()) <= 1,
         "ours": lanes["translate"],
-        "ours_otherwise": [lanes["help"]],
+        "ours_otherwise": [lanes["command"], lanes["help"]],
         "peers": {"python -c pass": lanes["python"]},
     }

@@ -1,9 +1,26 @@
 """Initial values of recurrent weights, under every dtype policy."""
 
+import contextlib
+import contextvars
+
 import keras
 from keras import ops
 
+_REPLACED = contextvars.ContextVar("replaced", default=False)
 ORTHOGONAL = "keras_bahdanau>Orthogonal"  # as a string each layer draws values of its own
+
+
+@contextlib.contextmanager
+def replaced_at_once():
+    """Make orthogonal matrices zero, for weights that a file's values replace.
+
+    To draw them is most of the time that a model of 1000 units takes to load.
+    """
+    token = _REPLACED.set(True)
+    try:
+        yield
+    finally:
+        _REPLACED.reset(token)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -18,7 +35,10 @@ class Orthogonal(keras.initializers.Orthogonal):
     """
 
     def __call__(self, shape, dtype=None):
-        return ops.cast(super().__call__(shape, "float32"), dtype or keras.config.floatx())
+        dtype = dtype or keras.config.floatx()
+        if _REPLACED.get():
+            return ops.zeros(shape, dtype)
+        return ops.cast(super().__call__(shape, "float32"), dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -42,9 +62,12 @@ class BlockOrthogonal(keras.initializers.Initializer):
                 "`shape` must be that of square blocks side by side. "
                 f"Received: shape={tuple(shape)}"
             )
+        dtype = dtype or keras.config.floatx()
+        if _REPLACED.get():
+            return ops.zeros(shape, dtype)
         draw = keras.initializers.Orthogonal(seed=keras.random.SeedGenerator(self.seed))
         blocks = [draw((rows, rows), dtype="float32") for _ in range(columns // rows)]
-        return ops.cast(ops.concatenate(blocks, axis=-1), dtype or keras.config.floatx())
+        return ops.cast(ops.concatenate(blocks, axis=-1), dtype)
 
     def get_config(self):
         return {"seed": self.seed}

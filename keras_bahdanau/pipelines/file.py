@@ -144,6 +144,7 @@ def read_pipeline(path):
     import keras
 
     from keras_bahdanau import sources
+    from keras_bahdanau.layers.initializers import replaced_at_once
     from keras_bahdanau.models import Ensemble, Seq2Seq
     from keras_bahdanau.text.subwords import Subwords
 
@@ -151,7 +152,8 @@ def read_pipeline(path):
         getattr(sources, name)  # loads its module, which registers it
     card = read_card(path)
     try:
-        model = keras.saving.load_model(path, compile=False)
+        with replaced_at_once():
+            model = keras.saving.load_model(path, compile=False)
         source = keras.saving.deserialize_keras_object(card["source"])
         target = Subwords.from_config(card["target"])
     except MemoryError:
@@ -179,7 +181,10 @@ def _in_brief(error):
 
 def _bare(model):
     """The same model without optimizer, which would be three times its size in the file."""
+    from keras_bahdanau.layers.initializers import replaced_at_once
+
     twin = type(model).from_config(model.get_config())
-    twin.build()
+    with replaced_at_once():
+        twin.build()
     twin.set_weights(model.get_weights())
     return twin

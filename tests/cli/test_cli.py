@@ -206,7 +206,7 @@ def test_bad_input_is_found_before_tensorflow_is_loaded(files, model):
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch, model):
-    monkeypatch.setattr(translating, "find_translator", lambda path: 1 / 0)
+    monkeypatch.setattr(translating, "find_models", lambda paths: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         cli.main(["translate", "--model", str(model)])
 

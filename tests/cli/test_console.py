@@ -1,6 +1,9 @@
 """What the program tells TensorFlow before it is loaded."""
 
 import os
+import subprocess
+import sys
+import types
 
 import pytest
 
@@ -51,3 +54,36 @@ def test_a_process_kept_to_one_core_has_one():
     finally:
         os.sched_setaffinity(0, before)
     assert usable_cores() == len(before)
+
+
+@pytest.mark.slow
+def test_tensorflow_loads_without_matplotlib_which_is_there_afterwards():
+    program = """
+import gc, sys
+from keras_bahdanau.cli.console import load_tensorflow
+load_tensorflow()
+import keras
+assert "matplotlib" not in sys.modules and gc.isenabled() and gc.get_freeze_count() > 100_000
+import matplotlib.figure
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_libraries_say_is_held_back_but_for_their_greetings(capfd):
+    with console.without_greetings():
+        for line in (*console.GREETINGS, b"a warning", b"INFO: another"):
+            os.write(2, line + b"\n")
+    assert capfd.readouterr().err == "a warning\nINFO: another\n"
+
+
+def test_a_module_hidden_for_a_while_is_as_it_was(monkeypatch):
+    monkeypatch.delitem(sys.modules, "matplotlib", raising=False)
+    with console._without_matplotlib(), pytest.raises(ImportError):
+        import matplotlib  # noqa: F401
+    assert "matplotlib" not in sys.modules
+    there = types.ModuleType("matplotlib")
+    monkeypatch.setitem(sys.modules, "matplotlib", there)
+    with console._without_matplotlib():
+        assert sys.modules["matplotlib"] is there
+    assert sys.modules["matplotlib"] is there

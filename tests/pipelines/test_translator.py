@@ -213,6 +213,18 @@ def test_save_and_load_need_no_custom_objects(toy_translator, tmp_path):
     assert isinstance(keras.saving.load_model(tmp_path / "toy.keras"), kb.Seq2Seq)
 
 
+def test_a_file_is_read_without_drawing_weights_that_it_replaces(
+    toy_translator, tmp_path, monkeypatch
+):
+    toy_translator.save(tmp_path / "toy.keras")
+    monkeypatch.setattr(keras.initializers.Orthogonal, "__call__", None)  # not to be called
+    loaded = kb.Translator.load(tmp_path / "toy.keras")
+    pairs = zip(loaded.model.get_weights(), toy_translator.model.get_weights(), strict=True)
+    for found, expected in pairs:
+        np.testing.assert_array_equal(found, expected)
+    loaded.save(tmp_path / "again.keras")
+
+
 def test_one_string_is_refused(toy_translator):
     with pytest.raises(TypeError, match=r"sentences='one'"):
         toy_translator.translate("one")

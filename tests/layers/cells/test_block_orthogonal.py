@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.layers.cells import CELLS, BlockOrthogonal
+from keras_bahdanau.layers.initializers import Orthogonal, replaced_at_once
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -41,3 +42,12 @@ def test_a_seed_gives_the_same_again():
 def test_the_shape_must_be_that_of_square_blocks():
     with pytest.raises(ValueError, match=r"square blocks.*Received: shape=\(2, 3\)"):
         BlockOrthogonal()((2, 3))
+
+
+@pytest.mark.parametrize("initializer", [BlockOrthogonal(), Orthogonal()])
+def test_nothing_is_drawn_where_a_file_replaces_the_values(initializer):
+    with replaced_at_once():
+        matrix = initializer((4, 12), dtype="bfloat16")
+    assert keras.backend.standardize_dtype(matrix.dtype) == "bfloat16"
+    np.testing.assert_array_equal(keras.ops.cast(matrix, "float32"), np.zeros((4, 12)))
+    assert np.any(initializer((4, 12)))
