@@ -10,7 +10,7 @@ BACKEND_PACKAGES := jax torch==2.13.0
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-all backends lint format wheel platforms clean
+.PHONY: help demo test test-all attacks backends lint format wheel platforms clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -24,6 +24,9 @@ test: lint ## Lint, format check and the fast tests
 
 test-all: lint ## The same with the slow tests
 	$(BIN)/python -m pytest -q --durations=10 -m "" $(ARGS)
+
+attacks: $(INSTALLED) ## All attacks of tests/fuzz at full size, and their table in benchmarks/attacks.md
+	PYTHONPATH=.:tests:tests/support $(BIN)/python -m fuzz $(ARGS)
 
 backends: .backends/jax/.installed .backends/torch/.installed ## Environments of JAX and torch, without TensorFlow, for tests/backends
 

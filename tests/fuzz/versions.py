@@ -16,13 +16,18 @@ def found(world, path, name, allowed=nothing):
     return judged(name, answer, allowed)
 
 
-def _damaged(world, damage, name):
+def _says_so(answer):
+    """True for a version that passes, with the word that it has no card to compare with."""
+    return b"no card" in answer.out.lower()
+
+
+def _damaged(world, damage, name, allowed=nothing):
     """The `Case` of a copy of a version that a function has damaged."""
     with world.scratch() as directory:
         version = directory / "translator" / "1"
         shutil.copytree(world.saved_model, version)
         damage(version)
-        return found(world, version, name)
+        return found(world, version, name, allowed)
 
 
 @attack(4, "SavedModel: one flipped bit in any of its files, by `check`", full=120)
@@ -71,8 +76,8 @@ def checked_cards(world, count):
 def incomplete(world, count):
     for path in sorted(world.saved_model.rglob("*")):
         name = os.fspath(path.relative_to(world.saved_model))
-        remove = shutil.rmtree if path.is_dir() else os.remove
-        yield _damaged(world, lambda v, n=name, r=remove: r(v / n), f"without {name}")
+        if path.is_file():
+            yield _damaged(world, lambda v, n=name: os.remove(v / n), f"without {name}", _says_so)
     yield _damaged(world, lambda v: (v / "more.pb").write_bytes(b"x"), "a file more")
     things = [
         ("a FIFO", os.mkfifo),
@@ -88,3 +93,42 @@ def incomplete(world, count):
             with world.scratch() as directory:
                 make(directory / f"thing{ending}")
                 yield found(world, directory / f"thing{ending}", f"{name} thing{ending}")
+
+
+GRAPHS = {
+    "reads a file": lambda tf, text: tf.fill(tf.shape(text), tf.io.read_file(text[0])),
+    "writes a file": lambda tf, text: _after(tf, tf.io.write_file("pwned", text[0]), text),
+    "lists files": lambda tf, text: tf.io.matching_files(text),
+    "saves": lambda tf, text: _after(tf, tf.raw_ops.SaveV2(**_saved(text)), text),
+    "calls Python": lambda tf, text: tf.py_function(lambda one: one, [text], tf.string),
+    "fails": lambda tf, text: _after(tf, tf.debugging.assert_equal(text, "x"), text),
+}
+
+
+def _saved(text):
+    return {"prefix": "x", "tensor_names": ["a"], "shape_and_slices": [""], "tensors": [text]}
+
+
+def _after(tf, operation, text):
+    with tf.control_dependencies([operation] if operation is not None else []):
+        return tf.identity(text)
+
+
+def write_graph(name):
+    """Write a SavedModel with one signature, which does more than it should, to `model/1`."""
+    import tensorflow as tf
+
+    module = tf.Module()
+    spec = tf.TensorSpec([None], tf.string, "text")
+    graph = tf.function(lambda text: {"text": GRAPHS[name](tf, text)}, input_signature=[spec])
+    tf.saved_model.save(module, "model/1", {"serving_default": graph})
+
+
+@attack(4, "`check` of a stranger's graph that touches files or can fail", full=6)
+def foreign_graphs(world, count):
+    for name in list(GRAPHS)[:count]:
+        with world.scratch() as directory:
+            made = world.heavy.call("fuzz.versions:write_graph", name, directory=directory)
+            if made.code:
+                raise RuntimeError(f"The graph must be made. Received: {made.err}")
+            yield found(world, directory / "model", name)
