@@ -152,9 +152,9 @@ def read_pipeline(path):
         model = keras.saving.load_model(path, compile=False)
         source = keras.saving.deserialize_keras_object(card["source"])
         target = Subwords.from_config(card["target"])
-    except MemoryError:
-        raise
     except Exception as error:  # Keras has no kind of its own for what it can't read
+        if isinstance(error, MemoryError) or getattr(error, "errno", None):
+            raise  # the machine's fault, not the file's
         raise ValueError(
             "Keras and this package must know all that a translator's file holds. "
             f"Received: path={str(path)!r}, {_in_brief(error)}, {by_version(card)} "
