@@ -165,6 +165,11 @@ def read_pipeline(path):
             "A translator's file must hold a Seq2Seq model, or an Ensemble. "
             f"Received: path={str(path)!r} with a {type(model).__name__}."
         )
+    if not model.built:  # then Keras has read no weights
+        raise ValueError(
+            "A translator's file must say that its model is built. "
+            f"Received: path={str(path)!r} without a 'build_config'. Save or copy it again."
+        )
     return source, model, target, SearchOptions(**card["search"])
 
 
