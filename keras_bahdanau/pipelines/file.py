@@ -156,9 +156,9 @@ def read_pipeline(path):
             model = keras.saving.load_model(path, compile=False)
         source = keras.saving.deserialize_keras_object(card["source"])
         target = Subwords.from_config(card["target"])
-    except MemoryError:
-        raise
     except Exception as error:  # Keras has no kind of its own for what it can't read
+        if isinstance(error, MemoryError) or getattr(error, "errno", None):
+            raise  # the machine's fault, not the file's
         raise ValueError(
             "Keras and this package must know all that a translator's file holds. "
             f"Received: path={str(path)!r}, {_in_brief(error)}, {by_version(card)} "
@@ -168,6 +168,11 @@ def read_pipeline(path):
         raise ValueError(
             "A translator's file must hold a Seq2Seq model, or an Ensemble. "
             f"Received: path={str(path)!r} with a {type(model).__name__}."
+        )
+    if not model.built:  # then Keras has read no weights
+        raise ValueError(
+            "A translator's file must say that its model is built. "
+            f"Received: path={str(path)!r} without a 'build_config'. Save or copy it again."
         )
     require_finite_weights(model, f"path={str(path)!r}")
     return source, model, target, SearchOptions(**card["search"])

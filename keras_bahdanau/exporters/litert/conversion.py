@@ -15,6 +15,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     pack,
     read_metadata,
 )
+from keras_bahdanau.exporters.saved_model.write_graph import write_graph
 
 
 def packed(pipeline, model, precision, max_source_length, max_target_length):
@@ -53,7 +54,7 @@ def convert(pipeline, quantization, source_time, target_time, around):
     with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
         functions = _functions(pipeline, source_time, target_time)
-        tf.saved_model.save(signatures.weights_of(pipeline), directory, signatures=functions)
+        write_graph(signatures.weights_of(pipeline), directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)
         )

@@ -59,6 +59,10 @@ _WRITES = Harm(
     "writes to a variable or a table, which requests would change for each other",
     "Keep the state in the signature's inputs and outputs.",
 )
+_FILES = Harm(
+    "reads or writes files of the server, or its log, at each request",
+    "Keep to the tensors of the request, and read files before the export.",
+)
 _HARMFUL = {
     "(Cudnn|Nccl).*": _ON_GPU_ONLY,
     "_?Xla.*": _COMPILED,
@@ -70,6 +74,9 @@ _HARMFUL = {
     "Resource(Scatter|(Sparse)?Apply).*|(Sparse)?Apply.*": _WRITES,
     "Scatter(Nd)?(Add|Div|Max|Min|Mul|Sub|Update)": _WRITES,
     "LookupTable(Import|Insert|Remove).*": _WRITES,
+    "(Read|Write)File|MatchingFiles.*|Print(V2)?|(Save|Restore)(V2|Slices?)?": _FILES,
+    "MergeV2Checkpoints|.*(Reader|Record|TextLine|LMDB|Summary.*Writer).*|Write.*Summary": _FILES,
+    ".*(Cache|Load|Save|Snapshot|Sql).*Dataset.*": _FILES,
 }
 
 

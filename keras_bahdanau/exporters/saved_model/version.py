@@ -14,6 +14,7 @@ from keras_bahdanau.exporters.card import card_of
 from keras_bahdanau.exporters.saved_model.batch_memory import largest_batch
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.exporters.saved_model.version_card import write_card
+from keras_bahdanau.exporters.saved_model.write_graph import write_graph
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 BATCHING = f"""\
@@ -46,7 +47,7 @@ def write_version(exporter, pipeline, path):
         for name, (function, arguments) in served.items()
     }
     module = signatures.weights_of(pipeline, exporter.resources(pipeline))
-    tf.saved_model.save(module, str(path), signatures=functions)
+    write_graph(module, path, functions)
     (path / WARMUP).parent.mkdir()
     write_warmup(path / WARMUP, path.parent.name, warmup_requests(exporter, pipeline))
     for name, content in exporter.extra_files(pipeline).items():

@@ -72,6 +72,25 @@ def overwritten(x, scale):
     return x + scale.scatter_nd_update([[0]], [1.0])
 
 
+def reading(x, _):
+    return x + tf.cast(tf.strings.length(tf.io.read_file("weights.txt")), tf.float32)
+
+
+def writing(x, _):
+    tf.io.write_file("log.txt", "asked")
+    return x
+
+
+def printing(x, _):
+    tf.print(x)
+    return x
+
+
+def saving(x, _):
+    tf.raw_ops.SaveV2(prefix="log", tensor_names=["x"], shape_and_slices=[""], tensors=[x])
+    return x
+
+
 @pytest.mark.parametrize(
     ("function", "operation"),
     [
@@ -86,6 +105,10 @@ def overwritten(x, scale):
         (finite, "CheckNumerics"),
         (counted, "AssignAddVariableOp"),
         (overwritten, "ResourceScatterNdUpdate"),
+        (reading, "ReadFile"),
+        (writing, "WriteFile"),
+        (printing, "PrintV2"),
+        (saving, "SaveV2"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )

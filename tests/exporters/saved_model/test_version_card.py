@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from functions_of_a_variable import save
+from full_disk import full_disk
+from functions_of_a_variable import Model, save, scaled
 
 from keras_bahdanau.exporters import check, describe
 from keras_bahdanau.exporters.saved_model.version_card import find_damage
+from keras_bahdanau.exporters.saved_model.write_graph import write_graph
 
 EXTRA = Path("assets.extra")
 CARD, SEAL = EXTRA / "card.json", EXTRA / "card.json.sha256"
@@ -146,6 +148,15 @@ def test_card_of_the_first_version_has_no_hashes(tmp_path):
     shutil.unpack_archive(GOLDEN, tmp_path)
     assert find_damage(tmp_path / "1") == []
     assert "damage to them may not be found" in describe(tmp_path)
+
+
+@pytest.mark.parametrize("bytes_left", [10, 2000])
+def test_full_disk_gets_one_line(tmp_path, bytes_left):
+    model = Model(scaled)
+    functions = {"answer": model.answer.get_concrete_function()}
+    with full_disk(bytes_left), pytest.raises(OSError, match="Received: .*File too large") as error:
+        write_graph(model, tmp_path / "1", functions)
+    assert "\n" not in str(error.value)
 
 
 def test_damage_is_told_without_tensorflow(version):
