@@ -19,7 +19,7 @@ from keras_bahdanau.cli.arguments import (
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
-from keras_bahdanau.data.reading import decode_lines, read_lines
+from keras_bahdanau.data.reading import check_line, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator
@@ -51,7 +51,7 @@ def translate(
 ):
     """Translate sentences: one line out for each line in.
 
-    Files are UTF-8, plain or .gz. An empty line stays empty.
+    Files are UTF-8, plain or .gz. An empty line stays empty, and no lines give no lines.
     """
     paths = [find_translator(path) for path in model]
     search = search_of(paths[0], search)
@@ -59,7 +59,7 @@ def translate(
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     prefix = _decoded(prefix, "PREFIX")
-    chunks = _lines_arriving() if file is None else _chunked(read_lines(file))
+    chunks = _lines_arriving() if file is None else _chunked(read_lines(file, may_be_empty=True))
     load_tensorflow()
     translator = load_translator(paths)
     done = 0
@@ -140,6 +140,7 @@ def _lines_arriving():
             lines = decode_lines(whole + newline, "standard input", number)
             number += len(lines)
             yield lines
+        check_line(rest, "standard input", number)
     if rest:
         yield decode_lines(rest, "standard input", number)
 

@@ -11,6 +11,7 @@ from keras_bahdanau.cli.arguments import (
     LowercaseOption,
     ModelOption,
     TokenizeOption,
+    check_texts,
     check_tokenization,
     search_of,
 )
@@ -68,6 +69,7 @@ def tune(
     _check_values(**lists)
     check_tokenization(tokenize)
     pairs = read_pairs(source, target)
+    check_texts(pairs, source)
     load_tensorflow()
     from keras_bahdanau import evaluation
     from keras_bahdanau.pipelines.translator import Translator
