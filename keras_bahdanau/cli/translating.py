@@ -19,7 +19,7 @@ from keras_bahdanau.cli.arguments import (
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
-from keras_bahdanau.data.reading import check_line, decode_lines, read_lines
+from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator
@@ -133,16 +133,18 @@ def _chunked(lines, size=1024):
 
 def _lines_arriving():
     """Lists of lines of standard input, as many as have come."""
-    number, rest = 1, b""
+    number, parts, length = 1, [], 0  # of what has come since the last end of a line
     while data := sys.stdin.buffer.read1(ARRIVING):
-        whole, newline, rest = (rest + data).rpartition(b"\n")
+        whole, newline, rest = data.rpartition(b"\n")
         if newline:
-            lines = decode_lines(whole + newline, "standard input", number)
-            number += len(lines)
+            lines = decode_lines(b"".join([*parts, whole, newline]), "standard input", number)
+            number, parts, length = number + len(lines), [], 0
             yield lines
-        check_line(rest, "standard input", number)
-    if rest:
-        yield decode_lines(rest, "standard input", number)
+        parts.append(rest)
+        length += len(rest)
+        check_unfinished(rest, length, "standard input", number)
+    if any(parts):
+        yield decode_lines(b"".join(parts), "standard input", number)
 
 
 def _line(translation, number, links):

@@ -136,10 +136,17 @@ def check_control(data: bytes, name: str, first_line: int = 1):
         )
 
 
-def check_line(data: bytes, name: str, number: int):
-    """Raise ValueError if the bytes of an unfinished line are too many, or no text."""
-    check_control(data, name, number)
-    if len(data) > LONGEST_LINE:
+def check_unfinished(part: bytes, length: int, name: str, number: int):
+    """Raise ValueError if a part of an unfinished line is no text, or all of it is too long.
+
+    Args:
+        part: The bytes that came last.
+        length: Integer, bytes of the line so far.
+        name: Name of the text in the error.
+        number: Integer, number of the line.
+    """
+    check_control(part, name, number)
+    if length > LONGEST_LINE:
         raise ValueError(
             f"A line must have at most {LONGEST_LINE:,} bytes. "
             f"Received: path={name!r}, whose line {number} has more. Split it."
