@@ -173,6 +173,9 @@ BAD_INPUT = {
     "align --model RUN one --plot absent/picture.png": "plot='absent/picture.png'",
     "align --model RUN \udcff": "line 1 holds the byte 0xff",
     "export --model RUN --format litert --out good.en": "out='good.en'",
+    "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
+    "export --model RUN --format all --out .": "directory='.', which holds other things",
+    "demo --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
     "export --model RUN --format all --out new --quantization int8": "quantization='int8'",
@@ -185,8 +188,6 @@ BAD_INPUT = {
 }
 LATE = {  # found by what needs TensorFlow
     "train good.en good.de --out new --vocabulary-size 5": "`vocabulary_size` must be at least",
-    "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
-    "export --model RUN --format all --out .": "directory='.', which holds other things",
 }
 
 
