@@ -154,6 +154,16 @@ def load_translator(paths):
     return Translator.load(paths[0])
 
 
+def check_texts(pairs, path):
+    """Check that a file's pairs are not all empty on a side."""
+    if not any(source.strip() and target.strip() for source, target in pairs):
+        raise ValueError(
+            "At least one pair must have text on both sides. "
+            f"Received: path={str(path)!r} with {len(pairs)} pairs, none of which has. "
+            "Give others."
+        )
+
+
 def check_absent(path, name):
     """Check that an output does not exist yet."""
     if path.exists():

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from keras_bahdanau.cli.arguments import check_absent
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 
 
@@ -18,6 +19,8 @@ def demo(
     Trains, translates, draws an alignment, exports a SavedModel and a LiteRT file, and compares
     what the three answer. No download.
     """
+    if out.exists() and not out.is_dir():
+        check_absent(out, "out")
     from keras_bahdanau import demo as embedded
 
     load_tensorflow()

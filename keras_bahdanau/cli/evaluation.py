@@ -11,6 +11,7 @@ from keras_bahdanau.cli.arguments import (
     ModelsOption,
     TokenizeOption,
     check_picture,
+    check_texts,
     check_tokenization,
     check_writable,
     find_models,
@@ -82,6 +83,7 @@ def evaluate(
     check_tokenization(tokenize)
     first, *_ = _metrics_of(metrics)
     pairs = read_pairs(source, target)
+    check_texts(pairs, source)
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)

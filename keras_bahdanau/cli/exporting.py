@@ -14,6 +14,7 @@ from keras_bahdanau.cli.arguments import ModelOption, check_absent
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.reading import read_lines, read_pairs
 from keras_bahdanau.exporters.all_formats import exporter_of
+from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 
@@ -157,6 +158,8 @@ def _check_output(format, out, quantization):
     if out.is_file() or (kind and kind.writes_file):
         check_absent(out, "out")
         check_unowned(out)
+    else:
+        next_version(out)  # or say now what else stands there
     if quantization is not None and not (kind and _has(kind, "quantization")):
         raise ValueError(
             "Only a LiteRT file can be quantized. "

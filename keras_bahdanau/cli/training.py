@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from keras_bahdanau.cli.arguments import asked, options_of
+from keras_bahdanau.cli.arguments import asked, check_texts, options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.ownership import check_unowned
@@ -89,6 +89,7 @@ class _Data(NamedTuple):
     def read(cls, source, target, alignments):
         """Pairs and links read from files."""
         pairs = read_pairs(source, target)
+        check_texts(pairs, source)
         if alignments is None:
             return cls(pairs, None)
         from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
@@ -123,5 +124,11 @@ def _check_no_half(**files):
 def _held_out(pairs):
     """Indices of the pairs for validation, which are spread evenly and have no empty side."""
     usable = [i for i, (source, target) in enumerate(pairs) if source.strip() and target.strip()]
+    if len(usable) < 2:
+        raise ValueError(
+            "Training needs a pair beside those that are held out for validation. "
+            f"Received: {len(usable)} pair with text on both sides. "
+            "Give more, or others for validation with --valid-source."
+        )
     step = max(HELD_OUT, -(-len(usable) // MOST_HELD_OUT))
     return set(usable[::step])

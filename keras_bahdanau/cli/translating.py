@@ -20,7 +20,7 @@ from keras_bahdanau.cli.arguments import (
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut
-from keras_bahdanau.data.reading import decode_lines, read_lines
+from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 
@@ -51,8 +51,8 @@ def translate(
 ):
     """Translate sentences: one line out for each line in.
 
-    Files are UTF-8, plain or .gz. An empty line stays empty; one that is longer than
-    --max-source-length is cut, and named on standard error.
+    Files are UTF-8, plain or .gz. No lines give no lines, and an empty line stays empty; one that
+    is longer than --max-source-length is cut, and named on standard error.
     """
     paths = find_models(model)
     search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
@@ -60,7 +60,7 @@ def translate(
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     prefix = _decoded(prefix, "PREFIX")
-    chunks = _lines_arriving() if file is None else _chunked(read_lines(file))
+    chunks = _lines_arriving() if file is None else _chunked(read_lines(file, may_be_empty=True))
     translator = load_translator(paths)
     longest, done = translator.longest(search), 0
     for lines in chunks:
@@ -136,14 +136,16 @@ def _chunked(lines, size=1024):
 
 def _lines_arriving():
     """Lists of lines of standard input, as many as have come."""
-    number, parts = 1, []  # of what has come since the last end of a line
+    number, parts, length = 1, [], 0  # of what has come since the last end of a line
     while data := sys.stdin.buffer.read1(ARRIVING):
         whole, newline, rest = data.rpartition(b"\n")
         if newline:
             lines = decode_lines(b"".join([*parts, whole, newline]), "standard input", number)
-            number, parts = number + len(lines), []
+            number, parts, length = number + len(lines), [], 0
             yield lines
         parts.append(rest)
+        length += len(rest)
+        check_unfinished(rest, length, "standard input", number)
     if any(parts):
         yield decode_lines(b"".join(parts), "standard input", number)
 

@@ -12,6 +12,7 @@ from keras_bahdanau.cli.arguments import (
     LowercaseOption,
     ModelOption,
     TokenizeOption,
+    check_texts,
     check_tokenization,
     search_of,
 )
@@ -70,6 +71,7 @@ def tune(
     _check_values(**lists)
     check_tokenization(tokenize)
     pairs = read_pairs(source, target)
+    check_texts(pairs, source)
     with contextlib.nullcontext() if dry_run else owned(path):
         _tune(path, own, lists, pairs, tolerance, dry_run, (batch_size, tokenize, lowercase))
 

@@ -2,11 +2,19 @@
 
 import codecs
 import gzip
+import io
 import os
+import re
+import select
 import zlib
 from pathlib import Path
 
 UNFOLDED, SMALL = 20, 2**28  # text unfolds to three to five times the size of its .gz
+PATIENCE = 30  # seconds to wait for the first byte of a named pipe
+LONGEST_LINE = 2**26  # bytes; of a stream, which may have no end
+LONGEST_STREAM = 2**30  # bytes of what is no regular file
+# Bytes that no text has, in UTF-8: control characters other than white space.
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1b\x7f]")
 
 
 def read_pairs(
@@ -47,24 +55,26 @@ def read_pairs(
     return list(zip(source_lines, target_lines, strict=True))
 
 
-def read_lines(path: str | os.PathLike) -> list[str]:
+def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]:
     r"""Read the lines of a UTF-8 file, plain or `.gz`.
 
     Only `\n` and `\r\n` end a line: other separators, such as U+2028, belong to the sentence.
 
     Args:
-        path: Path of the file; a name that ends in `.gz` is decompressed.
+        path: Path of the file, or of a pipe; a name that ends in `.gz` is decompressed.
+        may_be_empty: Bool. True if a file without a line gives an empty list.
 
     Returns:
         List of strings without their line ends. Empty lines are kept.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is a directory, empty, not UTF-8, or a `.gz` that is damaged or unfolds
-            to more than 20 times its size and 256 MiB.
+        ValueError: If it is a directory, empty, not text in UTF-8, or a `.gz` that is damaged or
+            unfolds to more than 20 times its size and 256 MiB; or a pipe from which nothing
+            comes in 30 seconds, or more than 1 GiB.
     """
     lines = decode_lines(_read_bytes(path), os.fspath(path))
-    if not lines:
+    if not lines and not may_be_empty:
         raise ValueError(
             f"A text file must hold at least one line. Received: path={os.fspath(path)!r}, "
             "which is empty. Give a file with one sentence a line."
@@ -84,9 +94,12 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
         List of strings without their line ends; empty if there is no text.
 
     Raises:
-        ValueError: If the bytes are not UTF-8. The message names the line.
+        ValueError: If the bytes are not UTF-8, hold a control character that is no white
+            space, or only the line ends `\r` of old. The message names the line.
     """
-    data = data.removeprefix(codecs.BOM_UTF8)
+    if first_line == 1:
+        data = data.removeprefix(codecs.BOM_UTF8)
+    check_control(data, name, first_line)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -96,10 +109,51 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
             f"0x{data[error.start]:02x} where UTF-8 allows none. "
             "Convert the file to UTF-8 or repair the line."
         ) from None
+    if first_line == 1 and "\n" not in text and "\r" in text[:-1]:
+        raise ValueError(
+            r"Lines must end in \n or \r\n. "
+            rf"Received: path={name!r}, whose line 1 ends in \r alone, as all others. "
+            r"Convert them: tr '\r' '\n'."
+        )
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
+
+
+def check_control(data: bytes, name: str, first_line: int = 1):
+    """Raise ValueError if bytes hold a control character that no text has.
+
+    Args:
+        data: Bytes of the text, or of its beginning.
+        name: Name of the text in the error.
+        first_line: Integer, number of the first of the lines.
+    """
+    found = _CONTROL.search(data)
+    if found is not None:
+        line = data.count(b"\n", 0, found.start()) + first_line
+        raise ValueError(
+            f"Text must have no control characters. Received: path={name!r}, whose line {line} "
+            f"holds the byte 0x{found[0][0]:02x}. Remove it; if the text is UTF-16 or UTF-32, as "
+            "many zero bytes tell, convert it: iconv -f UTF-16 -t UTF-8."
+        )
+
+
+def check_unfinished(part: bytes, length: int, name: str, number: int):
+    """Raise ValueError if a part of an unfinished line is no text, or all of it is too long.
+
+    Args:
+        part: The bytes that came last.
+        length: Integer, bytes of the line so far.
+        name: Name of the text in the error.
+        number: Integer, number of the line.
+    """
+    check_control(part, name, number)
+    if length > LONGEST_LINE:
+        raise ValueError(
+            f"A line must have at most {LONGEST_LINE:,} bytes. "
+            f"Received: path={name!r}, whose line {number} has more. Split it."
+        )
 
 
 def _read_columns(path):
@@ -119,7 +173,7 @@ def _read_columns(path):
 def _read_bytes(path):
     name = os.fspath(path)
     try:
-        return _unfolded(path) if name.endswith(".gz") else Path(path).read_bytes()
+        return _unfolded(name, _whole(path)) if name.endswith(".gz") else _whole(path)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"A text file must exist. Received: path={name!r}. "
@@ -142,20 +196,57 @@ def _read_bytes(path):
         ) from None
 
 
-def _unfolded(path):
+def _unfolded(name, packed):
     """The bytes that a .gz holds, as far as they are in proportion to its size."""
-    size, data = os.path.getsize(path), bytearray()
+    size, data = len(packed), bytearray()
     most = max(UNFOLDED * size, SMALL)
-    with gzip.open(path) as file:
+    with gzip.open(io.BytesIO(packed)) as file:
         while chunk := file.read(2**20):
             data += chunk
             if len(data) > most:
                 raise ValueError(
                     f"A .gz file of text may unfold to {UNFOLDED} times its size, or to "
-                    f"{SMALL:,} bytes. Received: path={os.fspath(path)!r} of {size:,} bytes, "
+                    f"{SMALL:,} bytes. Received: path={name!r} of {size:,} bytes, "
                     f"which unfolds to more than {most:,}. Unpack it yourself if that is right."
                 )
     return bytes(data)
+
+
+def _whole(path):
+    """The bytes of a file; of a device or pipe, which may have no end, as many as are allowed."""
+    if os.path.isfile(path):
+        return Path(path).read_bytes()
+    name, data, line = os.fspath(path), bytearray(), 1
+    with _opened(path) as stream:
+        while part := stream.read(2**20):
+            if not name.endswith(".gz"):
+                check_control(part, name, line)
+            line += part.count(b"\n")
+            data += part
+            if len(data) > LONGEST_STREAM:
+                raise ValueError(
+                    f"A stream must have at most {LONGEST_STREAM:,} bytes. "
+                    f"Received: path={name!r}, which has more. Write it to a file."
+                )
+    return bytes(data)
+
+
+def _opened(path):
+    """What is no regular file, open for reading; a named pipe once something comes from it."""
+    # of a pipe without a name, such as /dev/stdin, the target is no path
+    if not Path(os.path.realpath(path)).is_fifo():
+        return open(path, "rb")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    if not poll.poll(1000 * PATIENCE):
+        os.close(descriptor)
+        raise ValueError(
+            f"A pipe must be written to. Received: path={os.fspath(path)!r}, from which nothing "
+            f"came in {PATIENCE} seconds. Start its writer first."
+        )
+    os.set_blocking(descriptor, True)
+    return open(descriptor, "rb")
 
 
 def read_alignments(path: str | os.PathLike) -> tuple[list[frozenset], list[frozenset]]:

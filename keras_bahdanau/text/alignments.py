@@ -291,12 +291,12 @@ def parse_pharaoh(line):
     """
     sure, possible = set(), set()
     for item in line.split():
-        match = re.fullmatch(r"([0-9]+)([-s?p])([0-9]+)", item)
+        match = re.fullmatch(r"([0-9]{1,9})([-s?p])([0-9]{1,9})", item)
         if match is None:
             raise ValueError(
                 "A link must be written SOURCE-TARGET (sure) or SOURCE?TARGET (possible), with "
-                f"positions counted from 0. Received: item={item!r}. Correct it in the line "
-                f"{line.strip()!r}."
+                f"positions counted from 0. Received: item={item[:80]!r}. Correct it in the line "
+                f"{line.strip()[:80]!r}."
             )
         link = int(match[1]), int(match[3])
         possible.add(link)

@@ -16,6 +16,7 @@ import pytest
 
 from keras_bahdanau import __version__, cli
 from keras_bahdanau.cli import training, translating
+from keras_bahdanau.data import reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
 
@@ -82,6 +83,11 @@ def files(tmp_path, model, monkeypatch):
         "empty.de": b"",
         "cut.de.gz": gzip.compress(b"eins\n\nzwei drei\n")[:-6],
         "links": b"0-0\n\n",
+        "nul.en": b"one\n\ntwo\0three\n",
+        "cr.de": b"eins\rzwei\r",
+        "utf16.en": "one\ntwo\n".encode("utf-16-le"),
+        "single.tsv": b"one\teins\n\t\n",
+        "textless.tsv": b"one\t\n\teins\n",
         "bad.tsv": b"one\teins\ntwo zwei\nthree\tdrei\n",
         "cut.keras": whole[: len(whole) // 2],
         "damaged.keras": whole.replace(b"\x89HDF", b"\x89HDG", 1),
@@ -104,6 +110,18 @@ BAD_INPUT = {
     "train good.en empty.de --out new": "path='empty.de', which is empty",
     "train good.en cut.de.gz --out new": "path='cut.de.gz'",
     "train bad.tsv --out new": "path='bad.tsv', whose line 2 has 1",
+    "train nul.en good.de --out new": "path='nul.en', whose line 3 holds the byte 0x00",
+    "train good.en cr.de --out new": r"path='cr.de', whose line 1 ends in \r alone",
+    "train single.tsv --out new": "Received: 1 pair with text on both sides",
+    "train textless.tsv --out new": "path='textless.tsv' with 2 pairs, none of which has",
+    "train good.en good.de --out new --valid-source textless.tsv": "path='textless.tsv' with 2",
+    "train good.en good.de --out new --alignments utf16.en": "path='utf16.en', whose line 1",
+    "translate --model RUN utf16.en": "path='utf16.en', whose line 1 holds the byte 0x00",
+    "evaluate --model RUN textless.tsv": "path='textless.tsv' with 2 pairs",
+    "evaluate --model RUN good.en good.de --compare nul.en": "path='nul.en', whose line 3",
+    "tune --model RUN textless.tsv": "path='textless.tsv' with 2 pairs",
+    "align --model RUN one\x1b[2J": "path='SENTENCE', whose line 1 holds the byte 0x1b",
+    "export --model RUN --format all --out new --sentences nul.en": "path='nul.en', whose line 3",
     "train good.en good.de --out new --valid-target good.de": "--valid-target needs --valid-source",
     "train good.en good.de --out new --valid-source bad.tsv": "path='bad.tsv'",
     "train good.en good.de --out new --units 0": "units=0",
@@ -155,6 +173,9 @@ BAD_INPUT = {
     "align --model RUN one --plot absent/picture.png": "plot='absent/picture.png'",
     "align --model RUN \udcff": "line 1 holds the byte 0xff",
     "export --model RUN --format litert --out good.en": "out='good.en'",
+    "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
+    "export --model RUN --format all --out .": "directory='.', which holds other things",
+    "demo --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
     "export --model RUN --format all --out new --quantization int8": "quantization='int8'",
@@ -167,8 +188,6 @@ BAD_INPUT = {
 }
 LATE = {  # found by what needs TensorFlow
     "train good.en good.de --out new --vocabulary-size 5": "`vocabulary_size` must be at least",
-    "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
-    "export --model RUN --format all --out .": "directory='.', which holds other things",
 }
 
 
@@ -294,8 +313,23 @@ def test_models_given_one_after_the_other_are_an_ensemble(command, files, model,
     assert answer.code == 2 and "cut.keras" in answer.err
 
 
-def test_no_lines_give_no_lines(command, model):
+def test_no_lines_give_no_lines(command, files, model):
     assert command("translate", "--model", model) == (0, "", "")
+    assert command("translate", "--model", model, "empty.de") == (0, "", "")
+
+
+@pytest.mark.parametrize("stdin", [b"one\n\0", b"one\ntwo\0" + b"three" * 9])
+def test_a_stream_that_is_no_text_is_refused_at_once(command, model, monkeypatch, stdin):
+    monkeypatch.setattr(translating, "ARRIVING", 8)  # bytes
+    answer = command("translate", "--model", model, stdin=stdin)
+    assert answer.code == 2 and "'standard input', whose line 2 holds the byte 0x00" in answer.err
+
+
+def test_a_line_without_end_is_refused(command, model, monkeypatch):
+    monkeypatch.setattr(reading, "LONGEST_LINE", 2**17)
+    answer = command("translate", "--model", model, stdin=b"one\n" + b"x " * 2**17)
+    assert answer.code == 2 and "at most 131,072 bytes" in answer.err
+    assert "whose line 2 has more" in answer.err
 
 
 def test_a_compressed_file_is_translated(command, files, model, expected):

@@ -1,13 +1,16 @@
 """Reading of pairs: what is kept, and the one line that says what is wrong."""
 
 import gzip
+import os
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 
 from keras_bahdanau.data import reading
-from keras_bahdanau.data.reading import decode_lines, read_lines, read_pairs
+from keras_bahdanau.data.reading import decode_lines, read_alignments, read_lines, read_pairs
 
 
 def write(path, data):
@@ -133,3 +136,90 @@ def test_reading_needs_no_tensorflow():
         "sys.exit('tensorflow' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+ENCODED = {
+    encoding: "a b\nc\n".encode(encoding) for encoding in ("utf-16-le", "utf-16-be", "utf-32")
+}
+
+
+@pytest.mark.parametrize("data", ENCODED.values(), ids=ENCODED)
+def test_text_of_another_encoding_is_refused(tmp_path, data):
+    path = write(tmp_path / "f", data)
+    with pytest.raises(ValueError, match=r"whose line 1 holds the byte 0x(00|ff)") as error:
+        read_lines(path)
+    assert repr(str(path)) in message_of(error)
+
+
+@pytest.mark.parametrize("byte", [0, 1, 8, 14, 26, 27, 127])
+@pytest.mark.parametrize("name", ["f", "f.gz"])
+def test_a_control_character_is_named_with_its_line(tmp_path, byte, name):
+    data = b"a\nb\nc" + bytes([byte]) + b"\n"
+    path = write(tmp_path / name, gzip.compress(data) if name == "f.gz" else data)
+    with pytest.raises(ValueError, match=f"whose line 3 holds the byte 0x{byte:02x}. Remove it"):
+        read_lines(path)
+
+
+@pytest.mark.parametrize("data", [b"a\rb\rc\r", b"a\rb", b"\xef\xbb\xbfa\r\rb"])
+def test_lines_that_end_in_cr_alone_are_refused(tmp_path, data):
+    with pytest.raises(ValueError, match=r"must end in \\n or \\r\\n") as error:
+        read_lines(write(tmp_path / "f", data))
+    assert "tr '\\r' '\\n'" in message_of(error)
+    assert read_lines(write(tmp_path / "g", b"a\r")) == ["a"]
+
+
+def test_only_the_first_lines_of_a_text_have_its_byte_order_mark():
+    assert decode_lines(b"\xef\xbb\xbfa\n", "stdin", first_line=1) == ["a"]
+    assert decode_lines(b"\xef\xbb\xbfa\n", "stdin", first_line=2) == ["\ufeffa"]
+    assert decode_lines(b"a\rb", "stdin", first_line=2) == ["a\rb"]
+
+
+def test_an_empty_file_may_be_allowed(tmp_path):
+    assert read_lines(write(tmp_path / "f", b""), may_be_empty=True) == []
+
+
+@pytest.fixture
+def fifo(tmp_path):
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no named pipes here")
+    os.mkfifo(tmp_path / "fifo")
+    return tmp_path / "fifo"
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.2])
+def test_a_named_pipe_is_read_to_its_end(fifo, wait):
+    def write_later():
+        time.sleep(wait)
+        with open(fifo, "wb") as stream:
+            stream.write(b"a\n")
+            stream.flush()
+            time.sleep(wait)
+            stream.write(b"b\n" * 2**17)
+
+    writer = threading.Thread(target=write_later, daemon=True)
+    writer.start()
+    assert read_lines(fifo) == ["a", *["b"] * 2**17]
+    writer.join()
+
+
+def test_a_named_pipe_without_a_writer_is_refused(fifo, monkeypatch):
+    monkeypatch.setattr(reading, "PATIENCE", 0.1)
+    with pytest.raises(ValueError, match="from which nothing came in 0.1 seconds"):
+        read_lines(fifo)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such devices here")
+def test_a_device_is_read_within_bounds(monkeypatch):
+    assert read_lines("/dev/null", may_be_empty=True) == []
+    with pytest.raises(ValueError, match="path='/dev/zero', whose line 1 holds the byte 0x00"):
+        read_lines("/dev/zero")
+    monkeypatch.setattr(reading, "LONGEST_STREAM", 2**20)
+    endless = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
+    with endless, pytest.raises(ValueError, match="must have at most 1,048,576 bytes"):
+        read_lines(f"/dev/fd/{endless.stdout.fileno()}")
+
+
+def test_a_link_of_very_large_positions_is_refused(tmp_path):
+    path = write(tmp_path / "links", f"0-0\n{'9' * 5000}-0\n")
+    with pytest.raises(ValueError, match="line 2: A link must be written .* Received: item='999"):
+        read_alignments(path)
