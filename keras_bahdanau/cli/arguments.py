@@ -141,9 +141,7 @@ def load_translator(paths):
         from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
 
         with without_greetings():
-            translator = LiteRTTranslator(paths[0])
-            translator.translate([""])  # at the first run LiteRT greets
-        return translator
+            return LiteRTTranslator(paths[0])
     load_tensorflow()
     if len(paths) > 1:
         from keras_bahdanau.pipelines.ensembling import ensemble

@@ -1,5 +1,7 @@
 """A LiteRT file in place of a `Translator`: the methods that the commands call, without Keras."""
 
+import contextlib
+
 import numpy as np
 
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
@@ -37,7 +39,10 @@ class LiteRTTranslator:
     model = None
 
     def __init__(self, path):
-        self._runner = _runner(path)
+        self._path = path
+        with _failing_in_one_line(path):
+            self._runner = OnDeviceTranslator(path)
+            self._runner.translate([""])  # so that a model that can't run fails now
         card, files = self._runner.card, self._runner.files
         self._longest = card["max_source_length"]
         source, target = (files[card["vocabularies"][side]] for side in ("source", "target"))
@@ -73,7 +78,8 @@ class LiteRTTranslator:
             ValueError: If another one, `search` or `prefixes` is given.
         """
         check_fixed(nbest=None if nbest == 1 else nbest, search=search, prefixes=prefixes)
-        return [[self._translate(sentence)] for sentence in sentences]
+        with _failing_in_one_line(self._path):
+            return [[self._translate(sentence)] for sentence in sentences]
 
     def _translate(self, sentence):
         ids, truncated = self.source.cut(sentence, self._longest)
@@ -126,13 +132,15 @@ def check_fixed(**options):
         )
 
 
-def _runner(path):
+@contextlib.contextmanager
+def _failing_in_one_line(path):
+    """Give LiteRT's own errors, which have several lines, the form of this package's."""
     try:
-        return OnDeviceTranslator(path)
-    except (RuntimeError, ValueError) as error:  # LiteRT's own words have several lines
+        yield
+    except (RuntimeError, ValueError) as error:
         if "Received: " in str(error):
             raise
         raise ValueError(
-            "A .tflite file must be one that LiteRT can load. "
+            "A .tflite file must be one that LiteRT can load and run. "
             f"Received: path={str(path)!r} ({' '.join(str(error).split())}). Export it again."
         ) from None
