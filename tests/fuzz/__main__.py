@@ -30,6 +30,14 @@ from fuzz.world import World
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "attacks.json"
 TABLE = RESULTS.parents[1] / "attacks.md"
+TITLE = """# Attacks
+
+Outcomes of hostile inputs, by `make attacks`; [SECURITY.md](../SECURITY.md) has the promise of each
+item. "Survived" is a right answer; "refused" one line, an exit code that is not 0, and nothing left
+behind; "silent" a wrong answer or a changed file without a word; "traceback" any other end;
+"unbounded" one by a limit of time or memory. Seconds of processor time and megabytes are those of
+the worst case.
+"""
 COLUMNS = ("tried", *(outcome.value for outcome in Outcome), "seconds", "megabytes")
 
 
@@ -87,7 +95,7 @@ def is_good(row):
 
 def table(results):
     """The table in Markdown: a line for each attack in each state, in the order of the items."""
-    lines = ["| item | attack | state |" + "".join(f" {name} |" for name in COLUMNS)]
+    lines = [TITLE, "| item | attack | state |" + "".join(f" {name} |" for name in COLUMNS)]
     lines.append("|--:|---|---|" + "--:|" * len(COLUMNS))
     for name, attack in sorted(ATTACKS.items(), key=lambda pair: pair[1].item):
         for state, rows in results.items():

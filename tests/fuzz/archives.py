@@ -143,7 +143,7 @@ def cards_of(good):
                 whole = {**card, place: inner} if place else inner
                 yield f"{place}.{key} = {name}", json.dumps(whole).encode()
     yield "an unknown search option", _with_option(card)
-    yield "1 GB of spaces", b" " * 2**30
+    yield "256 MB of spaces", b" " * 2**28
 
 
 def _with_option(card):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fuzz.attack import attack, judged, sample
-from fuzz.served import asked, case_of
+from fuzz.served import asked, case_of, equal_rows
 
 SIZE, LONGEST = 3, 40  # of `frames.new_frames_pipeline`, and of the .tflite file
 WILD = (np.nan, np.inf, -np.inf, 3.4e38, -3.4e38, 1e-45, 0.0)
@@ -19,7 +19,7 @@ def wild_frames(random):
 
 @attack(12, "frames: any numbers and lengths, in the graph", full=300)
 def frames_in_the_graph(world, count):
-    """A row has the same bits in a batch as alone."""
+    """A row gets the same text in a batch as alone, and a score that is a number."""
     random = world.random("frames")
     batches = [wild_frames(random) for _ in range(count)]
     requests = [("serving_default", {"values": v, "lengths": n}) for v, n in batches]
@@ -33,8 +33,7 @@ def frames_in_the_graph(world, count):
 
 def _first_is_alone(answers):
     batch, alone = answers
-    finite = np.isfinite(batch["score"]).all()
-    return finite and all(np.array_equal(batch[name][0], alone[name][0]) for name in alone)
+    return np.isfinite(batch["score"]).all() and equal_rows(batch, [alone])
 
 
 @attack(12, "frames: other shapes and huge lengths, in the graph", full=10)
@@ -94,7 +93,7 @@ def frames_on_the_device(world, count):
 def frames_in_python(world, count):
     random = world.random("python frames")
     shapes = [(0, SIZE), (1, SIZE), (5, SIZE + 1), (5, 0), (5,), (2, 5, SIZE), (), (100_000, SIZE)]
-    kinds = ["float32", "float64", "complex64", "object", "U3"]
+    kinds = ["float32", "float64", "complex64", "object"]
     cases = [(s, k, v) for s in shapes for k in kinds for v in ("1", "nan", "inf", "1e300")]
     for shape, kind, value in sample(random, cases, count):
         good = shape == (0, SIZE) or shape in ((1, SIZE), (100_000, SIZE)) and value == "1"

@@ -11,6 +11,11 @@ NORMAL = [b"one two", b"three", b"five four one"]
 EXTREMES = [-(2**31), -1, 0, 1, 2, 3, 47, 48, 10**6, 2**31 - 1]
 
 
+def letters(size):
+    """So many letters without a space, which the toy knows: unknown ones would be one token."""
+    return (b"threefourone" * (size // 12 + 1))[:size]
+
+
 def strings(rows):
     """An object array of bytes."""
     array = np.empty(len(rows), object)
@@ -46,26 +51,34 @@ def case_of(name, answer, answers, right):
     if not failed:
         return judged(name, answer, lambda _: answers is not None and right(answers))
     outcome = Outcome.UNBOUNDED if "OOM" in failed[0] else Outcome.TRACEBACK
+    if len(answers) == 1 and "Received:" in failed[0]:
+        outcome = Outcome.REFUSED  # a request that is alone at fault, by the graph's own check
     return Case(name, outcome, answer.seconds, answer.memory, failed[0][:300])
 
 
 def equal_rows(rows, alone):
-    """True if each row of a batch has the bits of the row that was alone."""
+    """True if each row of a batch has the text of the row that was alone, and its score.
+
+    Sums over more positions of padding are rounded otherwise in their last bits.
+    """
     return all(
-        np.array_equal(rows[name][row], one[name][0])
+        np.array_equal(rows[name][row : row + 1], one[name])
+        if one[name].dtype.hasobject
+        else np.allclose(rows[name][row], one[name][0], rtol=1e-4, atol=1e-4)
         for row, one in enumerate(alone)
-        for name in ("translation", "score")
+        for name in ("translation", "text", "score")
+        if name in one
     )
 
 
 @attack(1, "a long row in a batch of ordinary ones", full=8)
 def long_rows(world, count):
-    """Ordinary rows have the same bits as alone, and a cut row says so where it can."""
+    """Ordinary rows get the same text as alone, and only a cut row is marked."""
     long = [
-        ("1,000 letters", b"q" * 1000, 1),
-        ("10,000 letters", b"q" * 10_000, 1),
-        ("10,000 letters in a batch of 64", b"q" * 10_000, 62),
-        ("100,000 letters", b"q" * 100_000, 1),
+        ("1,000 letters", letters(1000), 1),
+        ("10,000 letters", letters(10_000), 1),
+        ("10,000 letters in a batch of 64", letters(10_000), 62),
+        ("100,000 letters", letters(100_000), 1),
     ]
     for model in ("saved_model", "words_model"):
         for name, row, others in long[: count // 2]:
@@ -87,7 +100,7 @@ def long_rows(world, count):
 @attack(1, "a batch of rows that are all at the limit", full=3)
 def worst_batches(world, count):
     for rows, size in ((64, 500), (64, 10_000), (1024, 60))[:count]:
-        texts = [b"q" * (size - row % 7) for row in range(rows)]
+        texts = [letters(size - row % 7) for row in range(rows)]
         requests = [("translate_nbest", {"text": strings(texts)})]
         answer, answers = asked(world, world.saved_model, requests)
         right = lambda found, rows=rows: len(found[0]["translations"]) == rows  # noqa: E731
@@ -155,9 +168,7 @@ def any_ids(world, count):
         yield case_of(name[:150], answer, one and [one], _well_formed)._replace(seconds=0)
 
 
-@attack(
-    10, "empty batches, and arguments of different lengths, in every signature", full=100, few=100
-)
+@attack(10, "empty batches, and arguments of different lengths, in every signature", full=100)
 def shapes(world, count):
     """Rows that are not whole are refused or masked: no row gets the numbers of another."""
     text = [(name, {"text": strings([])}) for name in TEXT_SIGNATURES]
@@ -170,8 +181,7 @@ def shapes(world, count):
         for target in SHAPES:
             pair = {**ids_of(*shape), **ids_of(*target, name="target")}
             ids.append(("score_ids", pair))
-    models = [(world.saved_model, text)] + ([] if world.quick else [(world.ids_model, ids)])
-    for version, requests in models:
+    for version, requests in ((world.saved_model, text), (world.ids_model, ids)):
         requests = sample(world.random("shapes"), requests, count)
         answer, answers = asked(world, version, requests, seconds=100)
         for request, found in zip(requests, answers or [None] * len(requests), strict=True):

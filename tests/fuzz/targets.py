@@ -93,8 +93,7 @@ def frames_in_python(shape, kind, value):
     from frames import new_frames_pipeline
 
     with np.errstate(all="ignore"):
-        array = np.full(shape, value).astype("O" if kind == "object" else "U3")
-        array = array if kind in ("object", "U3") else array.astype(float).astype(kind)
+        array = np.full(shape, float(value)).astype(kind)
     pipeline = new_frames_pipeline()
     try:
         (result,) = pipeline.decode([array])

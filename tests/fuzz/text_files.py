@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from fuzz.attack import anything, attack, judged, nothing, sample
+from fuzz.served import letters
 from fuzz.targets import REACHED
 from fuzz.world import CHECKS, COMMAND
 
@@ -75,7 +76,7 @@ ROLES = {
 }
 
 
-@attack(9, "files that are no text, in every role", full=270, few=30)
+@attack(9, "files that are no text, in every role", full=270, few=20)
 def files_that_are_no_text(world, count):
     rows = [(content, role) for content in contents() for role in ROLES]
     for (name, ending, content, accepted), role in sample(world.random("files"), rows, count):
@@ -166,9 +167,9 @@ def random_lines(world, count):
 def long_lines(world, count):
     """The other lines keep their answers, and standard error names the long one."""
     cases = [
-        ("1 MB of letters", b"a" * 10**6, world.run),
+        ("1 MB of letters", letters(10**6), world.run),
         ("1 MB of words", b"one " * 250_000, world.run),
-        ("10,000 letters", b"a" * 10_000, world.run),
+        ("10,000 letters", letters(10_000), world.run),
         ("a word of 100,000 letters, words as tokens", b"a" * 100_000, world.words),
         ("100,000 signs of one letter, words as tokens", b"e\xcc\x81" * 50_000, world.words),
         ("20 MB without a line end", b"one two " * 2_500_000, world.run),
