@@ -209,6 +209,25 @@ def portable(model):
             layer.use_cudnn = value
 
 
+class SearchedOnce:
+    """A `Pipeline` for signatures that call one graph of its search, traced by the first of them.
+
+    Args:
+        pipeline: The `Pipeline`, which gives all else.
+    """
+
+    def __init__(self, pipeline):
+        self._pipeline = pipeline
+        self.search_features = tf.function(
+            pipeline.search_features,
+            input_signature=[pipeline.source.feature_spec],
+            autograph=False,
+        )
+
+    def __getattr__(self, name):
+        return getattr(self._pipeline, name)
+
+
 def traced(pipeline, function, arguments, most_rows=None):
     """The concrete function of `function(pipeline, **arguments)`.
 

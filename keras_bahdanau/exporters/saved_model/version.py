@@ -41,9 +41,9 @@ def write_version(exporter, pipeline, path):
         pipeline: A `Pipeline`.
         path: Path of the version, in a directory that has the model's name.
     """
-    served = exporter.served(pipeline)
+    served, searched = exporter.served(pipeline), signatures.SearchedOnce(pipeline)
     functions = {
-        name: signatures.traced(pipeline, function, arguments, most_rows=BATCH)
+        name: signatures.traced(searched, function, arguments, most_rows=BATCH)
         for name, (function, arguments) in served.items()
     }
     module = signatures.weights_of(pipeline, exporter.resources(pipeline))
