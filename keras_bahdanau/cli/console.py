@@ -187,7 +187,8 @@ def tell_cut(translations, limits, first_line=1):
             warn(
                 f"line {number} is too long: only its beginning is read, of at most "
                 f"{limits['max_source_length']:,} tokens and {limits['max_source_bytes']:,} bytes. "
-                "Split it into sentences, or choose a larger --max-source-length, for a .tflite file at its export."
+                "Split it into sentences, or choose a larger --max-source-length, for a .tflite "
+                "file at its export."
             )
 
 

@@ -13,10 +13,10 @@ import tensorflow as tf
 from keras_bahdanau.exporters import describe, run_in_clean_process
 from keras_bahdanau.exporters.saved_model.batch_memory import graph_bytes
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import (
-    CARD_PATH,
     SavedModelExporter,
     export_saved_model,
 )
+from keras_bahdanau.exporters.saved_model.version_card import CARD_PATH
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "worst_batch.py"
 LONGEST, LONGEST_TARGET = 512, 256  # what TextSource and SearchOptions say
