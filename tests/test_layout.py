@@ -16,7 +16,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # A part is a module or subpackage of the package, or a module of `training` that is named here.
 # Each may import the parts before it.
 FLOORS = (
-    *("lazy", "checks", "cores", "option", "finite", "ownership"),
+    *("lazy", "checks", "cores", "option", "finite", "ownership", "whole_file"),
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "sources", "data"),
     *("training.optimizers", "training.schedules", "training.progress", "training.run"),

@@ -1,0 +1,38 @@
+"""Files that are replaced as a whole: after any failure, the old one stands as it was."""
+
+import contextlib
+import os
+
+
+@contextlib.contextmanager
+def replacing(path, unfinished):
+    """Write a file under another name first, and rename it when the `with` block ends well.
+
+    Args:
+        path: `Path` of the file.
+        unfinished: `Path` beside it to write to; it is removed if anything fails.
+
+    Yields:
+        `unfinished`.
+
+    Raises:
+        OSError: If the disk is full, or does not take the file for another reason.
+
+    Example:
+        >>> with replacing(Path("notes.txt"), Path(".notes.txt")) as file:
+        ...     file.write_text("done")
+    """
+    try:
+        yield unfinished
+        os.replace(unfinished, path)
+    except OSError as error:
+        if error.strerror is None:  # it says all itself
+            raise
+        raise type(error)(
+            f"A file must reach the disk as a whole. Received: path={str(path)!r} "
+            f"({error.strerror}). Make room or choose another place, and run it again: what "
+            "stood there before is as it was."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
