@@ -34,12 +34,11 @@ def owned(path, say=lambda line: None, wait=False):
     file, locked = _locked(path, lock, wait)
     try:
         file.seek(0)
-        before = file.read()
+        before = file.read().decode()
         if before:
             say(f"{path}: taken over from {before}, which ended without finishing")
         file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()!r}")
-        file.flush()
+        file.write(f"process {os.getpid()} on {socket.gethostname()!r}".encode())
         yield locked
     finally:
         file.truncate(0)
@@ -69,7 +68,7 @@ def _locked(path, lock, wait):
     if not wait:
         flags |= portalocker.LockFlags.NON_BLOCKING
     while True:
-        file = open(lock, "a+", encoding="utf-8")
+        file = open(lock, "ab+", buffering=0)
         try:
             portalocker.lock(file, flags)
         except portalocker.AlreadyLocked:
@@ -92,7 +91,7 @@ def _taken(path, file):
     with file:
         try:
             file.seek(0)
-            owner = file.read() or "another process"
+            owner = file.read().decode() or "another process"
         except OSError:  # Windows lets nobody read a locked file
             owner = "another process"
     return (

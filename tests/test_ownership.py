@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from full_disk import full_disk
 
 from keras_bahdanau.ownership import check_unowned, lock_of, owned
 
@@ -68,6 +69,13 @@ def test_a_killed_owner_owns_nothing(owner, tmp_path):
         pass
     (line,) = told
     assert f"taken over from process {owner.pid} on" in line
+
+
+def test_a_full_disk_leaves_no_lock(tmp_path):
+    with full_disk(0), pytest.raises(OSError, match="File too large"):
+        with owned(tmp_path / "model"):
+            pass
+    assert not list(tmp_path.iterdir())
 
 
 def test_who_waits_gets_it_next(owner, tmp_path):

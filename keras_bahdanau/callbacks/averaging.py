@@ -8,6 +8,7 @@ import numpy as np
 
 from keras_bahdanau import checks
 from keras_bahdanau.training.optimizers import restoring
+from keras_bahdanau.whole_file import replacing
 
 
 class AverageLast(keras.callbacks.Callback):
@@ -82,9 +83,8 @@ class _WeightFiles:
 
     def __setitem__(self, epoch, weights):
         self.directory.mkdir(parents=True, exist_ok=True)
-        unfinished = self.directory / "unfinished.npz"
-        np.savez(unfinished, *weights)
-        unfinished.replace(self._path(epoch))
+        with replacing(self._path(epoch), self.directory / "unfinished.npz") as unfinished:
+            np.savez(unfinished, *weights)
 
     def __getitem__(self, epoch):
         with np.load(self._path(epoch)) as file:

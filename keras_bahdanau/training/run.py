@@ -4,12 +4,12 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-import os
 from pathlib import Path
 
 from keras_bahdanau.finite import first_not_finite
 from keras_bahdanau.ownership import lock_of, owned
 from keras_bahdanau.training.progress import Progress
+from keras_bahdanau.whole_file import replacing
 
 
 class Run:
@@ -206,9 +206,9 @@ class Run:
 
 def write_json(path, content):
     """Write a JSON file as a whole or not at all."""
-    unfinished = path.with_name(f".unfinished-{path.name}")
-    unfinished.write_text(json.dumps(content, indent=1, allow_nan=False))
-    os.replace(unfinished, path)
+    text = json.dumps(content, indent=1, allow_nan=False)
+    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
+        unfinished.write_text(text)
 
 
 def _arrays(file):

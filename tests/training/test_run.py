@@ -6,8 +6,10 @@ import os
 import h5py
 import numpy as np
 import pytest
+from full_disk import full_disk
 
 from keras_bahdanau.training import Progress, Run, TrainingOptions
+from keras_bahdanau.training.run import write_json
 
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
 
@@ -55,6 +57,14 @@ def test_what_a_kill_left_is_removed_by_the_next_owner(run):
     with run.owned(pytest.fail):
         pass
     assert {path.name for path in run.directory.iterdir()} == {"run.json", "translator.keras"}
+
+
+def test_a_full_disk_leaves_the_last_history_and_nothing_unfinished(run):
+    write_json(run.history, [{"loss": 1.0}])
+    with full_disk(10), pytest.raises(OSError, match="Received: path='.*history.json'"):
+        write_json(run.history, [{"loss": 0.5}] * 9)
+    assert json.loads(run.history.read_text()) == [{"loss": 1.0}]
+    assert {path.name for path in run.directory.iterdir()} == {"run.json", "history.json"}
 
 
 def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
