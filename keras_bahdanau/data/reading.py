@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 
 UNFOLDED, SMALL = 20, 2**28  # text unfolds to three to five times the size of its .gz
-PATIENCE = 30  # seconds to wait for the first byte of a named pipe
+PATIENCE = 10  # seconds to wait for the first byte of a named pipe
 LONGEST_LINE = 2**26  # bytes; of a stream, which may have no end
 LONGEST_STREAM = 2**30  # bytes of what is no regular file
 # Bytes that no text has, in UTF-8: control characters other than white space.
@@ -71,7 +71,7 @@ def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]
         FileNotFoundError: If there is no such file.
         ValueError: If it is a directory, empty, not text in UTF-8, or a `.gz` that is damaged or
             unfolds to more than 20 times its size and 256 MiB; or a pipe from which nothing
-            comes in 30 seconds, or more than 1 GiB.
+            comes in 10 seconds, or more than 1 GiB.
     """
     lines = decode_lines(_read_bytes(path), os.fspath(path))
     if not lines and not may_be_empty:
