@@ -79,6 +79,8 @@ ROLES = {
 @attack(9, "files that are no text, in every role", full=270, few=20)
 def files_that_are_no_text(world, count):
     rows = [(content, role) for content in contents() for role in ROLES]
+    if world.quick:  # a FIFO is waited for
+        rows = [row for row in rows if not row[0][0].startswith("FIFO")]
     for (name, ending, content, accepted), role in sample(world.random("files"), rows, count):
         with world.scratch() as directory:
             path = directory / f"file{ending}"
