@@ -2,8 +2,9 @@
 
 import functools
 import heapq
+import math
 
-from keras_bahdanau.text.unigram_draws import LONGEST_CACHED, WORDS_CACHED, endless
+from keras_bahdanau.text.unigram_draws import LONGEST_CACHED, WORDS_CACHED
 
 
 class BpeDropout:
@@ -19,26 +20,28 @@ class BpeDropout:
 
     def __init__(self, scores, alpha):
         self._scores = scores
-        self._alpha = alpha
+        self._log_of_kept = math.log1p(-alpha)
         self._cached = functools.lru_cache(WORDS_CACHED)(self._merged)
 
     def splitter(self, random):
         """Function from a word to the list of its pieces.
 
         Args:
-            random: NumPy `Generator`.
+            random: Function that draws a float from [0, 1).
         """
-        # Of the merges of all words in turn, the gaps between those left out are geometric, so
-        # that most words need no number of their own.
-        gaps = endless(lambda size: random.geometric(self._alpha, size))
-        kept = next(gaps) - 1  # merges until the next one that is left out
+
+        def gap():
+            """Merges until the next one that is left out: geometric, by its inverse."""
+            return int(math.log(1 - random()) / self._log_of_kept)
+
+        kept = gap()  # over the merges of all words in turn: most need no number of their own
 
         def leave_out():
             nonlocal kept
             kept -= 1
             if kept >= 0:
                 return False
-            kept = next(gaps) - 1
+            kept = gap()
             return True
 
         def split(word):

@@ -5,9 +5,10 @@ each process draws anew.
 """
 
 import itertools
+import random
 import re
+from collections.abc import Iterable
 
-import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
@@ -56,17 +57,19 @@ class SubwordSampler:
         self._symbols = symbols
 
     def sample(self, sentences, seed) -> list:
-        """Lists of ids, without an end token; always the same for the same sentences and seed.
+        """Lists of ids, without an end token: of each sentence by itself and the seed alone.
 
         Args:
             sentences: List of strings.
             seed: Non-negative integer, or a sequence of them.
         """
-        split = self._draws.splitter(np.random.default_rng(seed))
-        return [self._row(text, split) for text in self._processor.normalize(list(sentences))]
+        seed = [int(one) for one in seed] if isinstance(seed, Iterable) else int(seed)
+        return [self._row(text, seed) for text in self._processor.normalize(list(sentences))]
 
-    def _row(self, text, split):
+    def _row(self, text, seed):
         """Ids of a normalized sentence, each of whose parts is split on its own."""
+        # of a string, Python promises the same numbers in every process and version
+        split = self._draws.splitter(random.Random(f"{seed} {text}").random)
         row = []
         for part in self._parts.findall(text):
             for piece in [part] if part in self._symbols else split(part):

@@ -6,7 +6,6 @@ import itertools
 import math
 
 WORDS_CACHED, LONGEST_CACHED = 2**14, 32  # words, characters: what a sampler keeps in memory
-_NUMBERS = 4096  # that are drawn at once
 _UNKNOWN_PENALTY = 10.0  # of SentencePiece: what an unknown character scores below all pieces
 
 
@@ -32,16 +31,15 @@ class UnigramDraws:
         """Function from a word to the list of its pieces.
 
         Args:
-            random: NumPy `Generator`.
+            random: Function that draws a float from [0, 1).
         """
-        numbers = endless(random.random)
 
         def split(word):
             lattice = (self._cached if len(word) <= LONGEST_CACHED else self._lattice)(word)
             pieces, end = [], len(word)
             while end:
                 begins, until = lattice[end]
-                begin = begins[bisect.bisect(until, next(numbers))] if until else begins[0]
+                begin = begins[bisect.bisect(until, random())] if until else begins[0]
                 pieces.append(word[begin:end])
                 end = begin
             return pieces[::-1]
@@ -65,9 +63,3 @@ class UnigramDraws:
             total.append(highest + math.log(sums[-1]))
             lattice.append((begins, [until / sums[-1] for until in sums[:-1]]))
         return lattice
-
-
-def endless(draw):
-    """Numbers from `draw(size)`, an array, one after the other."""
-    while True:
-        yield from draw(_NUMBERS).tolist()

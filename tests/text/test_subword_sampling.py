@@ -66,6 +66,14 @@ def test_the_same_seed_draws_the_same_whatever_was_drawn_before(subwords):
     assert other.sample(SENTENCES, (0, 1)) == first
 
 
+def test_a_sentence_is_split_alike_whatever_stands_beside_it(subwords):
+    sampler = SubwordSampler(subwords.model, 0.3)
+    together = sampler.sample(SENTENCES, (3, 1))
+    assert sampler.sample(SENTENCES[::-1], (3, 1)) == together[::-1]
+    alone = [row for sentence in SENTENCES for row in sampler.sample([sentence], (3, 1))]
+    assert alone == together
+
+
 DRAWN_ELSEWHERE = """
 import hashlib, json, sys, threading
 import sentencepiece
@@ -123,7 +131,7 @@ def test_draws_are_as_frequent_as_sentencepieces_own(subwords, alpha):
     sampler = SubwordSampler(subwords.model, alpha)
     settings = {"enable_sampling": True, "alpha": alpha, "nbest_size": -1}
     for text in ("newest", "widest low", "xlöwérr  <2de> new"):
-        own = collections.Counter(map(tuple, sampler.sample([text] * 3000, 0)))
+        own = collections.Counter(tuple(*sampler.sample([text], seed)) for seed in range(3000))
         found = collections.Counter(map(tuple, processor.encode([text] * 3000, **settings)))
         again = collections.Counter(map(tuple, processor.encode([text] * 3000, **settings)))
         assert distance(own, found) < 0.02 + 1.5 * distance(found, again)
@@ -162,7 +170,7 @@ def test_bpe_leaves_out_that_share_of_merges():
     subwords = Subwords.train(["ab " * 9, "ab"], 8)  # ▁ a b ▁ab or ab
     sampler = SubwordSampler(subwords.model, 0.25)
     whole = sentencepiece.SentencePieceProcessor(model_proto=subwords.model).encode("ab")
-    rows = sampler.sample(["ab"] * 4000, 5)
+    rows = [row for seed in range(4000) for row in sampler.sample(["ab"], seed)]
     kept = np.mean([row[-1] == whole[-1] for row in rows])
     assert abs(kept - 0.75) < 0.03
 
