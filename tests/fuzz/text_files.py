@@ -165,7 +165,7 @@ def random_lines(world, count):
         yield judged(repr(data), answer, lambda ended, n=expected: ended.out.count(b"\n") == n)
 
 
-@attack(1, "translate: one very long line, in one and the same minute", full=6)
+@attack(1, "translate: one very long line between short ones", full=6)
 def long_lines(world, count):
     """The other lines keep their answers, and standard error names the long one."""
     cases = [
