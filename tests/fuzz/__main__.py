@@ -9,6 +9,7 @@ attacks of today. Each attack that is done is written at once; a second run take
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -43,6 +44,8 @@ COLUMNS = ("tried", *(outcome.value for outcome in Outcome), "seconds", "megabyt
 
 def main():
     options = parsed()
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)  # children work elsewhere
+    os.environ["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in paths if path)
     results = json.loads(options.results.read_text()) if options.results.exists() else {}
     done = results.setdefault(options.state, {})
     with tempfile.TemporaryDirectory() as directory:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zipfile
 
 from fuzz.archives import cards_of, flipped, repacked
 from fuzz.attack import attack, judged, nothing, sample
@@ -61,8 +62,6 @@ def checked_cards(world, count):
     for name, content in sample(world.random("cards"), cards_of(card.read_bytes()), count // 2):
         path = os.path.join("assets.extra", "card.json")
         yield _damaged(world, lambda v, p=path, c=content: (v / p).write_bytes(c), name)
-    import zipfile
-
     with zipfile.ZipFile(world.litert) as archive:
         good = archive.read("card.json")
     for name, content in sample(world.random("litert cards"), cards_of(good), count // 2):
