@@ -7,6 +7,7 @@ import pytest
 
 from keras_bahdanau.evaluation import alignment_error, attention_entropy
 from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import TextSource
 from keras_bahdanau.text import Subwords
 
@@ -18,8 +19,13 @@ class Reader(NamedTuple):
     source: TextSource
     target: Subwords
 
+    search = SearchOptions()
+
     def align(self, pairs, batch_size):
         return self.read
+
+    def longest(self):
+        return 512
 
 
 def reading(*rows, source=("▁a", "▁b", "</s>"), target=("▁x", "▁y", "</s>")):

@@ -16,9 +16,6 @@ from fuzz.attack import ATTACKS
 from fuzz.outcomes import GOOD, Answer, Outcome, judged
 from fuzz.world import World
 
-OPEN = {  # attacks that find holes which other changes mend: empty once they are merged
-    *("damaged_runs", "files_that_are_no_text", "hostile_answers", "litert_cards"),
-}
 QUICK = [name for name, attack in ATTACKS.items() if attack.few]
 
 
@@ -56,19 +53,13 @@ def bad(cases):
     return [case for case in cases if case.outcome not in GOOD]
 
 
-def marked(names):
-    """Parameters of a test, of which those of open holes may fail."""
-    maybe = pytest.mark.xfail(reason="an open hole", strict=False)
-    return [pytest.param(name, marks=maybe) if name in OPEN else name for name in names]
-
-
-@pytest.mark.parametrize("name", marked(QUICK))
+@pytest.mark.parametrize("name", QUICK)
 def test_a_few_cases_survive_or_are_refused_in_one_line(quick_world, name):
     assert bad(ATTACKS[name].cases(quick_world, ATTACKS[name].few)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", marked(ATTACKS))
+@pytest.mark.parametrize("name", ATTACKS)
 def test_all_cases_survive_or_are_refused_in_one_line(world, name):
     assert bad(ATTACKS[name].cases(world, ATTACKS[name].full)) == []
 

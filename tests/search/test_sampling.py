@@ -51,23 +51,24 @@ def test_equals_are_not_drawn_beyond_the_k_that_are_allowed(run):
         assert len(set(tokens)) == drawn
 
 
-@pytest.mark.parametrize("settings", [{"temperature": 1e-30}, {"temperature": 1e3}, {"top_p": 1}])
+@pytest.mark.parametrize("settings", [{"temperature": 1e-9}, {"temperature": 1e3}, {"top_p": 1}])
 def test_extreme_settings_and_log_probs_draw_what_is_possible(run, settings):
     log_probs = np.array([[-1e30, -0.5, -1e30, -1.0]] * 3, "float32")
     uniforms = np.array([0.0, 0.5, 1.0], "float32")
     options = SearchOptions(**settings)
     tokens, gained = run(lambda *args: draw(*args, options), log_probs, uniforms)
-    assert set(tokens) <= ({1} if settings.get("temperature") == 1e-30 else {1, 3})
+    assert set(tokens) <= ({1} if settings.get("temperature") == 1e-9 else {1, 3})
     assert (gained >= -1.0).all()
 
 
 @pytest.mark.parametrize("settings", [{"temperature": 1.0}, {"temperature": 0.7, "top_p": 0.8}])
 def test_whole_hypotheses_come_as_often_as_they_should(settings):
     """Chi-square over all of them; a right sampler fails at five deviations once in a million."""
-    draws, limit, chain = 10_000, 3, Chain(2, seed=1)
-    options = SearchOptions(beam_width=draws, seed=7, **settings)
-    limits = np.array([limit, limit], "int32")
-    result = run_chain(modes.graph, search, chain, options, Given(limits))
+    times, limit, chain = 10, 3, Chain(2, seed=1)
+    options = SearchOptions(beam_width=1000, seed=7, **settings)
+    draws, rows = times * options.beam_width, np.repeat([0, 1], times)
+    limits = np.full(len(rows), limit, "int32")
+    result = run_chain(modes.graph, search, chain, options, Given(limits), rows)
     for row in range(2):
 
         def after(tokens, row=row):
@@ -77,7 +78,8 @@ def test_whole_hypotheses_come_as_often_as_they_should(settings):
         every = reference.every_hypothesis(after, limit, END)
         assert sum(np.exp(h.log_prob) for h in every) == pytest.approx(1)
         found = {}
-        for ids, length in zip(result.ids[row], result.lengths[row], strict=True):
+        drawn = (field[rows == row].reshape(draws, -1) for field in (result.ids, result.lengths))
+        for ids, (length,) in zip(*drawn, strict=True):
             found[tuple(ids[:length])] = found.get(tuple(ids[:length]), 0) + 1
         assert set(found) <= {h.tokens for h in every}
         expected = np.array([draws * np.exp(h.log_prob) for h in every])
