@@ -2,11 +2,13 @@
 
 import collections
 import fcntl
+import gc
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    gc.set_threshold(100_000, 50, 1000)  # graphs are many objects that stay: a tenth of the time
 
 import pytest
 

@@ -144,10 +144,8 @@ def test_it_is_evaluated(trained):
     assert (report.exact, report.wer) == (100, 0)
 
 
-@pytest.mark.parametrize(
-    "export",
-    ["saved-model", pytest.param("saved-model-ids", marks=pytest.mark.slow), "litert"],
-)
+@pytest.mark.few(1)
+@pytest.mark.parametrize("export", ["saved-model", "saved-model-ids", "litert"])
 def test_an_artefact_answers_alike(trained, export, tmp_path):
     exporter = {
         "saved-model": kb.exporters.SavedModelExporter,

@@ -211,7 +211,8 @@ def compiled(jit_compile=False, **options):
     return model
 
 
-@pytest.mark.parametrize("cell", ["gru", pytest.param("lstm", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_it_learns_to_copy(cell):
     model = compiled(cell=cell, units=24, tie=True, share=True)
     model.fit(batches(128, 100), verbose=0, shuffle=False)
