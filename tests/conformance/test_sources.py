@@ -80,6 +80,8 @@ def trained(request, tmp_path_factory):
         source, target, embedding_units=16, units=32, attention_units=16, dropout=0.0
     )
     model.compile(keras.optimizers.Adam(1e-2), kb.losses.TokenCrossentropy())
+    model.build()
+    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
     model.fit(data, epochs=60, verbose=0, shuffle=False)
     path = tmp_path_factory.mktemp("source") / "pipeline.keras"
@@ -144,8 +146,8 @@ def test_it_is_evaluated(trained):
     assert (report.exact, report.wer) == (100, 0)
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("export", ["saved-model", "saved-model-ids", "litert"])
+@pytest.mark.few(2)
+@pytest.mark.parametrize("export", ["saved-model", "litert", "saved-model-ids"])
 def test_an_artefact_answers_alike(trained, export, tmp_path):
     exporter = {
         "saved-model": kb.exporters.SavedModelExporter,

@@ -371,6 +371,7 @@ def test_frames_of_another_shape_or_kind_are_refused(frames_file, features):
         OnDevicePipeline(frames_file).decode(features, ["0"] * 5)
 
 
+@pytest.mark.slow
 def test_frames_are_no_text(frames_file):
     with pytest.raises(ValueError, match="vocabulary of the source. Received: .*target.spm"):
         OnDeviceTranslator(frames_file)
