@@ -80,13 +80,18 @@ def exporter_of(path):
 
     Raises:
         FileNotFoundError: If there is no such file or directory.
-        ValueError: If it is neither a file nor a directory.
+        ValueError: If it is neither a file nor a directory, or a translator itself.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(
             "An artefact to check must exist. "
             f"Received: path={str(path)!r}. Export a translator first."
+        )
+    if path.suffix == ".keras":
+        raise ValueError(
+            "An artefact must be an export of a translator. "
+            f"Received: path={str(path)!r}, a translator. It is checked whenever it is loaded."
         )
     # the first SavedModel format takes any directory that no other one takes
     for format in reversed(FORMATS.values()):

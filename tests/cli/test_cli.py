@@ -175,6 +175,7 @@ BAD_INPUT = {
     "export --model RUN --format litert --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
     "export --model RUN --format all --out .": "directory='.', which holds other things",
+    "check model.keras": "path='model.keras', a translator",
     "demo --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
