@@ -1,5 +1,20 @@
 """Weights that are numbers: no file may hold what a training that diverged leaves behind."""
 
+import math
+
+
+def as_json(content):
+    """The same content with None for NaN and infinity, which JSON does not have.
+
+    Args:
+        content: Dictionary, list, or a value in one.
+    """
+    if isinstance(content, dict):
+        return {name: as_json(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [as_json(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
+
 
 def first_not_finite(arrays):
     """Name of the first array with NaN or infinity in it, or None.

@@ -34,10 +34,11 @@ def owned(path, say=lambda line: None, wait=False):
     file, locked = _locked(path, lock, wait)
     try:
         file.seek(0)
-        before = file.read().decode()
-        if before:
+        before = _owner_in(file)
+        if before and locked:
             say(f"{path}: taken over from {before}, which ended without finishing")
         file.truncate(0)
+        file.seek(0)
         file.write(f"process {os.getpid()} on {socket.gethostname()!r}".encode())
         yield locked
     finally:
@@ -47,10 +48,15 @@ def owned(path, say=lambda line: None, wait=False):
         file.close()
 
 
-def check_unowned(path):
-    """Raise BlockingIOError if a path is owned, before anything slow is done."""
+def check_unowned(path, say=lambda line: None):
+    """Raise BlockingIOError if a path is owned, before anything slow is done.
+
+    Args:
+        path: Path of a file or directory.
+        say: Function of one string, as in `owned`.
+    """
     if lock_of(path).exists():
-        with owned(path):
+        with owned(path, say):
             pass
 
 
@@ -68,7 +74,9 @@ def _locked(path, lock, wait):
     if not wait:
         flags |= portalocker.LockFlags.NON_BLOCKING
     while True:
-        file = open(lock, "ab+", buffering=0)
+        # a link is not followed: what it leads to would be emptied
+        access = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        file = open(os.open(lock, access, 0o666), "rb+", buffering=0)
         try:
             portalocker.lock(file, flags)
         except portalocker.AlreadyLocked:
@@ -80,9 +88,14 @@ def _locked(path, lock, wait):
         file.close()  # the owner before has removed it in the meantime
 
 
+def _owner_in(file):
+    """What an owner has written; "" for nothing."""
+    return file.read(1000).decode(errors="replace")
+
+
 def _stands_at(file, lock):
     try:
-        return os.path.samestat(os.fstat(file.fileno()), os.stat(lock))
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(lock))
     except FileNotFoundError:
         return False
 
@@ -91,7 +104,7 @@ def _taken(path, file):
     with file:
         try:
             file.seek(0)
-            owner = file.read().decode() or "another process"
+            owner = _owner_in(file) or "another process"
         except OSError:  # Windows lets nobody read a locked file
             owner = "another process"
     return (

@@ -101,3 +101,20 @@ def test_many_processes_never_own_it_at_once(tmp_path):
     processes = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(3)]
     assert [process.wait() for process in processes] == [0, 0, 0]
     assert path.read_text() == "300"
+
+
+def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    lock_of(tmp_path / "run").symlink_to(precious)
+    with pytest.raises(OSError), owned(tmp_path / "run"):
+        pass
+    assert precious.read_text() == "kept"
+
+
+def test_a_lock_file_of_any_bytes_is_taken_over(tmp_path):
+    lock_of(tmp_path / "run").write_bytes(b"\xff\xfe")
+    said = []
+    check_unowned(tmp_path / "run", said.append)
+    assert len(said) == 1 and "taken over" in said[0]
+    assert not lock_of(tmp_path / "run").exists()

@@ -185,10 +185,9 @@ def tell_cut(translations, limits, first_line=1):
     for number, translation in enumerate(translations, start=first_line):
         if translation.truncated:
             warn(
-                f"line {number} is too long: only its beginning is read, of at most "
-                f"{limits['max_source_length']:,} tokens and {limits['max_source_bytes']:,} bytes. "
-                "Split it into sentences, or choose a larger --max-source-length, for a .tflite "
-                "file at its export."
+                f"line {number} is too long: only its first {limits['max_source_length']:,} "
+                f"tokens, or {limits['max_source_bytes']:,} bytes, are read. Split it into "
+                "sentences, or raise --max-source-length (of a .tflite file: at its export)."
             )
 
 

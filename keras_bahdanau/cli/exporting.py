@@ -52,8 +52,8 @@ def export(
     max_source_length: Annotated[
         int | None,
         typer.Option(
-            help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file takes "
-            "none.  [default: 512, or what the translator says; 64 for litert]",
+            help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file "
+            "refuses it.  [default: 512, or what the translator says; 64 for litert]",
             show_default=False,
         ),
     ] = None,

@@ -63,15 +63,15 @@ def train(
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
     run = Run(out)
     run.check(options, data.pairs, valid.pairs, **links)
-    check_unowned(run.translator)
+    say = functools.partial(print, flush=True)
+    check_unowned(run.translator, say)
     if valid_source is None:
-        print(f"{len(valid.pairs):,} pairs are held out for validation", flush=True)
+        say(f"{len(valid.pairs):,} pairs are held out for validation")
     load_tensorflow()
     import tensorflow as tf
 
     from keras_bahdanau import training
 
-    say = functools.partial(print, flush=True)
     say(f"training on the {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}")
     path = training.train(
         data.pairs, valid.pairs, out, options, verbose=keras_verbosity(), say=say, **links

@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 
-from keras_bahdanau.ownership import owned
+from keras_bahdanau.ownership import lock_of, owned
 
 _DRAFT = "draft"  # what is owned in a directory that is not finished
 
@@ -36,6 +36,8 @@ def unfinished(path):
 def _remove_abandoned(directory):
     """Remove what exports that were killed have left in a directory."""
     for draft in directory.glob(".unfinished-*"):
+        if not lock_of(draft / _DRAFT).exists():
+            continue  # which is no draft of an export
         try:
             with owned(draft / _DRAFT) as locked:
                 pass

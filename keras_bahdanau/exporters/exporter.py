@@ -161,7 +161,7 @@ class Exporter(abc.ABC):
 
     @abc.abstractmethod
     def describe(self, path):
-        """String of several lines: the card of an artefact; empty if it has none."""
+        """String of several lines: the card of an artefact, or a line that it has none."""
 
     def publish(self, written, path):
         """Give a written artefact its name in one step, after all of it has reached the disk.

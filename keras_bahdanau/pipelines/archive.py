@@ -79,10 +79,7 @@ def by_version(card):
         return f"written by an unknown version; this is {__version__}. Save it again."
     if version == __version__:
         return f"written by this version, {version}. Save it again."
-    return (
-        f"written by version {version}; this is {__version__}. "
-        f"Install keras-bahdanau {version} or newer."
-    )
+    return f"written by version {version}; this is {__version__}. Install keras-bahdanau {version}."
 
 
 def _check_hashes(archive, card):

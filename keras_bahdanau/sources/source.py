@@ -123,7 +123,7 @@ class Source(abc.ABC):
             seed: Sequence of non-negative integers.
 
         Returns:
-            Object as `rows` returns it, with a third member: `replaced(where, others)` gives
+            Object as `rows` returns it, with one more member: `replaced(where, others)` gives
             the same rows, but those of `others` where the bool array `where` `(rows,)` is True.
         """
         return None

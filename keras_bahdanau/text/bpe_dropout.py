@@ -32,7 +32,7 @@ class BpeDropout:
 
         def gap():
             """Merges until the next one that is left out: geometric, by its inverse."""
-            return int(math.log(1 - random()) / self._log_of_kept)
+            return int(min(math.log(1 - random()) / self._log_of_kept, 2**62))
 
         kept = gap()  # over the merges of all words in turn: most need no number of their own
 

@@ -71,10 +71,8 @@ def train(
     options = (options or TrainingOptions()).resolved()
     run = Run(directory)
     data = (pairs, valid_pairs, alignments, valid_alignments)
-    run.check(options, *data)
     with run.owned(say):
-        if run.begun():
-            run.check(options, *data)  # again, of what its last owner left
+        run.check(options, *data)
         _train_in(run, options, data, (source, target), callbacks or (), verbose, say)
     return run.translator
 

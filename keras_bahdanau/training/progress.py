@@ -4,6 +4,8 @@ import dataclasses
 import json
 import math
 
+from keras_bahdanau.finite import as_json
+
 
 def _is_count(value):
     return type(value) is int and 0 <= value < 2**63
@@ -82,8 +84,7 @@ class Progress:
         self.best = logs["val_perplexity"] if better else self.best
         self.waited = 0 if better else self.waited + 1
         self.epoch, self.step = self.epoch + 1, 0
-        finite = {name: value if math.isfinite(value) else None for name, value in logs.items()}
-        self.history.append(finite)
+        self.history.append(as_json(dict(logs)))
 
     def is_over(self, options):
         """True if the training has come to its end.

@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from keras_bahdanau.finite import first_not_finite
+from keras_bahdanau.finite import as_json, first_not_finite
 from keras_bahdanau.ownership import lock_of, owned
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import replacing
@@ -56,7 +56,8 @@ class Run:
             with owned(self.translator, say):
                 for pattern in (".unfinished-*", f".{self.translator.stem}.*.keras"):
                     for path in self.directory.glob(pattern):
-                        path.unlink()
+                        if path.is_file():  # the draft of an export is a directory
+                            path.unlink()
                 yield
         finally:
             if new:
@@ -205,8 +206,8 @@ class Run:
 
 
 def write_json(path, content):
-    """Write a JSON file as a whole or not at all."""
-    text = json.dumps(content, indent=1, allow_nan=False)
+    """Write a JSON file as a whole or not at all; NaN and infinity become null."""
+    text = json.dumps(as_json(content), indent=1, allow_nan=False)
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
         unfinished.write_text(text)
 

@@ -4,7 +4,7 @@ import contextlib
 
 import keras
 
-from keras_bahdanau.callbacks.divergence import require_finite
+from keras_bahdanau.callbacks.divergence import require_finite, require_finite_state
 from keras_bahdanau.training.optimizers import averaged_weights
 from keras_bahdanau.training.run import write_json
 
@@ -50,6 +50,7 @@ class ValidateAndSave(keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         progress = self.checkpoint.progress
         logs = {} if logs is None else logs
+        require_finite_state(self.model, progress)  # while it still says which batch it was
         with self._as_saved(epoch):
             logs.update(self._validate())
             judged = ("loss", "val_loss", "val_perplexity")

@@ -21,7 +21,7 @@ def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
         " line 12 is too long",
         " line 15 is too long",
     ]
-    assert err.count("at most 4 tokens and 128 bytes") == 2
+    assert err.count("first 4 tokens, or 128 bytes, are read") == 2
 
 
 def test_a_cut_sentence_is_translated_as_its_beginning(toy_translator):

@@ -107,9 +107,9 @@ def test_a_line_that_is_too_long_is_cut_and_named_and_the_others_are_as_alone(
     )
     assert code == 0
     assert err == (
-        "keras-bahdanau: line 2 is too long: only its beginning is read, of at most 24 tokens and "
-        "768 bytes. Split it into sentences, or choose a larger --max-source-length, for a "
-        ".tflite file at its export.\n"
+        "keras-bahdanau: line 2 is too long: only its first 24 tokens, or 768 bytes, are read. "
+        "Split it into sentences, or raise --max-source-length (of a .tflite file: at its "
+        "export).\n"
     )
     first, cut, last = out.splitlines()
     assert (first, last) == ("zwei ||| 0-0", "fünf ||| 0-0")

@@ -111,3 +111,12 @@ def test_a_file_that_another_program_wrote_meanwhile_is_kept(tmp_path):
     with pytest.raises(FileExistsError, match="must not exist yet. Received: path="):
         LiteRTExporter().publish(written, path)
     assert path.read_text() == "theirs"
+
+
+def test_a_directory_that_is_no_draft_stays(tmp_path):
+    other = tmp_path / ".unfinished-novel"
+    other.mkdir()
+    (other / "chapter").write_text("one")
+    with unfinished(tmp_path / "1"):
+        pass
+    assert (other / "chapter").read_text() == "one"

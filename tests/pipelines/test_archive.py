@@ -125,7 +125,7 @@ def test_field_of_another_form_gets_one_line(saved, tmp_path, name, value):
 
 def test_search_option_of_a_newer_version_names_that_version(changed):
     path = changed(keras_bahdanau="9.1.0", search={"beam_width": 5, "new": 1})
-    with pytest.raises(ValueError, match=r"with 'new', .* Install keras-bahdanau 9\.1\.0") as error:
+    with pytest.raises(ValueError, match="'new', .* keras-bahdanau 9[.]1[.]0") as error:
         read_card(path)
     one_line(error)
 

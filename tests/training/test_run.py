@@ -67,6 +67,19 @@ def test_a_full_disk_leaves_the_last_history_and_nothing_unfinished(run):
     assert {path.name for path in run.directory.iterdir()} == {"run.json", "history.json"}
 
 
+def test_numbers_that_json_does_not_have_become_null(tmp_path):
+    write_json(tmp_path / "scores.json", {"perplexity": float("inf"), "bands": [(1, float("nan"))]})
+    found = json.loads((tmp_path / "scores.json").read_text())
+    assert found == {"perplexity": None, "bands": [[1, None]]}
+
+
+def test_a_draft_of_an_export_in_its_directory_stops_no_run(run):
+    draft = run.directory / ".unfinished-1-model.tflite"
+    draft.mkdir()
+    with run.owned():
+        assert draft.is_dir()
+
+
 def test_a_run_goes_on_with_the_same_options_and_pairs_only(run):
     run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
     with pytest.raises(ValueError, match=r"epochs=3. Received: epochs=4. Use that"):

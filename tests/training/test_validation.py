@@ -14,6 +14,7 @@ class Model:
     """It has one validation perplexity after the other."""
 
     optimizer = keras.optimizers.SGD(0.5, global_clipnorm=5.0)
+    weights = ()
     compute_dtype = "float32"
     stop_training = False
 
