@@ -9,11 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from full_disk import full_disk
 from functions_of_a_variable import Model, save, scaled
 
 from keras_bahdanau.exporters import check, describe
+from keras_bahdanau.exporters.saved_model.version import write_warmup
 from keras_bahdanau.exporters.saved_model.version_card import find_damage
 from keras_bahdanau.exporters.saved_model.write_graph import write_graph
 
@@ -156,6 +158,13 @@ def test_full_disk_gets_one_line(tmp_path, bytes_left):
     functions = {"answer": model.answer.get_concrete_function()}
     with full_disk(bytes_left), pytest.raises(OSError, match="Received: .*File too large") as error:
         write_graph(model, tmp_path / "1", functions)
+    assert "\n" not in str(error.value)
+
+
+def test_disk_that_fills_at_the_warm_up_gets_one_line(tmp_path):
+    requests = [("answer", {"text": np.array([b"x" * 5000], object)})]
+    with full_disk(2000), pytest.raises(OSError, match="Received: .*File too large") as error:
+        write_warmup(tmp_path / "requests", "model", requests)
     assert "\n" not in str(error.value)
 
 
