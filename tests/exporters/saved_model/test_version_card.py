@@ -115,6 +115,8 @@ def test_card_that_is_none_is_found(version, content):
     [
         *(("format", []), ("search", 3), ("parity", "x"), ("sha256", [])),
         *(("vocabulary_sha256", {"source": None}), ("signatures", {"serving_default": 3})),
+        *(("max_rows", None), ("max_source_length", "a"), ("max_source_bytes", 1.5)),
+        *(("max_target_length", []), ("max_batch_bytes", {})),
     ],
 )
 def test_field_of_another_form_is_found(version, name, value):
@@ -132,6 +134,17 @@ def test_card_that_lacks_a_field_gets_one_line(version, name):
     assert find_damage(version) == []
     with pytest.raises(ValueError, match=f"what an export writes. Received: path=.*'{name}'"):
         describe(version)
+
+
+@pytest.mark.parametrize("name", ["max_batch_bytes", "megabytes"])
+def test_number_too_large_for_a_float_gets_one_line(version, name):
+    card = json.loads((version / CARD).read_bytes())
+    card = {**card, "parity": [{"artefact": "Keras", "sentences": 3}]}
+    (card if name in card else card["parity"][0])[name] = 10**400
+    rewrite(version, json.dumps(card).encode())
+    with pytest.raises(ValueError, match="what an export writes. Received: path=") as error:
+        describe(version)
+    assert "\n" not in str(error.value)
 
 
 def test_control_characters_of_a_card_are_printed_escaped(version):
