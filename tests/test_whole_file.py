@@ -14,7 +14,7 @@ def test_the_content_reaches_the_disk_before_the_file_gets_its_name(tmp_path, mo
 
     def noted(descriptor):
         fsync(descriptor)
-        synced.append((os.pread(descriptor, 9, 0), path.read_text()))
+        synced.append((os.read(descriptor, 9), path.read_text()))
 
     monkeypatch.setattr(os, "fsync", noted)
     with replacing(path, tmp_path / ".notes.txt") as file:
