@@ -24,6 +24,8 @@ def replacing(path, unfinished):
     """
     try:
         yield unfinished
+        with open(unfinished, "rb+") as file:
+            os.fsync(file.fileno())
         os.replace(unfinished, path)
     except OSError as error:
         if error.strerror is None:  # it says all itself

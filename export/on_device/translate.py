@@ -25,6 +25,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent / "keras_bahdanau"
+MOST_THREADS = 1024
+LINE_LIMIT = 2**20  # bytes of one line of input
 PACKAGES = {"ai_edge_litert": "ai-edge-litert", "numpy": "numpy", "sentencepiece": "sentencepiece"}
 
 
@@ -68,7 +70,7 @@ def _parse(arguments):
         "--greedy", action="store_true", help="no beam search: faster, a little worse"
     )
     parser.add_argument(
-        "--threads", type=_positive, default=1, help="processor threads [default: %(default)s]"
+        "--threads", type=_threads, default=1, help="processor threads [default: %(default)s]"
     )
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
@@ -76,11 +78,13 @@ def _parse(arguments):
     return options
 
 
-def _positive(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be positive, received {text}")
-    return value
+def _threads(text):
+    with contextlib.suppress(ValueError):
+        if 1 <= (number := int(text)) <= MOST_THREADS:
+            return number
+    raise argparse.ArgumentTypeError(
+        f"must be an integer from 1 to {MOST_THREADS:,}, received {text[:80]}"
+    )
 
 
 def _load_translator(options):
@@ -136,9 +140,14 @@ def _lines(options, asking):
         for number in itertools.count(1):
             if asking:
                 print("> ", end="", file=sys.stderr, flush=True)
-            line = stream.readline()
+            line = stream.readline(LINE_LIMIT + 1)
             if not line:
                 break
+            if len(line) > LINE_LIMIT:
+                raise InputError(
+                    f"A line must have at most {LINE_LIMIT:,} bytes. Received: line {number}, "
+                    "which has more. Split it."
+                )
             yield f"line {number}", line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
     if asking:
         print(file=sys.stderr)

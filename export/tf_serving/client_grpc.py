@@ -93,7 +93,7 @@ def _column(name, tensor, rows, server):
     if shape[:1] == [rows] and 0 <= math.prod(shape) <= ANSWER_LIMIT // 4 and min(shape) >= 0:
         try:
             return _decoded(tf.make_ndarray(tensor).tolist())
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             received = f"{name}: {shortened(error)}"
     raise ServerError(
         f"The server must answer each row. Received: {received} from {server}. Ask another server."

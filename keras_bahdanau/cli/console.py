@@ -38,7 +38,7 @@ def ends_well(on_interrupt=""):
             except OSError as error:
                 _abandon_output()
                 raise _stopped(_told(error), BAD_INPUT) from None
-            except (FloatingPointError, ImportError, TypeError, ValueError) as error:
+            except (FloatingPointError, ImportError, RuntimeError, TypeError, ValueError) as error:
                 if "Received: " not in str(error):
                     raise
                 raise _stopped(str(error), BAD_INPUT) from None

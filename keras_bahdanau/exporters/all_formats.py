@@ -142,7 +142,7 @@ def describe(path):
     """
     try:
         text = exporter_of(path)().describe(Path(path))
-    except (Damage, KeyError) as error:
+    except (Damage, KeyError, OverflowError) as error:
         raise ValueError(
             "The card of an artefact must hold what an export writes. "
             f"Received: path={str(path)!r} ({error}). Export the translator again."

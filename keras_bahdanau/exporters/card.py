@@ -12,6 +12,8 @@ TARGET = "target.spm"
 _FORMS = {
     **dict.fromkeys(("format", "keras", "keras_bahdanau", "tensorflow", "verb"), str),
     **dict.fromkeys(("min_runtime_version", "quantization"), str),
+    **dict.fromkeys(("max_rows", "max_source_length", "max_source_bytes"), int),
+    **dict.fromkeys(("max_target_length", "max_batch_bytes"), int),
     **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
     "parity": [dict],
     "search": dict,
@@ -106,5 +108,5 @@ def describe_parity(card):
             for row in card["parity"]
         ]
         return table(rows) if rows else "not compared with Keras"
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, OverflowError, TypeError, ValueError):
         raise Damage("its 'parity' is no table that an export writes") from None

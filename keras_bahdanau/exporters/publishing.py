@@ -5,10 +5,11 @@ import json
 import os
 from pathlib import Path
 
-from keras_bahdanau.exporters.card import sha256, table_of
+from keras_bahdanau.exporters.card import table_of
 from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.drafts import reserved, unfinished
 from keras_bahdanau.exporters.parity import require, table
+from keras_bahdanau.integrity import sha256_of
 
 
 def export(
@@ -87,7 +88,8 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
         ][::-1]
     for path in named:
         if path.is_file():
-            comparison.say(f"{sha256(path.read_bytes())}  {path}")
+            with open(path, "rb") as file:
+                comparison.say(f"{sha256_of(file)}  {path}")
     return named
 
 
@@ -132,10 +134,11 @@ def publish_version(written, directory):
         Path of the version.
     """
     while True:
+        target = _after_the_newest(directory)
         try:
-            return publish(written, _after_the_newest(directory))
-        except OSError as error:  # the number was taken in the meantime
-            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            return publish(written, target)
+        except OSError as error:  # the number was taken in the meantime; EACCES on Windows
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY) and not target.exists():
                 raise
 
 

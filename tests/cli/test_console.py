@@ -6,6 +6,7 @@ import sys
 import types
 
 import pytest
+import typer
 
 from keras_bahdanau.cli import console
 from keras_bahdanau.cores import usable_cores
@@ -54,6 +55,20 @@ def test_a_process_kept_to_one_core_has_one():
     finally:
         os.sched_setaffinity(0, before)
     assert usable_cores() == len(before)
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, ValueError])
+def test_a_refusal_gets_one_line_and_a_bug_keeps_its_traceback(capsys, kind):
+    @console.ends_well()
+    def command(said):
+        raise kind(said)
+
+    with pytest.raises(typer.Exit) as stopped:
+        command("A path must be there.\nReceived: path='x'.")
+    assert stopped.value.exit_code == 2
+    assert capsys.readouterr().err == "keras-bahdanau: A path must be there. Received: path='x'.\n"
+    with pytest.raises(kind, match="a bug"):
+        command("a bug")
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """What an export writes before it is done: never in the way of another, never left for good."""
 
+import errno
+import os
 import subprocess
 import sys
 
@@ -93,6 +95,32 @@ def test_a_version_is_the_newest_when_it_is_named(tmp_path):
     (tmp_path / "7").mkdir()
     (tmp_path / "draft").mkdir()
     assert publish_version(tmp_path / "draft", tmp_path) == tmp_path / "8"
+
+
+def test_a_number_taken_meanwhile_is_left_to_its_owner_on_windows_too(tmp_path, monkeypatch):
+    """There the refusal is that of a directory without permission."""
+    (tmp_path / "draft").mkdir()
+    rename = os.replace
+
+    def replace(source, target):
+        if target == tmp_path / "1":
+            target.mkdir()
+            raise PermissionError(errno.EACCES, "Access is denied")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    assert publish_version(tmp_path / "draft", tmp_path) == tmp_path / "2"
+
+
+def test_a_directory_without_permission_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "draft").mkdir()
+
+    def replace(source, target):
+        raise PermissionError(errno.EACCES, "Access is denied")
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(PermissionError):
+        publish_version(tmp_path / "draft", tmp_path)
 
 
 def test_one_file_has_one_export_at_a_time(tmp_path):

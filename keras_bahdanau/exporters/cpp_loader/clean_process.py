@@ -93,7 +93,10 @@ def timed_in_clean_process(
         lines = log.read().decode("utf-8", "replace").strip().splitlines()
         if child.returncode:
             why = lines[-1] if lines else f"exit code {child.returncode}"
-            raise RuntimeError(f"TensorFlow's C++ loader refused {directory}: {why}")
+            raise RuntimeError(
+                "TensorFlow's C++ loader must run an artefact. "
+                f"Received: path={os.fspath(directory)!r} ({why}). Export the translator again."
+            )
         answered.seek(0)
         calls, seconds = _read(answered)
         return [results for _, results in calls], seconds

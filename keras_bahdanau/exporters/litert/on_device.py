@@ -174,7 +174,7 @@ class OnDeviceTranslator(OnDevicePipeline):
         if len(ids) > longest:
             raise ValueError(
                 f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
-                f"in {sentence!r}. Split it, or export with a larger max_source_length."
+                f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
             )
         return self.decode({"source": ids}, [self._source.id_to_piece(token) for token in ids])
 

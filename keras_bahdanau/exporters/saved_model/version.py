@@ -14,7 +14,7 @@ from keras_bahdanau.exporters.card import card_of
 from keras_bahdanau.exporters.saved_model.batch_memory import largest_batch
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.exporters.saved_model.version_card import write_card
-from keras_bahdanau.exporters.saved_model.write_graph import write_graph
+from keras_bahdanau.exporters.saved_model.write_graph import whole, write_graph
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 BATCHING = f"""\
@@ -88,8 +88,11 @@ def write_warmup(path, name, requests):
         path: Path of the file.
         name: The model's name.
         requests: List of (signature, {argument: array}).
+
+    Raises:
+        OSError: If the disk is full.
     """
-    with tf.io.TFRecordWriter(str(path)) as writer:
+    with whole(path), tf.io.TFRecordWriter(str(path)) as writer:
         for signature, arguments in requests:
             writer.write(_prediction_log(name, signature, arguments))
 

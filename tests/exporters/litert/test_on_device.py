@@ -179,6 +179,18 @@ def test_wrong_input_is_refused_in_one_line(translate, arguments, data, named):
     assert named in error and error.startswith("error: ") and error.count("\n") == 1
 
 
+def test_of_a_long_sentence_only_the_beginning_is_shown(translate):
+    code, _, error = translate(data=b"one " * 50_000)
+    assert code == 2 and "Received: 50001 tokens in 'one one " in error and len(error) < 300
+
+
+def test_a_line_without_end_is_refused(translate):
+    code, _, error = translate(data=b"two\n" + b"x" * (2**20 + 1))
+    assert code == 2 and error.count("\n") == 1
+    assert "at most 1,048,576 bytes. Received: line 2, which has more" in error
+    assert translate(data=b" " * (2**20 - 1) + b"\n")[:2] == (0, "\n")
+
+
 def test_what_came_before_a_wrong_line_is_printed(translate):
     assert translate(data=b"two\n\xff\n")[1] == "zwei\n"
 
@@ -281,7 +293,11 @@ def test_a_missing_package_is_named_with_what_installs_it(translate, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--threads", "0"), ("--threads", "two"), ("one", "--file", "sentences.txt")]
+    "arguments",
+    [
+        *(("--threads", number) for number in ("0", "two", "1025", "1099511627776", "9" * 5000)),
+        ("one", "--file", "sentences.txt"),
+    ],
 )
 def test_a_wrong_command_line_is_refused(translate, capsys, arguments):
     with pytest.raises(SystemExit, match="2"):

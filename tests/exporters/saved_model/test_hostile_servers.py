@@ -235,6 +235,9 @@ GRPC = {
     "gives bytes of another size": response(score=lambda: proto(1, 3, tensor_content=b"\0")),
     "gives no such type": response(score=lambda: proto(1, dtype=99, float_val=[1.0])),
     "gives a resource": response(score=lambda: proto(1, dtype=20)),
+    "gives a number too large for its type": response(
+        score=lambda: proto(1, dtype=6, int_val=[300])
+    ),
     "gives too many values": response(score=lambda: proto(1, float_val=[1.0] * 9)),
     "gives NaN to a score": response(
         translation=None, translations=[[b"a"]], scores=[[float("nan")]]

@@ -9,11 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from full_disk import full_disk
 from functions_of_a_variable import Model, save, scaled
 
 from keras_bahdanau.exporters import check, describe
+from keras_bahdanau.exporters.saved_model.version import write_warmup
 from keras_bahdanau.exporters.saved_model.version_card import find_damage
 from keras_bahdanau.exporters.saved_model.write_graph import write_graph
 
@@ -113,6 +115,8 @@ def test_card_that_is_none_is_found(version, content):
     [
         *(("format", []), ("search", 3), ("parity", "x"), ("sha256", [])),
         *(("vocabulary_sha256", {"source": None}), ("signatures", {"serving_default": 3})),
+        *(("max_rows", None), ("max_source_length", "a"), ("max_source_bytes", 1.5)),
+        *(("max_target_length", []), ("max_batch_bytes", {})),
     ],
 )
 def test_field_of_another_form_is_found(version, name, value):
@@ -130,6 +134,17 @@ def test_card_that_lacks_a_field_gets_one_line(version, name):
     assert find_damage(version) == []
     with pytest.raises(ValueError, match=f"what an export writes. Received: path=.*'{name}'"):
         describe(version)
+
+
+@pytest.mark.parametrize("name", ["max_batch_bytes", "megabytes"])
+def test_number_too_large_for_a_float_gets_one_line(version, name):
+    card = json.loads((version / CARD).read_bytes())
+    card = {**card, "parity": [{"artefact": "Keras", "sentences": 3}]}
+    (card if name in card else card["parity"][0])[name] = 10**400
+    rewrite(version, json.dumps(card).encode())
+    with pytest.raises(ValueError, match="what an export writes. Received: path=") as error:
+        describe(version)
+    assert "\n" not in str(error.value)
 
 
 def test_control_characters_of_a_card_are_printed_escaped(version):
@@ -156,6 +171,13 @@ def test_full_disk_gets_one_line(tmp_path, bytes_left):
     functions = {"answer": model.answer.get_concrete_function()}
     with full_disk(bytes_left), pytest.raises(OSError, match="Received: .*File too large") as error:
         write_graph(model, tmp_path / "1", functions)
+    assert "\n" not in str(error.value)
+
+
+def test_disk_that_fills_at_the_warm_up_gets_one_line(tmp_path):
+    requests = [("answer", {"text": np.array([b"x" * 5000], object)})]
+    with full_disk(2000), pytest.raises(OSError, match="Received: .*File too large") as error:
+        write_warmup(tmp_path / "requests", "model", requests)
     assert "\n" not in str(error.value)
 
 

@@ -1,0 +1,37 @@
+"""Files that are replaced as a whole."""
+
+import os
+
+import pytest
+
+from keras_bahdanau.whole_file import replacing
+
+
+def test_the_content_reaches_the_disk_before_the_file_gets_its_name(tmp_path, monkeypatch):
+    path, synced = tmp_path / "notes.txt", []
+    path.write_text("old")
+    fsync = os.fsync
+
+    def noted(descriptor):
+        fsync(descriptor)
+        synced.append((os.read(descriptor, 9), path.read_text()))
+
+    monkeypatch.setattr(os, "fsync", noted)
+    with replacing(path, tmp_path / ".notes.txt") as file:
+        file.write_text("new")
+    assert synced == [(b"new", "old")]
+    assert path.read_text() == "new" and [*tmp_path.iterdir()] == [path]
+
+
+def test_a_disk_that_fails_late_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "notes.txt"
+    path.write_text("old")
+
+    def failing(descriptor):
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(OSError, match="must reach the disk as a whole. Received: .*output error"):
+        with replacing(path, tmp_path / ".notes.txt") as file:
+            file.write_text("new")
+    assert path.read_text() == "old" and [*tmp_path.iterdir()] == [path]
