@@ -14,6 +14,7 @@ from keras_bahdanau.exporters import (
     export_saved_model,
     run_in_clean_process,
 )
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.plotting import plot_alignment
 from keras_bahdanau.text import alignments
@@ -129,11 +130,15 @@ def _ask_all(translator, out, sentences):
     for unfinished in (out / "saved_model", out / "translator.tflite"):
         shutil.rmtree(unfinished) if unfinished.is_dir() else unfinished.unlink(missing_ok=True)
     version = export_saved_model(translator, out / "saved_model")
-    (served,) = run_in_clean_process(version, [("serving_default", {"text": sentences})])
+    requests = [
+        ("serving_default", {"text": sentences[first : first + BATCH]})
+        for first in range(0, len(sentences), BATCH)
+    ]
+    served = run_in_clean_process(version, requests)
     on_device = OnDeviceTranslator(export_litert(translator, out / "translator.tflite"))
     return {
         "Keras": [result.text for result in translator.translate(sentences)],
-        "SavedModel": [text.decode() for text in served["translation"]],
+        "SavedModel": [text.decode() for answer in served for text in answer["translation"]],
         "LiteRT": [result.text for result in on_device.translate(sentences)],
     }
 
