@@ -60,7 +60,7 @@ def require_finite_state(model, progress):
 def _diverged(received, model, progress, batches):
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     causes = {
-        "learning_rate": float(optimizer.learning_rate),
+        "learning_rate": _rate_of_settings(optimizer),
         "clip_norm": optimizer.global_clipnorm,
         "precision": model.compute_dtype,
     }
@@ -71,3 +71,15 @@ def _diverged(received, model, progress, batches):
         "before stays. Train anew in another directory with a lower learning rate, or with a "
         "lower norm to clip gradients at."
     )
+
+
+_RATES = ("learning_rate", "initial_learning_rate", "warmup_target")  # of the schedules
+
+
+def _rate_of_settings(optimizer):
+    """The learning rate that was asked for: at the end of a schedule it may be 0."""
+    rate = optimizer.get_config()["learning_rate"]
+    if isinstance(rate, dict):  # a schedule
+        rates = [rate["config"].get(name) for name in _RATES]
+        rate = max((one for one in rates if one is not None), default=optimizer.learning_rate)
+    return float(rate)

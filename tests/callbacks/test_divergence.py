@@ -1,10 +1,12 @@
 """A loss that is no number ends a training at the batch that had it."""
 
+import keras
 import numpy as np
 import pytest
 from toy_regression import X, Y, fit, new
 
 from keras_bahdanau.callbacks import Checkpoint, StopAtDivergence
+from keras_bahdanau.callbacks.divergence import require_finite
 from keras_bahdanau.training import Progress
 
 
@@ -32,3 +34,11 @@ def test_the_likely_causes_are_named():
         FloatingPointError, match=r"learning_rate=0.1\d*, clip_norm=None, precision"
     ):
         fit(model, X, Y * np.inf, callbacks=[StopAtDivergence(Progress())])
+
+
+def test_of_a_schedule_the_rate_of_the_settings_is_named():
+    schedule = keras.optimizers.schedules.CosineDecay(0.0, 10, warmup_target=0.5, warmup_steps=2)
+    model = new()
+    model.optimizer = keras.optimizers.SGD(schedule)
+    with pytest.raises(FloatingPointError, match="learning_rate=0.5, "):
+        require_finite({"loss": np.nan}, model, Progress())
