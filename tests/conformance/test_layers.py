@@ -133,6 +133,7 @@ def test_it_is_saved_and_loaded_in_a_users_model(row, policy, tmp_path):
     assert_close(modes.eager(call(loaded), inputs), expected, atol=0)
 
 
+@pytest.mark.few(8)
 @EVERY
 @pytest.mark.parametrize("policy", HALF)
 def test_mixed_precision_computes_in_half_and_keeps_float32_where_promised(row, policy):
@@ -158,6 +159,7 @@ def test_further_padding_changes_nothing(row):
     assert_close(cut, expected, atol=1e-5)
 
 
+@pytest.mark.few(24)
 @EVERY
 @pytest.mark.parametrize("mode", [modes.graph, pytest.param(modes.xla, marks=pytest.mark.slow)])
 def test_a_graph_and_xla_compute_what_eager_does(row, mode):
@@ -197,6 +199,7 @@ def test_dropout_is_for_training_only(row):
     assert not np.allclose(trained, plain)
 
 
+@pytest.mark.few(12)
 @those(lambda row: row.functional)
 def test_a_functional_model_knows_its_shapes_and_dtypes(row):
     layer = built(row, dtype="mixed_bfloat16")

@@ -146,7 +146,7 @@ def test_it_is_evaluated(trained):
     assert (report.exact, report.wer) == (100, 0)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("export", ["saved-model", "litert", "saved-model-ids"])
 def test_an_artefact_answers_alike(trained, export, tmp_path):
     exporter = {

@@ -289,6 +289,7 @@ def test_a_resumed_training_keeps_its_vocabularies(interrupted):
     assert (translator.source.subwords, translator.target) == (source, target)
 
 
+@pytest.mark.slow
 def test_a_training_does_not_resume_with_other_vocabularies(interrupted):
     out, options, (source, target) = interrupted
     for name, other in (("source", target), ("target", source)):
