@@ -218,6 +218,7 @@ def test_two_passes_without_dropout_are_one(loss):
     assert_allclose(*logs, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(), FromLogits()])
 def test_two_passes_count_by_how_far_they_are_apart(loss):

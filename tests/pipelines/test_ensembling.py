@@ -81,6 +81,7 @@ def test_it_is_one_file(mixed, tmp_path):
     assert weights < 2 * 4 * mixed.model.count_params() + 300_000  # no optimizer in it
 
 
+@pytest.mark.slow
 def test_its_perplexity_is_that_of_its_log_probabilities(toy_translator, path):
     data = kb.data.BatchedPairs(
         toy_pairs()[:10], toy_translator.source, toy_translator.target, shuffle=False

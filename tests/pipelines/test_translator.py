@@ -150,6 +150,7 @@ def test_each_sentence_needs_its_prefix(toy_translator):
         toy_translator.translate(["one", "two"], prefixes=["eins", None])
 
 
+@pytest.mark.slow
 def test_lengths_and_repetition_follow_the_options(toy_translator):
     (free,) = toy_translator.translate(["one"])
     for beam_width in (1, 3):
