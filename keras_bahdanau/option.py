@@ -63,6 +63,22 @@ def some_of(*names):
     return Check(demand, allows, names)
 
 
+def integers(lowest, highest, most):
+    """Check for up to `most` such integers in one string, with commas between; "" for none."""
+
+    def allows(value):
+        parts = value.split(",") if isinstance(value, str) and value else []
+        return isinstance(value, str) and len(parts) <= most and all(map(inside, parts))
+
+    def inside(part):
+        return (
+            part.isascii() and part.isdigit() and len(part) < 10 and lowest <= int(part) <= highest
+        )
+
+    demand = f"up to {most} integers in [{lowest}, {highest}] with commas between, or ''"
+    return Check(demand, allows)
+
+
 def flag():
     """Check for a bool."""
     return Check("True or False", lambda value: isinstance(value, bool))

@@ -51,8 +51,8 @@ def decode_with_alignment(pipeline, **inputs):
     return {
         pipeline.noun: _best_text(pipeline, result, inputs),
         "score": best.scores,
-        "source_tokens": pipeline.source.label_tensor(features),
-        "source_length": pipeline.source.lengths(features),
+        "source_tokens": pipeline.label_tensor(features),
+        "source_length": pipeline.lengths(features),
         "target_tokens": pipeline.target.graph.tokens(best.ids),
         "target_length": best.lengths,
         "alignment": best.alignment,
@@ -100,7 +100,7 @@ def decode_ids_with_alignment(pipeline, **inputs):
     return {
         **_best_ids(best),
         "alignment": best.alignment,
-        "source_length": pipeline.source.lengths(features),
+        "source_length": pipeline.lengths(features),
         "truncated": truncated,
     }
 
@@ -164,7 +164,7 @@ def decode_step(pipeline, tokens, **fields):
     """
     model = pipeline.model
     with tf.init_scope():  # outside of the graph: only their structure and dtypes count
-        prepared = model.encode(_zeros(pipeline.source.feature_spec))
+        prepared = model.encode(_zeros(pipeline.source.batch_spec(1, 1)))
         state = model.initial_state(prepared)
     prepared, state = _collected("prepared", prepared, fields), _collected("state", state, fields)
     log_probs, weights, state = model.decode_step(tokens, state, prepared)
@@ -300,10 +300,8 @@ def _collected(name, like, fields):
 
 
 def _zeros(specs):
-    """Tensors of a structure of `tf.TensorSpec`, 1 for each unknown dimension."""
-    return keras.tree.map_structure(
-        lambda spec: tf.zeros([size or 1 for size in spec.shape], spec.dtype), specs
-    )
+    """Tensors of a structure of `tf.TensorSpec`."""
+    return keras.tree.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), specs)
 
 
 def _cut(pipeline, inputs):

@@ -1,5 +1,7 @@
 """From the features of a source to the `Memory` that a decoder attends to."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -54,12 +56,16 @@ class Encoder(keras.Model):
             "backward", the backward direction's state at the first token (the paper's);
             "last", the state at the end of each direction.
         residual: Bool. True to add the input of a recurrent layer to its output,
-            from the second layer up; convolutions always have that.
+            from the second layer up, where both are of one length; convolutions always have that.
         recurrent_dropout: Float in [0, 1). Dropout rate of the state in training; see
             `RecurrentReader`.
         word_dropout: Float in [0, 1). Rate of the vectors that are dropped whole.
         front_end: A front end: see `layers.front_ends`.
         readers: List of readers, which are called one after another: see `layers.readers`.
+
+    Front end and readers may reduce the time: one with the attribute `reduction` makes
+    ceil(n / reduction) vectors of n. The `reduction` of the encoder is the product, and the
+    memory's position j stands for the source's positions from `reduction * j` on.
 
     Call arguments:
         features: Features of the source, as the front end takes them. For text they are an int
@@ -68,7 +74,8 @@ class Encoder(keras.Model):
 
     Output:
         `Memory`: values `(batch, source_time, values_units)`, zero at padding; mask
-        `(batch, source_time)`; summary `(batch, summary_units)`; last
+        `(batch, source_time)`, where source_time is that of the features, or with a `reduction`
+        its part; summary `(batch, summary_units)`; last
         `(batch, values_units)`, the state at the end of each direction (of convolutions the
         mean); task `(batch, task_units)`, the first vector, without dropout. For an empty
         source all of it is zero.
@@ -133,6 +140,11 @@ class Encoder(keras.Model):
         return self.front_end.source_size
 
     @property
+    def reduction(self):
+        """Number of positions of the source for one of the memory."""
+        return math.prod(map(reduction_of, [self.front_end, *self.readers]))
+
+    @property
     def values_units(self):
         """Width of the values."""
         return self.readers[-1].output_units
@@ -160,27 +172,30 @@ class Encoder(keras.Model):
         # -> (batch, source_time, front_end.units), (batch, source_time)
         vectors, mask = self.front_end(features, training=training)
         # h_j: (batch, source_time, values_units)
-        values = self._read(vectors, mask, training)
+        values, read_mask = self._read(vectors, mask, training)
         reader = self.readers[-1]
         return Memory(
             values,
-            mask,
-            summary=SUMMARIES[self.summary_name].make(reader, values, mask),
-            last=reader.last(values, mask),
+            read_mask,
+            summary=SUMMARIES[self.summary_name].make(reader, values, read_mask),
+            last=reader.last(values, read_mask),
             task=first_value(vectors, mask),
         )
 
     def _read(self, vectors, mask, training):
-        """The values, zero at padding."""
-        lengths = ops.sum(ops.cast(mask, "int32"), axis=1)  # -> (batch,)
+        """(values, zero at padding; their mask)."""
         values = self.word_dropout(vectors, training=training)
         values = self.dropouts[0](values, training=training)
         for index, (reader, dropout) in enumerate(
             zip(self.readers, self.dropouts[1:], strict=True)
         ):
+            lengths = ops.sum(ops.cast(mask, "int32"), axis=1)  # -> (batch,)
             outputs = dropout(reader(values, lengths, training=training), training=training)
-            values = values + outputs if self.residual and index > 0 else outputs
-        return ops.where(ops.expand_dims(mask, axis=-1), values, ops.zeros_like(values))
+            reduction = reduction_of(reader)
+            residual = self.residual and index > 0 and reduction == 1
+            values = values + outputs if residual else outputs
+            mask = mask[:, ::reduction]  # -> (batch, ceil(source_time / reduction))
+        return ops.where(ops.expand_dims(mask, axis=-1), values, ops.zeros_like(values)), mask
 
     def get_config(self):
         return {
@@ -201,6 +216,11 @@ class Encoder(keras.Model):
             "readers": [from_config(reader) for reader in config["readers"]],
         }
         return cls(**{**config, **parts})
+
+
+def reduction_of(layer):
+    """Number of vectors that a front end or a reader makes one of: 1 unless it says more."""
+    return getattr(layer, "reduction", 1)
 
 
 def _described(layer):

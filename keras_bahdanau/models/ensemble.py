@@ -41,7 +41,7 @@ class Ensemble(keras.Model):
     Raises:
         TypeError: If a member is no `Seq2Seq`.
         ValueError: If there is no member, if one comes twice, or if their vocabularies
-            differ in size.
+            differ in size, or their memories in length.
     """
 
     def __init__(self, models, **kwargs):
@@ -53,6 +53,11 @@ class Ensemble(keras.Model):
     def source_size(self):
         """Size of the source: ids of a vocabulary, or values of a frame."""
         return self.models[0].source_size
+
+    @property
+    def reduction(self):
+        """Number of positions of the source for one of the memory."""
+        return self.models[0].reduction
 
     @property
     def target_vocabulary_size(self):
@@ -162,4 +167,10 @@ def _check_members(models):
             "The members of an ensemble must have the same vocabularies. "
             f"Received: models of the sizes (source, target) {sizes}. "
             "Train them on the same source and target."
+        )
+    reductions = [model.reduction for model in models]
+    if len(set(reductions)) > 1:
+        raise ValueError(
+            "The members of an ensemble must reduce the source alike, since their attention is "
+            f"averaged. Received: models with the reductions {reductions}. Leave some out."
         )

@@ -87,6 +87,11 @@ class Seq2Seq(keras.Model):
         return self.encoder.source_size
 
     @property
+    def reduction(self):
+        """Number of positions of the source for one of the memory: that of the encoder."""
+        return self.encoder.reduction
+
+    @property
     def target_vocabulary_size(self):
         """Number of target ids."""
         return self.decoder.vocabulary_size

@@ -50,6 +50,22 @@ class GraphPipeline:
         other.search = options
         return other
 
+    def labels(self, features):
+        """Names of the real positions of the memory, a list of lists of strings.
+
+        Args:
+            features: Arrays, as the source makes them.
+        """
+        return [row[:: self.model.reduction] for row in self.source.labels(features)]
+
+    def label_tensor(self, features):
+        """The same in a graph: strings `(batch, source_time)`, "" behind them."""
+        return self.source.label_tensor(features)[:, :: self.model.reduction]
+
+    def lengths(self, features):
+        """Int32 tensor `(batch,)`, number of real positions of the memory."""
+        return -(-self.source.lengths(features) // self.model.reduction)
+
     def longest(self, options=None):
         """Most positions of an input under search options: a longer one is cut.
 

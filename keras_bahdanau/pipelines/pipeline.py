@@ -338,7 +338,7 @@ class Pipeline(GraphPipeline):
         else:
             flat = self.target.decode(result.ids.reshape(batch * beam, time))
             texts = [flat[row * beam : (row + 1) * beam] for row in range(batch)]
-        labels = self.source.labels(features)
+        labels = self.labels(features)
         return read_translations(result, texts, labels, truncated, self.target)
 
     def _attended_words(self, inputs, result):

@@ -76,7 +76,7 @@ def trace(pipeline, one, target=None, top=5):
     chosen = _ids(found.target_tokens, pieces)
     read = [START, *chosen][: max(1, len(chosen))]
     features = pipeline.source.batch([one], pipeline.longest())  # (1, source_time, ...)
-    _check_source(found, pipeline.source.labels(features)[0])
+    _check_source(found, pipeline.labels(features)[0])
     prepared, initial_state, steps = _run(pipeline.model, features, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}
     length = len(found.source_tokens)

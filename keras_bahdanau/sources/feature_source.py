@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
-from keras_bahdanau.sources.source import Source
+from keras_bahdanau.sources.source import Source, refuse_convolutions
 
 _EDGE_LENGTHS = (0, 1, 2, 7, 40)
 LARGEST = 1e12  # of a value: neither its products with weights nor their squares overflow
@@ -57,7 +57,8 @@ class FeatureSource(Source):
         ]
         self.examples = self.edge_cases[1:3]
 
-    def front_end(self, units):
+    def front_end(self, units, convolutions=None, augmentation=0.0):
+        refuse_convolutions(self, convolutions, augmentation)
         return FrameProjection(self.size, units, name="front_end")
 
     def check(self, name, inputs):

@@ -37,6 +37,8 @@ class Source(abc.ABC):
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
         longest: Integer, most positions of an input where no search option says another number.
+        grid_height: Integer, number of positions of a column where positions are the cells of a
+            grid, column by column from the left, each from the top; 1 for a sequence.
     """
 
     size: int
@@ -49,18 +51,26 @@ class Source(abc.ABC):
     examples: list
     subwords = None
     longest: int = 512
+    grid_height: int = 1
 
     @abc.abstractmethod
-    def front_end(self, units):
+    def front_end(self, units, convolutions=None, augmentation=0.0):
         """Return a front end for the features, with vectors of that width.
 
         Args:
             units: Positive integer.
+            convolutions: Tuple of positive integers, the widths of the front end's convolutions;
+                None for its own.
+            augmentation: Float in [0, 1], strength of the random changes in training.
 
         Returns:
             Layer `(features, training=None) -> (vectors, mask)`, vectors
             `(batch, source_time, units)` and mask `(batch, source_time)`, with the attributes
             `units` and `source_size`: see `layers.front_ends`.
+
+        Raises:
+            ValueError: If the front end has no convolutions or no random changes, and they are
+                asked for.
         """
 
     # Python's side, with NumPy
@@ -242,7 +252,16 @@ class Source(abc.ABC):
     def __hash__(self):
         return hash((type(self), self.size))
 
-    # names of features
+    # structures of features
+
+    def batch_spec(self, rows, source_time):
+        """As `feature_spec`, for a batch of so many rows and positions: no dimension is unknown."""
+
+        def sized(spec):
+            shape = (rows, source_time, *spec.shape[2:])[: len(spec.shape)]
+            return type(spec)(shape, spec.dtype, spec.name)
+
+        return keras.tree.map_structure(sized, self.feature_spec)
 
     def named(self, features):
         """Dictionary from the names in `feature_spec` to the tensors of a structure."""
@@ -255,6 +274,16 @@ class Source(abc.ABC):
         specs = keras.tree.flatten(self.feature_spec)
         return keras.tree.pack_sequence_as(
             self.feature_spec, [tensors[spec.name] for spec in specs]
+        )
+
+
+def refuse_convolutions(source, convolutions, augmentation):
+    """Raise ValueError if convolutions or random changes are asked of a source without them."""
+    if convolutions or augmentation:
+        raise ValueError(
+            f"A {type(source).__name__} has neither convolutions nor random changes in training. "
+            f"Received: convolutions={convolutions!r}, augmentation={augmentation!r}. "
+            "Leave them out."
         )
 
 

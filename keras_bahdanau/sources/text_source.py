@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
-from keras_bahdanau.sources.source import Source
+from keras_bahdanau.sources.source import Source, refuse_convolutions
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, known_ids, requested_ids
@@ -77,7 +77,8 @@ class TextSource(Source):
         """The SentencePiece model."""
         return {"source.spm": self.subwords.model}
 
-    def front_end(self, units):
+    def front_end(self, units, convolutions=None, augmentation=0.0):
+        refuse_convolutions(self, convolutions, augmentation)
         return TokenEmbedding(self.size, units, name="front_end")
 
     def check(self, name, inputs):

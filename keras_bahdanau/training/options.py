@@ -10,6 +10,7 @@ from keras_bahdanau.option import (
     documented,
     flag,
     integer,
+    integers,
     number,
     one_of,
     option,
@@ -108,6 +109,18 @@ class TrainingOptions:
         lambda options: options.joint,
     )
     embedding_units: int | None = _of_model(WIDTH, "Width of embeddings.")
+    convolutions: str | None = _of_model(
+        integers(1, 4096, 12),
+        "Widths of the convolutions of a source that has some, such as 32,64,96 for images; "
+        "the source's own if left out.",
+        "",
+    )
+    augmentation: float | None = _of_model(
+        number(0, 1),
+        "Strength of the random changes that a source such as an image or speech has in training; "
+        "0 for none.",
+        0.0,
+    )
     units: int | None = _of_model(WIDTH, "Width of the decoder state.")
     encoder: str | None = _of_model(
         one_of("bidirectional", "unidirectional", "convolutional", "convolutional-tanh"),

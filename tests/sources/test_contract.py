@@ -255,3 +255,17 @@ def test_frames_have_no_words_to_attend_to():
         source.attended_words(source.examples[0], np.ones((1, 1)))
     with pytest.raises(NotImplementedError):
         source.graph_attended_words(np.ones((1, 1, 1)))
+
+
+@pytest.mark.parametrize("settings", [{"convolutions": (8, 16)}, {"augmentation": 0.5}])
+def test_a_front_end_without_convolutions_refuses_their_settings(source, settings):
+    with pytest.raises(ValueError, match="has neither convolutions nor random changes"):
+        source.front_end(6, **settings)
+
+
+def test_a_batch_of_known_size_has_the_shapes_of_its_features(source):
+    features = padded(source, source.edge_cases[:2])
+    lengths = source.rows(source.edge_cases[:2]).lengths
+    specs = source.named(source.batch_spec(2, int(lengths.max(initial=1))))
+    for name, array in source.named(features).items():
+        assert specs[name].shape == array.shape and specs[name].dtype == array.dtype

@@ -17,7 +17,7 @@ class SourceSide(NamedTuple):
     size: int
     subwords: Any = None
 
-    def front_end(self, units):
+    def front_end(self, units, convolutions=None, augmentation=0.0):
         return TokenEmbedding(self.size, units, name="front_end")
 
 

@@ -70,10 +70,8 @@ def convert(pipeline, quantization, source_time, target_time, around):
 
 def _functions(pipeline, source_time, target_time):
     """The traced signatures, by name."""
-    features = {
-        name: _fixed(spec, source_time)
-        for name, spec in pipeline.source.named(pipeline.source.feature_spec).items()
-    }
+    source = pipeline.source
+    features = source.named(source.batch_spec(1, source_time))
     greedy = dataclasses.replace(pipeline.search, beam_width=1)
 
     def searched(options):
@@ -93,9 +91,3 @@ def _functions(pipeline, source_time, target_time):
         "encode": encode,
         "decode_step": signatures.traced(pipeline, signatures.decode_step, step),
     }
-
-
-def _fixed(spec, source_time):
-    """A `tf.TensorSpec` `(batch, [source_time, ...])` of one input of that length."""
-    batch_and_time = (1, source_time)[: len(spec.shape)]
-    return tf.TensorSpec((*batch_and_time, *spec.shape[2:]), spec.dtype)

@@ -165,21 +165,23 @@ class LiteRTExporter(Exporter):
 
     def answers(self, path, pipeline, inputs):
         """Each input that is short enough is a request of its own."""
+        import numpy as np
+
         from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 
         on_device = OnDevicePipeline(path)
         received, seconds = [], []
         for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
             began = time.perf_counter()
-            features = pipeline.source.batch([one])
-            (labels,) = pipeline.source.labels(features)
-            if len(labels) > self.max_source_length:
+            rows = pipeline.source.rows([one])
+            if rows.lengths[0] > self.max_source_length:
                 received.append([])
                 seconds.append(None)
                 continue
+            features = rows.padded(np.arange(1), (1, self.max_source_length))
             found = on_device.decode(
                 {name: tensor[0] for name, tensor in pipeline.source.named(features).items()},
-                labels,
+                *pipeline.labels(features),
             )
             seconds.append(time.perf_counter() - began)
             received.append([Answer(found.text, found.score, found.alignment)])

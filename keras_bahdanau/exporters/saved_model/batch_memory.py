@@ -36,10 +36,7 @@ def largest_batch(pipeline, rows):
         rows: Integer, the most rows of a batch.
     """
     longest, options = pipeline.longest(), pipeline.search
-    features = tf.nest.map_structure(
-        lambda spec: tf.TensorSpec((rows, longest, *spec.shape[2:])[: len(spec.shape)], spec.dtype),
-        pipeline.source.feature_spec,
-    )
+    features = pipeline.source.batch_spec(rows, longest)
     request = {
         name: tf.TensorSpec((rows, *spec.shape[1:]), spec.dtype)
         for name, spec in pipeline.source.inputs.items()

@@ -50,8 +50,11 @@ def new_model(source, target, preset, overrides):
 
 def _encoder(source, options):
     recurrent = not options.encoder.startswith("convolutional")
+    convolutions = tuple(map(int, filter(None, options.convolutions.split(","))))
     return Encoder(
-        front_end=source.front_end(options.embedding_units),
+        front_end=source.front_end(
+            options.embedding_units, convolutions or None, options.augmentation
+        ),
         units=options.encoder_units,
         cell=options.encoder_cell,
         depth=options.depth,
