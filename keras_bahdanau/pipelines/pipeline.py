@@ -18,7 +18,7 @@ from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
 from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
-from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.id_rows import IdRows, cut_rows
 from keras_bahdanau.text.replace_unknown import decode_copying
 
 _IDS = tf.TensorSpec((None, None), tf.int32)
@@ -164,7 +164,7 @@ class Pipeline(GraphPipeline):
         check_strings("targets", targets)
         self.check_options(options)
         inputs, rows, truncated = self.source.cut(inputs, self.longest(options))
-        target_rows, longer = self._cut_targets(targets, options.max_length)
+        target_rows, longer = cut_rows(self.target, targets, options.max_length)
         truncated |= longer
         greedy = dataclasses.replace(options, beam_width=1)  # of one hypothesis an input, too
 
@@ -236,13 +236,6 @@ class Pipeline(GraphPipeline):
                 f"Received: {len(prefixes)} prefixes, {len(inputs)} {self.plural}. "
                 f'Give "" where a {self.noun} may begin freely.'
             )
-
-    def _cut_targets(self, texts, longest):
-        """Rows of given texts, each of at most `longest` ids, and which texts were longer."""
-        short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
-        rows = IdRows.encoded(self.target, short)
-        shorter = [now is not before for now, before in zip(short, texts, strict=True)]
-        return rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
 
     def _of_each(self, rows, batch_size, work, options):
         """Results of `work(members, features)` for each member, in the order of the rows.
