@@ -66,6 +66,7 @@ class TextSource(Source):
 
     def __init__(self, subwords):
         self.subwords = subwords
+        self._sampler = None  # of the last rate: it remembers the splits of words
 
     @property
     def size(self):
@@ -93,7 +94,9 @@ class TextSource(Source):
         return text_limits(longest)
 
     def sampled_rows(self, inputs, rate, seed):
-        return IdRows.sampled(SubwordSampler(self.subwords.model, rate), inputs, seed)
+        if self._sampler is None or self._sampler.alpha != rate:
+            self._sampler = SubwordSampler(self.subwords.model, rate)
+        return IdRows.sampled(self._sampler, inputs, seed)
 
     def requests(self, inputs):
         return {"text": np.array([tf.compat.as_bytes(one) for one in inputs], dtype=object)}
