@@ -161,6 +161,12 @@ def test_pairs_without_text_are_refused(translator):
         evaluate(translator, [("", "x"), ("a", " ")])
 
 
+def test_pairs_that_are_all_too_long_are_refused_by_the_name_of_their_limit(translator):
+    search = SearchOptions(max_source_length=2)  # "a b" and the end token are three
+    with pytest.raises(ValueError, match="most max_source_length=2 .* 1 pairs.* larger max_source"):
+        evaluate(translator, [("a b", "x y")], search=search)
+
+
 def test_pairs_that_are_too_long_are_counted_and_have_no_perplexity(translator):
     search = SearchOptions(beam_width=1, max_length=5, max_source_length=3)  # all but "b"
     measured = evaluate(translator, PAIRS, search=search)

@@ -204,6 +204,15 @@ def test_chance_splits_text_as_the_seed_says(kind):
     assert ids[0, -1] == 3 and source.subwords.decode(ids) == [SENTENCES[1]]
 
 
+def test_another_rate_splits_otherwise_and_the_first_one_as_before():
+    source = new_source("bpe")
+    often, seldom, again = (
+        source.sampled_rows(SENTENCES * 5, rate, 1).lengths for rate in (0.9, 0.1, 0.9)
+    )
+    assert often.sum() > seldom.sum()
+    np.testing.assert_array_equal(often, again)
+
+
 def test_chance_splits_no_frames():
     source = FeatureSource(3)
     assert source.sampled_rows(source.examples, 0.5, (1, 2)) is None
