@@ -13,6 +13,7 @@ from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
+from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
@@ -45,6 +46,8 @@ class Pipeline(GraphPipeline):
         verb: String, the name of the signatures of its exports, such as "decode".
         noun: String, the name of a result in the answers of exports.
         plural: String, the name of the inputs in errors.
+        source_class: The class that its source must have.
+        metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
 
     Raises:
         TypeError: If a part is none of these.
@@ -55,9 +58,17 @@ class Pipeline(GraphPipeline):
     verb = "decode"
     noun = "text"
     plural = "inputs"
+    source_class = Source
+    metrics = ("bleu", "chrf")
 
     def __init__(self, source, model, target, search=None):
         super().__init__(source, model, target, search)
+        if not isinstance(self.source, self.source_class):
+            raise TypeError(
+                f"The source of a {type(self).__name__} must be of the class "
+                f"{self.source_class.__name__}. Received: a {type(self.source).__name__}. "
+                "Make a Pipeline of it."
+            )
         self._graphs = {}
 
     def decode(self, inputs, batch_size=64, search=None, prefixes=None):

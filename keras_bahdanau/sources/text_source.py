@@ -61,6 +61,7 @@ class TextSource(Source):
             ("batch", "source_time"),
         )
     }
+    inputs_are = "lines"
     edge_cases = _EDGE_CASES
     examples = ["a", "a b c"]
 

@@ -284,6 +284,12 @@ class TrainingOptions:
     max_length: int | None = _of_training(
         LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
     )
+    max_source_length: int | None = _of_training(
+        integer(0, 100_000),
+        "Most positions of a source, likewise; 0 for max_length where it is text, else for "
+        "the source's own limit.",
+        0,
+    )
 
     # the optimizer
     epochs: int | None = _of_training(_COUNT, "Most passes over the pairs.")

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from keras_bahdanau.finite import as_json, first_not_finite
@@ -254,7 +255,9 @@ def _fingerprint(pairs):
 
 
 def _content(one):
-    """The bytes of a text, or of an array."""
+    """The bytes of a text or an array; of a file its path and size."""
     if isinstance(one, str):
         return one.encode("utf-8", "surrogatepass")
+    if isinstance(one, os.PathLike):
+        return f"{os.fspath(one)} {os.stat(one).st_size}".encode("utf-8", "surrogatepass")
     return one.tobytes() if hasattr(one, "tobytes") else str(one).encode()

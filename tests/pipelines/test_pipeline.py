@@ -77,7 +77,7 @@ def test_it_is_one_file(pipeline, tmp_path):
     assert (loaded.source, loaded.target) == (pipeline.source, pipeline.target)
     for one, other in zip(loaded.decode(INPUTS), pipeline.decode(INPUTS), strict=True):
         same(one, other)
-    with pytest.raises(TypeError, match="source must be text. Received: a FeatureSource"):
+    with pytest.raises(TypeError, match="of the class TextSource. Received: a FeatureSource"):
         kb.Translator.load(tmp_path / "frames.keras")
 
 

@@ -37,6 +37,7 @@ class LiteRTTranslator:
     """
 
     model = None
+    metrics = ("bleu", "chrf")
 
     def __init__(self, path):
         self._path = path
