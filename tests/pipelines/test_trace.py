@@ -111,6 +111,7 @@ def test_before_a_cell_each_step_asks_with_the_state_before(toy_translator):
     np.testing.assert_array_equal(trace.output, trace.state)
 
 
+@pytest.mark.slow
 def test_the_best_tokens_come_first_and_the_greedy_choice_is_the_best(toy_translator, trace):
     assert np.all(np.diff(trace.top_probabilities) <= 0)
     greedy = kb.SearchOptions(beam_width=1)
