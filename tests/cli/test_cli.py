@@ -422,6 +422,7 @@ def short(toy_translator, tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
     before = short.read_bytes()
     grid = ["--beam-widths", "1,2", "--length-normalizations", "1", "--length-penalties", "power"]

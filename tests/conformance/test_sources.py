@@ -114,6 +114,7 @@ def test_an_empty_input_has_an_empty_result(trained):
     assert (empty.text, empty.source_tokens, empty.target_tokens) == ("", [], [])
 
 
+@pytest.mark.slow
 def test_a_beam_is_sorted_and_its_hypotheses_are_scored_as_given_texts(trained):
     one = trained.pairs[0][0]
     (hypotheses,) = trained.pipeline.decode_nbest([one], 3)
@@ -123,6 +124,7 @@ def test_a_beam_is_sorted_and_its_hypotheses_are_scored_as_given_texts(trained):
     np.testing.assert_allclose(given[0], scores[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_input_alone(trained):
     search = kb.SearchOptions(temperature=5.0, seed=3, max_length=6, beam_width=1)
     inputs = [one for one, _ in trained.pairs]
@@ -131,6 +133,7 @@ def test_draws_depend_on_the_input_alone(trained):
     assert [one.text for one in together] == [one.text for one in backwards[::-1]]
 
 
+@pytest.mark.slow
 def test_its_trace_follows_the_result(trained):
     one, text = trained.pairs[0]
     shown = trained.pipeline.trace(one)
@@ -141,6 +144,7 @@ def test_its_trace_follows_the_result(trained):
     assert figure.axes
 
 
+@pytest.mark.slow
 def test_it_is_evaluated(trained):
     report = kb.evaluation.evaluate(trained.pipeline, trained.pairs, metrics=("exact", "wer"))
     assert (report.exact, report.wer) == (100, 0)

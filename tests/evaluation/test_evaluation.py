@@ -47,6 +47,7 @@ def perplexity_by_hand(translator, pairs):
     return np.exp(np.mean(losses))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batch_tokens", [6, 1000])
 def test_perplexity_is_of_all_real_tokens_together(translator, batch_tokens):
     batches = BatchedPairs(PAIRS, translator.source, translator.target, batch_tokens, shuffle=False)

@@ -198,6 +198,7 @@ def test_an_unknown_token_becomes_the_source_word_it_attends_to(toy_translator):
     same(before[1], after[1])
 
 
+@pytest.mark.slow
 def test_save_and_load_need_no_custom_objects(toy_translator, tmp_path):
     options = kb.SearchOptions(beam_width=3, length_normalization=0.5, no_repeat_ngram=3)
     translator = kb.Translator(
