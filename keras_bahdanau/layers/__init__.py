@@ -36,6 +36,7 @@ from keras_bahdanau.layers.decoder_cells import (
     InputFeedingCell,
     Step,
 )
+from keras_bahdanau.layers.front_ends.audio_frames import AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
@@ -49,6 +50,7 @@ from keras_bahdanau.layers.normalizers import (
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
 from keras_bahdanau.layers.readout import (
     READOUTS,
@@ -97,6 +99,7 @@ __all__ = [
     "Attention",
     "AttentionBase",
     "AttentionalReadout",
+    "AudioFrames",
     "BahdanauAttention",
     "BidirectionalRNN",
     "BlockOrthogonal",
@@ -138,10 +141,12 @@ __all__ = [
     "PastAttention",
     "PlainReadout",
     "ProjectedMemory",
+    "PyramidalRNN",
     "Query",
     "Readout",
     "RecurrentCell",
     "ResetBeforeGRUCell",
+    "Samples",
     "ScaledDotScore",
     "Score",
     "SimpleCell",
