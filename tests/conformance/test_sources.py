@@ -20,6 +20,13 @@ def one_hot_frames(numbers):
     return np.stack([frames, frames / 2], axis=1).reshape(-1, 4)
 
 
+def tones(numbers):
+    """80 ms of a tone for each number, as samples and their rate."""
+    steps = np.arange(1280) / 16_000
+    waves = [np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
+    return np.concatenate(waves).astype(np.float32), 16_000
+
+
 def letters(numbers):
     return " ".join("abcd"[number] for number in numbers)
 
@@ -43,6 +50,7 @@ CASES = {
     "features": Case(
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
+    "audio": Case(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
 
@@ -59,7 +67,7 @@ def text_of(numbers):
     return " ".join(WORDS[number] for number in numbers)
 
 
-SLOW = {"text"}  # which most other tests are about
+SLOW = {"text", "audio"}  # of text are most other tests; sound takes long
 
 
 @pytest.fixture(

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from sources_of_each_kind import SENTENCES, new_source, padded
 
+from keras_bahdanau.models.encoder import reduction_of
 from keras_bahdanau.sources import FeatureSource, Source, TextSource
 from keras_bahdanau.text import Subwords
 
@@ -29,6 +30,12 @@ def assert_same(found, expected):
         one, other = np.asarray(one), np.asarray(other)
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
+
+
+def parts_of_a_position(source):
+    """Number of entries of the features' second axis that are one position, such as samples."""
+    spec = max(keras.tree.flatten(source.batch_spec(1, 1)), key=lambda spec: len(spec.shape))
+    return spec.shape[1]
 
 
 def test_a_source_has_every_member(source):
@@ -61,12 +68,16 @@ def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, feat
     """A server pads rows with anything."""
     request = source.feature_requests(features)
     (name,) = (name for name, array in request.items() if array.ndim > 1)
-    real = tf.sequence_mask(source.lengths(features), request[name].shape[1]).numpy()
+    parts = parts_of_a_position(source)
+    time = request[name].shape[1] // parts
+    real = tf.sequence_mask(source.lengths(features), time).numpy()
+    of_parts = np.repeat(real, parts, axis=1)
     request[name] = np.where(
-        np.expand_dims(real, [*range(2, request[name].ndim)]), request[name], 1
+        np.expand_dims(of_parts, [*range(2, request[name].ndim)]), request[name], 1
     )
     found = source.features_from(**request)
     vectors = source.front_end(4)
+    real = real[:, :: reduction_of(vectors)]
     for one, other in zip(vectors(found), vectors(features), strict=True):
         mask = real if one.ndim == 2 else real[..., np.newaxis]
         np.testing.assert_array_equal(np.where(mask, one, 0), np.where(mask, other, 0))
@@ -129,7 +140,7 @@ def test_the_front_end_reads_the_features(source, inputs, features):
     assert (front_end.source_size, front_end.units) == (source.size, 6)
     vectors, mask = front_end(features)
     assert vectors.shape == (*mask.shape, 6) and mask.shape[0] == len(inputs)
-    lengths = source.rows(inputs).lengths
+    lengths = -(-source.rows(inputs).lengths // reduction_of(front_end))
     np.testing.assert_array_equal(mask, np.arange(mask.shape[1]) < lengths[:, np.newaxis])
 
 
@@ -148,7 +159,9 @@ def test_no_input_has_features_one_position_wide(source):
     }
     for found in (padded(source, []), traced(source.features, source.inputs)(request)):
         shapes = [tuple(array.shape) for array in keras.tree.flatten(found)]
-        assert [shape[:2] for shape in shapes if len(shape) > 1] == [(0, 1)]
+        assert [shape[:2] for shape in shapes if len(shape) > 1] == [
+            (0, parts_of_a_position(source))
+        ]
     assert source.labels(padded(source, [])) == source.words([]) == []
 
 
@@ -156,7 +169,7 @@ def test_an_empty_input_has_no_position(source):
     assert source.rows(source.edge_cases[:1]).lengths.tolist() == [0]
     features = source.features(**source.requests(source.edge_cases[:1]))
     wide = [array.shape[1] for array in keras.tree.flatten(features) if array.shape.rank > 1]
-    assert wide == [1]
+    assert wide == [parts_of_a_position(source)]
     assert source.labels(padded(source, source.edge_cases[:1])) == [[]]
 
 
@@ -258,7 +271,9 @@ def test_frames_have_no_words_to_attend_to():
 
 
 @pytest.mark.parametrize("settings", [{"convolutions": (8, 16)}, {"augmentation": 0.5}])
-def test_a_front_end_without_convolutions_refuses_their_settings(source, settings):
+@pytest.mark.parametrize("kind", ["char", "frames"])
+def test_a_front_end_without_convolutions_refuses_their_settings(kind, settings):
+    source = new_source(kind)
     with pytest.raises(ValueError, match="has neither convolutions nor random changes"):
         source.front_end(6, **settings)
 
