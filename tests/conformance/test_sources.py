@@ -28,6 +28,13 @@ def bars(numbers):
     return image
 
 
+def tones(numbers):
+    """80 ms of a tone for each number, as samples and their rate."""
+    steps = np.arange(1280) / 16_000
+    waves = [np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
+    return np.concatenate(waves).astype(np.float32), 16_000
+
+
 def letters(numbers):
     return " ".join("abcd"[number] for number in numbers)
 
@@ -52,6 +59,7 @@ CASES = {
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
     "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image"),
+    "audio": Case(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
 
@@ -68,7 +76,7 @@ def text_of(numbers):
     return " ".join(WORDS[number] for number in numbers)
 
 
-SLOW = {"text", "images"}  # most other tests are about text
+SLOW = {"text", "images", "audio"}  # most other tests are about text; the others take long
 
 
 @pytest.fixture(
