@@ -25,6 +25,7 @@ from keras_bahdanau.layers.coverage import (
     COVERAGES,
     Coverage,
     CoverageBase,
+    GridCoverage,
     LocationConvolution,
     NoCoverage,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "LayerNormLSTMCell",
     "LocalMonotonic",
     "LocalPredictive",
+    "GridCoverage",
     "LocationConvolution",
     "LocationScore",
     "LuongAttention",
