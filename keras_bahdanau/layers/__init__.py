@@ -25,6 +25,7 @@ from keras_bahdanau.layers.coverage import (
     COVERAGES,
     Coverage,
     CoverageBase,
+    GridCoverage,
     LocationConvolution,
     NoCoverage,
 )
@@ -135,6 +136,7 @@ __all__ = [
     "LayerNormLSTMCell",
     "LocalMonotonic",
     "LocalPredictive",
+    "GridCoverage",
     "LocationConvolution",
     "LocationScore",
     "LuongAttention",

@@ -171,8 +171,9 @@ class TrainingOptions:
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution"),
-        "Memory of the positions attended to: {choices}.",
+        one_of("none", "sum", "convolution", "grid"),
+        'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
+        "that a source such as an image has.",
         "none",
     )
     past: int | None = _of_model(
@@ -229,6 +230,9 @@ class TrainingOptions:
     )
     context_dropout: float | None = _of_model(
         _RATE, "Dropout rate of the context, with one mask for all steps.", 0.0
+    )
+    context_gate: bool | None = _of_model(
+        flag(), "A learned gate that scales the context of each step.", False
     )
     word_dropout: float | None = _of_model(
         _RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0

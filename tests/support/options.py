@@ -171,7 +171,8 @@ ONE_BY_ONE = {  # what stands in one of those above
     **{
         f"normalizer {kind}": attending(normalizer=kind) for kind in ("monotonic", "monotonic-hard")
     },
-    **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution")},
+    **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution", "grid")},
+    "context gate": decoding(context_gate=True),
     "past": attending(past=2),
     "first state zeros": decoding(bridge="zeros"),
     "first state last": encoding(summary="last"),
