@@ -120,7 +120,7 @@ class Seq2Seq(keras.Model):
             self.encoder.build()
         if not self.decoder.built:
             self.decoder.build((None, None), self.encoder.memory_shape)
-        if self.ctc_layer is not None and not self.ctc_layer.built:
+        if self.has_ctc and not self.ctc_layer.built:
             self.ctc_layer.build(self.encoder.memory_shape.values)
         self.built = True
 
@@ -133,6 +133,11 @@ class Seq2Seq(keras.Model):
     def source_mask(self, prepared):
         """Bool tensor `(batch, source_time)`, True where a position of the memory is real."""
         return prepared.memory.mask
+
+    @property
+    def has_ctc(self):
+        """True for a model with `ctc_weight`."""
+        return self.ctc_layer is not None
 
     def ctc_log_probs(self, prepared):
         """Log-probabilities of the CTC layer, of a model with `ctc_weight`.

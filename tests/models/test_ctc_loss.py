@@ -168,9 +168,8 @@ def test_a_regularizer_counts_once_and_whole():
     assert_allclose(one - other, 0.5 * np.sum(np.square(model.ctc_layer.kernel)), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "policy", ["float32", pytest.param("mixed_float16", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
 def test_training_learns_the_alignment(policy):
     model = new(policy=policy, ctc_weight=0.9)
     model.compile(keras.optimizers.Adam(0.1), TokenCrossentropy(), run_eagerly=True)

@@ -21,15 +21,14 @@ def texts(probs):
     return found
 
 
-def starting_with(probs, prefix):
+def starting_with(texts, prefix):
     """The probability of all texts that begin with a prefix."""
-    prefix = tuple(prefix)
-    return sum(p for text, p in texts(probs).items() if text[: len(prefix)] == prefix)
+    return sum(p for text, p in texts.items() if text[: len(prefix)] == tuple(prefix))
 
 
-def log_prob(probs, tokens, end):
-    """log p of a target, which is whole if its last token is the end token."""
+def log_prob(texts, tokens, end):
+    """Log p of a target, which is whole if its last token is the end token."""
     tokens = tuple(tokens)
     if tokens and tokens[-1] == end:
-        return np.log(texts(probs)[tokens[:-1]])
-    return np.log(starting_with(probs, tokens))
+        return np.log(texts.get(tokens[:-1], 0))
+    return np.log(starting_with(texts, tokens))
