@@ -253,6 +253,14 @@ class TrainingOptions:
         0.0,
     )
 
+    ctc_weight: float | None = _of_model(
+        number(0, 1),
+        "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
+        "speech and other sources that are longer than their texts and in the same order; 0 for "
+        "none.",
+        0.0,
+    )
+
     # the loss and the batches
     label_smoothing: float | None = _of_training(
         _RATE, "Probability that is spread over all tokens alike.", 0.0

@@ -63,7 +63,7 @@ class FrameConvolutions(keras.layers.Layer):
         super().__init__(**kwargs)
         self.frame_size = checks.positive_integer("frame_size", "the values of a frame", frame_size)
         self.units = checks.positive_integer("units", "the width of a vector", units)
-        self.augmentation = checks.strength("augmentation", "the strength of changes", augmentation)
+        self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
         self.widths = _widths(convolutions)
         self.planes = _planes(planes, frame_size)
         self.seed = seed
