@@ -38,6 +38,8 @@ from keras_bahdanau.layers.decoder_cells import (
 )
 from keras_bahdanau.layers.front_ends.audio_frames import AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
+from keras_bahdanau.layers.front_ends.image_patches import ImagePatches, Pixels
+from keras_bahdanau.layers.front_ends.keras_grid import KerasGrid
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
@@ -52,6 +54,7 @@ from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
+from keras_bahdanau.layers.readers.rows import RowRNN
 from keras_bahdanau.layers.readout import (
     READOUTS,
     AttentionalReadout,
@@ -121,8 +124,10 @@ __all__ = [
     "Frames",
     "GRUCell",
     "GeneralScore",
+    "ImagePatches",
     "InputFeedingCell",
     "KerasCell",
+    "KerasGrid",
     "LSTMCell",
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
@@ -139,6 +144,7 @@ __all__ = [
     "Normalizer",
     "PairScore",
     "PastAttention",
+    "Pixels",
     "PlainReadout",
     "ProjectedMemory",
     "PyramidalRNN",
@@ -146,6 +152,7 @@ __all__ = [
     "Readout",
     "RecurrentCell",
     "ResetBeforeGRUCell",
+    "RowRNN",
     "Samples",
     "ScaledDotScore",
     "Score",

@@ -8,6 +8,7 @@ from keras_bahdanau.lazy import lazy_names
 _MODULE_OF = {
     "AudioSource": "audio_source",
     "FeatureSource": "feature_source",
+    "ImageSource": "image_source",
     "Source": "source",
     "TextSource": "text_source",
 }

@@ -25,17 +25,20 @@ def strings(tensor):
     return [[token.decode() for token in row if token] for row in tensor.numpy()]
 
 
+def time_axis(source):
+    """The axis of the positions in features of more than one dimension."""
+    shorter, longer = (
+        keras.tree.flatten(source.batch_spec(1, positions))[0].shape for positions in (64, 128)
+    )
+    (axis,) = np.flatnonzero(np.not_equal(shorter, longer))
+    return int(axis)
+
+
 def assert_same(found, expected):
     for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
         one, other = np.asarray(one), np.asarray(other)
         assert one.dtype == other.dtype
         np.testing.assert_array_equal(one, other)
-
-
-def parts_of_a_position(source):
-    """Number of entries of the features' second axis that are one position, such as samples."""
-    spec = max(keras.tree.flatten(source.batch_spec(1, 1)), key=lambda spec: len(spec.shape))
-    return spec.shape[1]
 
 
 def test_a_source_has_every_member(source):
@@ -68,13 +71,14 @@ def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, feat
     """A server pads rows with anything."""
     request = source.feature_requests(features)
     (name,) = (name for name, array in request.items() if array.ndim > 1)
-    parts = parts_of_a_position(source)
-    time = request[name].shape[1] // parts
-    real = tf.sequence_mask(source.lengths(features), time).numpy()
-    of_parts = np.repeat(real, parts, axis=1)
-    request[name] = np.where(
-        np.expand_dims(of_parts, [*range(2, request[name].ndim)]), request[name], 1
-    )
+    array, axis = request[name], time_axis(source)
+    lengths = np.asarray(source.lengths(features))
+    columns, widest = (-(-size // source.grid_height) for size in (lengths, lengths.max()))
+    end = array.shape[axis] // widest * columns  # of each row along that axis
+    behind = np.arange(array.shape[axis]) >= end[:, np.newaxis]
+    others = [other for other in range(1, array.ndim) if other != axis]
+    request[name] = np.where(np.expand_dims(behind, others), 1, array).astype(array.dtype)
+    real = tf.sequence_mask(lengths, widest * source.grid_height).numpy()
     found = source.features_from(**request)
     vectors = source.front_end(4)
     real = real[:, :: reduction_of(vectors)]
@@ -94,11 +98,11 @@ def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
     rows, members = source.rows(inputs), [3, 0, 2]
     width = int(rows.lengths.max()) + 2
     found = rows.padded(np.array(members), (5, width))  # two empty rows
-    expected = padded(source, [inputs[number] for number in members])
+    # the first input is an empty one
+    expected = padded(source, [inputs[number] for number in [*members, 0, 0]])
     for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
-        assert len(one) == 5 and not one[3:].any()
-        one = one[:3, : other.shape[1]] if other.ndim > 1 else one[:3]
-        np.testing.assert_array_equal(one, other)
+        assert len(one) == 5
+        np.testing.assert_array_equal(one[tuple(map(slice, other.shape))], other)
     np.testing.assert_array_equal(source.lengths(found)[:3], rows.lengths[members])
 
 
@@ -158,18 +162,20 @@ def test_no_input_has_features_one_position_wide(source):
         for name, array in source.requests([]).items()
     }
     for found in (padded(source, []), traced(source.features, source.inputs)(request)):
-        shapes = [tuple(array.shape) for array in keras.tree.flatten(found)]
-        assert [shape[:2] for shape in shapes if len(shape) > 1] == [
-            (0, parts_of_a_position(source))
-        ]
+        for array, spec in zip(
+            keras.tree.flatten(found), keras.tree.flatten(source.batch_spec(0, 1)), strict=True
+        ):
+            assert tuple(array.shape) == tuple(spec.shape)
     assert source.labels(padded(source, [])) == source.words([]) == []
 
 
 def test_an_empty_input_has_no_position(source):
     assert source.rows(source.edge_cases[:1]).lengths.tolist() == [0]
     features = source.features(**source.requests(source.edge_cases[:1]))
-    wide = [array.shape[1] for array in keras.tree.flatten(features) if array.shape.rank > 1]
-    assert wide == [parts_of_a_position(source)]
+    for array, spec in zip(
+        keras.tree.flatten(features), keras.tree.flatten(source.batch_spec(1, 1)), strict=True
+    ):
+        assert array.shape == spec.shape
     assert source.labels(padded(source, source.edge_cases[:1])) == [[]]
 
 
@@ -215,6 +221,15 @@ def test_chance_splits_text_as_the_seed_says(kind):
     assert (first.lengths != other.lengths).any()
     ids = first.padded([1], (1, first.lengths[1]))
     assert ids[0, -1] == 3 and source.subwords.decode(ids) == [SENTENCES[1]]
+
+
+def test_another_rate_splits_otherwise_and_the_first_one_as_before():
+    source = new_source("bpe")
+    often, seldom, again = (
+        source.sampled_rows(SENTENCES * 5, rate, 1).lengths for rate in (0.9, 0.1, 0.9)
+    )
+    assert often.sum() > seldom.sum()
+    np.testing.assert_array_equal(often, again)
 
 
 def test_chance_splits_no_frames():
