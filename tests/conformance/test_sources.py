@@ -29,9 +29,10 @@ def bars(numbers):
 
 
 def tones(numbers):
-    """80 ms of a tone for each number, as samples and their rate."""
+    """80 ms of a fading tone for each number, as samples and their rate."""
     steps = np.arange(1280) / 16_000
-    waves = [np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
+    fading = np.exp(-60 * steps)
+    waves = [fading * np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
     return np.concatenate(waves).astype(np.float32), 16_000
 
 

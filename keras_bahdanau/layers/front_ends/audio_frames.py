@@ -10,7 +10,7 @@ from keras_bahdanau.layers.front_ends import spec_augment
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, frames_of, log_mel
 
 NORMALIZATIONS = ("utterance", "global", "none")
-_EPSILON = 1e-3  # beside a variance
+_EPSILON = 0.1  # beside a variance, which in speech is 2 to 10: a steady tone has none
 _MOST_CONVOLUTIONS = 6
 
 
@@ -31,7 +31,7 @@ class AudioFrames(keras.layers.Layer):
     """Front end of speech: log-mel spectra, normalized and shortened by convolutions.
 
     y_t     = log-mel spectrum of the 25 ms from frame t on              (`log_mel`)
-    z_t     = (y_t - mean) / sqrt(variance + 0.001)
+    z_t     = (y_t - mean) / sqrt(variance + 0.1)
     x^l_j   = relu(conv(x^{l-1})_{2j}),   x^0 = z                        (3 x 3, stride 2)
     vectors = W x^L_j + b
 

@@ -11,6 +11,7 @@ WINDOW = 400  # samples of a frame: 25 ms
 POINTS = 512  # of the Fourier transform, the first power of 2 that holds a frame
 BINS = POINTS // 2 + 1
 FLOOR = 1e-10  # of an energy: about the rounding noise of 16 bits
+RANGE = 1e-8  # from the loudest energy of a row to its floor: 80 dB, far above rounding errors
 
 
 def frames_of(samples):
@@ -22,10 +23,12 @@ def log_mel(values, lengths, bands):
     """Logarithm of the energy of each mel band in each frame.
 
     X_t(k) = sum_n w(n) x(160 t + n) exp(-2 pi i k n / 512),   n = 0 .. 399
-    y_t(b) = log max(sum_k M(k, b) |X_t(k)|^2, 1e-10)
+    e_t(b) = sum_k M(k, b) |X_t(k)|^2
+    y_t(b) = log max(e_t(b) / 1e-10, 1e-8 e_max / 1e-10, 1),   e_max = max_{t, b} e_t(b)
 
-    w is Hann's window and M `mel_filters`. A last frame that is not full is padded with 0. All
-    of it is float32: the range of |X|^2 is too wide for a half-precision type.
+    w is Hann's window and M `mel_filters`. So y is 0 in silence, and no energy counts as more than
+    80 dB below the loudest one of its row. A last frame that is not full is padded with 0. All of
+    it is float32: the range of |X|^2 is too wide for a half-precision type.
 
     Args:
         values: Float32 tensor `(batch, samples)`, zero behind the end of each row.
@@ -46,7 +49,9 @@ def log_mel(values, lengths, bands):
     real, imaginary = ops.rfft(frames * hann(), fft_length=POINTS)
     power = ops.square(real) + ops.square(imaginary)  # -> (batch, time, 257)
     filters = _never_quantized(mel_filters(bands), lengths)
-    return ops.log(ops.maximum(ops.matmul(power, filters), FLOOR))
+    energy = ops.matmul(power, filters)  # -> (batch, time, bands)
+    loudest = ops.max(energy, axis=(1, 2), keepdims=True)
+    return ops.log(ops.maximum(energy, ops.maximum(RANGE * loudest, FLOOR)) / FLOOR)
 
 
 def _never_quantized(matrix, lengths):
