@@ -76,6 +76,7 @@ class AudioSource(Source):
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
         check_value("longest", longest, SOURCE_LENGTH)
         self.longest = longest
+        self.fixed_length = min(longest, 1000)  # ten seconds
         self.edge_cases = _edge_cases()
         self.examples = [_tone(0.3, 300, RATE), _tone(0.5, 500, 8000)]
 

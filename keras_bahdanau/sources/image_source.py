@@ -66,6 +66,7 @@ class ImageSource(Source):
         self.size = height * cell * channels
         self.grid_height = height // cell
         self.longest = width // cell * self.grid_height
+        self.fixed_length = min(self.longest, 4096)
         self.inputs = {"image_bytes": tf.TensorSpec((None,), tf.string)}
         self.feature_inputs = {
             "pixels": tf.TensorSpec((None, height, None, channels), tf.uint8),

@@ -38,6 +38,7 @@ class Source(abc.ABC):
         subwords: The `Subwords` of a source that is text, or None.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         longest: Integer, most positions of an input where no search option says another number.
+        fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
         reading_bytes: Integer, most memory that reading a request takes beside its features.
@@ -54,6 +55,7 @@ class Source(abc.ABC):
     subwords = None
     inputs_are = "arrays"
     longest: int = 512
+    fixed_length: int = 64
     grid_height: int = 1
     reading_bytes: int = 0
 
