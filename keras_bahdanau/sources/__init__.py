@@ -7,6 +7,7 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "FeatureSource": "feature_source",
+    "Picture": "picture",
     "Source": "source",
     "TextSource": "text_source",
 }
