@@ -37,6 +37,8 @@ from keras_bahdanau.layers.decoder_cells import (
     Step,
 )
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
+from keras_bahdanau.layers.front_ends.image_patches import ImagePatches, Pixels
+from keras_bahdanau.layers.front_ends.keras_grid import KerasGrid
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
@@ -50,6 +52,7 @@ from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
+from keras_bahdanau.layers.readers.rows import RowRNN
 from keras_bahdanau.layers.readout import (
     READOUTS,
     AttentionalReadout,
@@ -118,8 +121,10 @@ __all__ = [
     "Frames",
     "GRUCell",
     "GeneralScore",
+    "ImagePatches",
     "InputFeedingCell",
     "KerasCell",
+    "KerasGrid",
     "LSTMCell",
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
@@ -136,12 +141,14 @@ __all__ = [
     "Normalizer",
     "PairScore",
     "PastAttention",
+    "Pixels",
     "PlainReadout",
     "ProjectedMemory",
     "Query",
     "Readout",
     "RecurrentCell",
     "ResetBeforeGRUCell",
+    "RowRNN",
     "ScaledDotScore",
     "Score",
     "SimpleCell",

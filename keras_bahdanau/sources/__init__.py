@@ -8,6 +8,7 @@ from keras_bahdanau.lazy import lazy_names
 _MODULE_OF = {
     "FeatureSource": "feature_source",
     "Picture": "picture",
+    "ImageSource": "image_source",
     "Source": "source",
     "TextSource": "text_source",
 }

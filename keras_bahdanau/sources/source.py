@@ -39,6 +39,7 @@ class Source(abc.ABC):
         longest: Integer, most positions of an input where no search option says another number.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
+        reading_bytes: Integer, most memory that reading a request takes beside its features.
     """
 
     size: int
@@ -52,6 +53,7 @@ class Source(abc.ABC):
     subwords = None
     longest: int = 512
     grid_height: int = 1
+    reading_bytes: int = 0
 
     @abc.abstractmethod
     def front_end(self, units, convolutions=None, augmentation=0.0):

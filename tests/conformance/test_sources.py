@@ -20,6 +20,14 @@ def one_hot_frames(numbers):
     return np.stack([frames, frames / 2], axis=1).reshape(-1, 4)
 
 
+def bars(numbers):
+    """A column of cells a number: a black bar, the lower the larger it is."""
+    image = np.full((16, 8 * len(numbers)), 255, np.uint8)
+    for place, number in enumerate(numbers):
+        image[4 * number : 4 * number + 4, 8 * place : 8 * place + 8] = 0
+    return image
+
+
 def letters(numbers):
     return " ".join("abcd"[number] for number in numbers)
 
@@ -43,6 +51,7 @@ CASES = {
     "features": Case(
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
+    "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image"),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
 
@@ -59,7 +68,7 @@ def text_of(numbers):
     return " ".join(WORDS[number] for number in numbers)
 
 
-SLOW = {"text"}  # which most other tests are about
+SLOW = {"text", "images"}  # most other tests are about text
 
 
 @pytest.fixture(

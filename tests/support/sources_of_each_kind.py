@@ -1,17 +1,19 @@
-"""Sources of text by each type of vocabulary, and of frames."""
+"""Sources of text by each type of vocabulary, of frames and of images."""
 
 import numpy as np
 
-from keras_bahdanau.sources import FeatureSource, TextSource
+from keras_bahdanau.sources import FeatureSource, ImageSource, TextSource
 from keras_bahdanau.text import Subwords
 
 SENTENCES = ["a man in a hat.", "one two three four", "the cat sat on the mat", "A ☃ B"]
-KINDS = ("bpe", "unigram", "char", "word", "frames")
+KINDS = ("bpe", "unigram", "char", "word", "frames", "images")
 
 
 def new_source(kind):
     if kind == "frames":
         return FeatureSource(3)
+    if kind == "images":
+        return ImageSource(16, 48, channels=3)
     return TextSource(Subwords.train(SENTENCES, 60, model_type=kind, exact=False))
 
 
