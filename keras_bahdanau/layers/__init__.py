@@ -36,6 +36,7 @@ from keras_bahdanau.layers.decoder_cells import (
     InputFeedingCell,
     Step,
 )
+from keras_bahdanau.layers.front_ends.audio_frames import AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
 from keras_bahdanau.layers.front_ends.image_patches import ImagePatches, Pixels
 from keras_bahdanau.layers.front_ends.keras_grid import KerasGrid
@@ -51,6 +52,7 @@ from keras_bahdanau.layers.normalizers import (
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
 from keras_bahdanau.layers.readers.rows import RowRNN
 from keras_bahdanau.layers.readout import (
@@ -100,6 +102,7 @@ __all__ = [
     "Attention",
     "AttentionBase",
     "AttentionalReadout",
+    "AudioFrames",
     "BahdanauAttention",
     "BidirectionalRNN",
     "BlockOrthogonal",
@@ -144,11 +147,13 @@ __all__ = [
     "Pixels",
     "PlainReadout",
     "ProjectedMemory",
+    "PyramidalRNN",
     "Query",
     "Readout",
     "RecurrentCell",
     "ResetBeforeGRUCell",
     "RowRNN",
+    "Samples",
     "ScaledDotScore",
     "Score",
     "SimpleCell",

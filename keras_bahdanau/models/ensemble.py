@@ -45,7 +45,7 @@ class Ensemble(keras.Model):
     """
 
     def __init__(self, models, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
         self.models = list(models)
         _check_members(self.models)
 

@@ -69,7 +69,7 @@ class Seq2Seq(keras.Model):
         r_drop=0.0,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
         self.encoder = encoder
         self.decoder = decoder
         self.share_embeddings = share_embeddings

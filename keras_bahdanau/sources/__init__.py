@@ -6,6 +6,7 @@ The names are loaded on first use, since some of them need TensorFlow.
 from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
+    "AudioSource": "audio_source",
     "FeatureSource": "feature_source",
     "Picture": "picture",
     "ImageSource": "image_source",

@@ -123,7 +123,10 @@ class TrainingOptions:
     )
     units: int | None = _of_model(WIDTH, "Width of the decoder state.")
     encoder: str | None = _of_model(
-        one_of("bidirectional", "unidirectional", "convolutional", "convolutional-tanh"),
+        one_of(
+            *("bidirectional", "unidirectional", "pyramidal", "rows"),
+            *("convolutional", "convolutional-tanh"),
+        ),
         "Encoder: {choices}.",
         "bidirectional",
     )
@@ -283,6 +286,12 @@ class TrainingOptions:
     )
     max_length: int | None = _of_training(
         LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
+    )
+    max_source_length: int | None = _of_training(
+        integer(0, 100_000),
+        "Most positions of a source, likewise; 0 for max_length where it is text, else for "
+        "the source's own limit.",
+        0,
     )
 
     # the optimizer

@@ -60,6 +60,7 @@ def convolution(layer, weights):
     return np.array(features)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 15])
 def test_convolution_is_that_of_the_last_weights(run, size):
     layer = built("convolution", kernel_size=size)

@@ -45,6 +45,15 @@ def padded_memory(memory):
     return memory._replace(values=padded(memory.values, 50.0), mask=padded(memory.mask, False))
 
 
+# of 12 and 5 frames, which two convolutions make 3 and 2
+SAMPLES = layers.Samples(floats(BATCH, 1920), np.array([12, 5], "int32"))
+
+
+def padded_samples(samples):
+    values = np.pad(samples.values, ((0, 0), (0, 999)), constant_values=50.0)
+    return samples._replace(values=values)
+
+
 class Row(NamedTuple):
     """What there is to know of a layer.
 
@@ -352,9 +361,17 @@ TABLE = {
         outputs=("compute", "bool"),
         padding=lambda frames: (padded_frames(frames),),
     ),
+    "AudioFrames": row(
+        layers.AudioFrames,
+        *(5, 20, (3, 4)),
+        inputs=(SAMPLES,),
+        outputs=("compute", "bool"),
+        padding=lambda samples: (padded_samples(samples),),
+    ),
     "BidirectionalRNN": reader_row(layers.BidirectionalRNN),
     "BidirectionalRNN, LSTM": reader_row(layers.BidirectionalRNN, "lstm"),
     "ConvolutionalReader": reader_row(layers.ConvolutionalReader),
+    "PyramidalRNN": reader_row(layers.PyramidalRNN),
     "UnidirectionalRNN": reader_row(layers.UnidirectionalRNN, "layer-norm-gru"),
     "WordDropout": row(layers.WordDropout, 0.5, inputs=(VALUES,), drops=True, learns=False),
     #
