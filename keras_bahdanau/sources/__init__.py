@@ -8,8 +8,8 @@ from keras_bahdanau.lazy import lazy_names
 _MODULE_OF = {
     "AudioSource": "audio_source",
     "FeatureSource": "feature_source",
-    "Picture": "picture",
     "ImageSource": "image_source",
+    "Picture": "picture",
     "Source": "source",
     "TextSource": "text_source",
 }

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bahdanau.sources import FeatureSource, Picture
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, Picture
 
 
 @pytest.mark.parametrize("longest", [None, 3])
@@ -71,3 +71,25 @@ def test_cells_that_a_cut_leaves_out_have_no_weight():
 def test_a_picture_of_another_input_is_refused(vectors):
     with pytest.raises(ValueError, match="must be of the input that was aligned"):
         Picture(np.zeros((1, 10)), 10).maps(np.ones((2, vectors)))
+
+
+def test_an_image_is_seen_as_the_model_gets_it_without_padding():
+    black = np.zeros((4, 6), np.uint8)  # scaled to 16 x 24
+    picture = ImageSource(16, 48).picture(black)
+    assert (picture.columns, picture.rows, picture.axis) == (3, 2, "")
+    np.testing.assert_array_equal(picture.pixels, np.zeros((16, 24)))
+    light = ImageSource(16, 48, ink="light").picture(black)
+    np.testing.assert_array_equal(light.pixels, np.ones((16, 24)))
+    red = np.zeros((16, 16, 3)) + [1, 0, 0]
+    np.testing.assert_array_equal(ImageSource(16, 48, 3).picture(red).pixels, red)
+
+
+def test_a_higher_tone_is_higher_in_the_picture_and_time_is_in_seconds():
+    def loudest(frequency):
+        wave = np.sin(2 * np.pi * frequency * np.arange(4000) / 8000)
+        picture = AudioSource(40).picture((wave, 8000))
+        assert picture.pixels.shape == (40, 50) and picture.axis == "seconds"
+        assert picture.columns * picture.scale == pytest.approx(0.5)
+        return picture.pixels[:, 25].argmax()
+
+    assert loudest(3000) < loudest(1000) < loudest(200)
