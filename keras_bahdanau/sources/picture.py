@@ -10,17 +10,19 @@ OUTLIERS = (1, 99)  # percentiles of values that become 0 and 1
 class Picture(NamedTuple):
     """One input to look at, divided into cells: the positions of its source.
 
-    Position `x * rows + y` is the cell in column x from the left and row y from the top. All
-    cells have the same size, and together they cover the whole picture.
+    Cell `x * rows + y` is that in column x from the left and row y from the top. All cells have
+    the same size, and together they cover the whole picture.
 
     Attributes:
         pixels: Float array `(height, width)` or `(height, width, 3)` in [0, 1], the upper row
             first, as matplotlib's `imshow` takes it.
-        positions: Integer, number of cells. The last column may have fewer than the others.
+        positions: Integer, number of positions of the source.
         rows: Integer, number of cells of a column: the `grid_height` of the source.
         axis: String, unit of the x-axis, such as "seconds"; "" for none.
         scale: Float, width of a column in that unit.
         colors: String, name of a matplotlib colormap for pixels without colours.
+        places: Int array `(positions,)`, the cell of each position; cells are squares then. None
+            if position j is cell j.
     """
 
     pixels: np.ndarray
@@ -29,11 +31,15 @@ class Picture(NamedTuple):
     axis: str = ""
     scale: float = 1.0
     colors: str = "gray"
+    places: np.ndarray | None = None
 
     @property
     def columns(self):
         """Number of columns of cells."""
-        return -(-self.positions // self.rows)
+        if self.places is None:
+            return -(-self.positions // self.rows)
+        height, width = self.pixels.shape[:2]
+        return width * self.rows // height
 
     @classmethod
     def of_frames(cls, frames, axis, scale=1.0):
@@ -59,7 +65,8 @@ class Picture(NamedTuple):
     def maps(self, alignment):
         """Weights of each cell, from an alignment.
 
-        A memory may be shorter than the source: then several positions share one weight.
+        A memory may be shorter than the source: then several positions share one weight. Of
+        several positions in a cell the largest weight counts.
 
         Args:
             alignment: Float array `(target_time, memory_time)`.
@@ -79,8 +86,9 @@ class Picture(NamedTuple):
                 f"Received: a picture of {self.positions} positions, an alignment with {vectors}. "
                 "Pass pipeline.picture(one), with the search options of the result."
             )
-        weights = np.zeros((len(alignment), self.columns * self.rows))
         shared = np.repeat(alignment, reduction, axis=1)[:, : self.positions]
-        weights[:, : self.positions] = shared
+        places = np.arange(self.positions) if self.places is None else self.places
+        weights = np.zeros((len(alignment), self.columns * self.rows))
+        np.maximum.at(weights, (slice(None), places), shared)
         # (target_time, columns * rows) -> (target_time, rows, columns)
         return weights.reshape(-1, self.columns, self.rows).swapaxes(1, 2)

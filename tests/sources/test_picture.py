@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, Picture
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource, Picture
 
 
 @pytest.mark.parametrize("longest", [None, 3])
@@ -67,6 +67,13 @@ def test_cells_that_a_cut_leaves_out_have_no_weight():
     np.testing.assert_array_equal(picture.maps([[1, 2, 3]]), [[[1, 3], [2, 0]]])
 
 
+def test_positions_lie_in_cells_in_any_order():
+    picture = Picture(np.zeros((4, 6)), 4, rows=2, places=np.array([5, 0, 5, 3]))
+    assert picture.columns == 3
+    np.testing.assert_array_equal(picture.maps([[1, 2, 3, 4]]), [[[2, 0, 0], [0, 4, 3]]])
+    np.testing.assert_array_equal(picture.maps([[1, 2]]), [[[1, 0, 0], [0, 2, 2]]])
+
+
 @pytest.mark.parametrize("vectors", [0, 7, 11])
 def test_a_picture_of_another_input_is_refused(vectors):
     with pytest.raises(ValueError, match="must be of the input that was aligned"):
@@ -93,3 +100,44 @@ def test_a_higher_tone_is_higher_in_the_picture_and_time_is_in_seconds():
         return picture.pixels[:, 25].argmax()
 
     assert loudest(3000) < loudest(1000) < loudest(200)
+
+
+INK = [np.array([[0, 50], [100, 50]]), np.array([[50, 0], [50, 100]])]  # a plus
+
+
+def test_ink_is_drawn_where_the_pen_stays_on_the_paper():
+    picture = InkSource().picture(INK)
+    height, width = picture.pixels.shape
+    assert height == width and picture.rows == picture.columns
+    assert not picture.pixels[height // 2, 10:-10].any()
+    corner = height // 2 - 12  # the pen moves in the air from the right to the top
+    assert picture.pixels[:corner, :corner].min() == picture.pixels[:corner, -corner:].min() == 1
+
+
+def test_attention_to_a_stroke_lies_on_it():
+    source = InkSource()
+    picture = source.picture(INK)
+    first = source.rows([INK[:1]]).lengths[0]
+    (map_,) = picture.maps([np.arange(picture.positions) < first])
+    rows, columns = np.nonzero(map_)
+    assert len(set(rows)) == 1 and len(set(columns)) >= 6
+    dark = picture.pixels.reshape(picture.rows, 8, picture.columns, 8).min(axis=(1, 3)) < 0.5
+    (everywhere,) = picture.maps([np.ones(picture.positions)])
+    assert dark[everywhere > 0].all()
+
+
+@pytest.mark.parametrize(
+    "strokes", [[[[3, 3]]], [[[0, 0], [9, 0]]], [[[0, 0], [0, 1e8]], [[5, 5]]]]
+)
+def test_ink_of_any_size_is_drawn(strokes):
+    picture = InkSource().picture(strokes)
+    assert picture.pixels.min() < 0.1 and max(picture.pixels.shape) < 2100
+    assert picture.maps(np.ones((1, picture.positions))).max() == 1
+
+
+def test_ink_is_drawn_as_far_as_it_is_read():
+    source = InkSource()
+    first = int(source.rows([INK[:1]]).lengths[0])
+    short, alone = source.picture(INK, first), source.picture(INK[:1])
+    assert short.positions == alone.positions == first
+    np.testing.assert_array_equal(short.pixels, alone.pixels)
