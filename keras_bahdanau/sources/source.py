@@ -173,6 +173,18 @@ class Source(abc.ABC):
         """Length of each input, for scores by length: words of a text, or positions."""
         return self.rows(inputs).lengths.tolist()
 
+    def picture(self, one, longest=None):
+        """Picture of an input that is more than its labels, for plots of alignments.
+
+        Args:
+            one: An input.
+            longest: Integer, positions to which it is cut; None for the whole one.
+
+        Returns:
+            `Picture` of the real positions; None if there is nothing to see.
+        """
+        return None
+
     @abc.abstractmethod
     def key(self, one):
         """Integer that depends only on the content of an input, as a seed of random draws."""
