@@ -38,6 +38,7 @@ class ImageDecoder:
         text = [tf.TensorSpec((), tf.string)]
         self.declared_columns = _graph(self._declared_columns, text)
         self.read = _graph(self._read, text)
+        self.rows = _graph(self._rows, [tf.TensorSpec((None,), tf.string)])
         self.draw = {
             depth: _graph(self._drawn, [tf.TensorSpec((None, None, depth), tf.uint8)])
             for depth in (1, 3)
@@ -53,7 +54,7 @@ class ImageDecoder:
         columns = (2 * wide * self.height + high) // (2 * high)
         return tf.minimum(rows, self.height), tf.minimum(columns, self.width)
 
-    def rows(self, contents):
+    def _rows(self, contents):
         """Pixels uint8 `(batch, height, width, channels)` of many files, and their columns.
 
         Args:

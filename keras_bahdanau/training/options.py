@@ -123,7 +123,7 @@ class TrainingOptions:
     )
     units: int | None = _of_model(WIDTH, "Width of the decoder state.")
     encoder: str | None = _of_model(
-        one_of("bidirectional", "unidirectional", "convolutional", "convolutional-tanh"),
+        one_of("bidirectional", "unidirectional", "rows", "convolutional", "convolutional-tanh"),
         "Encoder: {choices}.",
         "bidirectional",
     )
