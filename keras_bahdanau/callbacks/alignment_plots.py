@@ -68,7 +68,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
     def _write_events(self, epoch, pictures):
         import tensorflow as tf
 
-        # what `tf.summary.image` writes, which would need TensorBoard and pixels
+        # the form of `tf.summary.image`, which would need TensorBoard and pixels
         metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_BLOB_SEQUENCE")
         metadata.plugin_data.plugin_name = "images"
         self._writer = self._writer or tf.summary.create_file_writer(str(self.directory))

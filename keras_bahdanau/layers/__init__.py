@@ -25,6 +25,7 @@ from keras_bahdanau.layers.coverage import (
     COVERAGES,
     Coverage,
     CoverageBase,
+    GridCoverage,
     LocationConvolution,
     NoCoverage,
 )
@@ -36,6 +37,8 @@ from keras_bahdanau.layers.decoder_cells import (
     InputFeedingCell,
     Step,
 )
+from keras_bahdanau.layers.front_ends.audio_frames import AudioFrames, Samples
+from keras_bahdanau.layers.front_ends.frame_convolutions import FrameConvolutions
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
 from keras_bahdanau.layers.front_ends.image_patches import ImagePatches, Pixels
 from keras_bahdanau.layers.front_ends.keras_grid import KerasGrid
@@ -51,6 +54,7 @@ from keras_bahdanau.layers.normalizers import (
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
 from keras_bahdanau.layers.readers.row_rnn import RowRNN
 from keras_bahdanau.layers.readout import (
@@ -100,6 +104,7 @@ __all__ = [
     "Attention",
     "AttentionBase",
     "AttentionalReadout",
+    "AudioFrames",
     "BahdanauAttention",
     "BidirectionalRNN",
     "BlockOrthogonal",
@@ -117,6 +122,7 @@ __all__ = [
     "Everywhere",
     "FixedContext",
     "ForcedAlignment",
+    "FrameConvolutions",
     "FrameProjection",
     "Frames",
     "GRUCell",
@@ -130,6 +136,7 @@ __all__ = [
     "LayerNormLSTMCell",
     "LocalMonotonic",
     "LocalPredictive",
+    "GridCoverage",
     "LocationConvolution",
     "LocationScore",
     "LuongAttention",
@@ -144,11 +151,13 @@ __all__ = [
     "Pixels",
     "PlainReadout",
     "ProjectedMemory",
+    "PyramidalRNN",
     "Query",
     "Readout",
     "RecurrentCell",
     "ResetBeforeGRUCell",
     "RowRNN",
+    "Samples",
     "ScaledDotScore",
     "Score",
     "SimpleCell",

@@ -59,7 +59,7 @@ class LocalWindow(Window):
 
         Returns:
             Pair of `allowed` and float32 `distance`, both `(batch, [n,] source_time)`.
-            Where no real token lies in the window, as in a mask with gaps, the
+            If no real token lies in the window, as in a mask with gaps, the
             nearest is allowed.
         """
         if len(position.shape) == 2:

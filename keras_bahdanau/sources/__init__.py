@@ -6,8 +6,10 @@ The names are loaded on first use, since some of them need TensorFlow.
 from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
+    "AudioSource": "audio_source",
     "FeatureSource": "feature_source",
     "ImageSource": "image_source",
+    "InkSource": "ink_source",
     "Source": "source",
     "TextSource": "text_source",
 }

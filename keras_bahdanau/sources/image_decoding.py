@@ -13,7 +13,7 @@ from keras_bahdanau.layers.front_ends.image_patches import PAPER
 
 MOST_BYTES = 2**24  # of a file
 MOST_PIXELS = 2**24  # that it declares
-PIXEL_BYTES = 40  # of memory that one of these takes at most while it is read
+PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
 _HEAD = 2**18  # bytes, in which a header must end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
 _MOST_TEXTS = 8  # compressed ones, of a PNG file

@@ -36,6 +36,7 @@ class Source(abc.ABC):
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
+        inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         longest: Integer, most positions of an input where no search option says another number.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
@@ -51,6 +52,7 @@ class Source(abc.ABC):
     edge_cases: list
     examples: list
     subwords = None
+    inputs_are = "arrays"
     longest: int = 512
     grid_height: int = 1
     reading_bytes: int = 0

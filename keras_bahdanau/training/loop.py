@@ -10,6 +10,7 @@ from keras_bahdanau.callbacks import (
     StopAtDivergence,
 )
 from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
@@ -84,8 +85,8 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
-    _tell_skipped("training", training.skipped, options.max_length, say)
-    _tell_skipped("validation", validation.skipped, LONGEST_VALID, say)
+    _tell_skipped("training", training, pairs, options.max_length, say)
+    _tell_skipped("validation", validation, valid_pairs, LONGEST_VALID, say)
 
     keras.utils.set_random_seed(options.seed)
     model = compiled_model(source, target, options, training.steps)
@@ -224,6 +225,9 @@ def _batches(source, target, options, training, validation):
     """(training batches, validation batches)."""
     pairs, alignments = training
     valid_pairs, valid_alignments = validation
+    longest = options.max_source_length or None
+    if longest is None and source.subwords is None:
+        longest = source.longest
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     batches = {
         measure: getattr(options, measure),
@@ -236,6 +240,7 @@ def _batches(source, target, options, training, validation):
             source,
             target,
             max_length=options.max_length,
+            max_source_length=longest,
             alignments=alignments,
             subword_sampling=options.subword_sampling,
             **batches,
@@ -245,6 +250,7 @@ def _batches(source, target, options, training, validation):
             source,
             target,
             max_length=LONGEST_VALID,
+            max_source_length=longest and max(longest, source.longest),
             alignments=valid_alignments,
             shuffle=False,
             **batches,
@@ -271,8 +277,12 @@ def _sampling(options, steps):
     return [ScheduledSampling(LinearDecay(slope))]
 
 
-def _tell_skipped(kind, skipped, max_length, say):
+def _tell_skipped(kind, batches, pairs, max_length, say):
+    skipped = batches.skipped
     if skipped.empty:
         say(f"{skipped.empty} {kind} pairs with an empty side are left out")
+        unreadable = report_unreadable([one for one, _ in pairs], batches.source_lengths)
+        if unreadable:
+            say(unreadable)
     if skipped.too_long:
         say(f"{skipped.too_long} {kind} pairs with more than {max_length} tokens are left out")

@@ -123,7 +123,10 @@ class TrainingOptions:
     )
     units: int | None = _of_model(WIDTH, "Width of the decoder state.")
     encoder: str | None = _of_model(
-        one_of("bidirectional", "unidirectional", "rows", "convolutional", "convolutional-tanh"),
+        one_of(
+            *("bidirectional", "unidirectional", "pyramidal", "rows"),
+            *("convolutional", "convolutional-tanh"),
+        ),
         "Encoder: {choices}.",
         "bidirectional",
     )
@@ -168,8 +171,9 @@ class TrainingOptions:
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution"),
-        "Memory of the positions attended to: {choices}.",
+        one_of("none", "sum", "convolution", "grid"),
+        'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
+        "that a source such as an image has.",
         "none",
     )
     past: int | None = _of_model(
@@ -227,6 +231,9 @@ class TrainingOptions:
     context_dropout: float | None = _of_model(
         _RATE, "Dropout rate of the context, with one mask for all steps.", 0.0
     )
+    context_gate: bool | None = _of_model(
+        flag(), "A learned gate that scales the context of each step.", False
+    )
     word_dropout: float | None = _of_model(
         _RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0
     )
@@ -243,6 +250,14 @@ class TrainingOptions:
         _WEIGHT,
         "Weight of the loss that makes two passes with different dropout agree (1 to 5); each "
         "step then takes twice the time.",
+        0.0,
+    )
+
+    ctc_weight: float | None = _of_model(
+        number(0, 1),
+        "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
+        "speech and other sources that are longer than their texts and in the same order; 0 for "
+        "none.",
         0.0,
     )
 
@@ -283,6 +298,12 @@ class TrainingOptions:
     )
     max_length: int | None = _of_training(
         LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
+    )
+    max_source_length: int | None = _of_training(
+        integer(0, 100_000),
+        "Most positions of a source, likewise; 0 for max_length where it is text, else for "
+        "the source's own limit.",
+        0,
     )
 
     # the optimizer

@@ -28,6 +28,14 @@ def bars(numbers):
     return image
 
 
+def tones(numbers):
+    """80 ms of a fading tone for each number, as samples and their rate."""
+    steps = np.arange(1280) / 16_000
+    fading = np.exp(-60 * steps)
+    waves = [fading * np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
+    return np.concatenate(waves).astype(np.float32), 16_000
+
+
 def letters(numbers):
     return " ".join("abcd"[number] for number in numbers)
 
@@ -54,6 +62,7 @@ CASES = {
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
     "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3),
+    "audio": Case(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
 
@@ -70,7 +79,7 @@ def text_of(numbers):
     return " ".join(WORDS[number] for number in numbers)
 
 
-SLOW = {"text", "images"}  # most other tests are about text
+SLOW = {"text", "images", "audio"}  # most other tests are about text; the others take long
 
 
 @pytest.fixture(
@@ -125,6 +134,7 @@ def test_an_empty_input_has_an_empty_result(trained):
     assert (empty.text, empty.source_tokens, empty.target_tokens) == ("", [], [])
 
 
+@pytest.mark.slow
 def test_a_beam_is_sorted_and_its_hypotheses_are_scored_as_given_texts(trained):
     one = trained.pairs[0][0]
     (hypotheses,) = trained.pipeline.decode_nbest([one], 3)
@@ -134,6 +144,7 @@ def test_a_beam_is_sorted_and_its_hypotheses_are_scored_as_given_texts(trained):
     np.testing.assert_allclose(given[0], scores[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_input_alone(trained):
     search = kb.SearchOptions(temperature=5.0, seed=3, max_length=6, beam_width=1)
     inputs = [one for one, _ in trained.pairs]
@@ -142,6 +153,7 @@ def test_draws_depend_on_the_input_alone(trained):
     assert [one.text for one in together] == [one.text for one in backwards[::-1]]
 
 
+@pytest.mark.slow
 def test_its_trace_follows_the_result(trained):
     one, text = trained.pairs[0]
     shown = trained.pipeline.trace(one)
@@ -152,6 +164,7 @@ def test_its_trace_follows_the_result(trained):
     assert figure.axes
 
 
+@pytest.mark.slow
 def test_it_is_evaluated(trained):
     report = kb.evaluation.evaluate(trained.pipeline, trained.pairs, metrics=("exact", "wer"))
     assert (report.exact, report.wer) == (100, 0)

@@ -76,6 +76,7 @@ def test_local_p_is_a_gaussian_around_the_predicted_place(run, width):
                 np.testing.assert_allclose(factor[row, t, s], expected, atol=1e-5)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("mask", [MASK, GAPS], ids=["padding", "gaps"])
 def test_a_sentence_with_a_real_token_has_a_window(run, kind, mask):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import keras_bahdanau as kb
-from keras_bahdanau.pipelines import pipeline as limited
+from keras_bahdanau.pipelines import in_batches as limited
 from keras_bahdanau.sources import FeatureSource
 
 RANDOM = np.random.default_rng(0)
@@ -77,7 +77,7 @@ def test_it_is_one_file(pipeline, tmp_path):
     assert (loaded.source, loaded.target) == (pipeline.source, pipeline.target)
     for one, other in zip(loaded.decode(INPUTS), pipeline.decode(INPUTS), strict=True):
         same(one, other)
-    with pytest.raises(TypeError, match="source must be text. Received: a FeatureSource"):
+    with pytest.raises(TypeError, match="of the class TextSource. Received: a FeatureSource"):
         kb.Translator.load(tmp_path / "frames.keras")
 
 
@@ -103,7 +103,7 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     # two hypotheses of at most 6 tokens over 9 positions: two such rows fit, and four of 2 or 0
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 6 * 9))
     lengths = np.array([5, 0, 2, 9])
-    parts = pipeline._batches(np.argsort(-lengths), lengths, 64, pipeline.search)
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary)
     assert [part.tolist() for part in parts] == [[3, 0], [2, 1]]
     for one, other in zip(pipeline.decode(INPUTS), expected, strict=True):
         same(one, other)

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from sources_of_each_kind import SENTENCES, new_source, padded
 
+from keras_bahdanau.models.encoder import reduction_of
 from keras_bahdanau.sources import FeatureSource, Source, TextSource
 from keras_bahdanau.text import Subwords
 
@@ -80,6 +81,7 @@ def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, feat
     real = tf.sequence_mask(lengths, widest * source.grid_height).numpy()
     found = source.features_from(**request)
     vectors = source.front_end(4)
+    real = real[:, :: reduction_of(vectors)]
     for one, other in zip(vectors(found), vectors(features), strict=True):
         mask = real if one.ndim == 2 else real[..., np.newaxis]
         np.testing.assert_array_equal(np.where(mask, one, 0), np.where(mask, other, 0))
@@ -142,7 +144,7 @@ def test_the_front_end_reads_the_features(source, inputs, features):
     assert (front_end.source_size, front_end.units) == (source.size, 6)
     vectors, mask = front_end(features)
     assert vectors.shape == (*mask.shape, 6) and mask.shape[0] == len(inputs)
-    lengths = source.rows(inputs).lengths
+    lengths = -(-source.rows(inputs).lengths // reduction_of(front_end))
     np.testing.assert_array_equal(mask, np.arange(mask.shape[1]) < lengths[:, np.newaxis])
 
 
@@ -219,6 +221,15 @@ def test_chance_splits_text_as_the_seed_says(kind):
     assert (first.lengths != other.lengths).any()
     ids = first.padded([1], (1, first.lengths[1]))
     assert ids[0, -1] == 3 and source.subwords.decode(ids) == [SENTENCES[1]]
+
+
+def test_another_rate_splits_otherwise_and_the_first_one_as_before():
+    source = new_source("bpe")
+    often, seldom, again = (
+        source.sampled_rows(SENTENCES * 5, rate, 1).lengths for rate in (0.9, 0.1, 0.9)
+    )
+    assert often.sum() > seldom.sum()
+    np.testing.assert_array_equal(often, again)
 
 
 def test_chance_splits_no_frames():

@@ -62,6 +62,15 @@ def padded_memory(memory):
     return memory._replace(values=padded(memory.values, 50.0), mask=padded(memory.mask, False))
 
 
+# of 12 and 5 frames, which two convolutions make 3 and 2
+SAMPLES = layers.Samples(floats(BATCH, 1920), np.array([12, 5], "int32"))
+
+
+def padded_samples(samples):
+    values = np.pad(samples.values, ((0, 0), (0, 999)), constant_values=50.0)
+    return samples._replace(values=values)
+
+
 class Row(NamedTuple):
     """What there is to know of a layer.
 
@@ -156,12 +165,12 @@ def attention_row(new, query=(TARGET_TIME, 6), **fields):
     return Row(new, (floats(BATCH, *query), VALUES, MASK), padding=padding, **fields)
 
 
-def decoder_cell_row(kind, cell="gru", states=1, fed=()):
+def decoder_cell_row(kind, cell="gru", states=1, fed=(), **options):
     """A row of a decoder cell whose attention remembers where it looked."""
 
     def new(**kwargs):
         attention = bahdanau(coverage="sum", dtype=kwargs.get("dtype"))
-        return kind(4, attention, cell=cell, **kwargs)
+        return kind(4, attention, cell=cell, **options, **kwargs)
 
     def padding(inputs, state, prepared):
         attention_state = state.attention._replace(coverage=padded(state.attention.coverage, 0.0))
@@ -300,6 +309,7 @@ TABLE = {
     "NoCoverage": coverage_row(layers.NoCoverage, (), learns=False),
     "Coverage": coverage_row(layers.Coverage, WEIGHTS),
     "LocationConvolution": coverage_row(layers.LocationConvolution, WEIGHTS),
+    "GridCoverage": coverage_row(layers.GridCoverage, WEIGHTS, options={"grid_height": 2}),
     #
     "Attention": attention_row(
         lambda **kwargs: layers.Attention("general", dropout=0.5, coverage="sum", **kwargs)
@@ -337,6 +347,7 @@ TABLE = {
     ),
     #
     "DecoderCell": decoder_cell_row(layers.DecoderCell),
+    "DecoderCell, gate": decoder_cell_row(layers.DecoderCell, context_gate=True),
     "DecoderCell, LSTM": decoder_cell_row(layers.DecoderCell, "lstm", states=2),
     "InputFeedingCell": decoder_cell_row(layers.InputFeedingCell, fed=floats(BATCH, 4)),
     "ConditionalCell": decoder_cell_row(layers.ConditionalCell),
@@ -384,6 +395,13 @@ TABLE = {
         outputs=("compute", "bool"),
         padding=lambda pixels: (padded_pixels(pixels),),
     ),
+    "AudioFrames": row(
+        layers.AudioFrames,
+        *(5, 20, (3, 4)),
+        inputs=(SAMPLES,),
+        outputs=("compute", "bool"),
+        padding=lambda samples: (padded_samples(samples),),
+    ),
     "BidirectionalRNN": reader_row(layers.BidirectionalRNN),
     "BidirectionalRNN, LSTM": reader_row(layers.BidirectionalRNN, "lstm"),
     "ConvolutionalReader": reader_row(layers.ConvolutionalReader),
@@ -395,6 +413,7 @@ TABLE = {
         padding=lambda inputs, lengths: (padded(inputs, 50.0), lengths),
     ),
     "RowRNN, one row": reader_row(layers.RowRNN, "layer-norm-lstm"),
+    "PyramidalRNN": reader_row(layers.PyramidalRNN),
     "UnidirectionalRNN": reader_row(layers.UnidirectionalRNN, "layer-norm-gru"),
     "WordDropout": row(layers.WordDropout, 0.5, inputs=(VALUES,), drops=True, learns=False),
     #

@@ -1,12 +1,12 @@
-"""Sources of text by each type of vocabulary, of frames and of images."""
+"""Sources of text by each type of vocabulary, of frames, of images and of sound."""
 
 import numpy as np
 
-from keras_bahdanau.sources import FeatureSource, ImageSource, TextSource
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, TextSource
 from keras_bahdanau.text import Subwords
 
 SENTENCES = ["a man in a hat.", "one two three four", "the cat sat on the mat", "A ☃ B"]
-KINDS = ("bpe", "unigram", "char", "word", "frames", "images")
+KINDS = ("bpe", "unigram", "char", "word", "frames", "images", "audio")
 
 
 def new_source(kind):
@@ -14,6 +14,8 @@ def new_source(kind):
         return FeatureSource(3)
     if kind == "images":
         return ImageSource(16, 48, channels=3)
+    if kind == "audio":
+        return AudioSource(20)
     return TextSource(Subwords.train(SENTENCES, 60, model_type=kind, exact=False))
 
 

@@ -48,7 +48,7 @@ class AttentionBase(AttentionPart):
         A sentence of padding alone gets all-zero weights and context.
     """
 
-    exportable = True  # whether it needs nothing but the source sentence
+    exportable = True  # True if it needs nothing but the source sentence
 
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)

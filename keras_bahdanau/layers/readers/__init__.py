@@ -14,6 +14,7 @@ them.
 import functools
 
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
 from keras_bahdanau.layers.readers.row_rnn import RowRNN
 from keras_bahdanau.layers.registry import Registry
@@ -23,6 +24,7 @@ READERS = Registry(
     {
         "bidirectional": BidirectionalRNN.stack,
         "unidirectional": UnidirectionalRNN.stack,
+        "pyramidal": PyramidalRNN.stack,
         "rows": RowRNN.stack,
         "convolutional": ConvolutionalReader.stack,
         "convolutional-tanh": functools.partial(ConvolutionalReader.stack, activation="tanh"),
