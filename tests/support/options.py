@@ -186,7 +186,7 @@ ONE_BY_ONE = {  # what stands in one of those above
     "residual": both(depth=2, residual=True),
     **{
         f"encoder {kind}": encoding(kind=kind)
-        for kind in ("bidirectional", "convolutional", "convolutional-tanh")
+        for kind in ("bidirectional", "rows", "convolutional", "convolutional-tanh")
     },
     **{f"readout {kind}": decoding(readout=kind) for kind in ("attentional", "maxout", "plain")},
     "readout previous": decoding(readout_state="previous"),
