@@ -88,7 +88,6 @@ class ImageSource(Source):
                 ("batch",),
             ),
         }
-        self.reading_bytes = MOST_PIXELS * PIXEL_BYTES
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
         widths = {} if convolutions is None else {"convolutions": tuple(convolutions)}
@@ -99,6 +98,9 @@ class ImageSource(Source):
             name="front_end",
             **widths,
         )
+
+    def reading_bytes(self, rows, longest):
+        return MOST_PIXELS * PIXEL_BYTES
 
     @property
     def decoder(self):
