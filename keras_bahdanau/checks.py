@@ -24,7 +24,7 @@ def rate(name, meaning, value):
     return value
 
 
-def strength(name, meaning, value):
+def fraction(name, meaning, value):
     """Return `value`, or raise ValueError if it is not a number in [0, 1]."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError(f"`{name}`, {meaning}, must be in [0, 1]. Received: {name}={value!r}")

@@ -25,6 +25,7 @@ from keras_bahdanau.layers.coverage import (
     COVERAGES,
     Coverage,
     CoverageBase,
+    GridCoverage,
     LocationConvolution,
     NoCoverage,
 )
@@ -37,6 +38,7 @@ from keras_bahdanau.layers.decoder_cells import (
     Step,
 )
 from keras_bahdanau.layers.front_ends.audio_frames import AudioFrames, Samples
+from keras_bahdanau.layers.front_ends.frame_convolutions import FrameConvolutions
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
 from keras_bahdanau.layers.front_ends.image_patches import ImagePatches, Pixels
 from keras_bahdanau.layers.front_ends.keras_grid import KerasGrid
@@ -120,6 +122,7 @@ __all__ = [
     "Everywhere",
     "FixedContext",
     "ForcedAlignment",
+    "FrameConvolutions",
     "FrameProjection",
     "Frames",
     "GRUCell",
@@ -133,6 +136,7 @@ __all__ = [
     "LayerNormLSTMCell",
     "LocalMonotonic",
     "LocalPredictive",
+    "GridCoverage",
     "LocationConvolution",
     "LocationScore",
     "LuongAttention",

@@ -150,6 +150,79 @@ class LocationConvolution(CoverageBase):
         return {**super().get_config(), **config}
 
 
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class GridCoverage(Coverage):
+    """Features of the weights so far around each cell of a grid, in the score.
+
+    F_i  = Q * sum_{l < i} alpha_l
+    e_ij = v^T tanh(W s_{i-1} + U h_j + U_f F_ij)      (Zhang et al. 2017, "Watch, attend and
+                                                        parse", section 3.2.2)
+
+    Q is a convolution of two axes. The positions of the source are the cells of a grid in the
+    order of its columns: cell (column x, row y) is position x * `grid_height` + y. Places that
+    are not real have no weight, as if they lay beyond the border. With one row it is a
+    convolution along the source. `features` is U_f F_ij.
+
+    Args:
+        filters: Positive integer. Number of filters of Q.
+        kernel_size: Positive integer. Columns that a filter spans, and rows, but not more than
+            reach from one border to the other.
+        grid_height: Positive integer. Rows of the grid: `Source.grid_height`; 1 for a sequence.
+
+    Call arguments and output: see `CoverageBase`; the state is the sum of the weights.
+
+    Raises:
+        ValueError: If an argument is not a positive integer.
+    """
+
+    def __init__(self, filters=16, kernel_size=5, grid_height=1, **kwargs):
+        super().__init__(**kwargs)
+        self.filters = checks.positive_integer("filters", "the number of filters", filters)
+        self.kernel_size = checks.positive_integer(
+            "kernel_size", "the cells that a filter spans", kernel_size
+        )
+        self.grid_height = checks.positive_integer(
+            "grid_height", "the rows of the grid", grid_height
+        )
+        self.convolution = keras.layers.Conv2D(  # Q
+            filters,
+            (kernel_size, min(kernel_size, 2 * grid_height - 1)),
+            padding="same",
+            use_bias=False,
+            data_format="channels_last",
+            dtype=self.dtype_policy,
+            name="convolution",
+        )
+
+    def build(self, keys_shape):
+        self.projection = keras.layers.Dense(  # U_f
+            keys_shape[-1], use_bias=False, dtype=self.dtype_policy, name="projection"
+        )
+        self.convolution.build((None, None, self.grid_height, 1))
+        self.projection.build((None, self.filters))
+
+    def features(self, state):
+        shape, height = ops.shape(state), self.grid_height
+        weights = ops.reshape(state, (-1, shape[-1]))  # -> (batch * n, source_time)
+        columns = (shape[-1] + height - 1) // height
+        # -> (batch * n, columns * height): the last column may be cut
+        weights = ops.pad(weights, ((0, 0), (0, columns * height - shape[-1])))
+        grid = ops.reshape(weights, (-1, columns, height, 1))
+        # F_i: (batch * n, columns, height, filters) -> (batch * n, source_time, filters)
+        features = ops.reshape(self.convolution(grid), (-1, columns * height, self.filters))
+        features = ops.reshape(features[:, : shape[-1]], (*shape, self.filters))
+        return at_each_place(self.projection, features)
+
+    def get_config(self):
+        config = {
+            "filters": self.filters,
+            "kernel_size": self.kernel_size,
+            "grid_height": self.grid_height,
+        }
+        return {**super().get_config(), **config}
+
+
 COVERAGES = Registry(
-    "coverage", {None: NoCoverage, "sum": Coverage, "convolution": LocationConvolution}
+    "coverage",
+    {None: NoCoverage, "sum": Coverage, "convolution": LocationConvolution, "grid": GridCoverage},
 )

@@ -37,8 +37,8 @@ class Decoder(keras.Model):
     ```
 
     Otherwise these arguments make it: `cell` by name, `units`, `attention`, `depth`,
-    `residual`, `when`, `query`, `bridge`, `readout_state`, `recurrent_dropout` and
-    `context_dropout`.
+    `residual`, `when`, `query`, `bridge`, `readout_state`, `recurrent_dropout`,
+    `context_dropout` and `context_gate`.
 
     Args:
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
@@ -72,6 +72,8 @@ class Decoder(keras.Model):
         tie_embeddings: Bool. True if the output layer is the embedding, transposed.
         scheduled_sampling: Bool. True if training feeds the model's own tokens to it at
             the rate `sampling_rate`, which `callbacks.ScheduledSampling` moves.
+        context_gate: Bool. True if a gate, learned from the state, scales the context of each
+            step (beta of Xu et al. 2015), for words that need little of the source.
 
     Call arguments:
         target_in: Int tensor `(batch, target_time)`: the start token and the
@@ -117,6 +119,7 @@ class Decoder(keras.Model):
         word_dropout=0.0,
         tie_embeddings=False,
         scheduled_sampling=False,
+        context_gate=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -149,6 +152,7 @@ class Decoder(keras.Model):
             "readout_state": readout_state,
             "recurrent_dropout": recurrent_dropout,
             "context_dropout": context_dropout,
+            "context_gate": context_gate,
         }
         whole = isinstance(cell, DecoderCellBase)
         self.cell = (

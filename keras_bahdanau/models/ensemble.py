@@ -85,6 +85,16 @@ class Ensemble(keras.Model):
         """The mask of the members' memory: as in `Seq2Seq`."""
         return self.models[0].source_mask(prepared[0])
 
+    @property
+    def has_ctc(self):
+        """True if all members have a CTC layer."""
+        return all(model.has_ctc for model in self.models)
+
+    def ctc_log_probs(self, prepared):
+        """The logarithm of the mean of the members' CTC probabilities: as in `Seq2Seq`."""
+        pairs = zip(self.models, prepared, strict=True)
+        return log_mean_exp([model.ctc_log_probs(own) for model, own in pairs])
+
     def initial_state(self, prepared):
         """A tuple of the members' states before the first token."""
         pairs = zip(self.models, prepared, strict=True)

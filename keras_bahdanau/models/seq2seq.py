@@ -8,6 +8,7 @@ from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import TokenCrossentropy, divergence, guided_alignment
 from keras_bahdanau.metrics import update_compiled
+from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.output_loss import output_loss
 from keras_bahdanau.models.training_output import (
     TrainingOutput,
@@ -40,6 +41,12 @@ class Seq2Seq(keras.Model):
             dropout agree (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's
             alpha, 1 to 5. A call in training then runs the batch twice, as one batch of
             twice the size.
+        ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
+            training, (1 - w) attention + w CTC (Watanabe et al. 2017, eq. 16): see
+            `models.ctc_loss`. It makes the encoder align from the first step on, which
+            attention alone learns late in long sources such as speech; the values must be
+            as many as the target tokens. A search may use its probabilities:
+            `SearchOptions(ctc_weight=)`. 0 for no such layer.
 
     Call arguments:
         inputs: (features, target_in), or (features, target_in, alignment): the features of
@@ -56,8 +63,8 @@ class Seq2Seq(keras.Model):
         it as `y_pred`, and `logits` makes logits of it.
 
     Raises:
-        ValueError: If embeddings of different shapes are to be shared, or the weight of
-            a loss is below 0.
+        ValueError: If embeddings of different shapes are to be shared, the weight of
+            a loss is below 0, or `ctc_weight` not in [0, 1].
     """
 
     def __init__(
@@ -67,6 +74,7 @@ class Seq2Seq(keras.Model):
         share_embeddings=False,
         guided_alignment=0.0,
         r_drop=0.0,
+        ctc_weight=0.0,
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
@@ -77,6 +85,12 @@ class Seq2Seq(keras.Model):
             "guided_alignment", "the weight of a loss", guided_alignment
         )
         self.r_drop = checks.not_negative("r_drop", "the weight of a loss", r_drop)
+        self.ctc_weight = checks.fraction("ctc_weight", "the share of the CTC loss", ctc_weight)
+        self.ctc_layer = None
+        if ctc_weight:
+            self.ctc_layer = keras.layers.Dense(
+                decoder.vocabulary_size, name="ctc", dtype=self.dtype_policy
+            )
         if share_embeddings:
             _check_shareable(encoder, decoder)
             decoder.use_embedding(encoder.front_end.embedding)
@@ -106,6 +120,8 @@ class Seq2Seq(keras.Model):
             self.encoder.build()
         if not self.decoder.built:
             self.decoder.build((None, None), self.encoder.memory_shape)
+        if self.has_ctc and not self.ctc_layer.built:
+            self.ctc_layer.build(self.encoder.memory_shape.values)
         self.built = True
 
     def encode(self, features, alignment=(), training=None):
@@ -117,6 +133,23 @@ class Seq2Seq(keras.Model):
     def source_mask(self, prepared):
         """Bool tensor `(batch, source_time)`, True where a position of the memory is real."""
         return prepared.memory.mask
+
+    @property
+    def has_ctc(self):
+        """True for a model with `ctc_weight`."""
+        return self.ctc_layer is not None
+
+    def ctc_log_probs(self, prepared):
+        """Log-probabilities of the CTC layer, of a model with `ctc_weight`.
+
+        Args:
+            prepared: From `encode`.
+
+        Returns:
+            Float32 tensor `(batch, source_time, vocabulary)`; id 0 is the blank.
+        """
+        logits = self.ctc_layer(prepared.memory.values)
+        return ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
 
     def initial_state(self, prepared):
         """The decoder's state before the first token."""
@@ -142,9 +175,10 @@ class Seq2Seq(keras.Model):
         features, target_in, *rest = _repeated(inputs, passes)
         alignment = rest[0] if rest else ()
         guided = bool(training and self.guided_alignment and given(alignment))
+        memory = self.encoder(features, training=training)
         output = self.decoder(
             target_in,
-            self.encoder(features, training=training),
+            memory,
             alignment,
             return_attention_scores=bool(return_attention_scores or guided),
             return_readout=bool(training),
@@ -153,8 +187,10 @@ class Seq2Seq(keras.Model):
         if not training:
             return output
         readout, weights = output if isinstance(output, tuple) else (output, ())
-        # (passes * batch, ...) -> (passes, batch, ...)
-        return split_passes(TrainingOutput(readout, weights, alignment if guided else ()), passes)
+        output = TrainingOutput(readout, weights, alignment if guided else ())
+        if self.ctc_weight:
+            output = output._replace(ctc_logits=self.ctc_layer(memory.values), mask=memory.mask)
+        return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
 
     def logits(self, output):
         """Logits of a training output, of its first pass.
@@ -191,13 +227,15 @@ class Seq2Seq(keras.Model):
                 needs more than these.
         """
         if not isinstance(y_pred, TrainingOutput):
-            if training and (self.r_drop or self.guided_alignment):
+            if training and (self.r_drop or self.guided_alignment or self.ctc_weight):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         if getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)
+        if given(y_pred.ctc_logits):
+            loss = self._with_ctc(loss, y, y_pred, sample_weight)
         if given(y_pred.alignment):
             # -> (passes, batch, target_time, source_time)
             alignment = ops.broadcast_to(y_pred.alignment, ops.shape(y_pred.weights))
@@ -233,13 +271,24 @@ class Seq2Seq(keras.Model):
         losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in logits]
         if self.r_drop:
             weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
-            reducing = (
-                self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
-            )
             # sum_i w_i D_i, of (batch, target_time)
             total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
-            losses.append(self.r_drop * reducing.of_total(total, weight))
+            losses.append(self.r_drop * self._reducing.of_total(total, weight))
         return ops.sum(ops.stack(losses)) / passes
+
+    def _with_ctc(self, loss, y, output, sample_weight):
+        """(1 - w) attention + w CTC; what layers and weights add to the loss stays whole."""
+        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
+        total = batch_ctc_loss(output.ctc_logits, output.mask, y, weight)
+        ctc = ops.sum(
+            ops.stack([self._reducing.of_total(total, weight), *map(ops.sum, self.losses)])
+        )
+        return (1 - self.ctc_weight) * loss + self.ctc_weight * ctc
+
+    @property
+    def _reducing(self):
+        """The loss whose mean, over tokens or sentences, all that is added to it has."""
+        return self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
 
     def _update_metrics(self, y, sample_weight, logits, token_losses=None):
         if self._compile_metrics is not None:
@@ -260,6 +309,7 @@ class Seq2Seq(keras.Model):
             "share_embeddings": self.share_embeddings,
             "guided_alignment": self.guided_alignment,
             "r_drop": self.r_drop,
+            "ctc_weight": self.ctc_weight,
         }
 
     @classmethod

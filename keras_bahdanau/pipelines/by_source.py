@@ -1,10 +1,12 @@
 """The pipeline that goes with a source: its own class, with the methods that users expect."""
 
 from keras_bahdanau.pipelines.file import read_pipeline
+from keras_bahdanau.pipelines.image_to_text import ImageToText
 from keras_bahdanau.pipelines.pipeline import Pipeline
+from keras_bahdanau.pipelines.speech_to_text import SpeechToText
 from keras_bahdanau.pipelines.translator import Translator
 
-KINDS = (Translator,)
+KINDS = (Translator, ImageToText, SpeechToText)
 
 
 def pipeline_of(source, model, target, search=None):

@@ -9,6 +9,7 @@ _MODULE_OF = {
     "AudioSource": "audio_source",
     "FeatureSource": "feature_source",
     "ImageSource": "image_source",
+    "InkSource": "ink_source",
     "Source": "source",
     "TextSource": "text_source",
 }

@@ -171,8 +171,9 @@ class TrainingOptions:
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution"),
-        "Memory of the positions attended to: {choices}.",
+        one_of("none", "sum", "convolution", "grid"),
+        'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
+        "that a source such as an image has.",
         "none",
     )
     past: int | None = _of_model(
@@ -230,6 +231,9 @@ class TrainingOptions:
     context_dropout: float | None = _of_model(
         _RATE, "Dropout rate of the context, with one mask for all steps.", 0.0
     )
+    context_gate: bool | None = _of_model(
+        flag(), "A learned gate that scales the context of each step.", False
+    )
     word_dropout: float | None = _of_model(
         _RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0
     )
@@ -246,6 +250,14 @@ class TrainingOptions:
         _WEIGHT,
         "Weight of the loss that makes two passes with different dropout agree (1 to 5); each "
         "step then takes twice the time.",
+        0.0,
+    )
+
+    ctc_weight: float | None = _of_model(
+        number(0, 1),
+        "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
+        "speech and other sources that are longer than their texts and in the same order; 0 for "
+        "none.",
         0.0,
     )
 

@@ -7,7 +7,12 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.coverage import COVERAGES, LocationConvolution, NoCoverage
+from keras_bahdanau.layers.coverage import (
+    COVERAGES,
+    GridCoverage,
+    LocationConvolution,
+    NoCoverage,
+)
 
 RANDOM = np.random.default_rng(7)
 LENGTHS = (6, 3, 0)
@@ -23,6 +28,8 @@ KINDS = [kind for kind in COVERAGES if kind]
 def built(kind, **kwargs):
     if kind == "convolution":
         kwargs = {"filters": 3, "kernel_size": 3, **kwargs}
+    if kind == "grid":
+        kwargs = {"filters": 3, "kernel_size": 3, "grid_height": 2, **kwargs}
     layer = COVERAGES.get(kind, **kwargs)
     layer.build(KEYS.shape)
     return extract.randomize(layer)
@@ -68,6 +75,44 @@ def test_convolution_is_that_of_the_last_weights(run, size):
     for row in range(len(LENGTHS)):
         expected = KEYS[row] + convolution(layer, WEIGHTS[row].astype("float64"))
         np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+def grid(layer, weights):
+    """U_f (Q * sum of the weights so far) of a sentence, cell by cell, zeros around the grid."""
+    (Q,), (U,) = extract.arrays(layer.convolution), extract.arrays(layer.projection)
+    wide, high, height = *Q.shape[:2], layer.grid_height
+    left, above = (wide - 1) // 2, (high - 1) // 2
+    features = np.zeros((*weights.shape, len(Q[0, 0, 0])))
+    for i, so_far in enumerate(weights[:i].sum(axis=0) for i in range(len(weights))):
+        for cell in range(len(so_far)):
+            for dx in range(-left, wide - left):
+                for dy in range(-above, high - above):
+                    x, y = cell // height + dx, cell % height + dy
+                    other = x * height + y
+                    if 0 <= y < height and 0 <= other < len(so_far):
+                        features[i, cell] += so_far[other] * Q[dx + left, dy + above, 0]
+    return features @ U
+
+
+@pytest.mark.parametrize(
+    ("size", "height", "rows"),
+    [(3, 2, 3), (5, 3, 5), (4, 3, 4), (5, 2, 3), (3, 6, 3), (3, 4, 3), (2, 1, 1)],
+)
+def test_coverage_of_a_grid_is_a_convolution_of_two_axes(run, size, height, rows):
+    """Also where the last column is not whole: six positions in columns of four."""
+    layer = built("grid", kernel_size=size, grid_height=height)
+    assert layer.convolution.kernel.shape == (size, rows, 1, 3)
+    found = run(marked(layer), WEIGHTS, MASK)
+    for row in range(len(LENGTHS)):
+        expected = KEYS[row] + grid(layer, WEIGHTS[row].astype("float64"))
+        np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+def test_a_grid_of_one_row_is_a_convolution_along_the_source(run):
+    layer, flat = built("grid", grid_height=1), built("convolution")
+    flat.set_weights([layer.convolution.kernel[:, 0], layer.projection.kernel])
+    so_far = np.cumsum(WEIGHTS, axis=1)[:, 2]
+    np.testing.assert_allclose(run(layer.features, so_far), run(flat.features, so_far), atol=1e-6)
 
 
 def test_coverage_is_the_sum_of_the_weights_so_far(run):
@@ -173,7 +218,7 @@ def test_it_is_written_down_and_read_back(kind):
 
 
 def test_a_location_has_a_known_name():
-    with pytest.raises(ValueError, match="None, 'sum', 'convolution'. Received: coverage="):
+    with pytest.raises(ValueError, match="None, 'sum', 'convolution', 'grid'. Received: coverage="):
         COVERAGES.get("fertility")
 
 
@@ -182,3 +227,10 @@ def test_a_location_has_a_known_name():
 def test_sizes_must_be_positive_integers(name, value):
     with pytest.raises(ValueError, match=rf"`{name}`.*positive integer. Received: {name}="):
         LocationConvolution(**{name: value})
+
+
+@pytest.mark.parametrize("name", ["filters", "kernel_size", "grid_height"])
+@pytest.mark.parametrize("value", [0, 1.5, None])
+def test_sizes_of_a_grid_must_be_positive_integers(name, value):
+    with pytest.raises(ValueError, match=rf"`{name}`.*positive integer. Received: {name}="):
+        GridCoverage(**{name: value})

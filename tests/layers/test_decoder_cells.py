@@ -59,6 +59,14 @@ def step(cell):
     return function
 
 
+def opened(cell, top, context):
+    """The context, scaled by sigmoid(w s + b) where there is a gate."""
+    if cell.context_gate is None:
+        return context
+    w, b = extract.arrays(cell.context_gate)
+    return context / (1 + np.exp(-(top @ w + b)))
+
+
 def oracle_step(cell, when, row, state):
     """(output, states, context, alpha) of one row, straight from the equations."""
     values = VALUES[row, : LENGTHS[row]].astype("float64")
@@ -70,7 +78,8 @@ def oracle_step(cell, when, row, state):
         context = state.context[row] if len(state.context) else ()
         parts = {"state": top, "embedding": INPUTS[row], "context": context, "task": TASK[row]}
         query = np.concatenate([parts[name] for name in cell.query.parts])
-        return reference.attention(query, values, attention)
+        context, alpha = reference.attention(query, values, attention)
+        return opened(cell, top, context), alpha
 
     if when == "before":
         context, alpha = ask(states[0])
@@ -100,6 +109,31 @@ def test_a_step_is_that_of_the_equations(run, kind, when, query):
         assert not shown.weights[row, length:].any()
         for found, expected in zip(new.cell[0], states, strict=True):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+@WHENS
+def test_a_gate_scales_the_context_and_nothing_else(run, when):
+    """Xu et al. 2015, section 4.2.1."""
+    cell = built("lstm", when, query=EVERYTHING, context_gate=True)
+    state = state_of(cell)
+    shown, _ = run(step(cell), INPUTS, state)
+    for row, length in enumerate(LENGTHS):
+        output, _, context, alpha = oracle_step(cell, when, row, state)
+        np.testing.assert_allclose(shown.output[row], output, atol=1e-5)
+        np.testing.assert_allclose(shown.context[row], context, atol=1e-5)
+        np.testing.assert_allclose(shown.weights[row, :length], alpha, atol=1e-5)
+
+
+@WHENS
+def test_a_gate_is_no_weight_until_it_is_asked_for(when):
+    plain, gated = built(when=when), built(when=when, context_gate=True)
+    gates = [sum("context_gate" in one.path for one in cell.weights) for cell in (plain, gated)]
+    assert gates == [0, 2] and len(gated.weights) == len(plain.weights) + 2
+    before = plain.get_config()
+    assert before.pop("context_gate") is False  # a file of before has no such entry
+    loaded = type(plain).from_config(before)
+    loaded.build(INPUTS.shape, memory_shape=shape_of(6, task_units=2))
+    loaded.set_weights(plain.get_weights())
 
 
 def test_the_scores_and_the_query_of_a_step_come_out_too(run):

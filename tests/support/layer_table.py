@@ -148,12 +148,12 @@ def attention_row(new, query=(TARGET_TIME, 6), **fields):
     return Row(new, (floats(BATCH, *query), VALUES, MASK), padding=padding, **fields)
 
 
-def decoder_cell_row(kind, cell="gru", states=1, fed=()):
+def decoder_cell_row(kind, cell="gru", states=1, fed=(), **options):
     """A row of a decoder cell whose attention remembers where it looked."""
 
     def new(**kwargs):
         attention = bahdanau(coverage="sum", dtype=kwargs.get("dtype"))
-        return kind(4, attention, cell=cell, **kwargs)
+        return kind(4, attention, cell=cell, **options, **kwargs)
 
     def padding(inputs, state, prepared):
         attention_state = state.attention._replace(coverage=padded(state.attention.coverage, 0.0))
@@ -292,6 +292,7 @@ TABLE = {
     "NoCoverage": coverage_row(layers.NoCoverage, (), learns=False),
     "Coverage": coverage_row(layers.Coverage, WEIGHTS),
     "LocationConvolution": coverage_row(layers.LocationConvolution, WEIGHTS),
+    "GridCoverage": coverage_row(layers.GridCoverage, WEIGHTS, options={"grid_height": 2}),
     #
     "Attention": attention_row(
         lambda **kwargs: layers.Attention("general", dropout=0.5, coverage="sum", **kwargs)
@@ -329,6 +330,7 @@ TABLE = {
     ),
     #
     "DecoderCell": decoder_cell_row(layers.DecoderCell),
+    "DecoderCell, gate": decoder_cell_row(layers.DecoderCell, context_gate=True),
     "DecoderCell, LSTM": decoder_cell_row(layers.DecoderCell, "lstm", states=2),
     "InputFeedingCell": decoder_cell_row(layers.InputFeedingCell, fed=floats(BATCH, 4)),
     "ConditionalCell": decoder_cell_row(layers.ConditionalCell),

@@ -138,6 +138,7 @@ ALONE = {  # the others, each alone or with what cannot disturb it
     ),
     "r-drop": Option(model={"r_drop": 1.0}, same_inference=True),
     "guided alignment": Option(model={"guided_alignment": 0.5}, aligned=True, same_inference=True),
+    "joint CTC": Option(model={"ctc_weight": 0.4}, search={"ctc_weight": 0.3}),
     "no attention, tied two-way": Option(
         attention={"kind": None}, decoder={"tie_embeddings": True}
     ),
@@ -171,7 +172,8 @@ ONE_BY_ONE = {  # what stands in one of those above
     **{
         f"normalizer {kind}": attending(normalizer=kind) for kind in ("monotonic", "monotonic-hard")
     },
-    **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution")},
+    **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution", "grid")},
+    "context gate": decoding(context_gate=True),
     "past": attending(past=2),
     "first state zeros": decoding(bridge="zeros"),
     "first state last": encoding(summary="last"),

@@ -306,6 +306,20 @@ def test_frames_have_no_embedding_to_share():
     assert model((frames, np.array([TARGET_IN]))).shape == (1, 4, 10)
 
 
+class GridSource(FeatureSource):
+    """Frames that are the cells of a grid, as an image has them."""
+
+    grid_height = 4
+
+
+def test_coverage_of_a_grid_has_the_height_of_the_source():
+    _, target = separate_sides()
+    options = {"attention": "general", "coverage": "grid", "context_gate": True}
+    model = presets.small(GridSource(7), target, units=8, embedding_units=4, **options)
+    assert model.decoder.cell.attention.coverage.grid_height == 4
+    assert model.decoder.cell.context_gate is not None
+
+
 def test_the_small_shares_one_matrix_three_times_where_there_is_one_vocabulary():
     joint = presets.small(*joint_sides(), **SIZES)
     assert joint.decoder.embedding is joint.encoder.front_end.embedding

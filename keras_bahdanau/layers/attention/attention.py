@@ -45,7 +45,8 @@ class Attention(AttentionBase):
         units: Positive integer. Width of a score called by a name, where it has one.
         window: Positions that it may attend to: "everywhere", "local-m", "local-p", or a layer.
         normalizer: "softmax", "monotonic", "monotonic-hard", or a layer.
-        coverage: Memory of the positions attended to: None, "sum", "convolution", or a layer.
+        coverage: Memory of the positions attended to: None, "sum", "convolution", "grid", or a
+            layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
 
     Call arguments and output: see `AttentionBase`.

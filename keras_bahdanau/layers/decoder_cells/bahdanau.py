@@ -26,7 +26,8 @@ class DecoderCell(DecoderCellBase):
         readout_state: "current", so that the readout reads s_i, or "previous" for s_{i-1},
             as the paper's appendix A.2.2 has it.
         **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
-            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
+            `context_gate`.
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.

@@ -24,7 +24,8 @@ class ConditionalCell(DecoderCellBase):
         units: Positive integer. Width of the decoder state.
         attention: An attention layer.
         **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
-            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
+            `context_gate`.
 
     Call arguments and output: as in `DecoderCell`.
     """

@@ -74,6 +74,10 @@ class DecoderCellBase(keras.layers.Layer):
         recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent
             product in training, the same at all steps (Gal and Ghahramani 2016).
         context_dropout: Float in [0, 1). Share of the context dropped, likewise.
+        context_gate: Bool. True if a learned gate scales the context of each step:
+            c_i = beta_i sum_j alpha_ij h_j, beta_i = sigmoid(f_beta(s)), f_beta affine, s the
+            state that attends (Xu et al. 2015, section 4.2.1: the h_{t-1} there is the s_{i-1}
+            of a cell that attends before it moves).
 
     Call arguments:
         inputs: Float tensor `(batch, input_units)`, the embedded y_{i-1}.
@@ -97,6 +101,7 @@ class DecoderCellBase(keras.layers.Layer):
         bridge="summary",
         recurrent_dropout=0.0,
         context_dropout=0.0,
+        context_gate=False,
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)  # a state is float32 under every policy
@@ -122,6 +127,11 @@ class DecoderCellBase(keras.layers.Layer):
             self.stack.state_sizes, dtype=self.dtype_policy, name="bridge"
         )
         self.context_mask = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
+        self.context_gate = None
+        if context_gate:
+            self.context_gate = keras.layers.Dense(  # f_beta
+                1, activation="sigmoid", dtype=self.dtype_policy, name="context_gate"
+            )
 
     def _new_cell(self, name):
         return CELLS.get(
@@ -143,6 +153,8 @@ class DecoderCellBase(keras.layers.Layer):
         )
         self.attention.build((None, query_units), memory_shape.values)
         self.bridge.build(memory_shape.summary)
+        if self.context_gate is not None:
+            self.context_gate.build((None, self.querying_units))
         self.values_units = memory_shape.values[-1]
         return context_units
 
@@ -215,10 +227,13 @@ class DecoderCellBase(keras.layers.Layer):
         return self.stack
 
     def _attend(self, top, embedding, state, prepared, training):
-        """(query, `Attended`), the context with its dropout."""
+        """(query, `Attended`), the context with its gate and its dropout."""
         # -> (batch, [beam,] query_units)
         query = self.query(top, embedding, state.context, prepared.memory.task)
         attended = self.attention.attend(query, prepared, state.attention, training=training)
+        if self.context_gate is not None:
+            beta = ops.cast(self.context_gate(top), attended.context.dtype)  # (batch, [beam,] 1)
+            attended = attended._replace(context=beta * attended.context)
         if prepared.dropout_masks:
             attended = attended._replace(context=attended.context * prepared.dropout_masks.context)
         return query, attended
@@ -246,6 +261,7 @@ class DecoderCellBase(keras.layers.Layer):
             "bridge": self.bridge_name,
             "recurrent_dropout": self.recurrent_dropout,
             "context_dropout": self.context_dropout,
+            "context_gate": self.context_gate is not None,
         }
 
     @classmethod

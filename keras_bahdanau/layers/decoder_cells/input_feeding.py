@@ -24,7 +24,8 @@ class InputFeedingCell(DecoderCellBase):
         attention: An attention layer.
         input_feeding: Bool. True if the cell reads h~_{i-1} beside the token.
         **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
-            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`.
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
+            `context_gate`.
 
     Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i.
     """

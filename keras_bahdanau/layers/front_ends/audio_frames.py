@@ -85,7 +85,7 @@ class AudioFrames(keras.layers.Layer):
         self.bands = checks.positive_integer("bands", "the number of mel bands", bands, BINS)
         self.widths = _widths(convolutions)
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
-        self.augmentation = checks.strength("augmentation", "the strength of changes", augmentation)
+        self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
         self.seed = seed
         if augmentation:
             self.seed_generator = keras.random.SeedGenerator(seed)

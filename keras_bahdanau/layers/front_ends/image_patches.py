@@ -85,7 +85,7 @@ class ImagePatches(keras.layers.Layer):
         self.channels = checks.positive_integer("channels", "the numbers of a pixel", channels)
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.cell = checks.choice("cell", cell, CELLS)
-        self.augmentation = _strength(augmentation)
+        self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
         self.convolutions = _widths(convolutions, cell)
         if height % cell:
             raise ValueError(
@@ -240,15 +240,6 @@ def _changes(strength, policy):
         keras.layers.RandomZoom(0.15 * strength, 0.05 * strength, **blank),
         keras.layers.RandomTranslation(0.1 * strength, 0.02 * strength, **blank),
     ]
-
-
-def _strength(augmentation):
-    number = isinstance(augmentation, int | float) and not isinstance(augmentation, bool)
-    if not number or not 0 <= augmentation <= 1:
-        raise ValueError(
-            f"`augmentation` must be in [0, 1]. Received: augmentation={augmentation!r}"
-        )
-    return augmentation
 
 
 def _widths(convolutions, cell):

@@ -1,6 +1,6 @@
 """The model of a preset: from training options to encoder and decoder."""
 
-from keras_bahdanau.layers import ATTENTIONS
+from keras_bahdanau.layers import ATTENTIONS, COVERAGES
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
@@ -40,10 +40,11 @@ def new_model(source, target, preset, overrides):
     source = as_source(source)
     return Seq2Seq(
         _encoder(source, options),
-        _decoder(target, options),
+        _decoder(source, target, options),
         share_embeddings=options.share_embeddings and source.subwords == target,
         guided_alignment=options.guided_alignment,
         r_drop=options.r_drop,
+        ctc_weight=options.ctc_weight,
         name="seq2seq",
     )
 
@@ -69,12 +70,12 @@ def _encoder(source, options):
     )
 
 
-def _decoder(target, options):
+def _decoder(source, target, options):
     return Decoder(
         target.vocabulary_size,
         options.embedding_units,
         options.units,
-        attention=_attention(options),
+        attention=_attention(source, options),
         cell=options.cell,
         depth=options.decoder_depth,
         residual=options.residual,
@@ -89,6 +90,7 @@ def _decoder(target, options):
         readout_dropout=options.readout_dropout,
         recurrent_dropout=options.recurrent_dropout,
         context_dropout=options.context_dropout,
+        context_gate=options.context_gate,
         word_dropout=options.word_dropout,
         tie_embeddings=options.tie_embeddings,
         scheduled_sampling=options.scheduled_sampling > 0,
@@ -96,7 +98,7 @@ def _decoder(target, options):
     )
 
 
-def _attention(options):
+def _attention(source, options):
     return ATTENTIONS.get(
         None if options.attention == "none" else options.attention,
         units=options.attention_units,
@@ -104,6 +106,12 @@ def _attention(options):
         past=options.past,
         window=options.window,
         normalizer=options.normalizer,
-        coverage=None if options.coverage == "none" else options.coverage,
+        coverage=_coverage(source, options.coverage),
         name="attention",
     )
+
+
+def _coverage(source, name):
+    if name == "grid":
+        return COVERAGES.get(name, grid_height=source.grid_height, name="coverage")
+    return None if name == "none" else name
