@@ -23,7 +23,7 @@ from keras_bahdanau.sources.wav import LOUDEST, wav_format, wav_samples
 POSITIONS = 100  # a second
 _BYTES = 192_000 // POSITIONS * 4  # of a position, beyond which a file is cut
 _MOST = 100_000  # positions, where no number says less
-_AT_ONCE = 4  # rows of a batch that are decoded side by side in a graph
+_AT_ONCE = 2  # rows of a batch that are decoded side by side in a graph
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -54,6 +54,7 @@ class AudioSource(Source):
         array([120,  50])
     """
 
+    inputs_are = "files"
     inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
     feature_spec = Samples(
         tf.TensorSpec((None, None), tf.float32, name="samples"),
@@ -104,6 +105,12 @@ class AudioSource(Source):
 
     def limits(self, longest):
         return {**super().limits(longest), "max_source_bytes": longest * _BYTES}
+
+    def reading_bytes(self, rows, longest):
+        # a file's bytes, as numbers of one byte, and twice as floats; the rows, before and after
+        # they are padded
+        of_files = min(rows, _AT_ONCE) * longest * _BYTES * (1 + 1 + 2 * 4)
+        return of_files + 3 * rows * longest * HOP * 4
 
     def requests(self, inputs):
         array = np.empty(len(inputs), object)

@@ -90,7 +90,6 @@ class ImageSource(Source):
                 ("batch",),
             ),
         }
-        self.reading_bytes = MOST_PIXELS * PIXEL_BYTES
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
         widths = {} if convolutions is None else {"convolutions": tuple(convolutions)}
@@ -101,6 +100,9 @@ class ImageSource(Source):
             name="front_end",
             **widths,
         )
+
+    def reading_bytes(self, rows, longest):
+        return MOST_PIXELS * PIXEL_BYTES
 
     @property
     def decoder(self):

@@ -41,7 +41,6 @@ class Source(abc.ABC):
         fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
-        reading_bytes: Integer, most memory that reading a request takes beside its features.
     """
 
     size: int
@@ -57,7 +56,6 @@ class Source(abc.ABC):
     longest: int = 512
     fixed_length: int = 64
     grid_height: int = 1
-    reading_bytes: int = 0
 
     @abc.abstractmethod
     def front_end(self, units, convolutions=None, augmentation=0.0):
@@ -120,6 +118,10 @@ class Source(abc.ABC):
     def limits(self, longest):
         """Dictionary for the card of an artefact: how long an input may be."""
         return {"max_source_length": longest}
+
+    def reading_bytes(self, rows, longest):
+        """Most memory that a request of so many rows takes until it is features."""
+        return 0
 
     def batch(self, inputs, longest=None):
         """Features of a list of inputs as arrays, padded; source_time is at least 1.
