@@ -42,7 +42,9 @@ from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
     Monotonic,
+    MonotonicChunkwise,
     Normalizer,
+    Sigmoid,
     Softmax,
     masked_softmax,
 )
@@ -74,6 +76,7 @@ from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.layers.windows import (
     WINDOWS,
     Everywhere,
+    LocalMedian,
     LocalMonotonic,
     LocalPredictive,
     Window,
@@ -123,6 +126,7 @@ __all__ = [
     "LSTMCell",
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
+    "LocalMedian",
     "LocalMonotonic",
     "LocalPredictive",
     "LocationConvolution",
@@ -131,6 +135,7 @@ __all__ = [
     "MaxoutReadout",
     "Memory",
     "Monotonic",
+    "MonotonicChunkwise",
     "MultiHeadAttention",
     "NoCoverage",
     "Normalizer",
@@ -144,6 +149,7 @@ __all__ = [
     "ResetBeforeGRUCell",
     "ScaledDotScore",
     "Score",
+    "Sigmoid",
     "SimpleCell",
     "Softmax",
     "StateBridge",
