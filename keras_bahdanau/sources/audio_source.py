@@ -11,10 +11,11 @@ import tensorflow as tf
 from keras_bahdanau import checks
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
-from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of
+from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
 from keras_bahdanau.limits import SOURCE_LENGTH
 from keras_bahdanau.option import check_value
 from keras_bahdanau.sources import sounds
+from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.resampling import resampled
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.wav import LOUDEST, wav_format, wav_samples
@@ -22,7 +23,7 @@ from keras_bahdanau.sources.wav import LOUDEST, wav_format, wav_samples
 POSITIONS = 100  # a second
 _BYTES = 192_000 // POSITIONS * 4  # of a position, beyond which a file is cut
 _MOST = 100_000  # positions, where no number says less
-_AT_ONCE = 4  # rows of a batch that are decoded side by side in a graph
+_AT_ONCE = 2  # rows of a batch that are decoded side by side in a graph
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -53,6 +54,7 @@ class AudioSource(Source):
         array([120,  50])
     """
 
+    inputs_are = "files"
     inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
     feature_spec = Samples(
         tf.TensorSpec((None, None), tf.float32, name="samples"),
@@ -76,6 +78,7 @@ class AudioSource(Source):
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
         check_value("longest", longest, SOURCE_LENGTH)
         self.longest = longest
+        self.fixed_length = min(longest, 1000)  # ten seconds
         self.edge_cases = _edge_cases()
         self.examples = [_tone(0.3, 300, RATE), _tone(0.5, 500, 8000)]
 
@@ -103,6 +106,12 @@ class AudioSource(Source):
     def limits(self, longest):
         return {**super().limits(longest), "max_source_bytes": longest * _BYTES}
 
+    def reading_bytes(self, rows, longest):
+        # a file's bytes, as numbers of one byte, and twice as floats; the rows, before and after
+        # they are padded
+        of_files = min(rows, _AT_ONCE) * longest * _BYTES * (1 + 1 + 2 * 4)
+        return of_files + 3 * rows * longest * HOP * 4
+
     def requests(self, inputs):
         array = np.empty(len(inputs), object)
         array[:] = [sounds.wav_of(one) for one in inputs]
@@ -113,6 +122,11 @@ class AudioSource(Source):
 
     def labels(self, features):
         return [[_label(index) for index in range(length)] for length in features.lengths]
+
+    def picture(self, one, longest=None):
+        samples = self.batch([one], longest)
+        spectra = keras.ops.convert_to_numpy(log_mel(*samples, self.size))
+        return Picture.of_frames(spectra[0, : samples.lengths[0]], "seconds", 1 / POSITIONS)
 
     def key(self, one):
         content = sounds.wav_of(one) if isinstance(one, tuple | list) else sounds.content_of(one)

@@ -96,8 +96,6 @@ def wav_samples(content, form, frames):
     numbers = tf.strings.substr(content, form.start, frames * form.channels * form.width)
     branches = [lambda kind=kind: kind(numbers) for kind in _KINDS]
     values = tf.switch_case(tf.cast(form.kind, tf.int32), branches)
-    values = tf.where(tf.math.is_finite(values), values, 0.0)
-    values = tf.clip_by_value(values, -LOUDEST, LOUDEST)
     return tf.reduce_mean(tf.reshape(values, tf.stack([frames, form.channels])), axis=1)
 
 
@@ -121,11 +119,17 @@ def _signed_32(numbers):
 
 
 def _float_32(numbers):
-    return tf.io.decode_raw(numbers, tf.float32)
+    return _bounded(tf.io.decode_raw(numbers, tf.float32))
 
 
 def _float_64(numbers):
-    return tf.cast(tf.io.decode_raw(numbers, tf.float64), tf.float32)
+    return _bounded(tf.cast(tf.io.decode_raw(numbers, tf.float64), tf.float32))
+
+
+def _bounded(values):
+    """The same with 0 for NaN and infinity."""
+    values = tf.where(tf.math.is_finite(values), values, 0.0)
+    return tf.clip_by_value(values, -LOUDEST, LOUDEST)
 
 
 _KINDS = (_unsigned_8, _signed_16, _signed_24, _signed_32, _float_32, _float_64)

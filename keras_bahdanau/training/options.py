@@ -352,8 +352,15 @@ class TrainingOptions:
         "0 for no limit.",
         0.0,
     )
+    best_by: str | None = _of_training(
+        one_of("perplexity", "bleu", "chrf", "ter", "wer", "cer", "exact", "exprate"),
+        "Judge of the best epoch: {choices}. A metric decodes the validation pairs greedily "
+        "after each epoch; texts of few words, such as speech, can get better by it long after "
+        "their perplexity has.",
+        "perplexity",
+    )
     patience: int | None = _of_training(
-        _COUNT, "Epochs without a better validation perplexity before training ends.", 5
+        _COUNT, "Epochs that are not better than the best before training ends.", 5
     )
     checkpoint_steps: int | None = _of_training(
         integer(1, 1_000_000_000), "Batches between checkpoints.", 100

@@ -255,7 +255,11 @@ def _fingerprint(pairs):
 
 
 def _content(one):
-    """The bytes of a text or an array; of a file its path and size."""
+    """The bytes of a text, an array or a sound; of a file its path and size."""
+    if isinstance(one, bytes):
+        return one
+    if isinstance(one, tuple):  # samples and their rate
+        return b" ".join(map(_content, one))
     if isinstance(one, str):
         return one.encode("utf-8", "surrogatepass")
     if isinstance(one, os.PathLike):

@@ -162,6 +162,9 @@ def test_its_trace_follows_the_result(trained):
     np.testing.assert_allclose(shown.weights, result.alignment, atol=1e-5)
     figure = kb.plot_trace(shown)
     assert figure.axes
+    picture = trained.pipeline.picture(one)
+    assert (shown.picture is None) == (picture is None)
+    assert kb.plot_alignment(result, picture).axes
 
 
 @pytest.mark.slow

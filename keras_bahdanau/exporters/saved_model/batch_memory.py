@@ -55,7 +55,7 @@ def largest_batch(pipeline, rows):
         copied = rows * (longest * byte_limit(longest) + _COPIES * words * WORD)
     target = tf.TensorSpec((rows, options.max_length), tf.int32)
     unknown = max(longest, options.max_length)
-    return pipeline.source.reading_bytes + max(
+    return pipeline.source.reading_bytes(rows, longest) + max(
         copied + graph_bytes(_graph(pipeline.model, search, features, request), unknown),
         graph_bytes(_graph(pipeline.model, pipeline.force_features, features, target), unknown),
     )

@@ -18,7 +18,8 @@ class Samples(NamedTuple):
     """The features of a source that is sound.
 
     Attributes:
-        values: Float32 tensor `(batch, samples)`, 16,000 a second; full scale is 1.
+        values: Float32 tensor `(batch, samples)`, 16,000 a second; full scale is 1. There is at
+            least one.
         lengths: Int32 tensor `(batch,)`, the number of real frames of 160 samples of each row.
     """
 

@@ -46,11 +46,12 @@ def log_mel(values, lengths, bands):
     frames = ops.concatenate(
         [hops[:, :time], hops[:, 1 : time + 1], hops[:, 2:, : WINDOW - 2 * HOP]], axis=-1
     )
-    real, imaginary = ops.rfft(frames * hann(), fft_length=POINTS)
+    windowed = ops.pad(frames * hann(), ((0, 0), (0, 0), (0, POINTS - WINDOW)))
+    real, imaginary = ops.rfft(windowed, fft_length=POINTS)
     power = ops.square(real) + ops.square(imaginary)  # -> (batch, time, 257)
     filters = _never_quantized(mel_filters(bands), lengths)
     energy = ops.matmul(power, filters)  # -> (batch, time, bands)
-    loudest = ops.max(energy, axis=(1, 2), keepdims=True)
+    loudest = ops.max(energy, axis=(1, 2), keepdims=True, initial=0.0)
     return ops.log(ops.maximum(energy, ops.maximum(RANGE * loudest, FLOOR)) / FLOOR)
 
 
@@ -60,7 +61,7 @@ def _never_quantized(matrix, lengths):
     A product with a constant would be quantized, powers and all: eight bits hold 48 dB of the
     90 dB of an energy.
     """
-    least = ops.min(ops.cast(lengths, "float32"))
+    least = ops.min(ops.cast(lengths, "float32"), initial=0.0)
     return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # times 1
 
 

@@ -80,7 +80,7 @@ def kept(lengths, time, bands, strength, seed):
 
 def _spans(length, widest, size, shape, seed):
     """Random intervals within `length`, bool `(batch, masks, size)`."""
-    widths = ops.floor(keras.random.uniform(shape, seed=seed) * (widest + 1))
+    widths = ops.floor(keras.random.uniform(shape, seed=seed) * (ops.floor(widest) + 1))
     starts = ops.floor(keras.random.uniform(shape, seed=seed) * (length - widths + 1))
     starts, widths = ops.expand_dims(starts, axis=-1), ops.expand_dims(widths, axis=-1)
     steps = ops.arange(size, dtype="float32")
