@@ -5,6 +5,7 @@ from fuzz import (  # noqa: F401
     clients,
     command_line,
     numeric_sources,
+    recordings,
     served,
     text_files,
     trainings,

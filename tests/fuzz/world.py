@@ -104,6 +104,13 @@ class World:
             self._done(self.heavy.call("fuzz.world:write_frames", directory=path, seconds=200))
         return path
 
+    def made(self, name, writer):
+        """Path that a function, given as "module:function", writes once."""
+        path = self.directory / name
+        if not path.exists():
+            self._done(self.heavy.call(writer, name, directory=self.directory, seconds=200))
+        return path
+
     def _trained(self, name, options):
         out = self.directory / name
         if not out.exists():

@@ -188,6 +188,7 @@ ONE_BY_ONE = {  # what stands in one of those above
         f"encoder {kind}": encoding(kind=kind)
         for kind in ("bidirectional", "convolutional", "convolutional-tanh")
     },
+    "encoder pyramidal": encoding(kind="pyramidal", depth=2),
     **{f"readout {kind}": decoding(readout=kind) for kind in ("attentional", "maxout", "plain")},
     "readout previous": decoding(readout_state="previous"),
     "tied two-way": decoding(tie_embeddings=True),
