@@ -199,6 +199,7 @@ ONE_BY_ONE = {  # what stands in one of those above
         f"encoder {kind}": encoding(kind=kind)
         for kind in ("bidirectional", "rows", "convolutional", "convolutional-tanh")
     },
+    "encoder pyramidal": encoding(kind="pyramidal", depth=2),
     **{f"readout {kind}": decoding(readout=kind) for kind in ("attentional", "maxout", "plain")},
     "readout previous": decoding(readout_state="previous"),
     "tied two-way": decoding(tie_embeddings=True),
