@@ -133,6 +133,7 @@ def mocha(width, hard=False, r=-0.7, g=0.6, **kwargs):
     return normalizer
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
 def test_mocha_in_expectation_is_the_sum_of_the_paper(run, width):
     weights = run(alignment(mocha(width)), SCORES, MASK)
@@ -146,6 +147,7 @@ def test_mocha_in_expectation_is_the_sum_of_the_paper(run, width):
             np.testing.assert_array_equal(weights[row, t, length:], 0)
 
 
+@pytest.mark.slow
 def test_mocha_of_one_place_is_monotonic(run):
     for hard in (False, True):
         found = run(alignment(mocha(1, hard)), SCORES, MASK)
@@ -175,6 +177,7 @@ def test_hard_mocha_looks_back_from_the_place_where_it_stops(run):
     np.testing.assert_allclose(weights[0], expected, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [2, 4])
 def test_hard_and_expected_mocha_agree_where_all_is_decided(run, width):
     scores = np.where(SCORES > 0, 40, -40).astype("float32") + SCORES
