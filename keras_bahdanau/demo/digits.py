@@ -43,7 +43,7 @@ def real_digits():
     except ImportError:
         raise ImportError(
             "The digits of this demo come with scikit-learn. Received: an environment without it. "
-            "Install it: pip install 'keras-bahdanau[images]'"
+            "Install it: pip install 'keras-bahdanau[digits]'"
         ) from None
     found = load_digits()
     images = np.rint(found.images * (255 / 16)).astype(np.uint8)
