@@ -41,11 +41,11 @@ class Seq2Seq(keras.Model):
             alpha, 1 to 5. A call in training then runs the batch twice, as one batch of
             twice the size.
         ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
-            training, (1 - w) attention + w CTC (Watanabe et al. 2017, eq. 16): see
-            `models.ctc_loss`. It makes the encoder align from the first step on, which
-            attention alone learns late in long sources such as speech; the values must be
-            as many as the target tokens. A search may use its probabilities:
-            `SearchOptions(ctc_weight=)`. 0 for no such layer.
+            training, (1 - w) attention + w CTC (the multi-objective learning of Watanabe et
+            al. 2017): see `models.ctc_loss`. It teaches the encoder an alignment in order,
+            which attention alone finds late in long sources such as speech. A target with
+            more tokens than the memory has positions has no CTC loss. A search may use its
+            probabilities: `SearchOptions(ctc_weight=)`. 0 for no such layer.
 
     Call arguments:
         inputs: (features, target_in), or (features, target_in, alignment): the features of

@@ -194,8 +194,8 @@ class Pipeline(GraphPipeline):
             search: `SearchOptions` in place of the pipeline's own, for their penalties.
 
         Returns:
-            List of floats, one a pair: log p over the length penalty, plus the
-            coverage penalty.
+            List of floats, one a pair: log p, with the search's share of CTC, over the length
+            penalty, plus the coverage penalty.
 
         Raises:
             TypeError: As in `align`.

@@ -32,7 +32,7 @@ def with_ctc(step, state, log_probs, mask, weight, end):
 
     score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
 
-    (Watanabe et al. 2017, eq. 18 and 20.) The scores of a text add up to
+    (The one-pass decoding of Watanabe et al. 2017.) The scores of a text add up to
     (1 - w) log p_attention + w log p_ctc.
 
     Args:

@@ -53,7 +53,7 @@ class SearchOptions:
         0.0,
         number(0, 1),
         "Share w of CTC in the score of each token, (1 - w) log p_attention + w log p_ctc "
-        "(Watanabe et al. 2017, eq. 18), of a model that was trained with ctc_weight; 0 for none.",
+        "(Watanabe et al. 2017), of a model that was trained with ctc_weight; 0 for none.",
     )
     min_length: int = option(1, LENGTH, "Fewest tokens of a translation, the end token included.")
     max_length: int = option(256, LENGTH, "Most tokens of a translation, the end token included.")
