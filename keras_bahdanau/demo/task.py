@@ -1,6 +1,13 @@
 """The part of a demo that depends on its task: data, settings, figures, pictures."""
 
 import abc
+import importlib
+
+CLASS_OF = {
+    "text": ("text_task", "TextTask"),
+    "images": ("digits_task", "DigitsTask"),
+    "speech": ("tones_task", "TonesTask"),
+}
 
 
 class Task(abc.ABC):
@@ -57,3 +64,15 @@ class Task(abc.ABC):
     @abc.abstractmethod
     def then(self, out):
         """String: commands to try next, a line each."""
+
+
+def task_of(name):
+    """The `Task` of that name.
+
+    Raises:
+        ValueError: If there is none.
+    """
+    if name not in CLASS_OF:
+        raise ValueError(f"A demo must be of one of {', '.join(CLASS_OF)}. Received: task={name!r}")
+    module, kind = CLASS_OF[name]
+    return getattr(importlib.import_module(f"keras_bahdanau.demo.{module}"), kind)()

@@ -1,22 +1,16 @@
 """The demo: make data, train, read, draw, export, compare."""
 
-import importlib
 import json
 import shutil
 import time
 from pathlib import Path
 
+from keras_bahdanau.demo.task import task_of
 from keras_bahdanau.exporters import export_litert, export_saved_model, run_in_clean_process
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.training import train
-
-_CLASS_OF = {
-    "text": ("text_task", "TextTask"),
-    "images": ("digits_task", "DigitsTask"),
-    "speech": ("tones_task", "TonesTask"),
-}
 
 
 def run(out="demo", options=None, verbose="auto", say=print, task="text"):
@@ -84,20 +78,6 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
         f"Look at   {out / 'alignment.png'}\nThen try\n{task.then(out)}"
     )
     return report
-
-
-def task_of(name):
-    """The `Task` of that name.
-
-    Raises:
-        ValueError: If there is none.
-    """
-    if name not in _CLASS_OF:
-        raise ValueError(
-            f"A demo must be of one of {', '.join(_CLASS_OF)}. Received: task={name!r}"
-        )
-    module, kind = _CLASS_OF[name]
-    return getattr(importlib.import_module(f"keras_bahdanau.demo.{module}"), kind)()
 
 
 def _trained(pairs, directory, options, source, verbose, say):

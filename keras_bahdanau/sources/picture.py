@@ -17,7 +17,7 @@ class Picture(NamedTuple):
         pixels: Float array `(height, width)` or `(height, width, 3)` in [0, 1], the upper row
             first, as matplotlib's `imshow` takes it.
         positions: Integer, number of positions of the source.
-        rows: Integer, number of cells of a column: the `grid_height` of the source.
+        rows: Integer, number of cells of a column; 1 for a sequence.
         axis: String, unit of the x-axis, such as "seconds"; "" for none.
         scale: Float, width of a column in that unit.
         colors: String, name of a matplotlib colormap for pixels without colours.
@@ -45,7 +45,7 @@ class Picture(NamedTuple):
     def of_frames(cls, frames, axis, scale=1.0):
         """Picture of a sequence of vectors as colours, their first value at the bottom.
 
-        The darkest hundredth of the values is black, and the lightest is as light as it gets.
+        The lowest hundredth of the values is 0, the highest is 1.
 
         Args:
             frames: Float array `(time, size)`.

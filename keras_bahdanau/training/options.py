@@ -161,17 +161,20 @@ class TrainingOptions:
     )
     heads: int | None = _of_model(integer(1, 128), "Attentions side by side.", 1)
     window: str | None = _of_model(
-        one_of("everywhere", "local-m", "local-p"),
+        one_of("everywhere", "local-m", "local-p", "local-median"),
         "Positions that it may attend to: {choices}.",
         "everywhere",
     )
     normalizer: str | None = _of_model(
-        one_of("softmax", "monotonic", "monotonic-hard"),
+        one_of(
+            *("softmax", "softmax-sharp", "sigmoid"),
+            *("monotonic", "monotonic-hard", "mocha", "mocha-hard"),
+        ),
         "From scores to weights: {choices}.",
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution", "grid"),
+        one_of("none", "sum", "convolution", "convolution-sum", "grid"),
         'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
         "that a source such as an image has.",
         "none",

@@ -6,6 +6,7 @@ from fuzz import (  # noqa: F401
     command_line,
     images,
     numeric_sources,
+    recordings,
     served,
     text_files,
     trainings,

@@ -108,12 +108,12 @@ class World:
     @functools.cached_property
     def image_graph(self):
         """Path of a SavedModel from the bytes of images to their features."""
-        return self._of_images("image_graph", "fuzz.world:write_image_graph")
+        return self.made("image_graph", "fuzz.world:write_image_graph")
 
     @functools.cached_property
     def images(self):
         """Directory of a SavedModel that reads images: `1`."""
-        return self._of_images("images", "fuzz.world:write_images")
+        return self.made("images", "fuzz.world:write_images")
 
     @functools.cached_property
     def image_files(self):
@@ -133,7 +133,8 @@ class World:
             )
         return pickle.loads(path.read_bytes())
 
-    def _of_images(self, name, writer):
+    def made(self, name, writer):
+        """Path that a function, given as "module:function", writes once."""
         path = self.directory / name
         if not path.exists():
             self._done(self.heavy.call(writer, name, directory=self.directory, seconds=200))

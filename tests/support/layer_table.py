@@ -303,9 +303,20 @@ TABLE = {
         learns=False,
         functional=False,
     ),
+    "LocalMedian": window_row(
+        layers.LocalMedian,
+        np.array([0, 7], "float32"),
+        ("bool", "float32"),
+        learns=False,
+        functional=False,
+    ),
     "LocalPredictive": window_row(layers.LocalPredictive, (), ("bool", "float32")),
     "Softmax": normalizer_row(layers.Softmax, (), ("float32",), learns=False),
+    "Sigmoid": normalizer_row(layers.Sigmoid, (), ("float32",), learns=False),
     "Monotonic": normalizer_row(layers.Monotonic, WEIGHTS, ("float32", "float32"), drops=True),
+    "MonotonicChunkwise": normalizer_row(
+        layers.MonotonicChunkwise, WEIGHTS, ("float32", "float32"), drops=True
+    ),
     "NoCoverage": coverage_row(layers.NoCoverage, (), learns=False),
     "Coverage": coverage_row(layers.Coverage, WEIGHTS),
     "LocationConvolution": coverage_row(layers.LocationConvolution, WEIGHTS),
