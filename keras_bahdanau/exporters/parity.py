@@ -4,6 +4,7 @@ import dataclasses
 
 SCORE_TOLERANCE = 1e-4
 ALIGNMENT_TOLERANCE = 1e-5
+_SHOWN = 200  # bytes of an input in an error
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -153,4 +154,6 @@ def _distance(one, answer):
 
 def _shown(one):
     """An input as a string."""
-    return one.decode("utf-8", "backslashreplace") if isinstance(one, bytes) else str(one)
+    if isinstance(one, bytes):
+        return one[:_SHOWN].decode("utf-8", "backslashreplace")
+    return str(one)

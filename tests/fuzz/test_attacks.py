@@ -4,7 +4,7 @@ import pytest
 
 from fuzz.all_attacks import ATTACKS
 from fuzz.outcomes import GOOD, Answer, Outcome, judged
-from fuzz.world import World
+from fuzz.world import World, write_image_graph
 
 QUICK = [name for name, attack in ATTACKS.items() if attack.few]
 
@@ -14,8 +14,11 @@ def made(toy_translator, toy_saved_model, toy_ids_model, toy_litert, tmp_path_fa
     """The models of the other tests, as a `World` takes them."""
     run = tmp_path_factory.mktemp("run")
     toy_translator.save(run / "translator.keras")
+    image_graph = tmp_path_factory.mktemp("images") / "graph"
+    write_image_graph(str(image_graph))
     return {
         "run": run,
+        "image_graph": image_graph,
         "saved_model": toy_saved_model,
         "ids_model": toy_ids_model,
         "litert": toy_litert,

@@ -400,7 +400,7 @@ TABLE = {
         padding=lambda pixels: (padded_pixels(pixels),),
         drops=True,
     ),
-    "KerasGrid": Row(
+    "KerasGrid, a small model": Row(
         lambda **kwargs: layers.KerasGrid(grid_model(), 5, **kwargs),
         inputs=(PIXELS,),
         outputs=("compute", "bool"),
@@ -416,7 +416,7 @@ TABLE = {
     "BidirectionalRNN": reader_row(layers.BidirectionalRNN),
     "BidirectionalRNN, LSTM": reader_row(layers.BidirectionalRNN, "lstm"),
     "ConvolutionalReader": reader_row(layers.ConvolutionalReader),
-    "RowRNN": row(
+    "RowRNN, two rows": row(
         layers.RowRNN,
         4,
         options={"grid_height": 2},

@@ -80,6 +80,5 @@ def test_a_model_of_keras_applications_stands_as_front_end(tmp_path):
     alone, _ = layer(Pixels(pixels.values[1:, :, :32], pixels.lengths[1:]))
     np.testing.assert_allclose(alone[0], vectors[1, :2], atol=1e-4)
     restored = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(layer))
-    restored.build()
     restored.set_weights(layer.get_weights())
     np.testing.assert_allclose(restored(pixels)[0], vectors, atol=1e-5)
