@@ -47,7 +47,9 @@ from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
     Monotonic,
+    MonotonicChunkwise,
     Normalizer,
+    Sigmoid,
     Softmax,
     masked_softmax,
 )
@@ -56,7 +58,7 @@ from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
-from keras_bahdanau.layers.readers.rows import RowRNN
+from keras_bahdanau.layers.readers.row_rnn import RowRNN
 from keras_bahdanau.layers.readout import (
     READOUTS,
     AttentionalReadout,
@@ -81,6 +83,7 @@ from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.layers.windows import (
     WINDOWS,
     Everywhere,
+    LocalMedian,
     LocalMonotonic,
     LocalPredictive,
     Window,
@@ -134,6 +137,7 @@ __all__ = [
     "LSTMCell",
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
+    "LocalMedian",
     "LocalMonotonic",
     "LocalPredictive",
     "GridCoverage",
@@ -143,6 +147,7 @@ __all__ = [
     "MaxoutReadout",
     "Memory",
     "Monotonic",
+    "MonotonicChunkwise",
     "MultiHeadAttention",
     "NoCoverage",
     "Normalizer",
@@ -160,6 +165,7 @@ __all__ = [
     "Samples",
     "ScaledDotScore",
     "Score",
+    "Sigmoid",
     "SimpleCell",
     "Softmax",
     "StateBridge",

@@ -43,7 +43,7 @@ class GraphPipeline:
                 "Only words of the source can replace unknown words. Received: "
                 f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
             )
-        if options.ctc_weight and not self.model.has_ctc:
+        if options.ctc_weight and not getattr(self.model, "has_ctc", False):
             raise ValueError(
                 "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
                 f"ctc_weight={options.ctc_weight!r} for a search with another model. Give 0 for it."

@@ -236,6 +236,26 @@ class Pipeline(GraphPipeline):
             )
         return trace(self, one, target, top)
 
+    def picture(self, one, search=None):
+        """Picture of an input as far as it is read, for `plot_alignment`.
+
+        Args:
+            one: An input of the source.
+            search: `SearchOptions` in place of the pipeline's own.
+
+        Returns:
+            `sources.Picture`; None if the source has none, as text, or the input is empty.
+
+        Raises:
+            TypeError: If `one` is no input of the source.
+            ValueError: Likewise.
+
+        Example:
+            >>> kb.plot_alignment(pipeline.decode([one])[0], pipeline.picture(one))
+        """
+        self.source.check(self.plural, [one])
+        return self.source.picture(one, self.longest(search))
+
     def _check_prefixes(self, prefixes, inputs):
         """Raise an error unless there is one string for each input."""
         check_strings("prefixes", prefixes)

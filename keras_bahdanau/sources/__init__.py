@@ -10,6 +10,7 @@ _MODULE_OF = {
     "FeatureSource": "feature_source",
     "ImageSource": "image_source",
     "InkSource": "ink_source",
+    "Picture": "picture",
     "Source": "source",
     "TextSource": "text_source",
 }

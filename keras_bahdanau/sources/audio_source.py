@@ -11,10 +11,11 @@ import tensorflow as tf
 from keras_bahdanau import checks
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
-from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of
+from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
 from keras_bahdanau.limits import SOURCE_LENGTH
 from keras_bahdanau.option import check_value
 from keras_bahdanau.sources import sounds
+from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.resampling import resampled
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.wav import LOUDEST, wav_format, wav_samples
@@ -77,6 +78,7 @@ class AudioSource(Source):
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
         check_value("longest", longest, SOURCE_LENGTH)
         self.longest = longest
+        self.fixed_length = min(longest, 1000)  # ten seconds
         self.edge_cases = _edge_cases()
         self.examples = [_tone(0.3, 300, RATE), _tone(0.5, 500, 8000)]
 
@@ -120,6 +122,11 @@ class AudioSource(Source):
 
     def labels(self, features):
         return [[_label(index) for index in range(length)] for length in features.lengths]
+
+    def picture(self, one, longest=None):
+        samples = self.batch([one], longest)
+        spectra = keras.ops.convert_to_numpy(log_mel(*samples, self.size))
+        return Picture.of_frames(spectra[0, : samples.lengths[0]], "seconds", 1 / POSITIONS)
 
     def key(self, one):
         content = sounds.wav_of(one) if isinstance(one, tuple | list) else sounds.content_of(one)

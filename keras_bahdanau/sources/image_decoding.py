@@ -13,7 +13,7 @@ from keras_bahdanau.layers.front_ends.image_patches import PAPER
 
 MOST_BYTES = 2**24  # of a file
 MOST_PIXELS = 2**24  # that it declares
-PIXEL_BYTES = 40  # of memory that one of these takes at most while it is read
+PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
 _HEAD = 2**18  # bytes, in which a header must end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
 _MOST_TEXTS = 8  # compressed ones, of a PNG file
@@ -38,6 +38,7 @@ class ImageDecoder:
         text = [tf.TensorSpec((), tf.string)]
         self.declared_columns = _graph(self._declared_columns, text)
         self.read = _graph(self._read, text)
+        self.rows = _graph(self._rows, [tf.TensorSpec((None,), tf.string)])
         self.draw = {
             depth: _graph(self._drawn, [tf.TensorSpec((None, None, depth), tf.uint8)])
             for depth in (1, 3)
@@ -53,7 +54,7 @@ class ImageDecoder:
         columns = (2 * wide * self.height + high) // (2 * high)
         return tf.minimum(rows, self.height), tf.minimum(columns, self.width)
 
-    def rows(self, contents):
+    def _rows(self, contents):
         """Pixels uint8 `(batch, height, width, channels)` of many files, and their columns.
 
         Args:

@@ -19,6 +19,7 @@ from keras_bahdanau.sources.image_decoding import (
     PIXEL_BYTES,
     decoder,
 )
+from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source
 
 _HIGHEST, _WIDEST = 1024, 16_384
@@ -66,6 +67,7 @@ class ImageSource(Source):
         self.size = height * cell * channels
         self.grid_height = height // cell
         self.longest = width // cell * self.grid_height
+        self.fixed_length = min(self.longest, 4096)
         self.inputs = {"image_bytes": tf.TensorSpec((None,), tf.string)}
         self.feature_inputs = {
             "pixels": tf.TensorSpec((None, height, None, channels), tf.uint8),
@@ -173,6 +175,15 @@ class ImageSource(Source):
             [f"{place // height},{place % height}" for place in range(length)]
             for length in features.lengths
         ]
+
+    def picture(self, one, longest=None):
+        (values,), (length,) = self.batch([one], longest)
+        if not length:
+            return None
+        pixels = values[:, : self._width_of(length)] / np.float32(PAPER)
+        if self.channels == 1:
+            pixels = pixels[..., 0]
+        return Picture(pixels, int(length), self.grid_height)
 
     def key(self, one):
         if isinstance(one, bytes | os.PathLike):

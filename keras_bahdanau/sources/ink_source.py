@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_bahdanau.layers.front_ends.frame_convolutions import FrameConvolutions
 from keras_bahdanau.sources.feature_source import FeatureSource
+from keras_bahdanau.sources.ink_picture import ink_picture
 
 SIZE = 8  # numbers of a frame: see `InkSource`
 STEP = 0.15  # of the path between two frames, in sizes of a stroke
@@ -70,6 +71,10 @@ class InkSource(FeatureSource):
 
     def rows(self, inputs):
         return super().rows([pen_frames(one) for one in inputs])
+
+    def picture(self, one, longest=None):
+        (values,), (length,) = self.batch([one], longest)
+        return ink_picture(values[:length])
 
     def key(self, one):
         return zlib.crc32(pen_frames(one).tobytes())

@@ -38,6 +38,7 @@ class Source(abc.ABC):
         subwords: The `Subwords` of a source that is text, or None.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         longest: Integer, most positions of an input where no search option says another number.
+        fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
     """
@@ -53,6 +54,7 @@ class Source(abc.ABC):
     subwords = None
     inputs_are = "arrays"
     longest: int = 512
+    fixed_length: int = 64
     grid_height: int = 1
 
     @abc.abstractmethod
@@ -172,6 +174,18 @@ class Source(abc.ABC):
     def sizes(self, inputs):
         """Length of each input, for scores by length: words of a text, or positions."""
         return self.rows(inputs).lengths.tolist()
+
+    def picture(self, one, longest=None):
+        """Picture of an input that is more than its labels, for plots of alignments.
+
+        Args:
+            one: An input.
+            longest: Integer, positions to which it is cut; None for the whole one.
+
+        Returns:
+            `Picture` of the real positions; None if there is nothing to see.
+        """
+        return None
 
     @abc.abstractmethod
     def key(self, one):

@@ -11,7 +11,7 @@ from keras_bahdanau.callbacks import (
 )
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.data.manifest import report_unreadable
-from keras_bahdanau.pipelines.pipeline import Pipeline
+from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
@@ -58,7 +58,8 @@ def train(
         target: The `Subwords` of the target text, or None, likewise.
 
     Returns:
-        Path of the saved translator or pipeline, that with the lowest validation perplexity.
+        Path of the saved translator or pipeline, that with the lowest validation perplexity, or
+        the best value of the metric `best_by`.
 
     Raises:
         BlockingIOError: If another process trains in the directory.
@@ -107,7 +108,7 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
         run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
-    translator = Pipeline(source, saved_model, target)
+    translator = pipeline_of(source, saved_model, target)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     _fit(
@@ -120,7 +121,9 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
             StopAtDivergence(progress),
             checkpoint,
             *_sampling(options, training.steps),
-            ValidateAndSave(run, translator, validation, options, checkpoint, average, say),
+            ValidateAndSave(
+                run, translator, validation, options, checkpoint, valid_pairs, average, say
+            ),
             *callbacks,
         ],
         verbose=verbose,

@@ -161,17 +161,20 @@ class TrainingOptions:
     )
     heads: int | None = _of_model(integer(1, 128), "Attentions side by side.", 1)
     window: str | None = _of_model(
-        one_of("everywhere", "local-m", "local-p"),
+        one_of("everywhere", "local-m", "local-p", "local-median"),
         "Positions that it may attend to: {choices}.",
         "everywhere",
     )
     normalizer: str | None = _of_model(
-        one_of("softmax", "monotonic", "monotonic-hard"),
+        one_of(
+            *("softmax", "softmax-sharp", "sigmoid"),
+            *("monotonic", "monotonic-hard", "mocha", "mocha-hard"),
+        ),
         "From scores to weights: {choices}.",
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution", "grid"),
+        one_of("none", "sum", "convolution", "convolution-sum", "grid"),
         'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
         "that a source such as an image has.",
         "none",
@@ -352,8 +355,15 @@ class TrainingOptions:
         "0 for no limit.",
         0.0,
     )
+    best_by: str | None = _of_training(
+        one_of("perplexity", "bleu", "chrf", "ter", "wer", "cer", "exact", "exprate"),
+        "Judge of the best epoch: {choices}. A metric decodes the validation pairs greedily "
+        "after each epoch; texts of few words, such as speech, can get better by it long after "
+        "their perplexity has.",
+        "perplexity",
+    )
     patience: int | None = _of_training(
-        _COUNT, "Epochs without a better validation perplexity before training ends.", 5
+        _COUNT, "Epochs that are not better than the best before training ends.", 5
     )
     checkpoint_steps: int | None = _of_training(
         integer(1, 1_000_000_000), "Batches between checkpoints.", 100

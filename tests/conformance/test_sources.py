@@ -47,11 +47,13 @@ class Case(NamedTuple):
         input_of: Function of a tuple of numbers that gives an input.
         source_of: Function of all inputs that gives the source.
         empty: An input of nothing.
+        learning_rate: Float, of its training.
     """
 
     input_of: Callable
     source_of: Callable
     empty: object
+    learning_rate: float = 1e-2
 
 
 CASES = {
@@ -59,7 +61,7 @@ CASES = {
     "features": Case(
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
-    "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image"),
+    "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3),
     "audio": Case(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
@@ -97,7 +99,7 @@ def trained(request, tmp_path_factory):
     model = kb.presets.small(
         source, target, embedding_units=16, units=32, attention_units=16, dropout=0.0
     )
-    model.compile(keras.optimizers.Adam(1e-2), kb.losses.TokenCrossentropy())
+    model.compile(keras.optimizers.Adam(case.learning_rate), kb.losses.TokenCrossentropy())
     model.build()
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
@@ -160,6 +162,9 @@ def test_its_trace_follows_the_result(trained):
     np.testing.assert_allclose(shown.weights, result.alignment, atol=1e-5)
     figure = kb.plot_trace(shown)
     assert figure.axes
+    picture = trained.pipeline.picture(one)
+    assert (shown.picture is None) == (picture is None)
+    assert kb.plot_alignment(result, picture).axes
 
 
 @pytest.mark.slow

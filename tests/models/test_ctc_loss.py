@@ -29,6 +29,7 @@ def all_labels(longest):
     return rows, np.array([text + (0,) * (longest - len(text)) for text in rows], "int32")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("run", [eager, graph, xla])
 @pytest.mark.parametrize("real", [TIME, 3, 1, 0])
 def test_it_is_the_sum_over_all_paths(run, real):
@@ -69,6 +70,7 @@ def test_its_gradient_is_that_of_the_sum_over_all_paths():
     assert_allclose(tape.gradient(loss, variable), expected, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("scale", [0.0, 1.0, 1e4])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_it_and_its_gradient_are_finite(scale, dtype):
@@ -141,6 +143,7 @@ def expected_loss(model, sentences):
     return ((1 - weight) * attention + weight * ctc) / units
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("r_drop", [0.0, 1.0])  # two passes without dropout agree
 @pytest.mark.parametrize("loss", [TokenCrossentropy(), SentenceCrossentropy()])
 def test_the_loss_is_the_share_of_each(loss, r_drop):
@@ -150,6 +153,7 @@ def test_the_loss_is_the_share_of_each(loss, r_drop):
     assert_allclose(found, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_loss_of_keras_gets_the_same_share():
     model = new(
         keras.losses.SparseCategoricalCrossentropy(True, reduction="mean_with_sample_weight")
@@ -158,6 +162,7 @@ def test_a_loss_of_keras_gets_the_same_share():
     assert_allclose(found, expected_loss(model, sentences=False), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_regularizer_counts_once_and_whole():
     plain, model = (new(TokenCrossentropy()) for _ in range(2))
     model.ctc_layer.kernel.regularizer = keras.regularizers.L2(0.5)
@@ -184,12 +189,14 @@ def test_without_it_there_is_no_layer_and_nothing_to_carry():
     assert (output.ctc_logits, output.mask) == ((), ())
 
 
+@pytest.mark.slow
 def test_inference_is_that_of_the_model_without_it():
     model, plain = new(), new(ctc_weight=0.0)
     plain.set_weights(model.get_weights()[: len(plain.weights)])
     assert_array_equal(model(INPUTS), plain(INPUTS))
 
 
+@pytest.mark.slow
 def test_it_is_saved(tmp_path):
     model = new()
     model.save(tmp_path / "model.keras")
@@ -199,6 +206,7 @@ def test_it_is_saved(tmp_path):
     assert_array_equal(one, other)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("value", [-0.1, 1.1, True, "a", float("nan")])
 def test_its_weight_is_a_share(value):
     with pytest.raises(ValueError, match=r"`ctc_weight`, .* must be in \[0, 1\]. Received: ctc_we"):

@@ -33,6 +33,7 @@ def translator(subwords):
     return new_translator(subwords)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 4])
 def test_a_text_has_the_score_that_the_search_gave_it(translator, width):
     search = dataclasses.replace(CTC, beam_width=width)
@@ -49,6 +50,7 @@ def test_a_text_has_the_score_that_the_search_gave_it(translator, width):
         assert_allclose(one.alignment, other.alignment, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_input_has_the_same_text_alone_and_in_a_batch(translator):
     for one, best in zip(INPUTS, translator.translate(INPUTS), strict=True):
         alone = translator.translate([one])[0]
@@ -56,6 +58,7 @@ def test_an_input_has_the_same_text_alone_and_in_a_batch(translator):
         assert_allclose(alone.score, best.score, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_its_share_changes_the_scores(translator):
     plain = dataclasses.replace(CTC, ctc_weight=0.0)
     pairs = [("a b c", "x y")]
@@ -64,6 +67,7 @@ def test_its_share_changes_the_scores(translator):
     assert_allclose(scores[1], 0.6 * scores[0] + 0.4 * only, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_an_ensemble_averages_the_probabilities_of_its_members(subwords, translator):
     other = new_translator(subwords, seed=1)
     ensemble = kb.ensemble([translator, other])
@@ -90,6 +94,7 @@ def test_a_model_without_it_is_refused_in_one_line(subwords, translator):
             use()
 
 
+@pytest.mark.slow
 def test_it_is_saved_with_its_search(translator, tmp_path):
     translator.save(tmp_path / "joint.keras")
     loaded = kb.Translator.load(tmp_path / "joint.keras")
@@ -109,3 +114,22 @@ def test_exports_answer_alike(translator, tmp_path):
     ):
         assert one.text == other.text
         assert_allclose(one.score, other.score, atol=1e-4)
+
+
+@pytest.fixture
+def half_precision():
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy("mixed_float16")
+    yield
+    keras.config.set_dtype_policy(before)
+
+
+@pytest.mark.slow
+def test_its_scores_are_float32_in_half_precision(subwords, translator, half_precision):
+    half = new_translator(subwords)
+    assert half.model.ctc_layer.compute_dtype == "float16"
+    features = np.array([[4, 5, 3], [0, 0, 0]], "int32")
+    found = half.search_features(features)
+    assert found.scores.dtype == "float32" and np.isfinite(found.scores).all()
+    expected = translator.search_features(features)
+    assert_allclose(found.scores[0, 0], expected.scores[0, 0], atol=0.02)

@@ -53,6 +53,7 @@ def found_by(run, chain, options, limits, prefix=None):
     return run_chain(run, with_ctc, chain, options, Given(limits, prefix=prefix))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("beam", [None, 3])
 def test_every_prefix_has_the_probability_of_the_texts_that_begin_with_it(beam):
     prefixes = CtcPrefixes(tf.constant(LOG_PROBS, tf.float32), tf.constant(MASK), END)
@@ -81,6 +82,7 @@ def test_every_prefix_has_the_probability_of_the_texts_that_begin_with_it(beam):
                 assert (found[row] < -80).all() and np.isfinite(found[row]).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("run", [eager, graph])
 @pytest.mark.parametrize("weight", [0.3, 1.0])
 @pytest.mark.parametrize("width", [1, 2])
@@ -114,6 +116,7 @@ def test_a_beam_of_full_width_is_an_exhaustive_search():
             assert_allclose(found.scores[row, place], ranking(hypothesis), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_prefixes_and_rows_of_padding_change_no_other_row():
     chain, limits = Chain(4, seed=4), np.array([4, 4, 3, 0], "int32")
     prefix = np.array([[2, 1], [0, 0], [1, 0], [0, 0]], "int32")
@@ -129,6 +132,7 @@ def test_prefixes_and_rows_of_padding_change_no_other_row():
     assert_allclose(found.scores[0, 0], total / len(tokens), rtol=1e-4)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("run", [eager, graph])
 def test_given_targets_get_the_score_of_their_paths(run):
     targets = np.array([[1, 2, END], [2, END, 0], [1, 2, 0], [END, 0, 0]], "int32")
@@ -163,6 +167,7 @@ def plain_prefix_scores(log_probs, text, end):
     return scores
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sharpness", [1, 8, 40])
 def test_a_long_source_neither_underflows_nor_loses_digits(sharpness):
     random = np.random.default_rng(sharpness)
@@ -197,6 +202,7 @@ def test_the_sums_of_products_are_those_of_the_loop():
     assert_allclose(found, np.transpose(expected), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
 def test_it_converts_to_litert(width):
     chain = Chain(4, seed=1)

@@ -1,5 +1,7 @@
 """Any Keras model of images as a front end."""
 
+import json
+
 import keras
 from keras import ops
 
@@ -93,7 +95,8 @@ class KerasGrid(keras.layers.Layer):
         return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
 
     def get_config(self):
-        model = keras.saving.serialize_keras_object(self.model)
+        # as JSON gives it back: Keras has tuples in it
+        model = json.loads(json.dumps(keras.saving.serialize_keras_object(self.model)))
         return {**super().get_config(), "model": model, "units": self.units}
 
     @classmethod

@@ -16,7 +16,7 @@ import functools
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
-from keras_bahdanau.layers.readers.rows import RowRNN
+from keras_bahdanau.layers.readers.row_rnn import RowRNN
 from keras_bahdanau.layers.registry import Registry
 
 READERS = Registry(
