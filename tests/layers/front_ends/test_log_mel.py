@@ -50,6 +50,7 @@ def test_spectra_are_those_of_the_equations(run, bands):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_powers_are_those_of_scipy():
     signal = pytest.importorskip("scipy.signal")
     _, _, powers = signal.spectrogram(
