@@ -10,7 +10,7 @@ from keras_bahdanau.cli.arguments import asked, options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.ownership import check_unowned
-from keras_bahdanau.sources.named_source import parsed_source, source_by_name
+from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.run import Run
 
@@ -67,8 +67,7 @@ def train(
     The same command resumes a training that was stopped or killed.
     """
     options = TrainingOptions(**asked(options))
-    name, _ = parsed_source(kind)
-    inputs = "lines" if name == "text" else "files"
+    inputs = inputs_by_name(kind)
     data = _Data.read(inputs, source, target, alignments)
     if valid_source is not None:
         valid = _Data.read(inputs, valid_source, valid_target, valid_alignments)

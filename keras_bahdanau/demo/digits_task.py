@@ -81,7 +81,7 @@ class DigitsTask(Task):
     def picture(self, pipeline, test, results):
         one = self.shown(test)[0]
         place = next(row for row, other in enumerate(test) if other is one)
-        return plot_alignment(results[place], picture=pipeline.source.picture(one.image))
+        return plot_alignment(results[place], pipeline.picture(one.image), words=True)
 
     def summary(self, report):
         return (

@@ -76,8 +76,7 @@ class TonesTask(Task):
         }
 
     def picture(self, pipeline, test, results):
-        picture = pipeline.source.picture(self.pair(test[0])[0])
-        return plot_alignment(results[0], picture=picture)
+        return plot_alignment(results[0], pipeline.picture(self.pair(test[0])[0]), words=True)
 
     def summary(self, report):
         return (

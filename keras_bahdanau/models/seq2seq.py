@@ -4,7 +4,6 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import TokenCrossentropy, divergence, guided_alignment
 from keras_bahdanau.metrics import update_compiled
@@ -328,9 +327,9 @@ def _repeated(inputs, passes):
 
 def _check_shareable(encoder, decoder):
     front_end = encoder.front_end
-    if not isinstance(front_end, TokenEmbedding):
+    if not hasattr(front_end, "embedding"):
         raise ValueError(
-            "`share_embeddings=True` needs an encoder with a TokenEmbedding. Received: "
+            "`share_embeddings=True` needs an encoder that embeds tokens. Received: "
             f"front_end={type(front_end).__name__}(...). Leave sharing out."
         )
     source = (front_end.vocabulary_size, front_end.units)

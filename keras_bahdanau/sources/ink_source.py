@@ -40,7 +40,7 @@ class InkSource(FeatureSource):
     def __init__(self):
         super().__init__(SIZE)
         strokes = np.random.default_rng(0).integers(0, 100, (4, 5, 2))
-        self.edge_cases = [[], [[[0, 0]]], [[[1, 1], [1, 1]]], list(strokes), list(strokes[:2])]
+        self.edge_cases = [[], [[[0, 0]]], [[[1, 1], [2, 3]]], list(strokes), list(strokes[:2])]
         self.examples = self.edge_cases[:2:-1]
 
     def front_end(self, units, convolutions=None, augmentation=0.0):

@@ -35,6 +35,19 @@ def parsed_source(text):
     return name, settings
 
 
+def inputs_by_name(text):
+    """The form in which a command gets the inputs of such a source: see `Source.inputs_are`.
+
+    Args:
+        text: String, as in `parsed_source`.
+
+    Raises:
+        ValueError: As there.
+    """
+    name, _ = parsed_source(text)
+    return "lines" if name == "text" else "files"
+
+
 def source_by_name(text):
     """The `Source` of a string: see `parsed_source`.
 

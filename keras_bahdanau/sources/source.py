@@ -57,6 +57,11 @@ class Source(abc.ABC):
     fixed_length: int = 64
     grid_height: int = 1
 
+    @property
+    def longest_of_training(self):
+        """Most positions of an input of a training; None for as many as a target may have."""
+        return self.longest
+
     @abc.abstractmethod
     def front_end(self, units, convolutions=None, augmentation=0.0):
         """Return a front end for the features, with vectors of that width.

@@ -62,6 +62,7 @@ class TextSource(Source):
         )
     }
     inputs_are = "lines"
+    longest_of_training = None
     edge_cases = _EDGE_CASES
     examples = ["a", "a b c"]
 

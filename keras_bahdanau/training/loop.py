@@ -228,9 +228,7 @@ def _batches(source, target, options, training, validation):
     """(training batches, validation batches)."""
     pairs, alignments = training
     valid_pairs, valid_alignments = validation
-    longest = options.max_source_length or None
-    if longest is None and source.subwords is None:
-        longest = source.longest
+    longest = options.max_source_length or source.longest_of_training
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     batches = {
         measure: getattr(options, measure),
@@ -253,7 +251,7 @@ def _batches(source, target, options, training, validation):
             source,
             target,
             max_length=LONGEST_VALID,
-            max_source_length=longest and max(longest, source.longest),
+            max_source_length=max(longest, source.longest) if longest else None,
             alignments=valid_alignments,
             shuffle=False,
             **batches,

@@ -36,6 +36,15 @@ def tones(numbers):
     return np.concatenate(waves).astype(np.float32), 16_000
 
 
+def pen(numbers):
+    """A line of another direction for each number."""
+    ends = [(10, 0), (0, 10), (10, 10), (10, -10)]
+    return [
+        np.array([[20 * place, 0], [20 * place + ends[number][0], ends[number][1]]])
+        for place, number in enumerate(numbers)
+    ]
+
+
 def letters(numbers):
     return " ".join("abcd"[number] for number in numbers)
 
@@ -62,6 +71,7 @@ CASES = {
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
     "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3),
+    "ink": Case(pen, lambda _: kb.sources.InkSource(), [], 3e-3),
     "audio": Case(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
@@ -79,7 +89,7 @@ def text_of(numbers):
     return " ".join(WORDS[number] for number in numbers)
 
 
-SLOW = {"text", "images", "audio"}  # most other tests are about text; the others take long
+SLOW = {"text", "images", "ink", "audio"}  # most other tests are about text; the others take long
 
 
 @pytest.fixture(

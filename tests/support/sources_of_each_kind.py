@@ -1,17 +1,19 @@
-"""Sources of text by each type of vocabulary, of frames, of images and of sound."""
+"""Sources of text by each type of vocabulary, of frames, of images, of sound and of ink."""
 
 import numpy as np
 
-from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, TextSource
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource, TextSource
 from keras_bahdanau.text import Subwords
 
 SENTENCES = ["a man in a hat.", "one two three four", "the cat sat on the mat", "A ☃ B"]
-KINDS = ("bpe", "unigram", "char", "word", "frames", "images", "audio")
+KINDS = ("bpe", "unigram", "char", "word", "frames", "images", "audio", "ink")
 
 
 def new_source(kind):
     if kind == "frames":
         return FeatureSource(3)
+    if kind == "ink":
+        return InkSource()
     if kind == "images":
         return ImageSource(16, 48, channels=3)
     if kind == "audio":
