@@ -65,6 +65,7 @@ def test_an_encoder_of_three_floors_reduces_the_time_by_four(run):
     np.testing.assert_allclose(memory.summary[2], alone.summary[0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_runs_under_xla():
     rnn = built()
     expected = modes.eager(rnn, INPUTS, LENGTHS)

@@ -25,6 +25,7 @@ def at_16_khz(values, rate):
     return _resampled(values.astype("float32"), rate).numpy()
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("rate", RATES)
 def test_a_tone_is_the_same_tone(rate):
     found = at_16_khz(tone(300, rate, rate // 2), rate)
@@ -47,6 +48,7 @@ def test_sound_of_16_khz_stays_bit_for_bit():
     np.testing.assert_array_equal(at_16_khz(values, 16_000), values)
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("count", [0, 1, 2, 17])
 def test_few_samples_keep_their_place(rate, count):

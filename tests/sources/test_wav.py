@@ -42,6 +42,7 @@ DATA = chunk(b"data", np.array([1, -2, 3], "<i2").tobytes())
 VALUES = np.array([1, -2, 3]) / 2**15
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 @pytest.mark.parametrize("channels", [1, 2, 5])
 def test_files_of_whole_numbers_that_python_writes(width, channels):
@@ -64,6 +65,7 @@ def test_files_of_whole_numbers_that_python_writes(width, channels):
     assert values.dtype == np.float32
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("kind", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE"])
 @pytest.mark.parametrize("container", ["WAV", "WAVEX", "RF64"])
 def test_files_that_libsndfile_writes(kind, container):

@@ -10,8 +10,9 @@ HOP = 160  # samples from one frame to the next: 10 ms
 WINDOW = 400  # samples of a frame: 25 ms
 POINTS = 512  # of the Fourier transform, the first power of 2 that holds a frame
 BINS = POINTS // 2 + 1
-FLOOR = 1e-10  # of an energy: about the rounding noise of 16 bits
-RANGE = 1e-8  # from the loudest energy of a row to its floor: 80 dB, far above rounding errors
+SCALE = 2.0**15  # of a sample: one step of 16 bits is 1, so that float16 holds all constants
+FLOOR = 0.1  # of an energy: below the noise of rounding to such steps
+RANGE = float(np.log(1e8))  # from a row's loudest energy to its least: 80 dB
 
 
 def frames_of(samples):
@@ -22,13 +23,14 @@ def frames_of(samples):
 def log_mel(values, lengths, bands):
     """Logarithm of the energy of each mel band in each frame.
 
-    X_t(k) = sum_n w(n) x(160 t + n) exp(-2 pi i k n / 512),   n = 0 .. 399
+    X_t(k) = sum_n w(n) 2^15 x(160 t + n) exp(-2 pi i k n / 512),   n = 0 .. 399
     e_t(b) = sum_k M(k, b) |X_t(k)|^2
-    y_t(b) = log max(e_t(b) / 1e-10, 1e-8 e_max / 1e-10, 1),   e_max = max_{t, b} e_t(b)
+    y_t(b) = log max(e_t(b) / 0.1, 1)
 
-    w is Hann's window and M `mel_filters`. So y is 0 in silence, and no energy counts as more than
-    80 dB below the loudest one of its row. A last frame that is not full is padded with 0. All of
-    it is float32: the range of |X|^2 is too wide for a half-precision type.
+    w is Hann's window and M `mel_filters`. So y is 0 in silence. An energy more than 80 dB below
+    the loudest one of its row, where rounding errors begin, counts as if it were not. A last
+    frame that is not full is padded with 0. All of it is float32: the range of |X|^2 is too wide
+    for a half-precision type.
 
     Args:
         values: Float32 tensor `(batch, samples)`, zero behind the end of each row.
@@ -46,13 +48,13 @@ def log_mel(values, lengths, bands):
     frames = ops.concatenate(
         [hops[:, :time], hops[:, 1 : time + 1], hops[:, 2:, : WINDOW - 2 * HOP]], axis=-1
     )
-    windowed = ops.pad(frames * hann(), ((0, 0), (0, 0), (0, POINTS - WINDOW)))
+    windowed = ops.pad(SCALE * frames * hann(), ((0, 0), (0, 0), (0, POINTS - WINDOW)))
     real, imaginary = ops.rfft(windowed, fft_length=POINTS)
     power = ops.square(real) + ops.square(imaginary)  # -> (batch, time, 257)
     filters = _never_quantized(mel_filters(bands), lengths)
     energy = ops.matmul(power, filters)  # -> (batch, time, bands)
-    loudest = ops.max(energy, axis=(1, 2), keepdims=True, initial=0.0)
-    return ops.log(ops.maximum(energy, ops.maximum(RANGE * loudest, FLOOR)) / FLOOR)
+    levels = ops.log(ops.maximum(energy / FLOOR, 1.0))
+    return ops.maximum(levels, ops.max(levels, axis=(1, 2), keepdims=True, initial=0.0) - RANGE)
 
 
 def _never_quantized(matrix, lengths):

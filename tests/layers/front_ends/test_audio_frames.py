@@ -57,6 +57,7 @@ def test_vectors_are_those_of_the_equations(run):
     np.testing.assert_array_equal(mask, REAL[:, ::4])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
 @pytest.mark.parametrize("normalization", ["utterance", "global", "none"])
 def test_what_stands_behind_a_length_reaches_no_vector_and_no_gradient(value, normalization):
@@ -73,6 +74,7 @@ def test_what_stands_behind_a_length_reaches_no_vector_and_no_gradient(value, no
         assert np.isfinite(gradient).all()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("convolutions", [(), (2,), (2, 2), (2, 2, 2)])
 def test_any_length_becomes_its_part_whatever_is_padded(convolutions):
     layer = built(convolutions)

@@ -5,6 +5,7 @@ import functools
 import modes
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.log_mel import frames_of, hann, log_mel, mel_filters
 
@@ -28,7 +29,8 @@ def spectra(samples, bands):
     samples = np.append(np.float64(samples), np.zeros(560))
     window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 400)
     starts = range(0, len(samples) - 560, 160)
-    powers = [np.abs(np.fft.fft(window * samples[t : t + 400], 512)[:257]) ** 2 for t in starts]
+    steps = 2**15 * window  # of 16 bits
+    powers = [np.abs(np.fft.fft(steps * samples[t : t + 400], 512)[:257]) ** 2 for t in starts]
     fine = np.linspace(0, 8000, 800_001)
     edges = np.interp(np.linspace(0, slaney(8000.0), bands + 2), slaney(fine), fine)
     frequencies = np.arange(257) * 31.25
@@ -37,7 +39,7 @@ def spectra(samples, bands):
         for b in range(bands)
     ]
     energies = np.array(powers) @ np.transpose(filters)
-    return np.log(np.maximum(energies / 1e-10, max(1, energies.max() / 1e2)))
+    return np.log(np.maximum(10 * energies, max(1, 10 * energies.max() / 1e8)))
 
 
 @pytest.mark.parametrize("bands", [80, 23])
@@ -48,6 +50,7 @@ def test_spectra_are_those_of_the_equations(run, bands):
     np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_powers_are_those_of_scipy():
     signal = pytest.importorskip("scipy.signal")
     _, _, powers = signal.spectrogram(
@@ -61,10 +64,33 @@ def test_powers_are_those_of_scipy():
         scaling="spectrum",
         mode="complex",
     )
-    energies = (np.abs(powers * 200).T ** 2) @ mel_filters(80)  # scaled by the window's sum
+    energies = (np.abs(powers * 200 * 2**15).T ** 2) @ mel_filters(80)  # scaled by the window's sum
     found = modes.eager(of_bands(80), NOISE[:1], LENGTHS[:1])[0, : len(energies)]
     assert len(energies) == 4  # whole windows
-    np.testing.assert_allclose(found, np.log(energies / 1e-10), atol=1e-4)
+    np.testing.assert_allclose(found, np.log(10 * energies), atol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("types", [None, [], [tf.float16]], ids=["float32", "int8", "float16"])
+def test_a_phone_computes_the_same_with_weights_of_any_width(types):
+    interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+    specs = [tf.TensorSpec((1, 1000)), tf.TensorSpec((1,), tf.int32)]
+    graph = tf.function(of_bands(80), specs, autograph=False)
+    converter = tf.lite.TFLiteConverter.from_concrete_functions([graph.get_concrete_function()])
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+    if types is not None:
+        converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        converter.target_spec.supported_types = types
+    model = interpreter.Interpreter(model_content=converter.convert())
+    model.allocate_tensors()
+    places = {tuple(one["shape"]): one["index"] for one in model.get_input_details()}
+    model.set_tensor(places[1,], LENGTHS[:1])
+    quiet = NOISE[:1] * np.float32(1e-3)
+    for values in (NOISE[:1], quiet, np.zeros((1, 1000), "float32")):
+        model.set_tensor(places[1, 1000], values)
+        model.invoke()
+        found = model.get_tensor(model.get_output_details()[0]["index"])
+        np.testing.assert_allclose(found[0], spectra(values[0], 80), atol=5e-3)
 
 
 @pytest.mark.slow

@@ -42,6 +42,7 @@ def test_values_are_interpolated_between_two_samples():
     assert inside[0] == 1 and 0.9 <= step.mean() <= 1.1
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strength", [0.1, 1.0])
 def test_lengths_follow_the_speed_and_fit_the_buffer(strength):
     for frames in (0, 1, 2, 7, 300):
@@ -58,6 +59,7 @@ def kept(lengths, time, bands, strength):
     return spec_augment.kept(lengths, time, bands, strength, seed()).numpy()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("strength", [0.5, 1.0])
 def test_masks_have_the_sizes_of_the_papers(strength):
     found = kept(np.full(400, 300), 300, 80, strength)
@@ -82,6 +84,7 @@ def test_masks_lie_within_each_row():
     assert not found[3].all()
 
 
+@pytest.mark.slow
 def test_they_run_in_graphs_and_under_xla():
     values, lengths = np.ones((2, 800), "float32"), np.array([5, 3], "int32")
 
