@@ -42,6 +42,8 @@ from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
+    Drawn,
+    Hard,
     Monotonic,
     Normalizer,
     Softmax,
@@ -112,6 +114,7 @@ __all__ = [
     "DecoderCell",
     "DecoderState",
     "DotScore",
+    "Drawn",
     "Everywhere",
     "FixedContext",
     "ForcedAlignment",
@@ -119,6 +122,7 @@ __all__ = [
     "Frames",
     "GRUCell",
     "GeneralScore",
+    "Hard",
     "InputFeedingCell",
     "KerasCell",
     "LSTMCell",

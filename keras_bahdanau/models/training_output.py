@@ -19,11 +19,17 @@ class TrainingOutput(NamedTuple):
             weights, if they were requested or guide the attention, otherwise ().
         alignment: Float tensor like one pass of `weights`, the alignment that the weights
             shall agree with, or ().
+        mask: Bool tensor `(passes, batch, source_time)`, True where a position of the memory
+            is real, or ().
+        drawn: `layers.Drawn` of tensors `(passes, batch, target_time)`, places that hard
+            attention has drawn, or ().
     """
 
     readout: Any
     weights: Any = ()
     alignment: Any = ()
+    mask: Any = ()
+    drawn: Any = ()
 
 
 def given(tensor):
@@ -37,15 +43,17 @@ def split_passes(output, passes):
     def split(one):
         return ops.reshape(one, (passes, -1, *ops.shape(one)[1:]))
 
-    readout, weights, alignment = tree.map_structure(split, tuple(output))
-    alignment = alignment[0] if given(alignment) else ()  # the same for every pass
-    return TrainingOutput(readout, weights, alignment)
+    split_output = TrainingOutput(*tree.map_structure(split, tuple(output)))
+    if not given(split_output.alignment):
+        return split_output
+    return split_output._replace(alignment=split_output.alignment[0])  # the same for every pass
 
 
 def refuse_logits(y_pred):
-    """Raise an error where logits would leave out R-Drop's second pass or the guided weights."""
+    """Raise an error where logits would leave out R-Drop's second pass, or another loss."""
     raise ValueError(
-        "In training, the loss of a model with `r_drop` or `guided_alignment` must get the "
-        f"`TrainingOutput` of the call. Received: y_pred of type {type(y_pred).__name__}. "
+        "In training, the loss of a model with `r_drop`, `guided_alignment`, `doubly_stochastic` "
+        "or hard attention must get the `TrainingOutput` of the call. "
+        f"Received: y_pred of type {type(y_pred).__name__}. "
         "Hand over what the model gives with training=True, or take the loss with training=False."
     )

@@ -163,8 +163,8 @@ class TrainingOptions:
         "everywhere",
     )
     normalizer: str | None = _of_model(
-        one_of("softmax", "monotonic", "monotonic-hard"),
-        "From scores to weights: {choices}.",
+        one_of("softmax", "monotonic", "monotonic-hard", "hard"),
+        'From scores to weights: {choices}. "hard" is one place a step, drawn in training.',
         "softmax",
     )
     coverage: str | None = _of_model(
@@ -242,6 +242,11 @@ class TrainingOptions:
     )
     guided_alignment: float | None = _of_model(
         _WEIGHT, "Weight of the loss that pulls the attention towards the alignments given.", 0.0
+    )
+    doubly_stochastic: float | None = _of_model(
+        _WEIGHT,
+        "Weight of the loss by which all positions of a source shall get about as much attention.",
+        0.0,
     )
     r_drop: float | None = _of_model(
         _WEIGHT,

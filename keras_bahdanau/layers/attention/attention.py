@@ -44,7 +44,7 @@ class Attention(AttentionBase):
         score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
         units: Positive integer. Width of a score called by a name, where it has one.
         window: Positions that it may attend to: "everywhere", "local-m", "local-p", or a layer.
-        normalizer: "softmax", "monotonic", "monotonic-hard", or a layer.
+        normalizer: "softmax", "monotonic", "monotonic-hard", "hard", or a layer.
         coverage: Memory of the positions attended to: None, "sum", "convolution", "grid", or a
             layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
@@ -86,6 +86,13 @@ class Attention(AttentionBase):
     def initial_state(self, memory):
         parts = (self.window, self.normalizer, self.coverage)
         return AttentionState(*(one.initial_state(memory) for one in parts))
+
+    @property
+    def draws(self):
+        return self.normalizer.draws
+
+    def drawn(self, state):
+        return self.normalizer.drawn(state.normalizer)
 
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory
