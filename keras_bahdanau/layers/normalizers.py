@@ -198,7 +198,8 @@ class Hard(Normalizer):
     (Xu et al. 2015, section 4.1, with lambda_r = 1, by which the gradient is that of the
     expected log p(y|s).) The first term is the ordinary gradient; `Seq2Seq` adds the others,
     with the moving baseline b: see `models.reinforcement`. A rate of the sentences gets the
-    expectation alpha_i at all steps in place of s_i, as in the paper, where it is 0.5.
+    expectation alpha_i at all steps in place of s_i, as in the paper, where it is 0.5. A loss of
+    the weights, such as that of guided alignment, has a gradient in these sentences alone.
 
     Args:
         expected: Float in [0, 1). Rate of the sentences that get the expectation in training.

@@ -99,14 +99,19 @@ def errors(found, exact):
 def test_the_estimator_is_the_exact_gradient_in_expectation():
     exact = exact_gradient()
     model = new(Hard(expected=0.0, entropy=ENTROPY))
-    distance, error = errors(estimates(model, 30, 1500), exact)
-    assert distance < 2 * error < 0.05 * np.linalg.norm(exact)
+    distance, error = errors(estimates(model, 20, 1500), exact)
+    assert distance < 2 * error < 0.1 * np.linalg.norm(exact)
 
+
+@pytest.mark.slow
+def test_without_the_score_function_it_is_another_gradient():
+    model = new(Hard(expected=0.0, entropy=ENTROPY))
     model.reinforcement.call = lambda drawn, *others: -ENTROPY * tf.reduce_sum(drawn.entropy)
-    distance, error = errors(estimates(model, 5, 1500), exact)
-    assert distance > 10 * error, "without the score function it is another one"
+    distance, error = errors(estimates(model, 5, 1500), exact_gradient())
+    assert distance > 10 * error
 
 
+@pytest.mark.slow
 def test_the_baseline_makes_the_variance_smaller():
     plain, based = (new(Hard(expected=0.0)) for _ in range(2))
     plain.reinforcement._baseline = lambda *args: 0.0
@@ -143,7 +148,8 @@ def test_its_terms_are_those_of_the_definition():
     np.testing.assert_allclose(layer.sums, moved, rtol=1e-5)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, pytest.param(0.1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_a_loss_from_logits_learns_as_the_own_loss_does(smoothing):
     class FromLogits(TokenCrossentropy):
         sums_tokens = False

@@ -185,7 +185,8 @@ def test_validation_has_the_loss_of_the_logits_alone():
     assert_allclose(found, plain.test_on_batch(x, y, weight), rtol=1e-5)
 
 
-@pytest.mark.parametrize("r_drop", [0.0, pytest.param(1.0, marks=pytest.mark.slow)])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("r_drop", [0.0, 1.0])
 @pytest.mark.parametrize(
     ("loss", "count"),
     [(TokenCrossentropy(), 9), (FromLogits(), 9), (SentenceCrossentropy(), 3)],
