@@ -4,7 +4,7 @@ PARAMETER_SHARE = 0.02  # by how much the peers' numbers of parameters may diffe
 
 
 def fulfils(ratio, goal):
-    """Whether a number is as a goal such as ">= 1.5" or "<= 0.33" has it."""
+    """True if a number is as a goal such as ">= 1.5" or "<= 0.33" has it."""
     sign, number = goal.split()
     return ratio >= float(number) if sign == ">=" else ratio <= float(number)
 

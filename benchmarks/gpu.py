@@ -87,7 +87,7 @@ def _worker(running, name, script, options, ours=False):
 
 @contextlib.contextmanager
 def _reported(name):
-    """What can't be done is told, and the others go on."""
+    """A part that can't be done is told, and the others go on."""
     try:
         yield
     except (Failed, Unavailable) as error:

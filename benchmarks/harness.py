@@ -43,7 +43,7 @@ PAUSE = 0.3  # seconds: threads of the one before spin a while before they sleep
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Options:
-    """What the command line gives to a row."""
+    """Settings of a row from the command line."""
 
     rounds: int = 5
     quick: bool = False
@@ -55,7 +55,7 @@ class Options:
 
 @dataclasses.dataclass
 class Measured:
-    """What a lane gave.
+    """The samples of a lane.
 
     Attributes:
         lane: The `Lane`.
@@ -139,7 +139,7 @@ def costs(lanes, options, say=print):
 
 
 def prepared(lanes, options, say=print):
-    """What each lane's `prepare` reports, one after the other; nothing is measured.
+    """The report of each lane's `prepare`, one after the other; nothing is measured.
 
     Returns:
         List of `Measured` without samples.

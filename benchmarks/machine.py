@@ -1,4 +1,4 @@
-"""What a row was measured on."""
+"""The machine that a row was measured on."""
 
 import os
 import pathlib
@@ -21,7 +21,7 @@ _INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 
 
 def has_bfloat16():
-    """Whether the processor multiplies bfloat16 by itself."""
+    """True if the processor multiplies bfloat16 by itself."""
     return bool({"avx512_bf16", "amx_bf16"} & set(_flags()))
 
 

@@ -48,7 +48,7 @@ def main(arguments=None):
 
 
 def _command(arguments, paths):
-    """What was asked, with the machine's own paths as DIR."""
+    """The command line, with the machine's own paths as DIR."""
     known = {*map(str, paths)}
     shown = ["DIR" if one in known else one for one in arguments]
     return shlex.join(["python", "benchmarks/run.py", *shown])

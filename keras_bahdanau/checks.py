@@ -24,6 +24,13 @@ def rate(name, meaning, value):
     return value
 
 
+def fraction(name, meaning, value):
+    """Return `value`, or raise ValueError if it is not a number in [0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"`{name}`, {meaning}, must be in [0, 1]. Received: {name}={value!r}")
+    return value
+
+
 def rate_or(default, name, meaning, value):
     """Return `default` if `value` is None, and `rate` of it otherwise."""
     return default if value is None else rate(name, meaning, value)

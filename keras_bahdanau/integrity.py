@@ -133,7 +133,8 @@ def _has_form(value, form):
     if isinstance(form, dict):
         of_each = form[str]
         return isinstance(value, dict) and all(_has_form(v, of_each) for v in value.values())
-    return isinstance(value, form)
+    # to Python a bool is an int; JSON tells them apart
+    return isinstance(value, form) and isinstance(value, bool) == (form is bool)
 
 
 def sha256_of(file):

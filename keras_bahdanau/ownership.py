@@ -48,6 +48,27 @@ def owned(path, say=lambda line: None, wait=False):
         file.close()
 
 
+@contextlib.contextmanager
+def existing(directory):
+    """Make a directory where there is none; it is removed in the end if nothing is in it.
+
+    Args:
+        directory: Path.
+
+    Example:
+        >>> with existing(Path("runs/en-de")) as directory, owned(directory / "translator.keras"):
+        ...     translator.save(directory / "translator.keras")
+    """
+    new = not directory.exists()
+    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        yield directory
+    finally:
+        if new:
+            with contextlib.suppress(OSError):
+                directory.rmdir()
+
+
 def check_unowned(path, say=lambda line: None):
     """Raise BlockingIOError if a path is owned, before anything slow is done.
 
@@ -89,7 +110,7 @@ def _locked(path, lock, wait):
 
 
 def _owner_in(file):
-    """What an owner has written; "" for nothing."""
+    """The name that an owner has written; "" for nothing."""
     return file.read(1000).decode(errors="replace")
 
 

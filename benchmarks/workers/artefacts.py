@@ -30,7 +30,7 @@ def _translator(training):
     import keras
 
     from keras_bahdanau import SearchOptions, Translator, presets, text
-    from keras_bahdanau.demo.tour import OPTIONS as options
+    from keras_bahdanau.demo.text_task import OPTIONS as options
 
     keras.utils.set_random_seed(0)
     pairs = [(example.source, example.target) for example in training]

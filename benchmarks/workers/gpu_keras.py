@@ -12,7 +12,7 @@ JIT_COMPILE = BACKEND == "jax"  # TensorFlow's XLA has no cuDNN
 
 
 def device():
-    """What it runs on: its name, or None where that is no GPU."""
+    """Name of the GPU that it runs on, or None."""
     if BACKEND == "jax":
         import jax
 

@@ -1,4 +1,4 @@
-"""How a worker talks: a JSON object a line on standard input, one a line back.
+"""Protocol of a worker: a JSON object a line on standard input, one a line back.
 
     {"do": "prepare", "case": "training_step", "settings": {...}}
         -> {"parameters": n, "versions": {...}, "note": "..."}
@@ -23,7 +23,7 @@ FIRST_TO_BE_KILLED = "1000"  # if the machine's memory ends, it is a worker that
 
 
 class Job:
-    """What a case prepares.
+    """The things that a case prepares.
 
     Args:
         run: Function of nothing: does the work once, waits for its end, and returns how much
@@ -87,7 +87,7 @@ def _timed(job, request):
 
 
 def _peak(job, request):
-    """How far the resident memory rises in one run above where it is between two.
+    """The rise of the resident memory in one run above its level between two.
 
     A tiny run comes first, so that libraries, optimizer slots and thread pools are there; then a
     full one, which compiles; the second full one is measured. What the first leaves behind

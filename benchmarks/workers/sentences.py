@@ -42,7 +42,7 @@ def read_corpus(folder, part):
 
 
 def real_tokens(rows):
-    """How many tokens rows of ids have together."""
+    """The number of tokens in rows of ids."""
     return int(sum(map(len, rows)))
 
 

@@ -96,7 +96,7 @@ def compare(tasks, out, seed=0, size=SIZE, training=TRAINING, say=print):
         say: Function of one string: where progress is told.
 
     Returns:
-        Whether the paper's finding is seen; None if nothing was trained that could show it.
+        True if the paper's finding is seen; None if nothing was trained that could show it.
 
     Raises:
         ValueError: If `results.json` is damaged.

@@ -1,4 +1,4 @@
-"""What is compared: the papers' presets, and Bahdanau's step with a single thing changed."""
+"""The papers' presets to compare, and Bahdanau's step with a single thing changed."""
 
 from typing import NamedTuple
 

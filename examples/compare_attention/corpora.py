@@ -11,7 +11,7 @@ from keras_bahdanau.demo import Example
 
 
 class Corpus(NamedTuple):
-    """What is learnt, and how long.
+    """The pairs to learn, and the length of the training.
 
     Attributes:
         name: String.
@@ -32,7 +32,7 @@ class Corpus(NamedTuple):
     bleu_tokenizer: str
 
     def fingerprint(self):
-        """What tells this data from other data."""
+        """A digest that tells this data from other data."""
         text = repr((self.train, [(example.source, example.target) for example in self.test]))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

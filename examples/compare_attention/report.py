@@ -1,4 +1,4 @@
-"""What came of a comparison: a table, a plot, and whether it shows what the paper found."""
+"""Results of a comparison: a table, a plot, and whether it shows what the paper found."""
 
 from configurations import CONFIGURATIONS, SCORES, WITHOUT_AND_WITH
 from matplotlib.figure import Figure
@@ -64,7 +64,7 @@ def _number(value, form):
 
 
 def _places(row):
-    """What `by_length` says, by the times of the median length."""
+    """The scores of `by_length`, by the times of the median length."""
     return {place["times"]: place for place in row["by_length"]}
 
 
@@ -112,7 +112,7 @@ def _draw(panel, row):
 
 
 def findings(rows):
-    """What the results show, in sentences.
+    """The findings, in sentences.
 
     Args:
         rows: List of dictionaries, as in `results.json`.
@@ -136,7 +136,7 @@ def findings(rows):
 
 
 def _tells(row):
-    """Whether there are enough sentences of both lengths."""
+    """True if there are enough sentences of both lengths."""
     places = _places(row)
     return all(times in places and places[times]["sentences"] >= ENOUGH for times in (1.0, 2.0))
 

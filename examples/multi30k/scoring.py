@@ -1,4 +1,4 @@
-"""How Multi30K is scored: the rule of the published figures, and sacreBLEU on raw text.
+"""Scores of Multi30K: the rule of the published figures, and sacreBLEU on raw text.
 
     python examples/multi30k/scoring.py REFERENCES HYPOTHESES --text tok
 

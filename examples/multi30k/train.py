@@ -131,7 +131,7 @@ def vocabularies(pairs, options):
 
 
 def ended(run):
-    """Whether a run has nothing left to do: there is a checkpoint, and it says so."""
+    """True if a run has nothing left to do: there is a checkpoint, and it says so."""
     options = TrainingOptions(**run.read_card()["options"])
     return run.checkpoint.is_file() and run.progress().is_over(options)
 
@@ -194,7 +194,7 @@ def draw_alignments(translations, directory):
 
 
 def about(arguments, options, run):
-    """What has to be known of a run to make it again."""
+    """The settings of a run from which it can be made again."""
     history = json.loads(run.history.read_text())
     perplexities = [epoch["val_perplexity"] for epoch in history]
     devices = tf.config.list_physical_devices("GPU")

@@ -12,13 +12,14 @@ from keras_bahdanau.training.optimizers import averaged_weights
 class AlignmentPlotCallback(keras.callbacks.Callback):
     """Draw how the model reads given translations, after each epoch.
 
-    The targets are given, so the pictures of two epochs show the same words.
+    The targets are given, so the pictures of two epochs show the same words. Inputs that have
+    a picture, such as images and speech, are shown with what is attended to in them.
     They are written as `epoch-001/1.png` and so on, or, with
     `tensorboard=True`, as an event file that TensorBoard shows under "Images".
 
     Args:
         translator: A `Translator` that holds the model to be trained.
-        pairs: List of a few (source, target) strings.
+        pairs: List of a few pairs (input of the source, target string).
         directory: Path of the directory to write to, which may exist.
         words: Bool. True to join subwords to words.
         tensorboard: Bool. True to write for TensorBoard (TensorFlow only;
@@ -42,7 +43,11 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         with averaged_weights(self.translator.model):
-            pictures = [self._draw(result) for result in self.translator.align(self.pairs)]
+            results = self.translator.align(self.pairs)
+        pictures = [
+            self._draw(result, self.translator.picture(one))
+            for result, (one, _) in zip(results, self.pairs, strict=True)
+        ]
         write = self._write_events if self.tensorboard else self._write_files
         write(epoch, pictures)
 
@@ -51,13 +56,13 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
             self._writer.close()
             self._writer = None
 
-    def _draw(self, result):
-        """A PNG picture, as bytes."""
+    def _draw(self, result, picture):
+        """A PNG file, as bytes."""
         from keras_bahdanau.plotting import plot_alignment  # matplotlib takes its time
 
-        picture = io.BytesIO()
-        plot_alignment(result, words=self.words).savefig(picture, format="png")
-        return picture.getvalue()
+        file = io.BytesIO()
+        plot_alignment(result, picture, words=self.words).savefig(file, format="png")
+        return file.getvalue()
 
     def _write_files(self, epoch, pictures):
         directory = self.directory / f"epoch-{epoch + 1:03d}"
@@ -68,7 +73,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
     def _write_events(self, epoch, pictures):
         import tensorflow as tf
 
-        # what `tf.summary.image` writes, which would need TensorBoard and pixels
+        # the form of `tf.summary.image`, which would need TensorBoard and pixels
         metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_BLOB_SEQUENCE")
         metadata.plugin_data.plugin_name = "images"
         self._writer = self._writer or tf.summary.create_file_writer(str(self.directory))

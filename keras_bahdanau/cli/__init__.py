@@ -11,11 +11,19 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import __version__
-from keras_bahdanau.cli import demo, evaluation, exporting, training, translating, tuning
+from keras_bahdanau.cli import (
+    demo,
+    evaluation,
+    exporting,
+    read_files,
+    training,
+    translating,
+    tuning,
+)
 from keras_bahdanau.cli.console import PROGRAM
 
 app = typer.Typer(
-    help="Attention RNN translation: train it, see what it attends to, ship it.",
+    help="Attention RNNs for text, images and speech: train them, see what they attend to, ship.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -55,6 +63,7 @@ def _program(
 for command in (
     training.train,
     translating.translate,
+    read_files.read,
     evaluation.evaluate,
     tuning.tune,
     translating.align,
@@ -63,3 +72,4 @@ for command in (
     demo.demo,
 ):
     app.command()(command)
+app.command("transcribe")(read_files.read)

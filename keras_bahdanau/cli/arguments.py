@@ -136,7 +136,7 @@ def search_of(path, options, **fixed):
 
 
 def load_translator(paths):
-    """The translator in a file, or the ensemble of those in several; it loads what that needs."""
+    """The pipeline in a file, or the ensemble of those in several; it loads what that needs."""
     if is_litert(paths[0]):
         from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
 
@@ -147,19 +147,9 @@ def load_translator(paths):
         from keras_bahdanau.pipelines.ensembling import ensemble
 
         return ensemble(paths)
-    from keras_bahdanau.pipelines.translator import Translator
+    from keras_bahdanau.pipelines.by_source import load_pipeline
 
-    return Translator.load(paths[0])
-
-
-def check_texts(pairs, path):
-    """Check that a file's pairs are not all empty on a side."""
-    if not any(source.strip() and target.strip() for source, target in pairs):
-        raise ValueError(
-            "At least one pair must have text on both sides. "
-            f"Received: path={str(path)!r} with {len(pairs)} pairs, none of which has. "
-            "Give others."
-        )
+    return load_pipeline(paths[0])
 
 
 def check_absent(path, name):

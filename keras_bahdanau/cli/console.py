@@ -4,6 +4,7 @@ import contextlib
 import faulthandler
 import functools
 import gc
+import itertools
 import os
 import sys
 
@@ -174,21 +175,28 @@ def show_progress(text):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def tell_cut(translations, limits, first_line=1):
-    """Name on standard error each line that was too long, and cut.
+def tell_cut(translations, limits, names=None):
+    """Name on standard error each input that was too long, and cut.
 
     Args:
-        translations: Iterable of `Translation`, one a line.
+        translations: Iterable of `Translation`, one an input.
         limits: Dictionary, as `Source.limits` gives it.
-        first_line: Integer, the number of the first of the lines.
+        names: Iterable of the inputs' names; `lines_from(1)` if left out.
     """
-    for number, translation in enumerate(translations, start=first_line):
+    most = f"{limits['max_source_length']:,} positions"
+    if "max_source_bytes" in limits:
+        most = f"{limits['max_source_length']:,} tokens, or {limits['max_source_bytes']:,} bytes,"
+    for name, translation in zip(names or lines_from(1), translations, strict=False):
         if translation.truncated:
             warn(
-                f"line {number} is too long: only its first {limits['max_source_length']:,} "
-                f"tokens, or {limits['max_source_bytes']:,} bytes, are read. Split it into "
-                "sentences, or raise --max-source-length (of a .tflite file: at its export)."
+                f"{name} is too long: only its first {most} are read. Split it, or raise "
+                "--max-source-length (of a .tflite file: at its export)."
             )
+
+
+def lines_from(number):
+    """Names of lines: "line 7", "line 8", without end."""
+    return (f"line {one}" for one in itertools.count(number))
 
 
 def keras_verbosity():

@@ -8,20 +8,39 @@ import typer
 
 from keras_bahdanau.cli.arguments import check_absent
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
+from keras_bahdanau.demo.task import CLASS_OF
+from keras_bahdanau.option import check_value, one_of
 
 
 @ends_well("The same command goes on.")
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory that receives everything.")] = Path("demo"),
+    task: Annotated[
+        str,
+        typer.Option(
+            help="text (English to French), images (captions of handwritten digits, with "
+            "scikit-learn), or speech (synthetic)."
+        ),
+    ] = "text",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory that receives everything.  [default: demo, or demo-TASK]",
+            show_default=False,
+        ),
+    ] = None,
 ):
-    """See it all on a generated corpus, in minutes.
+    """See it all on generated data, in minutes.
 
-    Trains, translates, draws an alignment, exports a SavedModel and a LiteRT file, and compares
+    Trains, reads, draws an alignment, exports a SavedModel and a LiteRT file, and compares
     what the three answer. No download.
     """
+    check_value("task", task, one_of(*CLASS_OF))
+    out = out or Path("demo" if task == "text" else f"demo-{task}")
     if out.exists() and not out.is_dir():
         check_absent(out, "out")
     from keras_bahdanau import demo as embedded
 
     load_tensorflow()
-    embedded.run(out, verbose=keras_verbosity(), say=functools.partial(print, flush=True))
+    embedded.run(
+        out, verbose=keras_verbosity(), say=functools.partial(print, flush=True), task=task
+    )

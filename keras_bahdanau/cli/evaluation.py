@@ -11,7 +11,6 @@ from keras_bahdanau.cli.arguments import (
     ModelsOption,
     TokenizeOption,
     check_picture,
-    check_texts,
     check_tokenization,
     check_writable,
     find_models,
@@ -21,7 +20,8 @@ from keras_bahdanau.cli.arguments import (
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut
-from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.training.run import write_json
@@ -59,12 +59,14 @@ def evaluate(
         ),
     ] = None,
     metrics: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="Metrics with commas between: bleu, chrf, ter, wer, cer, exact. The first is "
-            "that of the scores by length."
+            help="Metrics with commas between: bleu, chrf, ter, wer, cer, exact, exprate, "
+            "exprate1, exprate2, exprate3. The first is that of the scores by length.  "
+            "[default: bleu,chrf of translations, exact,wer of images, wer,cer of speech]",
+            show_default=False,
         ),
-    ] = "bleu,chrf",
+    ] = None,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     batch_size: BatchOption = 64,
@@ -81,15 +83,16 @@ def evaluate(
         check_writable(path, name)
     check_picture(plot, "plot")
     check_tokenization(tokenize)
-    first, *_ = _metrics_of(metrics)
-    pairs = read_pairs(source, target)
-    check_texts(pairs, source)
+    if metrics is not None:
+        _metrics_of(metrics)
+    pairs = read_examples(inputs_of(paths[0]), source, target)
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)
     from keras_bahdanau import evaluation
 
-    settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": metrics.split(",")}
+    names = translator.metrics if metrics is None else metrics.split(",")
+    settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": names}
     show_progress(f"translating {len(pairs):,} sentences")
     measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
     tell_cut(measured.translations, translator.source.limits(translator.longest(search)))
@@ -108,6 +111,7 @@ def evaluate(
     if plot is not None:
         from keras_bahdanau.plotting import plot_lengths
 
+        first, *_ = measured.by_metric.values()
         plot_lengths(measured.by_length, metric=first.label).savefig(plot)
     print(measured)
     if compared:

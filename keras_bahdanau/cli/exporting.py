@@ -12,7 +12,8 @@ import typer
 from keras_bahdanau import exporters
 from keras_bahdanau.cli.arguments import ModelOption, check_absent
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
-from keras_bahdanau.data.reading import read_lines, read_pairs
+from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.ownership import check_unowned
@@ -62,7 +63,10 @@ def export(
     ] = 64,
     sentences: Annotated[
         Path | None,
-        typer.Option(help="File of sentences to compare on, beside the built-in edge cases."),
+        typer.Option(
+            help="File of sentences, or manifest of files and their texts, to compare on, beside "
+            "the built-in edge cases."
+        ),
     ] = None,
     references: Annotated[
         Path | None, typer.Option(help="Their translations, line by line: adds BLEU and chrF.")
@@ -78,15 +82,15 @@ def export(
     standard error; standard output gets the paths.
     """
     path = find_translator(model)
-    lines, translations = _compared_on(sentences, references)
+    lines, translations = _compared_on(inputs_of(path), sentences, references)
     _check_output(format.value, out, quantization)
     settings = {"max_source_length": max_source_length, "max_target_length": max_target_length}
     precision = quantization and quantization.value
     exporter = _new_exporter(format.value, quantization=precision, **settings)
     load_tensorflow(threads=1)  # for times that compare
-    from keras_bahdanau.pipelines.translator import Translator
+    from keras_bahdanau.pipelines.by_source import load_pipeline
 
-    translator = Translator.load(path)
+    translator = load_pipeline(path)
     compared = {
         "sentences": lines,
         "references": translations,
@@ -121,16 +125,18 @@ def check(
     print(exporters.describe(path))
 
 
-def _compared_on(sentences, references):
-    """The lines of the two files; None for references that are not given."""
-    if references is None:
-        return [] if sentences is None else read_lines(sentences), None
+def _compared_on(inputs, sentences, references):
+    """(inputs to compare on, their texts or None), of the two files."""
+    if references is None and sentences is None:
+        return [], None
     if sentences is None:
         raise ValueError(
             f"--references needs --sentences. Received: references={str(references)!r}. "
             "Give both, or neither."
         )
-    pairs = read_pairs(sentences, references)
+    if references is None and inputs == "lines":
+        return read_lines(sentences), None
+    pairs = read_examples(inputs, sentences, references)
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 

@@ -6,10 +6,11 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from keras_bahdanau.cli.arguments import asked, check_texts, options_of
+from keras_bahdanau.cli.arguments import asked, options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
-from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.ownership import check_unowned
+from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.run import Run
 
@@ -21,10 +22,22 @@ MOST_HELD_OUT = 1000  # but at most this number of pairs
 @options_of(TrainingOptions, TrainingOptions().resolved())
 def train(
     source: Annotated[
-        Path, typer.Argument(help="Source sentences, one a line; or a TSV with both languages.")
+        Path,
+        typer.Argument(
+            help="Source sentences, one a line; or a TSV with both languages; or, of images and "
+            "speech, a manifest: a TSV of path and text."
+        ),
     ],
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
     *,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            help="Source: text, image or speech. Settings may follow, such as "
+            "image:height=64,width=640: the arguments of ImageSource or AudioSource.",
+        ),
+    ] = "text",
     out: Annotated[Path, typer.Option(help="Directory of the training: new, or left unfinished.")],
     valid_source: Annotated[
         Path | None,
@@ -47,16 +60,17 @@ def train(
     ] = None,
     **options,
 ):
-    """Train a translator, or resume a training that was stopped.
+    """Train a translator, or a reader of images or speech; or resume a training that was stopped.
 
     Options that are left out come from the preset; the defaults shown are those of the preset
     "small". Files are UTF-8, plain or .gz. OUT/translator.keras is the best translator so far.
     The same command resumes a training that was stopped or killed.
     """
     options = TrainingOptions(**asked(options))
-    data = _Data.read(source, target, alignments)
+    inputs = inputs_by_name(kind)
+    data = _Data.read(inputs, source, target, alignments)
     if valid_source is not None:
-        valid = _Data.read(valid_source, valid_target, valid_alignments)
+        valid = _Data.read(inputs, valid_source, valid_target, valid_alignments)
     else:
         _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
         data, valid = data.split(_held_out(data.pairs))
@@ -74,9 +88,16 @@ def train(
 
     say(f"training on the {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}")
     path = training.train(
-        data.pairs, valid.pairs, out, options, verbose=keras_verbosity(), say=say, **links
+        data.pairs,
+        valid.pairs,
+        out,
+        options,
+        verbose=keras_verbosity(),
+        say=say,
+        source=source_by_name(kind),
+        **links,
     )
-    say(f"The translator: {path}")
+    say(f"The model: {path}")
 
 
 class _Data(NamedTuple):
@@ -86,10 +107,9 @@ class _Data(NamedTuple):
     alignments: list | None
 
     @classmethod
-    def read(cls, source, target, alignments):
+    def read(cls, inputs, source, target, alignments):
         """Pairs and links read from files."""
-        pairs = read_pairs(source, target)
-        check_texts(pairs, source)
+        pairs = read_examples(inputs, source, target)
         if alignments is None:
             return cls(pairs, None)
         from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
@@ -123,7 +143,9 @@ def _check_no_half(**files):
 
 def _held_out(pairs):
     """Indices of the pairs for validation, which are spread evenly and have no empty side."""
-    usable = [i for i, (source, target) in enumerate(pairs) if source.strip() and target.strip()]
+    usable = [
+        i for i, (source, target) in enumerate(pairs) if has_content(source) and target.strip()
+    ]
     if len(usable) < 2:
         raise ValueError(
             "Training needs a pair beside those that are held out for validation. "

@@ -15,11 +15,13 @@ from keras_bahdanau.cli.arguments import (
     check_picture,
     check_writable,
     find_models,
+    is_litert,
     load_translator,
     search_of,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut
+from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut
+from keras_bahdanau.cli.inputs import inputs_of, require_inputs
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -55,6 +57,7 @@ def translate(
     is longer than --max-source-length is cut, and named on standard error.
     """
     paths = find_models(model)
+    require_inputs(paths[0], "lines", "read or transcribe")
     search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
@@ -63,10 +66,11 @@ def translate(
     chunks = _lines_arriving() if file is None else _chunked(read_lines(file, may_be_empty=True))
     translator = load_translator(paths)
     longest, done = translator.longest(search), 0
+    limits = translator.source.limits(longest)
     for lines in chunks:
         prefixes = None if prefix is None else [prefix] * len(lines)
         results = translator.translate_nbest(lines, nbest or 1, batch_size, search, prefixes)
-        tell_cut((best for best, *_ in results), translator.source.limits(longest), done + 1)
+        tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
         links = _Links(translator, lines, longest) if alignment else None
         for row, hypotheses in enumerate(results):
             number = done + row if nbest else None
@@ -81,7 +85,9 @@ def translate(
 @ends_well()
 @with_search_options
 def align(
-    sentence: Annotated[str, typer.Argument(help="One sentence.")],
+    sentence: Annotated[
+        str, typer.Argument(help="One sentence; or the path of one image or recording.")
+    ],
     *,
     model: AnyModelOption,
     plot: Annotated[
@@ -97,31 +103,44 @@ def align(
     prefix: PrefixOption = None,
     **search,
 ):
-    """Translate one sentence and show which words go with which.
+    """Translate one sentence, or read one file, and show what it attended to.
 
-    Prints the translation and the links, source-target, counted from 0.
+    Prints the text and, of a sentence, the links source-target between words, counted from 0.
     """
     (path,) = find_models([model])
     search = search_of(path, search, prefix=prefix, trace=trace and str(trace))
-    sentence = _decoded(sentence, "SENTENCE")
+    one = _one_input(inputs_of(path), sentence)
     prefixes = None if prefix is None else [_decoded(prefix, "PREFIX")]
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
         check_picture(picture, name)
     translator = load_translator([path])
-    (result,) = translator.translate([sentence], search=search, prefixes=prefixes)
+    (result,) = translator.decode([one], search=search, prefixes=prefixes)
     longest = translator.longest(search)
-    tell_cut([result], translator.source.limits(longest))
+    tell_cut([result], translator.source.limits(longest), ["the input"])
     print(result.text)
-    print(_Links(translator, [sentence], longest)(0, result))
+    if isinstance(one, str):
+        print(_Links(translator, [one], longest)(0, result))
     if plot is not None:
         from keras_bahdanau.plotting import plot_alignment
 
-        plot_alignment(result, words=words).savefig(plot)
+        picture = None if is_litert(path) else translator.picture(one, search)
+        plot_alignment(result, picture, words=words).savefig(plot)
     if trace is not None:
         from keras_bahdanau.plotting import plot_trace
 
-        plot_trace(translator.searching(search).trace(sentence, result)).savefig(trace)
+        plot_trace(translator.searching(search).trace(one, result)).savefig(trace)
+
+
+def _one_input(inputs, argument):
+    """The sentence that an argument is, or the path."""
+    if inputs == "lines":
+        return _decoded(argument, "SENTENCE")
+    if not Path(argument).is_file():
+        raise FileNotFoundError(
+            f"A file to read must exist. Received: path={argument!r}. Give its path."
+        )
+    return Path(argument)
 
 
 def _decoded(text, name):

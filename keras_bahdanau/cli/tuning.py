@@ -12,12 +12,11 @@ from keras_bahdanau.cli.arguments import (
     LowercaseOption,
     ModelOption,
     TokenizeOption,
-    check_texts,
     check_tokenization,
     search_of,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
-from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value, number
 from keras_bahdanau.ownership import owned
@@ -70,8 +69,7 @@ def tune(
     }
     _check_values(**lists)
     check_tokenization(tokenize)
-    pairs = read_pairs(source, target)
-    check_texts(pairs, source)
+    pairs = read_examples(inputs_of(path), source, target)
     with contextlib.nullcontext() if dry_run else owned(path):
         _tune(path, own, lists, pairs, tolerance, dry_run, (batch_size, tokenize, lowercase))
 
@@ -80,7 +78,7 @@ def _tune(path, own, lists, pairs, tolerance, dry_run, settings):
     """Measure all searches on the pairs, tell of each, and write the one that is chosen."""
     load_tensorflow()
     from keras_bahdanau import evaluation
-    from keras_bahdanau.pipelines.translator import Translator
+    from keras_bahdanau.pipelines.by_source import load_pipeline
 
     searches = evaluation.candidates(own, **lists)
     print(ROW.format("beam", "penalty", "exponent", "BLEU", "length", "seconds"), flush=True)
@@ -90,7 +88,7 @@ def _tune(path, own, lists, pairs, tolerance, dry_run, settings):
         print(_row(trial), *["(now)"] * (trial.search == own), flush=True)
         show_progress(f"{next(count)} of {len(searches)}")
 
-    trials = evaluation.tune(Translator.load(path), pairs, searches, *settings, tell)
+    trials = evaluation.tune(load_pipeline(path), pairs, searches, *settings, tell)
     show_progress("")
     _conclude(path, own, trials, evaluation.simplest(trials, tolerance), dry_run)
 

@@ -10,6 +10,7 @@ _MODULE_OF = {
     "batches": "batching",
     "read_alignments": "reading",
     "read_lines": "reading",
+    "read_manifest": "manifest",
     "read_pairs": "reading",
 }
 

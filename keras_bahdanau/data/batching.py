@@ -21,7 +21,7 @@ class Skipped:
 
     Attributes:
         empty: Pairs with a side that has no token.
-        too_long: Pairs with a side of more than `max_length` tokens.
+        too_long: Pairs with a side of more than `max_length` or `max_source_length` tokens.
     """
 
     empty: int
@@ -65,6 +65,8 @@ class BatchedPairs:
         sort_batches: Positive integer, with `batch_sentences`: so many batches are sorted at once.
         max_length: Positive integer. Pairs with more tokens than this on either side, the end
             token included, are left out and counted.
+        max_source_length: Positive integer, likewise for the positions of the source alone;
+            `max_length` if left out.
         alignments: List of sets of links `(source word, target word)`, one set for each pair,
             such as `read_alignments` gives; words are those of `sentence.split()`.
         subword_sampling: Float from 0 to 1, less than 1: the share of BPE's merges left out, or
@@ -76,6 +78,7 @@ class BatchedPairs:
     Attributes:
         kept: Int array, which pairs take part.
         skipped: `Skipped`, how many pairs were left out and why.
+        source_lengths: Int array `(pairs,)`, positions of each source, of those left out too.
         shapes: Sequence of `(rows, length)`, one for each bucket, shortest first; empty with
             `batch_sentences`.
         steps: Integer, batches in an epoch; the same for each.
@@ -104,6 +107,7 @@ class BatchedPairs:
         buckets: int = 7,
         sort_batches: int = 20,
         max_length: int = 128,
+        max_source_length: int | None = None,
         alignments=None,
         subword_sampling: float = 0.0,
         shuffle: bool = True,
@@ -113,6 +117,8 @@ class BatchedPairs:
         _check_integers(
             1, **batch_size, buckets=buckets, sort_batches=sort_batches, max_length=max_length
         )
+        if max_source_length is not None:
+            _check_integers(1, max_source_length=max_source_length)
         _check_integers(0, seed=seed)
         _check_sampling(subword_sampling, alignments)
         self.shuffle = shuffle
@@ -124,8 +130,12 @@ class BatchedPairs:
         self._target = IdRows.encoded(target, [pair[1] for pair in pairs])
         lengths = np.maximum(self._source.lengths, self._target.lengths)
         empty = (self._source.lengths == 0) | (self._target.lengths <= 1)  # <= 1: only the end
-        too_long = ~empty & (lengths > max_length)
+        source_length = max_length if max_source_length is None else max_source_length
+        too_long = ~empty & (
+            (self._source.lengths > source_length) | (self._target.lengths > max_length)
+        )
         self.skipped = Skipped(int(empty.sum()), int(too_long.sum()))
+        self.source_lengths = self._source.lengths
         self.kept = kept = np.flatnonzero(~empty & ~too_long)
         if not kept.size:
             raise ValueError(

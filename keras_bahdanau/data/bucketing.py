@@ -42,7 +42,7 @@ class ByTokens:
     def _refilled(self, lengths):
         """The same buckets, filled with as many pairs as before, from the shortest to the longest.
 
-        Where a pair is longer than its bucket, the bucket grows: no pair is cut.
+        If a pair is longer than its bucket, the bucket grows: no pair is cut.
         """
         kept = np.concatenate([bucket.members for bucket in self._buckets])
         kept = np.sort(kept)  # so that the order is that of the pairs, not of the buckets

@@ -35,8 +35,8 @@ def read_pairs(
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: If a file is a directory, empty, not UTF-8, or a damaged `.gz`; if the two
-            files have different numbers of lines; or if a line of a TSV has not two columns.
+        ValueError: If a file is a directory, empty, not text in UTF-8, or a damaged `.gz`; if the
+            two files have different numbers of lines; or if a line of a TSV has not two columns.
 
     Example:
         >>> pairs = read_pairs("train.en", "train.de.gz")
@@ -232,7 +232,7 @@ def _whole(path):
 
 
 def _opened(path):
-    """What is no regular file, open for reading; a named pipe once something comes from it."""
+    """A device or a pipe, open for reading; a named pipe once something comes from it."""
     # of a pipe without a name, such as /dev/stdin, the target is no path
     if not Path(os.path.realpath(path)).is_fifo():
         return open(path, "rb")

@@ -38,8 +38,8 @@ def evaluate(
         `Evaluation`.
 
     Raises:
-        ValueError: If every pair has an empty side, there are not as many alignments as
-            pairs, or a metric is unknown.
+        ValueError: If every pair has a side that is empty or longer than `max_source_length`,
+            there are not as many alignments as pairs, or a metric is unknown.
 
     Example:
         >>> print(evaluate(translator, read_pairs("test.en", "test.de")))
@@ -83,9 +83,17 @@ def _batches(translator, pairs, longest):
     """The pairs for the model to read, all that have tokens on both sides."""
     from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
 
-    return BatchedPairs(
-        pairs, translator.source, translator.target, max_length=longest, shuffle=False
-    )
+    translator.source.check(translator.plural, [source for source, _ in pairs])
+    try:
+        return BatchedPairs(
+            pairs, translator.source, translator.target, max_length=longest, shuffle=False
+        )
+    except ValueError:  # no pair is left; its message names an option of trainings
+        raise ValueError(
+            "At least one pair must have tokens on both sides, and at most "
+            f"max_source_length={longest} of them. Received: {len(pairs)} pairs, none of which "
+            "has. Give other pairs, or a larger max_source_length."
+        ) from None
 
 
 def _read(model, batches, references):

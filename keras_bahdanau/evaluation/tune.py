@@ -38,7 +38,7 @@ def candidates(
 ):
     """The options to try: first those given, then each combination, the narrow beams first.
 
-    Those that make no difference come once: a beam of 1 has nothing to rank, and with an
+    Options that make no difference come once: a beam of 1 has nothing to rank, and with an
     exponent of 0 there is no penalty.
 
     Args:

@@ -14,6 +14,7 @@ _FORMS = {
     **dict.fromkeys(("min_runtime_version", "quantization"), str),
     **dict.fromkeys(("max_rows", "max_source_length", "max_source_bytes"), int),
     **dict.fromkeys(("max_target_length", "max_batch_bytes"), int),
+    **dict.fromkeys(("max_image_bytes", "max_image_pixels"), int),
     **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
     "parity": [dict],
     "search": dict,

@@ -5,9 +5,9 @@ import os
 import secrets
 import shutil
 
-from keras_bahdanau.ownership import lock_of, owned
+from keras_bahdanau.ownership import existing, lock_of, owned
 
-_DRAFT = "draft"  # what is owned in a directory that is not finished
+_DRAFT = "draft"  # name that is owned in a directory that is not finished
 
 
 @contextlib.contextmanager
@@ -23,8 +23,8 @@ def unfinished(path):
     around = path.parent
     # no number and a dot first: a server does not take it for a version
     draft = path.with_name(f".unfinished-{os.getpid()}-{secrets.token_hex(4)}-{path.name}")
-    with _existing(around), contextlib.ExitStack() as block:
-        # whoever makes a draft, or looks for those without an owner, is alone while doing so
+    with existing(around), contextlib.ExitStack() as block:
+        # one process at a time makes a draft, or looks for those without an owner
         with owned(around / "unfinished", wait=True):
             _remove_abandoned(around)
             draft.mkdir()
@@ -48,19 +48,6 @@ def _remove_abandoned(directory):
 
 
 @contextlib.contextmanager
-def _existing(directory):
-    """Make a directory where there is none; it is removed in the end if nothing is in it."""
-    new = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        if new:
-            with contextlib.suppress(OSError):
-                directory.rmdir()
-
-
-@contextlib.contextmanager
 def reserved(places):
     """Own the files among the places for as long as the block lasts.
 
@@ -73,6 +60,6 @@ def reserved(places):
     with contextlib.ExitStack() as block:
         for path, exporter in places.items():
             if exporter.writes_file:
-                block.enter_context(_existing(path.parent))
+                block.enter_context(existing(path.parent))
                 block.enter_context(owned(path))
         yield

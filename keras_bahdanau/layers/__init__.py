@@ -37,7 +37,11 @@ from keras_bahdanau.layers.decoder_cells import (
     InputFeedingCell,
     Step,
 )
+from keras_bahdanau.layers.front_ends.audio_frames import AudioFrames, Samples
+from keras_bahdanau.layers.front_ends.frame_convolutions import FrameConvolutions
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
+from keras_bahdanau.layers.front_ends.image_patches import ImagePatches, Pixels
+from keras_bahdanau.layers.front_ends.keras_grid import KerasGrid
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
@@ -45,14 +49,18 @@ from keras_bahdanau.layers.normalizers import (
     Drawn,
     Hard,
     Monotonic,
+    MonotonicChunkwise,
     Normalizer,
+    Sigmoid,
     Softmax,
     masked_softmax,
 )
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
+from keras_bahdanau.layers.readers.row_rnn import RowRNN
 from keras_bahdanau.layers.readout import (
     READOUTS,
     AttentionalReadout,
@@ -77,6 +85,7 @@ from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.layers.windows import (
     WINDOWS,
     Everywhere,
+    LocalMedian,
     LocalMonotonic,
     LocalPredictive,
     Window,
@@ -100,6 +109,7 @@ __all__ = [
     "Attention",
     "AttentionBase",
     "AttentionalReadout",
+    "AudioFrames",
     "BahdanauAttention",
     "BidirectionalRNN",
     "BlockOrthogonal",
@@ -118,16 +128,20 @@ __all__ = [
     "Everywhere",
     "FixedContext",
     "ForcedAlignment",
+    "FrameConvolutions",
     "FrameProjection",
     "Frames",
     "GRUCell",
     "GeneralScore",
     "Hard",
+    "ImagePatches",
     "InputFeedingCell",
     "KerasCell",
+    "KerasGrid",
     "LSTMCell",
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
+    "LocalMedian",
     "LocalMonotonic",
     "LocalPredictive",
     "GridCoverage",
@@ -137,19 +151,25 @@ __all__ = [
     "MaxoutReadout",
     "Memory",
     "Monotonic",
+    "MonotonicChunkwise",
     "MultiHeadAttention",
     "NoCoverage",
     "Normalizer",
     "PairScore",
     "PastAttention",
+    "Pixels",
     "PlainReadout",
     "ProjectedMemory",
+    "PyramidalRNN",
     "Query",
     "Readout",
     "RecurrentCell",
     "ResetBeforeGRUCell",
+    "RowRNN",
+    "Samples",
     "ScaledDotScore",
     "Score",
+    "Sigmoid",
     "SimpleCell",
     "Softmax",
     "StateBridge",

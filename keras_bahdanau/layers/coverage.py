@@ -1,5 +1,7 @@
 """Coverage: memory of the source positions attended to so far."""
 
+from functools import partial
+
 import keras
 from keras import ops
 
@@ -99,26 +101,30 @@ class Coverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationConvolution(CoverageBase):
-    """Features of the last weights around each position, in the score.
+    """Features of the last weights around each position, or of their sum, in the score.
 
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
 
-    `features` is U f_ij, whatever the score does with the keys it is added to.
+    `features` is U f_ij, whatever the score does with the keys it is added to. With the sum of
+    all weights so far in place of alpha_{i-1}, no place is forgotten that was attended to
+    before the last step (Shen et al. 2018, section 2.2).
 
     Args:
         filters: Positive integer. Number of filters of F; 10 in the paper.
         kernel_size: Positive integer. Number of places that a filter spans. The paper's 201
             are frames of speech: sentences are shorter.
+        cumulative: Bool. True for the sum of the weights so far.
 
-    Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}.
+    Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}, or the sum.
 
     Raises:
         ValueError: If `filters` or `kernel_size` is not a positive integer.
     """
 
-    def __init__(self, filters=10, kernel_size=15, **kwargs):
+    def __init__(self, filters=10, kernel_size=15, cumulative=False, **kwargs):
         super().__init__(**kwargs)
+        self.cumulative = bool(cumulative)
         self.filters = checks.positive_integer("filters", "the number of filters", filters)
         self.kernel_size = checks.positive_integer(
             "kernel_size", "the places that a filter spans", kernel_size
@@ -143,11 +149,15 @@ class LocationConvolution(CoverageBase):
         return at_each_place(self.projection, features)
 
     def remember(self, state, weights):
-        return weights
+        return state + weights if self.cumulative else weights
 
     def get_config(self):
-        config = {"filters": self.filters, "kernel_size": self.kernel_size}
-        return {**super().get_config(), **config}
+        return {
+            **super().get_config(),
+            "filters": self.filters,
+            "kernel_size": self.kernel_size,
+            "cumulative": self.cumulative,
+        }
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -224,5 +234,11 @@ class GridCoverage(Coverage):
 
 COVERAGES = Registry(
     "coverage",
-    {None: NoCoverage, "sum": Coverage, "convolution": LocationConvolution, "grid": GridCoverage},
+    {
+        None: NoCoverage,
+        "sum": Coverage,
+        "convolution": LocationConvolution,
+        "convolution-sum": partial(LocationConvolution, cumulative=True),
+        "grid": GridCoverage,
+    },
 )

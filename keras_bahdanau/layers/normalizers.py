@@ -10,6 +10,7 @@ from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.part import AttentionPart
 from keras_bahdanau.layers.registry import Registry
 from keras_bahdanau.layers.step_seed import StepSeedGenerator
+from keras_bahdanau.option import check_value, number
 
 
 class Normalizer(AttentionPart):
@@ -29,7 +30,7 @@ class Normalizer(AttentionPart):
         it is not allowed, and the state of the next step.
     """
 
-    draws = False  # whether training draws places at random, so that the loss needs `drawn`
+    draws = False  # True if training draws places at random, so that the loss needs `drawn`
 
     def drawn(self, state):
         """`Drawn` of the step that gave this state; () of a normalizer that draws nothing."""
@@ -45,14 +46,48 @@ class Normalizer(AttentionPart):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Softmax(Normalizer):
-    """alpha_ij = exp(e_ij) / sum_k exp(e_ik)      (Bahdanau et al. 2015, eq. 6).
+    """alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
+
+    With beta > 1 the weights are sharper: few places of a long source, such as speech, get
+    most of them (Chorowski et al. 2015, section 2.3, sharpening).
+
+    Args:
+        beta: Float above 0. Inverse temperature.
 
     Call arguments and output: see `Normalizer`; the state is (). Weights sum to
     1, or are all zero where no place is allowed.
+
+    Raises:
+        ValueError: If `beta` is not a number above 0 and up to 1000.
+    """
+
+    def __init__(self, beta=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.beta = beta
+        check_value("beta", beta, number(0, 1000, "(]"))
+
+    def align(self, scores, allowed, state, training=None):
+        return masked_softmax(scores if self.beta == 1 else self.beta * scores, allowed), ()
+
+    def get_config(self):
+        return {**super().get_config(), "beta": self.beta}
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Sigmoid(Normalizer):
+    """alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, section 2.3).
+
+    Smoothing: no place gets much more than another that fits as well, so that the context
+    is a mean over several places, such as all frames of a sound.
+
+    Call arguments and output: see `Softmax`.
     """
 
     def align(self, scores, allowed, state, training=None):
-        return masked_softmax(scores, allowed), ()
+        scores = ops.cast(scores, "float32")
+        # log sigma(e), of operations that every runtime has
+        smooth = ops.minimum(scores, 0.0) - ops.log(1.0 + ops.exp(-ops.abs(scores)))
+        return masked_softmax(smooth, allowed), ()
 
 
 def masked_softmax(scores, mask=None):
@@ -269,12 +304,84 @@ def _place(alpha, uniform):
     return _first(ops.logical_and(ops.greater(ends, point), ops.greater(alpha, 0.0)))
 
 
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class MonotonicChunkwise(Monotonic):
+    """Monotonic attention that looks back at a few places, by a softmax: MoChA.
+
+    alpha_ij of `Monotonic`; u_ij = g e_ij
+    beta_ij = sum_{k=j}^{j+w-1} alpha_ik exp(u_ij) / sum_{l=k-w+1}^k exp(u_il)
+                                             (Chiu and Raffel 2018, eq. 13, training in expectation)
+
+    Hard: outside of training it stops at one place t, and attends to t - w + 1 ... t by the
+    softmax of u (eq. 8 to 10): the same sum, with alpha_i = 1 at t. It needs nothing behind the
+    place where it stops, so it can follow a source that goes on. The paper learns a second
+    score for u; here the score serves both, with a learned factor g.
+
+    Args:
+        width: Positive integer. Number w of places of a chunk.
+        hard: As in `Monotonic`.
+        score_noise: As in `Monotonic`.
+        offset: As in `Monotonic`.
+
+    Call arguments and output: see `Monotonic`; the state is alpha_i.
+
+    Raises:
+        ValueError: As in `Monotonic`, or if `width` is not a positive integer up to 100.
+    """
+
+    def __init__(self, width=4, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
+        super().__init__(hard, score_noise, offset, **kwargs)
+        self.width = checks.positive_integer("width", "the places of a chunk", width, most=100)
+
+    def build(self, scores_shape=None):
+        super().build(scores_shape)
+        self.g = self.add_weight(shape=(), initializer="ones", autocast=False, name="g")
+
+    def align(self, scores, allowed, state, training=None):
+        alignment, state = super().align(scores, allowed, state, training=training)
+        energy = ops.cast(self.g, "float32") * scores
+        return _over_chunks(alignment, energy, allowed, self.width), state
+
+    def get_config(self):
+        return {**super().get_config(), "width": self.width}
+
+
+def _over_chunks(alignment, energy, allowed, width):
+    """beta_i of the class docstring, from alpha_i and u_i."""
+    chunks = _chunks(energy, width)  # -> (batch, [n,] source_time, width), the last one is k
+    real = _chunks(ops.cast(ops.broadcast_to(allowed, ops.shape(energy)), "float32"), width)
+    # alpha_ik exp(u_ij) / sum_l exp(u_il), l from k - w + 1 to k
+    shares = ops.expand_dims(alignment, axis=-1) * masked_softmax(chunks, ops.greater(real, 0))
+    time = ops.shape(energy)[-1]
+    # place j is the element w - 1 - (k - j) of the chunk that ends at k
+    parts = [
+        _padded(shares[..., width - 1 - back], after=back)[..., back : time + back]
+        for back in range(width)
+    ]
+    return sum(parts)
+
+
+def _chunks(tensor, width):
+    """The `width` places up to each place, zeros before the first: `(..., time, width)`."""
+    time = ops.shape(tensor)[-1]
+    tensor = _padded(tensor, before=width - 1)
+    return ops.stack([tensor[..., place : time + place] for place in range(width)], axis=-1)
+
+
+def _padded(tensor, before=0, after=0):
+    return ops.pad(tensor, [[0, 0]] * (len(tensor.shape) - 1) + [[before, after]])
+
+
 NORMALIZERS = Registry(
     "normalizer",
     {
         "softmax": Softmax,
+        "softmax-sharp": partial(Softmax, beta=2.0),
+        "sigmoid": Sigmoid,
         "monotonic": Monotonic,
         "monotonic-hard": partial(Monotonic, hard=True),
+        "mocha": MonotonicChunkwise,
+        "mocha-hard": partial(MonotonicChunkwise, hard=True),
         "hard": Hard,
     },
 )

@@ -11,8 +11,9 @@ from keras_bahdanau.layers.registry import Registry
 class Window(AttentionPart):
     """Base of the windows: which places of the source a query may see, and how well.
 
-    A subclass writes `look`, and `initial_state` where it takes something along
-    from step to step. The axis n below is the beam of a search, or absent.
+    A subclass writes `look`, `initial_state` where it takes something along from step to
+    step, and `remember` where that depends on the weights. The axis n below is the beam of a
+    search, or absent.
 
     Call arguments:
         query: Float tensor `(batch, [n,] query_units)`.
@@ -29,6 +30,10 @@ class Window(AttentionPart):
     def look(self, query, mask, state):
         """See the class: what `call` does."""
         raise NotImplementedError
+
+    def remember(self, state, weights):
+        """The state of the next step, from what `look` gave and the weights of this step."""
+        return state
 
     def call(self, query, mask, state):
         return self.look(query, mask, state)
@@ -59,7 +64,7 @@ class LocalWindow(Window):
 
         Returns:
             Pair of `allowed` and float32 `distance`, both `(batch, [n,] source_time)`.
-            Where no real token lies in the window, as in a mask with gaps, the
+            If no real token lies in the window, as in a mask with gaps, the
             nearest is allowed.
         """
         if len(position.shape) == 2:
@@ -168,6 +173,51 @@ class LocalPredictive(LocalWindow):
         return allowed, ops.exp(-0.5 * ops.square(distance / (self.width / 2))), ()
 
 
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class LocalMedian(LocalWindow):
+    """A window around the median of the last weights.
+
+    p_i = min {j: sum_{k <= j} alpha_{i-1,k} >= 1/2 sum_k alpha_{i-1,k}},  p_1 = 0
+    allowed: |s - p_i| <= D               (Chorowski et al. 2015, section 2.3, windowing)
+
+    Places s count from 0. For sources that are read from the beginning to the end, such as
+    speech: whatever is far from where the last step looked has no weight, so that a sentence
+    much longer than those of the training is not lost. Where the last weights are all zero,
+    the window stays.
+
+    Args:
+        width: Positive integer. The paper's w: how far to either side it sees.
+
+    Call arguments and output: see `Window`; the factor is 1.0, the state p_i, float32
+    `(batch, [n])`.
+
+    Raises:
+        ValueError: If `width` is not a positive integer.
+    """
+
+    def __init__(self, width=25, **kwargs):
+        super().__init__(width, **kwargs)
+
+    def initial_state(self, memory):
+        return ops.zeros(ops.shape(memory.mask)[:1], dtype="float32")
+
+    def look(self, query, mask, state):
+        allowed, _ = self.near(state, mask)
+        return allowed, 1.0, state
+
+    def remember(self, state, weights):
+        sums = ops.cumsum(ops.cast(weights, "float32"), axis=-1)  # -> (batch, [n,] source_time)
+        total = sums[..., -1:]
+        before = ops.cast(ops.less(sums, 0.5 * total), "float32")  # 1 at places before the median
+        return ops.where(ops.greater(total[..., 0], 0), ops.sum(before, axis=-1), state)
+
+
 WINDOWS = Registry(
-    "window", {"everywhere": Everywhere, "local-m": LocalMonotonic, "local-p": LocalPredictive}
+    "window",
+    {
+        "everywhere": Everywhere,
+        "local-m": LocalMonotonic,
+        "local-p": LocalPredictive,
+        "local-median": LocalMedian,
+    },
 )

@@ -50,8 +50,9 @@ class Encoder(keras.Model):
             values.
         embedding_dropout: Float in [0, 1). Dropout rate of the vectors alone; that of
             `dropout` if None.
-        kind: "bidirectional", "unidirectional", "convolutional" (gated linear
-            units) or "convolutional-tanh".
+        kind: "bidirectional", "unidirectional", "pyramidal" (each layer but the lowest
+            halves the time), "rows" of a grid, "convolutional" (gated linear units) or
+            "convolutional-tanh".
         summary: Source of the first decoder state: "mean", of the real values;
             "backward", the backward direction's state at the first token (the paper's);
             "last", the state at the end of each direction.
@@ -104,7 +105,7 @@ class Encoder(keras.Model):
         readers=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         self.summary_name = checks.choice("summary", summary, SUMMARIES)
         self.residual = residual
@@ -130,6 +131,9 @@ class Encoder(keras.Model):
             )
         else:
             self.readers = list(checks.whole("readers", readers, of_part, Encoder))
+        for reader in self.readers:
+            if getattr(reader, "grid_height", 0) is None:
+                reader.grid_height = getattr(self.front_end, "grid_height", 1)
         rates = [embedding_dropout, *[dropout] * len(self.readers)]
         self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
         self.summary_units = SUMMARIES[summary].units(self.readers[-1])

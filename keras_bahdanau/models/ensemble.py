@@ -45,7 +45,7 @@ class Ensemble(keras.Model):
     """
 
     def __init__(self, models, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
         self.models = list(models)
         _check_members(self.models)
 
@@ -84,6 +84,16 @@ class Ensemble(keras.Model):
     def source_mask(self, prepared):
         """The mask of the members' memory: as in `Seq2Seq`."""
         return self.models[0].source_mask(prepared[0])
+
+    @property
+    def has_ctc(self):
+        """True if all members have a CTC layer."""
+        return all(model.has_ctc for model in self.models)
+
+    def ctc_log_probs(self, prepared):
+        """The logarithm of the mean of the members' CTC probabilities: as in `Seq2Seq`."""
+        pairs = zip(self.models, prepared, strict=True)
+        return log_mean_exp([model.ctc_log_probs(own) for model, own in pairs])
 
     def initial_state(self, prepared):
         """A tuple of the members' states before the first token."""

@@ -26,7 +26,7 @@ def sampled_steps(decoder, target_in, prepared):
     shape = ops.shape(target_in)
     coin = keras.random.uniform(shape, seed=decoder.sampling_seed)
     own = ops.less(coin, decoder.sampling_rate)
-    # what `embed` drops, drawn before the loop
+    # the mask of `embed`, drawn before the loop
     ones = ops.ones((*shape, decoder.embedding_units), decoder.compute_dtype)
     ones = decoder.word_dropout(ones, training=True)
     # -> (batch, target_time, embedding_units)

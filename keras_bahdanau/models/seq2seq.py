@@ -4,7 +4,6 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import (
     TokenCrossentropy,
@@ -13,6 +12,7 @@ from keras_bahdanau.losses import (
     guided_alignment,
 )
 from keras_bahdanau.metrics import update_compiled
+from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.output_loss import output_loss
 from keras_bahdanau.models.reinforcement import Reinforcement
 from keras_bahdanau.models.training_output import (
@@ -49,6 +49,12 @@ class Seq2Seq(keras.Model):
         doubly_stochastic: Float. Weight of a training loss by which all positions of a source
             shall get about as much attention (lambda of Xu et al. 2015, eq. 14), reduced as
             the loss is: see `losses.doubly_stochastic`.
+        ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
+            training, (1 - w) attention + w CTC (Watanabe et al. 2017, eq. 16): see
+            `models.ctc_loss`. It makes the encoder align from the first step on, which
+            attention alone learns late in long sources such as speech; the values must be
+            as many as the target tokens. A search may use its probabilities:
+            `SearchOptions(ctc_weight=)`. 0 for no such layer.
 
     Call arguments:
         inputs: (features, target_in), or (features, target_in, alignment): the features of
@@ -65,8 +71,8 @@ class Seq2Seq(keras.Model):
         it as `y_pred`, and `logits` makes logits of it.
 
     Raises:
-        ValueError: If embeddings of different shapes are to be shared, or the weight of
-            a loss is below 0.
+        ValueError: If embeddings of different shapes are to be shared, the weight of
+            a loss is below 0, or `ctc_weight` not in [0, 1].
     """
 
     def __init__(
@@ -77,9 +83,10 @@ class Seq2Seq(keras.Model):
         guided_alignment=0.0,
         r_drop=0.0,
         doubly_stochastic=0.0,
+        ctc_weight=0.0,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
         self.encoder = encoder
         self.decoder = decoder
         self.share_embeddings = share_embeddings
@@ -92,6 +99,12 @@ class Seq2Seq(keras.Model):
         )
         draws = decoder.cell.attention.draws
         self.reinforcement = Reinforcement(name="reinforcement") if draws else None
+        self.ctc_weight = checks.fraction("ctc_weight", "the share of the CTC loss", ctc_weight)
+        self.ctc_layer = None
+        if ctc_weight:
+            self.ctc_layer = keras.layers.Dense(
+                decoder.vocabulary_size, name="ctc", dtype=self.dtype_policy
+            )
         if share_embeddings:
             _check_shareable(encoder, decoder)
             decoder.use_embedding(encoder.front_end.embedding)
@@ -123,6 +136,8 @@ class Seq2Seq(keras.Model):
             self.decoder.build((None, None), self.encoder.memory_shape)
         if self.reinforcement is not None and not self.reinforcement.built:
             self.reinforcement.build()
+        if self.has_ctc and not self.ctc_layer.built:
+            self.ctc_layer.build(self.encoder.memory_shape.values)
         self.built = True
 
     def encode(self, features, alignment=(), training=None):
@@ -134,6 +149,23 @@ class Seq2Seq(keras.Model):
     def source_mask(self, prepared):
         """Bool tensor `(batch, source_time)`, True where a position of the memory is real."""
         return prepared.memory.mask
+
+    @property
+    def has_ctc(self):
+        """True for a model with `ctc_weight`."""
+        return self.ctc_layer is not None
+
+    def ctc_log_probs(self, prepared):
+        """Log-probabilities of the CTC layer, of a model with `ctc_weight`.
+
+        Args:
+            prepared: From `encode`.
+
+        Returns:
+            Float32 tensor `(batch, source_time, vocabulary)`; id 0 is the blank.
+        """
+        logits = self.ctc_layer(prepared.memory.values)
+        return ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
 
     def initial_state(self, prepared):
         """The decoder's state before the first token."""
@@ -179,7 +211,8 @@ class Seq2Seq(keras.Model):
             readout,
             weights=others[0] if weighted else (),
             alignment=alignment if guided else (),
-            mask=memory.mask if spread else (),
+            ctc_logits=self.ctc_layer(memory.values) if self.ctc_weight else (),
+            mask=memory.mask if spread or self.ctc_weight else (),
             drawn=others[-1] if drawn else (),
         )
         return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
@@ -220,15 +253,16 @@ class Seq2Seq(keras.Model):
         """
         if not isinstance(y_pred, TrainingOutput):
             drawn = self.reinforcement is not None
-            if training and (
-                self.r_drop or self.guided_alignment or self.doubly_stochastic or drawn
-            ):
+            weights = self.r_drop, self.guided_alignment, self.doubly_stochastic, self.ctc_weight
+            if training and (any(weights) or drawn):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         if getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)
+        if given(y_pred.ctc_logits):
+            loss = self._with_ctc(loss, y, y_pred, sample_weight)
         if given(y_pred.alignment):
             # -> (passes, batch, target_time, source_time)
             alignment = ops.broadcast_to(y_pred.alignment, ops.shape(y_pred.weights))
@@ -278,11 +312,6 @@ class Seq2Seq(keras.Model):
 
         return ops.sum(ops.stack([loss, *self._of_drawn(output, weight, negative_log_probs)]))
 
-    @property
-    def _reducing(self):
-        """The loss whose mean, over tokens or sentences, all that is added to it has."""
-        return self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
-
     def _unevenness(self, y, output, sample_weight):
         """The doubly stochastic loss, the mean of all passes."""
         weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
@@ -295,6 +324,20 @@ class Seq2Seq(keras.Model):
             return []
         total = self.reinforcement(output.drawn, negative_log_probs(), weight)
         return [self._reducing.of_total(total, weight)]
+
+    def _with_ctc(self, loss, y, output, sample_weight):
+        """(1 - w) attention + w CTC; what layers and weights add to the loss stays whole."""
+        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
+        total = batch_ctc_loss(output.ctc_logits, output.mask, y, weight)
+        ctc = ops.sum(
+            ops.stack([self._reducing.of_total(total, weight), *map(ops.sum, self.losses)])
+        )
+        return (1 - self.ctc_weight) * loss + self.ctc_weight * ctc
+
+    @property
+    def _reducing(self):
+        """The loss whose mean, over tokens or sentences, all that is added to it has."""
+        return self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
 
     def _update_metrics(self, y, sample_weight, logits, token_losses=None):
         if self._compile_metrics is not None:
@@ -316,6 +359,7 @@ class Seq2Seq(keras.Model):
             "guided_alignment": self.guided_alignment,
             "r_drop": self.r_drop,
             "doubly_stochastic": self.doubly_stochastic,
+            "ctc_weight": self.ctc_weight,
         }
 
     @classmethod
@@ -334,9 +378,9 @@ def _repeated(inputs, passes):
 
 def _check_shareable(encoder, decoder):
     front_end = encoder.front_end
-    if not isinstance(front_end, TokenEmbedding):
+    if not hasattr(front_end, "embedding"):
         raise ValueError(
-            "`share_embeddings=True` needs an encoder with a TokenEmbedding. Received: "
+            "`share_embeddings=True` needs an encoder that embeds tokens. Received: "
             f"front_end={type(front_end).__name__}(...). Leave sharing out."
         )
     source = (front_end.vocabulary_size, front_end.units)

@@ -19,8 +19,9 @@ class TrainingOutput(NamedTuple):
             weights, if they were requested or guide the attention, otherwise ().
         alignment: Float tensor like one pass of `weights`, the alignment that the weights
             shall agree with, or ().
-        mask: Bool tensor `(passes, batch, source_time)`, True where a position of the memory
-            is real, or ().
+        ctc_logits: Float tensor `(passes, batch, source_time, vocabulary)`, of the encoder's
+            values, for the CTC loss, or ().
+        mask: Bool tensor `(passes, batch, source_time)`, True where these values are real, or ().
         drawn: `layers.Drawn` of tensors `(passes, batch, target_time)`, places that hard
             attention has drawn, or ().
     """
@@ -28,6 +29,7 @@ class TrainingOutput(NamedTuple):
     readout: Any
     weights: Any = ()
     alignment: Any = ()
+    ctc_logits: Any = ()
     mask: Any = ()
     drawn: Any = ()
 
@@ -52,8 +54,8 @@ def split_passes(output, passes):
 def refuse_logits(y_pred):
     """Raise an error where logits would leave out R-Drop's second pass, or another loss."""
     raise ValueError(
-        "In training, the loss of a model with `r_drop`, `guided_alignment`, `doubly_stochastic` "
-        "or hard attention must get the `TrainingOutput` of the call. "
+        "In training, the loss of a model with hard attention, `r_drop`, `guided_alignment`, "
+        "`doubly_stochastic` or `ctc_weight` must get the `TrainingOutput` of the call. "
         f"Received: y_pred of type {type(y_pred).__name__}. "
         "Hand over what the model gives with training=True, or take the loss with training=False."
     )

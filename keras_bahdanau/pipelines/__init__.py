@@ -6,11 +6,14 @@ The names are loaded on first use, since a model's file is found and checked wit
 from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
+    "ImageToText": "image_to_text",
     "Pipeline": "pipeline",
+    "SpeechToText": "speech_to_text",
     "Trace": "trace",
     "Translation": "translation",
     "Translator": "translator",
     "ensemble": "ensembling",
+    "load_pipeline": "by_source",
 }
 
 __all__ = [*_MODULE_OF]

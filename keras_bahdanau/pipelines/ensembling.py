@@ -1,8 +1,8 @@
 """Several pipelines as one."""
 
 from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.pipelines.pipeline import Pipeline
-from keras_bahdanau.pipelines.translator import Translator
 
 
 def ensemble(translators, search=None):
@@ -37,5 +37,4 @@ def ensemble(translators, search=None):
                 "Train them on the same pairs, with the same vocabulary settings."
             )
     model = Ensemble([translator.model for translator in translators])
-    kind = Pipeline if first.source.subwords is None else Translator
-    return kind(first.source, model, first.target, search or first.search)
+    return pipeline_of(first.source, model, first.target, search or first.search)

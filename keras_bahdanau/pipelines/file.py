@@ -115,6 +115,7 @@ def write_pipeline(path, source, model, target, search):
     require_finite_weights(model, f"a model to save at path={str(path)!r}")
     card = {
         "keras_bahdanau": __version__,
+        "inputs": source.inputs_are,
         "source": keras.saving.serialize_keras_object(source),
         "target": target.get_config(),
         "search": dataclasses.asdict(search),

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_bahdanau.search import SearchOptions, SearchResult, search
 from keras_bahdanau.search.constraints import limits_of
+from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
@@ -36,11 +37,16 @@ class GraphPipeline:
         self.check_options(self.search)
 
     def check_options(self, options):
-        """Raise ValueError if search options ask for something that the source does not have."""
+        """Raise ValueError if search options ask for what source or model do not have."""
         if options.replace_unknown and self.source.subwords is None:
             raise ValueError(
                 "Only words of the source can replace unknown words. Received: "
                 f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
+            )
+        if options.ctc_weight and not getattr(self.model, "has_ctc", False):
+            raise ValueError(
+                "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
+                f"ctc_weight={options.ctc_weight!r} for a search with another model. Give 0 for it."
             )
 
     def searching(self, options):
@@ -109,6 +115,7 @@ class GraphPipeline:
             source_mask=mask,
             prefix=prefix,
             uniforms=uniforms,
+            ctc_log_probs=self.model.ctc_log_probs(prepared) if options.ctc_weight else None,
         )
 
     def force_features(self, features, target_out, options=None):
@@ -131,6 +138,8 @@ class GraphPipeline:
         real = tf.cast(target_out != PAD, tf.float32)
         # (batch, target_time, vocabulary) -> (batch, target_time)
         log_probs = tf.gather(tf.nn.log_softmax(logits), target_out, batch_dims=2) * real
+        if options.ctc_weight:
+            log_probs = self._with_ctc(log_probs, features, target_in, target_out, options)
         lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
         scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)  # -> (batch,)
         weights *= tf.expand_dims(real, axis=-1)  # by (batch, target_time, 1)
@@ -141,6 +150,18 @@ class GraphPipeline:
             mask = self.model.source_mask(self.model.encode(features))
             forced = add_coverage(forced, options.coverage_penalty, mask)
         return forced
+
+    def _with_ctc(self, log_probs, features, target_in, target_out, options):
+        """The log-probabilities of given tokens, with CTC's share as in a search."""
+        prepared = self.model.encode(features)
+        of_ctc = forced_log_probs(
+            self.model.ctc_log_probs(prepared),
+            self.model.source_mask(prepared),
+            target_in,
+            target_out,
+            END,
+        )
+        return (1 - options.ctc_weight) * log_probs + options.ctc_weight * of_ctc
 
     def graph_texts(self, result, **inputs):
         """Texts of hypotheses, unknown words replaced if the search options say so.

@@ -1,24 +1,22 @@
 """Raw inputs to texts: source, model, target and search in one object and one file."""
 
-import concurrent.futures
 import dataclasses
 import functools
 
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.cores import usable_cores
-from keras_bahdanau.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBERS
 from keras_bahdanau.models import Ensemble
-from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
+from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
+from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
-from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.id_rows import IdRows, cut_rows
 from keras_bahdanau.text.replace_unknown import decode_copying
 
 _IDS = tf.TensorSpec((None, None), tf.int32)
@@ -48,6 +46,8 @@ class Pipeline(GraphPipeline):
         verb: String, the name of the signatures of its exports, such as "decode".
         noun: String, the name of a result in the answers of exports.
         plural: String, the name of the inputs in errors.
+        source_class: The class that its source must have.
+        metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
 
     Raises:
         TypeError: If a part is none of these.
@@ -58,9 +58,17 @@ class Pipeline(GraphPipeline):
     verb = "decode"
     noun = "text"
     plural = "inputs"
+    source_class = Source
+    metrics = ("bleu", "chrf")
 
     def __init__(self, source, model, target, search=None):
         super().__init__(source, model, target, search)
+        if not isinstance(self.source, self.source_class):
+            raise TypeError(
+                f"The source of a {type(self).__name__} must be of the class "
+                f"{self.source_class.__name__}. Received: a {type(self.source).__name__}. "
+                "Make a Pipeline of it."
+            )
         self._graphs = {}
 
     def decode(self, inputs, batch_size=64, search=None, prefixes=None):
@@ -133,7 +141,7 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, truncated[members], result, nbest, options)
 
-        return self._of_each(rows, batch_size, decoded, options)
+        return in_batches(rows, batch_size, decoded, options, self.target.vocabulary_size)
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -164,7 +172,7 @@ class Pipeline(GraphPipeline):
         check_strings("targets", targets)
         self.check_options(options)
         inputs, rows, truncated = self.source.cut(inputs, self.longest(options))
-        target_rows, longer = self._cut_targets(targets, options.max_length)
+        target_rows, longer = cut_rows(self.target, targets, options.max_length)
         truncated |= longer
         greedy = dataclasses.replace(options, beam_width=1)  # of one hypothesis an input, too
 
@@ -174,7 +182,8 @@ class Pipeline(GraphPipeline):
             batch = [inputs[one] for one in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        return [only for (only,) in self._of_each(rows, batch_size, forced, greedy)]
+        size = self.target.vocabulary_size
+        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, size)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -227,6 +236,26 @@ class Pipeline(GraphPipeline):
             )
         return trace(self, one, target, top)
 
+    def picture(self, one, search=None):
+        """Picture of an input as far as it is read, for `plot_alignment`.
+
+        Args:
+            one: An input of the source.
+            search: `SearchOptions` in place of the pipeline's own.
+
+        Returns:
+            `sources.Picture`; None if the source has none, as text, or the input is empty.
+
+        Raises:
+            TypeError: If `one` is no input of the source.
+            ValueError: Likewise.
+
+        Example:
+            >>> kb.plot_alignment(pipeline.decode([one])[0], pipeline.picture(one))
+        """
+        self.source.check(self.plural, [one])
+        return self.source.picture(one, self.longest(search))
+
     def _check_prefixes(self, prefixes, inputs):
         """Raise an error unless there is one string for each input."""
         check_strings("prefixes", prefixes)
@@ -236,51 +265,6 @@ class Pipeline(GraphPipeline):
                 f"Received: {len(prefixes)} prefixes, {len(inputs)} {self.plural}. "
                 f'Give "" where a {self.noun} may begin freely.'
             )
-
-    def _cut_targets(self, texts, longest):
-        """Rows of given texts, each of at most `longest` ids, and which texts were longer."""
-        short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
-        rows = IdRows.encoded(self.target, short)
-        shorter = [now is not before for now, before in zip(short, texts, strict=True)]
-        return rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
-
-    def _of_each(self, rows, batch_size, work, options):
-        """Results of `work(members, features)` for each member, in the order of the rows.
-
-        There are as many batches under way as cores: one batch alone leaves cores idle, as
-        the steps of a search follow each other.
-        """
-        check_value("batch_size", batch_size, BATCH_SIZE)
-        results = [None] * len(rows.lengths)
-        order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-        batches = [*self._batches(order, rows.lengths, batch_size, options)]
-
-        def worked(members):
-            # as wide as its longest: (batch, source_time, ...)
-            shape = (len(members), max(1, int(rows.lengths[members].max())))
-            return [*work(members, rows.padded(members, shape))]
-
-        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-            for members, of_members in zip(batches, pool.map(worked, batches), strict=True):
-                for member, one in zip(members, of_members, strict=True):
-                    results[member] = one
-        return results
-
-    def _batches(self, order, lengths, batch_size, options):
-        """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
-        while order.size:
-            longest = int(lengths[order[0]])
-            numbers = options.numbers(longest, self.target.vocabulary_size)
-            if numbers > MOST_SEARCH_NUMBERS:
-                raise ValueError(
-                    f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "
-                    f"Received: an input of {longest:,} positions, "
-                    f"beam_width={options.beam_width}, max_length={options.max_length}, "
-                    f"which take {numbers:,}. Lower one of them."
-                )
-            rows = min(batch_size, max(1, SEARCH_NUMBERS // numbers))
-            yield order[:rows]
-            order = order[rows:]
 
     def _search_graph(self, options, extras):
         """The search with these options as one `tf.function`, traced once."""

@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops, tree
 
 from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.text.vocabulary import START
 
 
@@ -36,6 +37,7 @@ class Trace:
         log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
         top_tokens: List of T lists of pieces, the most probable next ones, best first.
         top_probabilities: `(T, top)`, their probabilities.
+        picture: `sources.Picture` of the input; None if its source has none.
     """
 
     text: str
@@ -55,6 +57,7 @@ class Trace:
     log_probs: np.ndarray
     top_tokens: list
     top_probabilities: np.ndarray
+    picture: Picture | None = None
 
     @property
     def alignment(self):
@@ -95,6 +98,7 @@ def trace(pipeline, one, target=None, top=5):
         log_probs=log_probs[np.arange(len(chosen)), chosen],  # -> (T,)
         top_tokens=[[pieces[number] for number in row] for row in best],
         top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
+        picture=pipeline.picture(one),
         **steps,
     )
 

@@ -28,14 +28,7 @@ class Translator(Pipeline):
     verb = "translate"
     noun = "translation"
     plural = "sentences"
-
-    def __init__(self, source, model, target, search=None):
-        super().__init__(source, model, target, search)
-        if not isinstance(self.source, TextSource):
-            raise TypeError(
-                "A Translator's source must be text. "
-                f"Received: a {type(self.source).__name__}. Make a Pipeline of it."
-            )
+    source_class = TextSource
 
     def translate(self, sentences, batch_size=64, search=None, prefixes=None):
         """Find the best translation of each sentence, or draw one if the options say so.

@@ -5,7 +5,16 @@ they need no display and leave no figure open.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment
+from keras_bahdanau.plotting.attention_maps import plot_attention_maps
 from keras_bahdanau.plotting.curves import plot_history, plot_lengths
 from keras_bahdanau.plotting.steps import plot_trace
+from keras_bahdanau.plotting.time_alignment import plot_time_alignment
 
-__all__ = ["plot_alignment", "plot_history", "plot_lengths", "plot_trace"]
+__all__ = [
+    "plot_alignment",
+    "plot_attention_maps",
+    "plot_history",
+    "plot_lengths",
+    "plot_time_alignment",
+    "plot_trace",
+]

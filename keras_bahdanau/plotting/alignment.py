@@ -4,7 +4,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from keras_bahdanau.plotting.attention_maps import plot_attention_maps
 from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.time_alignment import plot_time_alignment
 from keras_bahdanau.text.alignments import as_alignment, join_alignment
 
 CELL_INCHES = 0.3
@@ -13,28 +15,44 @@ LONGEST_SIDE_INCHES = 60.0
 PAD_INCHES = 0.08
 
 
-def plot_alignment(result, *, words=False, ax=None):
+def plot_alignment(result, picture=None, *, words=False, ax=None):
     """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
     Source tokens stand along the top and target tokens down the side, as in figure 3 of
     Bahdanau et al. 2015. Scripts that matplotlib's own font lacks, such as Devanagari, are drawn
     with an installed font that has them: see `fonts.families_for`.
 
+    With the picture of a grid, such as an image, each token has a heat map over it: see
+    `plot_attention_maps`. With that of a sequence, such as a spectrogram, the alignment stands
+    below it on the same axis: see `plot_time_alignment`.
+
     Args:
         result: A `Translation`, or anything with `source_tokens`, `target_tokens` and
-            `alignment` `(len(target_tokens), len(source_tokens))`.
+            `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if there is one, is
+            the title above a picture.
+        picture: `Picture` of the input, as `pipeline.picture(one)` gives it, or None.
         words: Boolean. True to join subwords to words (see `alignments.join_alignment`).
-        ax: Axes to draw in, or None for a new figure that is sized by its words.
+        ax: Axes to draw in, without a picture, or None for a new figure that is sized by its
+            words.
 
     Returns:
-        Figure with one square for each pair of a source and a target token.
+        Figure with one square for each pair of a source and a target token, or with pictures.
 
     Raises:
-        ValueError: If the shape of `alignment` is not that of the tokens.
+        ValueError: If the shape of `alignment` is not that of the tokens or of the picture, or
+            there are both a picture and `ax`.
 
     Example:
         >>> plot_alignment(translator.translate(["Good morning."])[0]).savefig("alignment.png")
     """
+    if picture is not None:
+        if ax is not None:
+            raise ValueError(
+                "A picture needs a figure of its own. Received: a picture and `ax`. "
+                "Leave one of them out."
+            )
+        plot = plot_attention_maps if picture.rows > 1 else plot_time_alignment
+        return plot(result, picture, words=words)
     source, target = result.source_tokens, result.target_tokens
     weights = as_alignment(result.alignment, source, target)
     if words:

@@ -75,6 +75,12 @@ class Canvas:
             )
         )
 
+    def picture(self, x, y, width, height, pixels):
+        """Draw an image; `x` and `y` are of its upper left corner."""
+        extent = (x, x + width, y + height, y)
+        self.ax.imshow(pixels, extent=extent, aspect="auto", zorder=2)
+        self._frame(x, y, width, height)
+
     def strip(self, x, y, width, height, vector, limit):
         """Draw numbers as a row of cells, blue for `-limit` and red for `limit`."""
         top, bottom = y - height / 2, y + height / 2
@@ -88,8 +94,8 @@ class Canvas:
             interpolation="nearest",
             zorder=2,
         )
-        self.ax.add_patch(
-            Rectangle(
-                (x, top), width, height, fill=False, edgecolor="0.55", linewidth=0.7, zorder=3
-            )
-        )
+        self._frame(x, top, width, height)
+
+    def _frame(self, x, y, width, height):
+        line = {"fill": False, "edgecolor": "0.55", "linewidth": 0.7, "zorder": 3}
+        self.ax.add_patch(Rectangle((x, y), width, height, **line))

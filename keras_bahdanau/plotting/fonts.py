@@ -44,7 +44,7 @@ EAST_ASIAN = {"HANGUL", "HIRAGANA", "KATAKANA"}
 def families_for(texts):
     """Name font families that together have every character of the texts.
 
-    Those of `matplotlib.rcParams["font.family"]` come first, then one or more installed ones for
+    Families of `matplotlib.rcParams["font.family"]` come first, then one or more installed ones for
     what they lack, among them the one of `pip install "keras-bahdanau[fonts]"`. A font that is
     not installed can be given to matplotlib before:
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_bahdanau.plotting.canvas import Canvas
 from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.step_maps import StepMaps
 from keras_bahdanau.text.alignments import join_subwords
 
 WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
@@ -17,6 +18,7 @@ STORY = (
     "One row is one step: the decoder asks, every source token answers with a score, the scores "
     "become weights, and the weighted sum of the encoder's states helps to choose the next token."
 )
+PICTURE_STORY = STORY.replace("every source token", "every part of the picture")
 FIXED_STORY = (
     "One row is one step. This decoder does not attend: it has no scores, and reads the same "
     "context at every step."
@@ -28,13 +30,15 @@ def plot_trace(trace, steps=4, sources=8):
 
     From left to right: the query of the decoder, the encoder's states, their scores,
     the weights, the weighted states, their sum (the context) with the new state of the
-    decoder, and the most probable next tokens. Vectors are strips of their first numbers.
+    decoder, and the most probable next tokens. Vectors are strips of their first numbers. An
+    input that has a picture, such as an image, stands there with its scores and its weights as
+    heat maps.
 
     Args:
         trace: A `Trace`, from `Translator.trace`.
         steps: Positive integer. Steps that are drawn, at most.
         sources: Positive integer. Source tokens that are drawn, at most: those that these
-            steps attend to most.
+            steps attend to most; a picture is drawn whole.
 
     Returns:
         Figure, 1600 pixels wide.
@@ -69,7 +73,9 @@ class _Walkthrough:
         self.left_out = len(trace.source_tokens) - len(self.shown)
         listed = max(map(len, trace.top_tokens[:steps]), default=0) + 1
         rows = len(self.shown) + (self.left_out > 0)
-        self.panel = max(SHORTEST_PANEL, ROW * rows + 24, TOKEN_ROW * listed + 24)
+        self.maps = None if trace.picture is None else StepMaps(trace)
+        high = ROW * rows if self.maps is None else self.maps.height
+        self.panel = max(SHORTEST_PANEL, high + 24, TOKEN_ROW * listed + 24)
         self.bottom = HEADER + (self.panel + GAP) * steps - GAP * (steps > 0)
         self.canvas = Canvas(WIDTH, self.bottom + FOOTER, families)
         self.values_limit = _limit(trace.values, trace.context)
@@ -84,21 +90,17 @@ class _Walkthrough:
     def draw_header(self):
         """Title and the columns' names."""
         canvas, trace = self.canvas, self.trace
-        source, _ = join_subwords(trace.source_tokens)
-        source = " ".join(word for word in source if word != "</s>")
-        title = f"{_cut(source, 80)}  →  {_cut(trace.text, 80)}"
+        title = _cut(trace.text, 80)
+        if self.maps is None:
+            source, _ = join_subwords(trace.source_tokens)
+            source = " ".join(word for word in source if word != "</s>")
+            title = f"{_cut(source, 80)}  →  {title}"
         canvas.token(ASKS, 34, title, room=WIDTH - 2 * ASKS, size=17, color="0.1")
-        canvas.text(ASKS, 70, STORY if self.attends else FIXED_STORY, size=11)
+        story = STORY if self.maps is None else PICTURE_STORY
+        canvas.text(ASKS, 70, story if self.attends else FIXED_STORY, size=11)
         names = (
             (ASKS, "The decoder asks", "with a vector, its query"),
-            (SOURCE, "Encoder states $h_j$", "one vector for each source token"),
-            (SCORES, "Scores $e_{ij}$", "how well do they fit?"),
-            (
-                WEIGHTS,
-                "Weights $\\alpha_{ij}$",
-                "softmax: they sum to 1" if self.is_softmax else "how much of each?",
-            ),
-            (SHARES, "$\\alpha_{ij}\\, h_j$", "each state, times its weight"),
+            *self._names_of_sources(),
             (
                 KNOWN,
                 "Context $c_i$",
@@ -113,13 +115,26 @@ class _Walkthrough:
             canvas.text(x + 30, 120, name, size=12, weight="bold")
             canvas.text(x, 150, meaning, size=10, color="0.4")
 
+    def _names_of_sources(self):
+        """Names of the columns between query and context."""
+        weights = "softmax: they sum to 1" if self.is_softmax else "how much of each?"
+        if self.maps is not None:
+            means = f"scores: how well does each part fit?   weights: {weights.split(': ')[-1]}"
+            return [(SOURCE, "Scores $e_{ij}$ and weights $\\alpha_{ij}$ of the picture", means)]
+        return [
+            (SOURCE, "Encoder states $h_j$", "one vector for each source token"),
+            (SCORES, "Scores $e_{ij}$", "how well do they fit?"),
+            (WEIGHTS, "Weights $\\alpha_{ij}$", weights),
+            (SHARES, "$\\alpha_{ij}\\, h_j$", "each state, times its weight"),
+        ]
+
     def draw_step(self, step):
         """One row of the picture."""
         top = HEADER + (self.panel + GAP) * step
         self.middle = top + self.panel / 2
         self.canvas.box(ASKS - 14, top, WIDTH - 2 * (ASKS - 14), self.panel, facecolor="#fbfaf7")
         self._draw_asking(step, top)
-        self._draw_sources(step)
+        (self._draw_sources if self.maps is None else self._draw_maps)(step)
         self._draw_known(step, top)
         self._draw_next(step)
         if step + 1 < self.steps:
@@ -172,6 +187,14 @@ class _Walkthrough:
             canvas.text(SOURCE + 6, y, f"{self.left_out} more tokens", color="0.5")
             self._draw_weight(y, weight)
             self._draw_share(y, weight)
+
+    def _draw_maps(self, step):
+        end = self.maps.draw(self.canvas, step, SOURCE, self.middle)
+        if self.attends:
+            self.canvas.flow((ASKS + STRIP + 6, self.middle + 52), (SOURCE - 8, self.middle), QUIET)
+            self.canvas.flow(
+                (end[0] + 4, end[1]), (KNOWN - 6, self._context_y), WEIGHT, width=8, head=0
+            )
 
     def _draw_score(self, y, score):
         zero = SCORES + 55

@@ -130,7 +130,7 @@ class NoRepeatedNgram:
         before = ops.concatenate([before[..., 1:], ops.expand_dims(tokens, axis=-1)], axis=-1)
         context = self.size - 1
         followers = before[..., context:]  # -> (batch, [beam,] time + 1)
-        met = ops.ones_like(followers, "bool")  # where the context was the present one
+        met = ops.ones_like(followers, "bool")  # True where the context was the present one
         for place in range(context):
             now = before[..., place - context :][..., :1]  # -> (batch, [beam,] 1)
             met = ops.logical_and(met, ops.equal(before[..., place : place - context], now))

@@ -4,6 +4,7 @@ from keras import ops
 
 from keras_bahdanau.search.beam import beam_search
 from keras_bahdanau.search.constraints import constrained, constraints_of
+from keras_bahdanau.search.ctc import with_ctc
 from keras_bahdanau.search.greedy import greedy_search
 from keras_bahdanau.search.result import add_coverage, best_first
 from keras_bahdanau.search.sampling import sample
@@ -22,6 +23,7 @@ def search(
     source_mask=None,
     prefix=None,
     uniforms=None,
+    ctc_log_probs=None,
 ):
     """Search, or draw at random, as the options ask.
 
@@ -43,10 +45,14 @@ def search(
             each hypothesis begins with.
         uniforms: Float tensor `(batch, options.beam_width, time)` in [0, 1), or
             longer: what draws come from. From `options.seed` if left out.
+        ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)`: log-probabilities of
+            CTC, whose blank is id 0, for `options.ctc_weight`.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
     """
+    if options.ctc_weight:
+        step, state = with_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)
     constraints = constraints_of(options, end=end, time=time, prefix=prefix)
     if constraints:
         step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])

@@ -49,6 +49,12 @@ class SearchOptions:
         "Factor b of b * sum_j log(min(sum_i alpha_ij, 1)), which lowers the scores of whole "
         "hypotheses that leave source tokens out (Wu et al. 2016, eq. 14); 0 for none.",
     )
+    ctc_weight: float = option(
+        0.0,
+        number(0, 1),
+        "Share w of CTC in the score of each token, (1 - w) log p_attention + w log p_ctc "
+        "(Watanabe et al. 2017, eq. 18), of a model that was trained with ctc_weight; 0 for none.",
+    )
     min_length: int = option(1, LENGTH, "Fewest tokens of a translation, the end token included.")
     max_length: int = option(256, LENGTH, "Most tokens of a translation, the end token included.")
     max_length_ratio: float = option(
@@ -101,6 +107,13 @@ class SearchOptions:
                 "`min_length` must be at most `max_length`. "
                 f"Received: min_length={self.min_length}, max_length={self.max_length}"
             )
+        if self.random and self.ctc_weight:
+            raise ValueError(
+                "A search with ctc_weight must not draw at random, as its scores are no "
+                f"distribution. Received: ctc_weight={self.ctc_weight!r}, "
+                f"temperature={self.temperature!r}, top_k={self.top_k!r}, top_p={self.top_p!r}. "
+                "Give 0 for ctc_weight, or leave the others out."
+            )
 
     @property
     def random(self):
@@ -125,7 +138,8 @@ class SearchOptions:
         limit = int(source_time * self.max_length_ratio + self.max_length_offset)
         time = min(max(limit, self.min_length), self.max_length)
         drawn = self.max_length if self.random else 0
-        return self.beam_width * (vocabulary + time * source_time + drawn)
+        of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0
+        return of_ctc + self.beam_width * (vocabulary + time * source_time + drawn)
 
 
 def require_deterministic(options):

@@ -6,7 +6,11 @@ The names are loaded on first use, since some of them need TensorFlow.
 from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
+    "AudioSource": "audio_source",
     "FeatureSource": "feature_source",
+    "ImageSource": "image_source",
+    "InkSource": "ink_source",
+    "Picture": "picture",
     "Source": "source",
     "TextSource": "text_source",
 }

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
+from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.source import Source, refuse_convolutions
 
 _EDGE_LENGTHS = (0, 1, 2, 7, 40)
@@ -93,6 +94,10 @@ class FeatureSource(Source):
 
     def labels(self, features):
         return [[str(index) for index in range(length)] for length in features.lengths]
+
+    def picture(self, one, longest=None):
+        (values,), (length,) = self.batch([one], longest)
+        return Picture.of_frames(values[:length], "frames")
 
     def key(self, one):
         return zlib.crc32(np.ascontiguousarray(one, np.float32).tobytes())

@@ -36,7 +36,9 @@ class Source(abc.ABC):
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
+        inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         longest: Integer, most positions of an input where no search option says another number.
+        fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
     """
@@ -50,8 +52,15 @@ class Source(abc.ABC):
     edge_cases: list
     examples: list
     subwords = None
+    inputs_are = "arrays"
     longest: int = 512
+    fixed_length: int = 64
     grid_height: int = 1
+
+    @property
+    def longest_of_training(self):
+        """Most positions of an input of a training; None for as many as a target may have."""
+        return self.longest
 
     @abc.abstractmethod
     def front_end(self, units, convolutions=None, augmentation=0.0):
@@ -115,6 +124,10 @@ class Source(abc.ABC):
         """Dictionary for the card of an artefact: how long an input may be."""
         return {"max_source_length": longest}
 
+    def reading_bytes(self, rows, longest):
+        """Most memory that a request of so many rows takes until it is features."""
+        return 0
+
     def batch(self, inputs, longest=None):
         """Features of a list of inputs as arrays, padded; source_time is at least 1.
 
@@ -166,6 +179,18 @@ class Source(abc.ABC):
     def sizes(self, inputs):
         """Length of each input, for scores by length: words of a text, or positions."""
         return self.rows(inputs).lengths.tolist()
+
+    def picture(self, one, longest=None):
+        """Picture of an input that is more than its labels, for plots of alignments.
+
+        Args:
+            one: An input.
+            longest: Integer, positions to which it is cut; None for the whole one.
+
+        Returns:
+            `Picture` of the real positions; None if there is nothing to see.
+        """
+        return None
 
     @abc.abstractmethod
     def key(self, one):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source, refuse_convolutions
-from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
+from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes, text_limits
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, known_ids, requested_ids
 from keras_bahdanau.text.id_rows import IdRows
@@ -61,11 +61,14 @@ class TextSource(Source):
             ("batch", "source_time"),
         )
     }
+    inputs_are = "lines"
+    longest_of_training = None
     edge_cases = _EDGE_CASES
     examples = ["a", "a b c"]
 
     def __init__(self, subwords):
         self.subwords = subwords
+        self._sampler = None  # of the last rate: it remembers the splits of words
 
     @property
     def size(self):
@@ -91,10 +94,12 @@ class TextSource(Source):
         return cut_to_bytes(one, byte_limit(longest))
 
     def limits(self, longest):
-        return {**super().limits(longest), "max_source_bytes": byte_limit(longest)}
+        return text_limits(longest)
 
     def sampled_rows(self, inputs, rate, seed):
-        return IdRows.sampled(SubwordSampler(self.subwords.model, rate), inputs, seed)
+        if self._sampler is None or self._sampler.alpha != rate:
+            self._sampler = SubwordSampler(self.subwords.model, rate)
+        return IdRows.sampled(self._sampler, inputs, seed)
 
     def requests(self, inputs):
         return {"text": np.array([tf.compat.as_bytes(one) for one in inputs], dtype=object)}

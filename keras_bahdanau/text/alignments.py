@@ -80,14 +80,28 @@ def join_alignment(alignment, source_tokens, target_tokens):
     """
     alignment = as_alignment(alignment, source_tokens, target_tokens)
     source_words, source_groups = join_subwords(source_tokens)
-    target_words, target_groups = join_subwords(target_tokens)
     # -> (target tokens, source words)
     joined = alignment @ _membership(source_groups, len(source_tokens)).T
-    sizes = np.array([[len(group)] for group in target_groups]).reshape(-1, 1)  # (target words, 1)
     # -> (target words, source words)
-    joined = _membership(target_groups, len(target_tokens)) @ joined / sizes
+    joined, target_words = join_targets(joined, target_tokens)
     joined = joined.astype(np.result_type(alignment, np.float32))
     return joined, source_words, target_words
+
+
+def join_targets(alignment, target_tokens):
+    """Average the weights of the pieces of each target word, for sources that have no words.
+
+    Args:
+        alignment: Float array `(len(target_tokens), memory_time)`.
+        target_tokens: Sequence of strings, the target's pieces.
+
+    Returns:
+        `(alignment, target_words)`: a float array `(len(target_words), memory_time)` and a list
+        of strings.
+    """
+    words, groups = join_subwords(target_tokens)
+    sizes = np.array([[len(group)] for group in groups]).reshape(-1, 1)  # (target words, 1)
+    return _membership(groups, len(target_tokens)) @ alignment / sizes, words
 
 
 def _membership(groups, length):

@@ -12,6 +12,11 @@ def byte_limit(tokens):
     return 32 * tokens
 
 
+def text_limits(longest):
+    """Dictionary for the card of an artefact: how long a text of so many tokens may be."""
+    return {"max_source_length": longest, "max_source_bytes": byte_limit(longest)}
+
+
 def cut_to_bytes(text, most):
     """A text without what stands behind `most` bytes of UTF-8.
 

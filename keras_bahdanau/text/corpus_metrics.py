@@ -125,6 +125,16 @@ def equality(hypothesis, reference):
     return int(hypothesis == reference), 1
 
 
+def within(most):
+    """Count of the formulas with at most so many wrong tokens, of each pair (0 or 1, 1)."""
+
+    def count(hypothesis, reference):
+        errors, _ = word_edits(hypothesis, reference)
+        return int(errors <= most), 1
+
+    return count
+
+
 # name: (label, whether higher is better, function of (tokenize, lowercase) to its scorer)
 METRICS = {
     # force: no warning of tokenized text, as many corpora have it
@@ -134,6 +144,15 @@ METRICS = {
     "wer": ("WER", False, lambda tok, lc: Rate("WER", word_edits, "word", lc, RAPIDFUZZ)),
     "cer": ("CER", False, lambda tok, lc: Rate("CER", edits, "character", lc, RAPIDFUZZ)),
     "exact": ("exact", True, lambda tok, lc: Rate("exact", equality, "sentence", lc)),
+    **{
+        f"exprate{most or ''}": (
+            f"ExpRate{f' <={most}' if most else ''}",
+            True,
+            # `most` is bound now, not when the scorer is made
+            lambda tok, lc, most=most: Rate("ExpRate", within(most), f"formula-{most}", lc),
+        )
+        for most in range(4)
+    },
 }
 
 
@@ -143,7 +162,8 @@ def metrics_of(names, tokenize=None, lowercase=False):
     Args:
         names: Iterable of keys of `METRICS`: "bleu", "chrf", "ter" (translation edit rate),
             "wer" and "cer" (word and character error rate), "exact" (sentences that equal
-            their reference).
+            their reference), "exprate" and "exprate1" to "exprate3" (formulas with at most so
+            many wrong tokens, where white space stands between tokens).
         tokenize: Name of sacreBLEU's tokenization for BLEU; 13a when left out.
         lowercase: Bool. True if case counts for nothing.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.vocabulary import END, PAD
 
 _CHUNK = 8192  # sentences that are split at once
@@ -64,3 +65,21 @@ class IdRows:
         # flat on both sides: the real ids, row by row
         rows[: len(members)][real] = self._values[positions[real]]
         return rows
+
+
+def cut_rows(subwords, texts, longest, end_of_empty=True):
+    """Rows of texts, each cut for itself alone: to bytes before it is split, then to ids.
+
+    Args:
+        subwords: `Subwords`.
+        texts: List of strings, or bytes.
+        longest: Integer, most ids of a row, the end token included.
+        end_of_empty: Bool, as in `Subwords.encode`.
+
+    Returns:
+        (rows, truncated): `IdRows`, and a bool array `(rows,)`, which texts were longer.
+    """
+    short = [cut_to_bytes(text, byte_limit(longest)) for text in texts]
+    rows = IdRows.encoded(subwords, short, end_of_empty)
+    shorter = [now is not before for now, before in zip(short, texts, strict=True)]
+    return rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)

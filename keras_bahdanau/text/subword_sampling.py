@@ -30,6 +30,9 @@ class SubwordSampler:
         model: Bytes of a serialized SentencePiece model.
         alpha: Float above 0 and below 1.
 
+    Attributes:
+        alpha: Float, as given.
+
     Raises:
         ValueError: If the model is of another type.
 
@@ -46,6 +49,7 @@ class SubwordSampler:
                 "Only the tokens of BPE and of unigram can be sampled. "
                 f"Received: a model of the type {kind!r}. Sample another vocabulary, or none."
             )
+        self.alpha = alpha
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self._ids = {piece.piece: number for number, piece in enumerate(proto.pieces)}
         self._has_bytes = proto.trainer_spec.byte_fallback

@@ -10,7 +10,8 @@ from keras_bahdanau.callbacks import (
     StopAtDivergence,
 )
 from keras_bahdanau.data import BatchedPairs
-from keras_bahdanau.pipelines.pipeline import Pipeline
+from keras_bahdanau.data.manifest import report_unreadable
+from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
@@ -57,7 +58,8 @@ def train(
         target: The `Subwords` of the target text, or None, likewise.
 
     Returns:
-        Path of the saved translator or pipeline, that with the lowest validation perplexity.
+        Path of the saved translator or pipeline, that with the lowest validation perplexity, or
+        the best value of the metric `best_by`.
 
     Raises:
         BlockingIOError: If another process trains in the directory.
@@ -84,8 +86,8 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
-    _tell_skipped("training", training.skipped, options.max_length, say)
-    _tell_skipped("validation", validation.skipped, LONGEST_VALID, say)
+    _tell_skipped("training", training, pairs, options.max_length, say)
+    _tell_skipped("validation", validation, valid_pairs, LONGEST_VALID, say)
 
     keras.utils.set_random_seed(options.seed)
     model = compiled_model(source, target, options, training.steps)
@@ -106,7 +108,7 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
         run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
-    translator = Pipeline(source, saved_model, target)
+    translator = pipeline_of(source, saved_model, target)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     _fit(
@@ -119,7 +121,9 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
             StopAtDivergence(progress),
             checkpoint,
             *_sampling(options, training.steps),
-            ValidateAndSave(run, translator, validation, options, checkpoint, average, say),
+            ValidateAndSave(
+                run, translator, validation, options, checkpoint, valid_pairs, average, say
+            ),
             *callbacks,
         ],
         verbose=verbose,
@@ -224,6 +228,7 @@ def _batches(source, target, options, training, validation):
     """(training batches, validation batches)."""
     pairs, alignments = training
     valid_pairs, valid_alignments = validation
+    longest = options.max_source_length or source.longest_of_training
     measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
     batches = {
         measure: getattr(options, measure),
@@ -236,6 +241,7 @@ def _batches(source, target, options, training, validation):
             source,
             target,
             max_length=options.max_length,
+            max_source_length=longest,
             alignments=alignments,
             subword_sampling=options.subword_sampling,
             **batches,
@@ -245,6 +251,7 @@ def _batches(source, target, options, training, validation):
             source,
             target,
             max_length=LONGEST_VALID,
+            max_source_length=max(longest, source.longest) if longest else None,
             alignments=valid_alignments,
             shuffle=False,
             **batches,
@@ -271,8 +278,12 @@ def _sampling(options, steps):
     return [ScheduledSampling(LinearDecay(slope))]
 
 
-def _tell_skipped(kind, skipped, max_length, say):
+def _tell_skipped(kind, batches, pairs, max_length, say):
+    skipped = batches.skipped
     if skipped.empty:
         say(f"{skipped.empty} {kind} pairs with an empty side are left out")
+        unreadable = report_unreadable([one for one, _ in pairs], batches.source_lengths)
+        if unreadable:
+            say(unreadable)
     if skipped.too_long:
         say(f"{skipped.too_long} {kind} pairs with more than {max_length} tokens are left out")

@@ -123,7 +123,10 @@ class TrainingOptions:
     )
     units: int | None = _of_model(WIDTH, "Width of the decoder state.")
     encoder: str | None = _of_model(
-        one_of("bidirectional", "unidirectional", "convolutional", "convolutional-tanh"),
+        one_of(
+            *("bidirectional", "unidirectional", "pyramidal", "rows"),
+            *("convolutional", "convolutional-tanh"),
+        ),
         "Encoder: {choices}.",
         "bidirectional",
     )
@@ -158,17 +161,20 @@ class TrainingOptions:
     )
     heads: int | None = _of_model(integer(1, 128), "Attentions side by side.", 1)
     window: str | None = _of_model(
-        one_of("everywhere", "local-m", "local-p"),
+        one_of("everywhere", "local-m", "local-p", "local-median"),
         "Positions that it may attend to: {choices}.",
         "everywhere",
     )
     normalizer: str | None = _of_model(
-        one_of("softmax", "monotonic", "monotonic-hard", "hard"),
+        one_of(
+            *("softmax", "softmax-sharp", "sigmoid"),
+            *("monotonic", "monotonic-hard", "mocha", "mocha-hard", "hard"),
+        ),
         'From scores to weights: {choices}. "hard" is one place a step, drawn in training.',
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution", "grid"),
+        one_of("none", "sum", "convolution", "convolution-sum", "grid"),
         'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
         "that a source such as an image has.",
         "none",
@@ -255,6 +261,14 @@ class TrainingOptions:
         0.0,
     )
 
+    ctc_weight: float | None = _of_model(
+        number(0, 1),
+        "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
+        "speech and other sources that are longer than their texts and in the same order; 0 for "
+        "none.",
+        0.0,
+    )
+
     # the loss and the batches
     label_smoothing: float | None = _of_training(
         _RATE, "Probability that is spread over all tokens alike.", 0.0
@@ -292,6 +306,12 @@ class TrainingOptions:
     )
     max_length: int | None = _of_training(
         LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
+    )
+    max_source_length: int | None = _of_training(
+        integer(0, 100_000),
+        "Most positions of a source, likewise; 0 for max_length where it is text, else for "
+        "the source's own limit.",
+        0,
     )
 
     # the optimizer
@@ -340,8 +360,15 @@ class TrainingOptions:
         "0 for no limit.",
         0.0,
     )
+    best_by: str | None = _of_training(
+        one_of("perplexity", "bleu", "chrf", "ter", "wer", "cer", "exact", "exprate"),
+        "Judge of the best epoch: {choices}. A metric decodes the validation pairs greedily "
+        "after each epoch; texts of few words, such as speech, can get better by it long after "
+        "their perplexity has.",
+        "perplexity",
+    )
     patience: int | None = _of_training(
-        _COUNT, "Epochs without a better validation perplexity before training ends.", 5
+        _COUNT, "Epochs that are not better than the best before training ends.", 5
     )
     checkpoint_steps: int | None = _of_training(
         integer(1, 1_000_000_000), "Batches between checkpoints.", 100

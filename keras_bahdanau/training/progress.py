@@ -35,7 +35,8 @@ class Progress:
     Attributes:
         epoch: Integer, epochs that are complete and validated.
         step: Integer, batches done in the epoch that is under way.
-        best: Float, the lowest validation perplexity so far, or None.
+        best: Float, the lowest validation perplexity so far, or the value of another judge;
+            None before the first epoch.
         waited: Integer, epochs since the one that had it.
         seconds: Float, time of training and validation, all sittings together.
         stopped: Bool, True if one of the user's callbacks ended the training.
@@ -68,20 +69,23 @@ class Progress:
         """Progress as one line of text."""
         return json.dumps(dataclasses.asdict(self))
 
-    def is_better(self, perplexity):
-        """True if a validation perplexity is finite and lower than that of each epoch before."""
+    def is_better(self, value):
+        """True if the value of an epoch is finite and lower than that of each epoch before."""
         # an older version kept NaN as the best, which nothing is lower than
-        return math.isfinite(perplexity) and (self.best is None or not perplexity >= self.best)
+        return math.isfinite(value) and (self.best is None or not value >= self.best)
 
-    def end_epoch(self, logs):
+    def end_epoch(self, logs, value=None):
         """Count an epoch.
 
         Args:
-            logs: Dict of floats. Its "val_perplexity" decides on `best` and `waited`. One that is
-                NaN or infinite becomes None in the history, since JSON has no such numbers.
+            logs: Dict of floats. One that is NaN or infinite becomes None in the history, since
+                JSON has no such numbers.
+            value: Float that decides on `best` and `waited`, lower is better; the
+                "val_perplexity" of the logs if left out.
         """
-        better = self.is_better(logs["val_perplexity"])
-        self.best = logs["val_perplexity"] if better else self.best
+        value = logs["val_perplexity"] if value is None else value
+        better = self.is_better(value)
+        self.best = value if better else self.best
         self.waited = 0 if better else self.waited + 1
         self.epoch, self.step = self.epoch + 1, 0
         self.history.append(as_json(dict(logs)))

@@ -4,10 +4,11 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 from pathlib import Path
 
 from keras_bahdanau.finite import as_json, first_not_finite
-from keras_bahdanau.ownership import lock_of, owned
+from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import replacing
 
@@ -50,19 +51,12 @@ class Run:
             FileExistsError: If the directory holds something else.
         """
         self._check_free()
-        new = not self.directory.exists()
-        self.directory.mkdir(parents=True, exist_ok=True)
-        try:
-            with owned(self.translator, say):
-                for pattern in (".unfinished-*", f".{self.translator.stem}.*.keras"):
-                    for path in self.directory.glob(pattern):
-                        if path.is_file():  # the draft of an export is a directory
-                            path.unlink()
-                yield
-        finally:
-            if new:
-                with contextlib.suppress(OSError):
-                    self.directory.rmdir()
+        with existing(self.directory), owned(self.translator, say):
+            for pattern in (".unfinished-*", f".{self.translator.stem}.*.keras"):
+                for path in self.directory.glob(pattern):
+                    if path.is_file():  # the draft of an export is a directory
+                        path.unlink()
+            yield
 
     def check(self, options, pairs, valid_pairs, alignments=None, valid_alignments=None):
         """Check, without TensorFlow, that a training can begin or resume here.
@@ -261,7 +255,13 @@ def _fingerprint(pairs):
 
 
 def _content(one):
-    """The bytes of a text, or of an array."""
+    """The bytes of a text, an array or a sound; of a file its path and size."""
+    if isinstance(one, bytes):
+        return one
+    if isinstance(one, tuple):  # samples and their rate
+        return b" ".join(map(_content, one))
     if isinstance(one, str):
         return one.encode("utf-8", "surrogatepass")
+    if isinstance(one, os.PathLike):
+        return f"{os.fspath(one)} {os.stat(one).st_size}".encode("utf-8", "surrogatepass")
     return one.tobytes() if hasattr(one, "tobytes") else str(one).encode()

@@ -1,10 +1,12 @@
 """Validation after each epoch: the best pipeline so far, the history, the end of the training."""
 
 import contextlib
+import dataclasses
 
 import keras
 
 from keras_bahdanau.callbacks.divergence import require_finite, require_finite_state
+from keras_bahdanau.text.corpus_metrics import metrics_of
 from keras_bahdanau.training.optimizers import averaged_weights
 from keras_bahdanau.training.run import write_json
 
@@ -29,12 +31,21 @@ class ValidateAndSave(keras.callbacks.Callback):
         validation: `BatchedPairs`.
         options: `TrainingOptions`.
         checkpoint: `Checkpoint`, whose `progress` is kept up to date.
+        pairs: List of (input, text): the validation pairs, decoded greedily after each epoch if
+            the option `best_by` names a metric.
         average: `AverageLast` of the run, or None.
         say: Function of one string, which reports the result.
     """
 
-    def __init__(self, run, translator, validation, options, checkpoint, average=None, say=print):
+    def __init__(
+        self, run, translator, validation, options, checkpoint, pairs=(), average=None, say=print
+    ):
         super().__init__()
+        self.pairs = list(pairs)
+        self.judge = None
+        best_by = options.resolved().best_by
+        if best_by != "perplexity":
+            (self.judge,) = metrics_of([best_by])
         self.run = run
         self.translator = translator
         self.validation = validation
@@ -55,16 +66,17 @@ class ValidateAndSave(keras.callbacks.Callback):
             logs.update(self._validate())
             judged = ("loss", "val_loss", "val_perplexity")
             require_finite({name: logs[name] for name in judged}, self.model, progress)
-            better = progress.is_better(logs["val_perplexity"])
+            value = self._judged(logs)
+            better = progress.is_better(value)
             if better:
                 self.translator.save(self.run.translator)
-        progress.end_epoch(logs)
+        progress.end_epoch(logs, value)
         progress.stopped = self.model.stop_training  # by a callback, before the epoch was done
         write_json(self.run.history, progress.history)
         self.checkpoint.save()
         self.say(
             f"epoch {epoch + 1}: validation perplexity {logs['val_perplexity']:.3f}"
-            f"{' (best)' if better else ''}, {progress.seconds / 60:.1f} min"
+            f"{self._score(logs)}{' (best)' if better else ''}, {progress.seconds / 60:.1f} min"
         )
         self.model.stop_training = progress.is_over(self.options)
 
@@ -85,6 +97,22 @@ class ValidateAndSave(keras.callbacks.Callback):
             if self.translator.model is not self.model:
                 self.translator.model.set_weights(self.model.get_weights())
             yield
+
+    def _judged(self, logs):
+        """The value that decides which epoch is best, lower is better; a metric joins the logs."""
+        if self.judge is None:
+            return logs["val_perplexity"]
+        search = dataclasses.replace(self.translator.search, beam_width=1)
+        found = self.translator.decode([one for one, _ in self.pairs], search=search)
+        texts, references = [one.text for one in found], [text for _, text in self.pairs]
+        score = self.judge.corpus_score(texts, references)
+        logs[f"val_{self.judge.name}"] = score
+        return -score if self.judge.higher_is_better else score
+
+    def _score(self, logs):
+        if self.judge is None:
+            return ""
+        return f", {self.judge.label} {logs[f'val_{self.judge.name}']:.2f}"
 
     def _validate(self):
         """Results on the validation pairs, as logs."""

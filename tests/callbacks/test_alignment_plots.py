@@ -1,8 +1,10 @@
 """Alignment pictures after each epoch, as files and for TensorBoard."""
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from frames import frames_of, new_frames_pipeline
 
 import keras_bahdanau as kb
 from keras_bahdanau.callbacks import AlignmentPlotCallback
@@ -12,7 +14,7 @@ PAIRS = [("one two", "eins zwei"), ("five", "fünf")]
 
 def expected_picture(translator, pair, path, **settings):
     (result,) = translator.align([pair])
-    kb.plot_alignment(result, **settings).savefig(path)
+    kb.plot_alignment(result, translator.picture(pair[0]), **settings).savefig(path)
     return tf.io.decode_png(path.read_bytes()).numpy()
 
 
@@ -26,6 +28,18 @@ def test_each_epoch_has_a_picture_of_each_pair(translator, pass_epochs, tmp_path
     for path, pair in zip(written, PAIRS * 2, strict=True):
         expected = expected_picture(translator, pair, tmp_path / "expected.png", words=words)
         np.testing.assert_array_equal(tf.io.decode_png(path.read_bytes()), expected)
+
+
+def test_an_input_with_a_picture_is_shown_in_it(pass_epochs, tmp_path):
+    pipeline = new_frames_pipeline()
+    pipeline.model.compile(keras.optimizers.SGD(), kb.losses.TokenCrossentropy())
+    pair = (frames_of(12)[0], "one two")
+    callback = AlignmentPlotCallback(pipeline, [pair], tmp_path / "plots", words=True)
+    pass_epochs(pipeline.model, [callback], 1)
+    found = tf.io.decode_png((tmp_path / "plots" / "epoch-001" / "1.png").read_bytes())
+    expected = expected_picture(pipeline, pair, tmp_path / "expected.png", words=True)
+    np.testing.assert_array_equal(found, expected)
+    assert np.ptp(found[..., :3], axis=-1).max() > 50, "frames in colours"
 
 
 def test_tensorboard_gets_the_same_pictures(translator, pass_epochs, tmp_path):

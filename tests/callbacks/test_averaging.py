@@ -31,7 +31,7 @@ def assert_close(found, expected):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("where", ["memory", "files"])
 @pytest.mark.parametrize(("epochs", "last"), [(5, 3), (2, 3), (4, 1)])
 def test_fit_ends_with_the_mean_of_the_last_epochs(where, epochs, last, tmp_path):
@@ -64,6 +64,7 @@ def test_a_later_fit_goes_on_with_the_files_of_an_earlier_one(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_files_of_a_longer_earlier_run_do_not_count(tmp_path):
     fit(new("sgd"), epochs=5, callbacks=[AverageLast(3, directory=tmp_path)])
     record, average = RecordEpochs(), AverageLast(3, directory=tmp_path)

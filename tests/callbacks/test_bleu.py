@@ -53,6 +53,7 @@ def test_settings_of_sacrebleu_reach_it(translator):
     assert BleuCallback(translator, capitals).measure() == 0
 
 
+@pytest.mark.slow
 def test_the_search_is_the_translators_own_or_another(translator):
     short = kb.SearchOptions(max_length=1)
     assert new_bleu(translator, search=short).measure() < new_bleu(translator).measure()

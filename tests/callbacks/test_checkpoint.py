@@ -40,6 +40,7 @@ def test_the_metrics_of_an_epoch_resume_too(tmp_path):
     assert rest.history["loss"] == whole
 
 
+@pytest.mark.slow
 def test_the_next_epoch_begins_with_no_metrics(tmp_path):
     path = tmp_path / "checkpoint.weights.h5"
     plain = fit(new(), X[:3], Y[:3], epochs=2).history["loss"]

@@ -422,6 +422,7 @@ def short(toy_translator, tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
     before = short.read_bytes()
     grid = ["--beam-widths", "1,2", "--length-normalizations", "1", "--length-penalties", "power"]
@@ -546,7 +547,7 @@ def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, t
     for side, size in (("source", 16), ("target", 9)):
         line = f"the {side} vocabulary has {size} tokens, not 6,000: all the text has\n"
         assert answer.out.count(line) == 1
-    assert answer.out.endswith(f"\nThe translator: {out / 'translator.keras'}\n")
+    assert answer.out.endswith(f"\nThe model: {out / 'translator.keras'}\n")
     assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
     again = command("train", data, "--out", out, *options)
     assert again.code == 2 and "has ended after 1 epochs" in again.err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bahdanau.cli.console import tell_cut
+from keras_bahdanau.cli.console import lines_from, tell_cut
 from keras_bahdanau.search import SearchOptions
 
 SEARCH = SearchOptions(max_source_length=4, max_length=3, beam_width=1)
@@ -14,7 +14,7 @@ def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
     found = toy_translator.translate(SENTENCES, search=SEARCH)
     assert [one.truncated for one in found] == [False, True, False, False, True]
     assert toy_translator.source.limits(toy_translator.longest(SEARCH)) == LIMITS
-    tell_cut(found, LIMITS, first_line=11)
+    tell_cut(found, LIMITS, lines_from(11))
     out, err = capsys.readouterr()
     assert out == ""
     assert [line.split(":")[1] for line in err.splitlines()] == [

@@ -15,6 +15,7 @@ COMMANDS = {command.callback.__name__: command.callback for command in cli.app.r
 ARGUMENTS = {
     "train": "good.en good.de --out new",
     "translate": "good.en --model card.keras",
+    "read": "good.en --model files.keras",
     "evaluate": "good.en good.de --model card.keras",
     "tune": "good.en good.de --model card.keras",
     "align": "one --model card.keras",
@@ -43,8 +44,10 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("good.en", "good.de"):
         (tmp_path / name).write_text("one\ntwo three\n")
-    with zipfile.ZipFile("card.keras", "w") as archive:
-        archive.writestr("pipeline.json", json.dumps({**CARD, "search": {}}))
+    for inputs, name in (("lines", "card.keras"), ("files", "files.keras")):
+        with zipfile.ZipFile(name, "w") as archive:
+            card = {**CARD, "search": {}, "inputs": inputs}
+            archive.writestr("pipeline.json", json.dumps(card))
     return tmp_path
 
 
@@ -104,6 +107,24 @@ def test_a_card_with_a_number_above_its_bound_gets_one_line(command):
     code, said = command("translate", "--model", "card.keras")
     assert (code, said.count("\n")) == (2, 1)
     assert "`beam_width` must be an integer in [1, 1000]. Received: beam_width=10000" in said
+
+
+def test_a_command_for_lines_names_the_one_for_files(command):
+    code, said = command("translate", "--model", "files.keras")
+    assert code == 2 and "which reads files. Use read or transcribe." in said
+    code, said = command("read", "good.en", "--model", "card.keras")
+    assert code == 2 and "which reads lines. Use translate." in said
+    code, said = command("align", "absent.png", "--model", "files.keras")
+    assert code == 2 and "path='absent.png'" in said
+    code, said = command("read", "absent.png", "--model", "files.keras")
+    assert code == 2 and "path='absent.png', no such file" in said
+
+
+def test_a_manifest_stands_alone(command):
+    code, said = command("train", "good.en", "good.de", "--out", "new", "--source", "image")
+    assert code == 2 and "Received: a second file, 'good.de'. Leave it out." in said
+    code, said = command("evaluate", "good.en", "--model", "files.keras")
+    assert code == 2 and "'good.en', whose line 1 has 1: 'one'" in said
 
 
 def test_widths_and_depths_are_bounded_together(command):

@@ -18,15 +18,18 @@ from keras_bahdanau import layers, models
 HALF = [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"]
 BASES = {"AttentionBase", "Cell", "CoverageBase", "Normalizer", "RecurrentCell", "Score", "Window"}
 NEVER_CALLED = {"ForcedAlignment"}  # without a decoder there is no alignment to look up
+SLOW = {"Ensemble"}  # several of another row; tests/models/test_ensemble.py has fast ones
 READY = {}
 
 
 def those(condition):
-    """The rows that fulfil a condition; further rows of one class are slow."""
+    """The rows that fulfil a condition; further rows of one class are slow, as are `SLOW`."""
     return pytest.mark.parametrize(
         "row",
         [
-            pytest.param(row, id=name, marks=[pytest.mark.slow] if "," in name else [])
+            pytest.param(
+                row, id=name, marks=[pytest.mark.slow] if "," in name or name in SLOW else []
+            )
             for name, row in TABLE.items()
             if condition(row)
         ],
@@ -119,6 +122,7 @@ class Holder(keras.Model):
         """All that there is to build is the layer, which is built already."""
 
 
+@pytest.mark.few(24)
 @EVERY
 @pytest.mark.parametrize(
     "policy", ["float32", pytest.param("mixed_float16", marks=pytest.mark.slow)]
@@ -159,7 +163,7 @@ def test_further_padding_changes_nothing(row):
     assert_close(cut, expected, atol=1e-5)
 
 
-@pytest.mark.few(24)
+@pytest.mark.few(12)
 @EVERY
 @pytest.mark.parametrize("mode", [modes.graph, pytest.param(modes.xla, marks=pytest.mark.slow)])
 def test_a_graph_and_xla_compute_what_eager_does(row, mode):

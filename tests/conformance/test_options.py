@@ -139,7 +139,7 @@ def test_every_name_of_a_registry_is_tried():
     assert names - OF_PLAIN <= set(OPTIONS)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @those(OPTIONS, slow=OPTIONS.keys() - TOGETHER.keys())
 def test_it_trains_and_decodes_and_is_saved(option, subwords, tmp_path):
     keras.utils.set_random_seed(0)

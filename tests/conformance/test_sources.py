@@ -20,6 +20,31 @@ def one_hot_frames(numbers):
     return np.stack([frames, frames / 2], axis=1).reshape(-1, 4)
 
 
+def bars(numbers):
+    """A column of cells a number: a black bar, the lower the larger it is."""
+    image = np.full((16, 8 * len(numbers)), 255, np.uint8)
+    for place, number in enumerate(numbers):
+        image[4 * number : 4 * number + 4, 8 * place : 8 * place + 8] = 0
+    return image
+
+
+def tones(numbers):
+    """80 ms of a fading tone for each number, as samples and their rate."""
+    steps = np.arange(1280) / 16_000
+    fading = np.exp(-60 * steps)
+    waves = [fading * np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
+    return np.concatenate(waves).astype(np.float32), 16_000
+
+
+def pen(numbers):
+    """A line of another direction for each number."""
+    ends = [(10, 0), (0, 10), (10, 10), (10, -10)]
+    return [
+        np.array([[20 * place, 0], [20 * place + ends[number][0], ends[number][1]]])
+        for place, number in enumerate(numbers)
+    ]
+
+
 def letters(numbers):
     return " ".join("abcd"[number] for number in numbers)
 
@@ -31,11 +56,13 @@ class Case(NamedTuple):
         input_of: Function of a tuple of numbers that gives an input.
         source_of: Function of all inputs that gives the source.
         empty: An input of nothing.
+        learning_rate: Float, of its training.
     """
 
     input_of: Callable
     source_of: Callable
     empty: object
+    learning_rate: float = 1e-2
 
 
 CASES = {
@@ -43,6 +70,9 @@ CASES = {
     "features": Case(
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
+    "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3),
+    "ink": Case(pen, lambda _: kb.sources.InkSource(), [], 3e-3),
+    "audio": Case(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
 
@@ -59,7 +89,7 @@ def text_of(numbers):
     return " ".join(WORDS[number] for number in numbers)
 
 
-SLOW = {"text"}  # which most other tests are about
+SLOW = {"text", "images", "ink", "audio"}  # most other tests are about text; the others take long
 
 
 @pytest.fixture(
@@ -79,7 +109,7 @@ def trained(request, tmp_path_factory):
     model = kb.presets.small(
         source, target, embedding_units=16, units=32, attention_units=16, dropout=0.0
     )
-    model.compile(keras.optimizers.Adam(1e-2), kb.losses.TokenCrossentropy())
+    model.compile(keras.optimizers.Adam(case.learning_rate), kb.losses.TokenCrossentropy())
     model.build()
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
@@ -114,6 +144,7 @@ def test_an_empty_input_has_an_empty_result(trained):
     assert (empty.text, empty.source_tokens, empty.target_tokens) == ("", [], [])
 
 
+@pytest.mark.slow
 def test_a_beam_is_sorted_and_its_hypotheses_are_scored_as_given_texts(trained):
     one = trained.pairs[0][0]
     (hypotheses,) = trained.pipeline.decode_nbest([one], 3)
@@ -123,6 +154,7 @@ def test_a_beam_is_sorted_and_its_hypotheses_are_scored_as_given_texts(trained):
     np.testing.assert_allclose(given[0], scores[0], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_input_alone(trained):
     search = kb.SearchOptions(temperature=5.0, seed=3, max_length=6, beam_width=1)
     inputs = [one for one, _ in trained.pairs]
@@ -131,6 +163,7 @@ def test_draws_depend_on_the_input_alone(trained):
     assert [one.text for one in together] == [one.text for one in backwards[::-1]]
 
 
+@pytest.mark.slow
 def test_its_trace_follows_the_result(trained):
     one, text = trained.pairs[0]
     shown = trained.pipeline.trace(one)
@@ -139,8 +172,12 @@ def test_its_trace_follows_the_result(trained):
     np.testing.assert_allclose(shown.weights, result.alignment, atol=1e-5)
     figure = kb.plot_trace(shown)
     assert figure.axes
+    picture = trained.pipeline.picture(one)
+    assert (shown.picture is None) == (picture is None)
+    assert kb.plot_alignment(result, picture).axes
 
 
+@pytest.mark.slow
 def test_it_is_evaluated(trained):
     report = kb.evaluation.evaluate(trained.pipeline, trained.pairs, metrics=("exact", "wer"))
     assert (report.exact, report.wer) == (100, 0)

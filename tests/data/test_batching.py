@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from keras_bahdanau.data.batching import BatchedPairs, Skipped, batches
 from keras_bahdanau.data.bucketing import _bounds
+from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
@@ -376,3 +377,13 @@ def test_epoch_and_first_step_are_checked(data):
         data.epoch(0, first_step=data.steps + 1)
     with pytest.raises(ValueError, match="number=-1"):
         data.epoch(-1)
+
+
+def test_the_source_may_have_a_limit_of_its_own():
+    source = FeatureSource(2)
+    target = Subwords.train(["a b c"], 7, model_type="word", exact=False)
+    pairs = [(np.ones((time, 2)), text) for time, text in [(9, "a"), (5, "a b c"), (10, "b")]]
+    data = BatchedPairs(pairs, source, target, batch_sentences=2, max_length=3, max_source_length=9)
+    assert data.kept.tolist() == [0]
+    assert (data.skipped.empty, data.skipped.too_long) == (0, 2)
+    assert data.source_lengths.tolist() == [9, 5, 10]

@@ -47,6 +47,7 @@ def perplexity_by_hand(translator, pairs):
     return np.exp(np.mean(losses))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("batch_tokens", [6, 1000])
 def test_perplexity_is_of_all_real_tokens_together(translator, batch_tokens):
     batches = BatchedPairs(PAIRS, translator.source, translator.target, batch_tokens, shuffle=False)
@@ -159,6 +160,12 @@ def test_scores_can_be_written_as_json_and_read_as_text(translator):
 def test_pairs_without_text_are_refused(translator):
     with pytest.raises(ValueError, match="Received: 2 pairs"):
         evaluate(translator, [("", "x"), ("a", " ")])
+
+
+def test_pairs_that_are_all_too_long_are_refused_by_the_name_of_their_limit(translator):
+    search = SearchOptions(max_source_length=2)  # "a b" and the end token are three
+    with pytest.raises(ValueError, match="most max_source_length=2 .* 1 pairs.* larger max_source"):
+        evaluate(translator, [("a b", "x y")], search=search)
 
 
 def test_pairs_that_are_too_long_are_counted_and_have_no_perplexity(translator):

@@ -54,6 +54,7 @@ def test_the_highest_bleu_wins(toy_translator):
     assert trials[0].bleu > trials[1].bleu
 
 
+@pytest.mark.slow
 def test_among_equals_the_narrower_beam_wins(toy_translator):
     wide = dataclasses.replace(OWN, beam_width=3)
     wide, own = tune(toy_translator, PAIRS, [wide, OWN])[::-1]

@@ -144,6 +144,7 @@ class ShortSighted(Exporter):
         return Answers(received, [0.0] * len(found), longest_source=3)
 
 
+@pytest.mark.slow
 def test_an_artefact_that_cuts_earlier_is_compared_with_sources_cut_there(toy_translator, tmp_path):
     sentences = ["one two three four", "five", "☃" * 60]
     translator = toy_translator.searching(SearchOptions(beam_width=1, max_length=8))

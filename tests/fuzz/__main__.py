@@ -15,17 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fuzz import (  # noqa: F401
-    archives,
-    clients,
-    command_line,
-    numeric_sources,
-    served,
-    text_files,
-    trainings,
-    versions,
-)
-from fuzz.attack import ATTACKS
+from fuzz.all_attacks import ATTACKS
 from fuzz.outcomes import GOOD, Outcome, tally
 from fuzz.world import World
 

@@ -101,7 +101,7 @@ def answer_of(world, kind):
     return answer.out
 
 
-@attack(4, ".keras: one flipped bit", full=300, few=20)
+@attack(4, ".keras: one flipped bit", full=300, few=10)
 def keras_flips(world, count):
     random, data = world.random("keras"), keras_path(world).read_bytes()
     expected = answer_of(world, "keras")
@@ -109,7 +109,7 @@ def keras_flips(world, count):
         yield translated(world, *flipped(data, random), expected)
 
 
-@attack(4, ".tflite: one flipped bit, on the device", full=400, few=30)
+@attack(4, ".tflite: one flipped bit, on the device", full=400, few=12)
 def litert_flips(world, count):
     random, data = world.random("litert"), world.litert.read_bytes()
     expected = answer_of(world, "litert")
@@ -150,13 +150,13 @@ def _with_option(card):
     return json.dumps({**card, "search": {**card["search"], "from_the_future": 1}}).encode()
 
 
-@attack(5, ".keras: malformed cards", full=70, few=15)
+@attack(5, ".keras: malformed cards", full=70, few=6)
 def keras_cards(world, count):
     """The answer may be right all the same: not every key is needed for it."""
     yield from _cards(world, keras_path(world), "keras", translated, count)
 
 
-@attack(5, ".tflite: malformed cards", full=250, few=20)
+@attack(5, ".tflite: malformed cards", full=250, few=8)
 def litert_cards(world, count):
     yield from _cards(world, world.litert, "litert", on_device, count)
 

@@ -90,7 +90,7 @@ def asked(world, program, address, *arguments):
     )
 
 
-@attack(7, "client_rest.py: a server that lies", full=40, few=25)
+@attack(7, "client_rest.py: a server that lies", full=40, few=10)
 def hostile_answers(world, count):
     for name, content in list(ANSWERS.items())[:count]:
         with server(content) as address:

@@ -60,7 +60,7 @@ def run(world, arguments, right, seconds=40):
         return judged(name, answer, right)
 
 
-@attack(6, "hostile numbers for every numeric option", full=400, few=30)
+@attack(6, "hostile numbers for every numeric option", full=400, few=12)
 def hostile_numbers(world, count):
     cases = [(c, option, number) for c, option in numeric_options() for number in NUMBERS]
     for command, option, number in sample(world.random("numbers"), cases, count):

@@ -2,17 +2,7 @@
 
 import pytest
 
-from fuzz import (  # noqa: F401
-    archives,
-    clients,
-    command_line,
-    numeric_sources,
-    served,
-    text_files,
-    trainings,
-    versions,
-)
-from fuzz.attack import ATTACKS
+from fuzz.all_attacks import ATTACKS
 from fuzz.outcomes import GOOD, Answer, Outcome, judged
 from fuzz.world import World
 

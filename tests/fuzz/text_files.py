@@ -78,7 +78,7 @@ ROLES = {
 }
 
 
-@attack(9, "files that are no text, in every role", full=270, few=20)
+@attack(9, "files that are no text, in every role", full=270, few=8)
 def files_that_are_no_text(world, count):
     rows = [(content, role) for content in contents() for role in ROLES]
     if world.quick:  # a FIFO is waited for
@@ -138,7 +138,7 @@ LINKS = st.lists(
 LINK = re.compile(r"[0-9]+[-?][0-9]+")
 
 
-@attack(9, "alignments of random signs", full=300, few=15)
+@attack(9, "alignments of random signs", full=300, few=6)
 def random_alignments(world, count):
     """Accepted where each word is a link in Pharaoh form, refused elsewhere."""
     for lines in drawn(LINKS, count):

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import pickle
 import random
 import tempfile
 from pathlib import Path
@@ -104,6 +105,41 @@ class World:
             self._done(self.heavy.call("fuzz.world:write_frames", directory=path, seconds=200))
         return path
 
+    @functools.cached_property
+    def image_graph(self):
+        """Path of a SavedModel from the bytes of images to their features."""
+        return self.made("image_graph", "fuzz.world:write_image_graph")
+
+    @functools.cached_property
+    def images(self):
+        """Directory of a SavedModel that reads images: `1`."""
+        return self.made("images", "fuzz.world:write_images")
+
+    @functools.cached_property
+    def image_files(self):
+        """List of bytes of PNG and JPEG files of several kinds."""
+        return [content for _, content in self._image_files("files")]
+
+    @functools.cached_property
+    def image_bombs(self):
+        """List of names and bytes of JPEG files that declare or unfold to much."""
+        return self._image_files("bombs")
+
+    def _image_files(self, kind):
+        path = self.directory / f"{kind}.pickle"
+        if not path.exists():
+            self._done(
+                self.light.call("fuzz.world:write_image_files", kind, directory=self.directory)
+            )
+        return pickle.loads(path.read_bytes())
+
+    def made(self, name, writer):
+        """Path that a function, given as "module:function", writes once."""
+        path = self.directory / name
+        if not path.exists():
+            self._done(self.heavy.call(writer, name, directory=self.directory, seconds=200))
+        return path
+
     def _trained(self, name, options):
         out = self.directory / name
         if not out.exists():
@@ -137,3 +173,70 @@ def write_frames():
     pipeline = new_frames_pipeline()
     export_saved_model(pipeline, Path("saved"))
     export_litert(pipeline, Path("frames.tflite"), max_source_length=40)
+
+
+def image_source():
+    """The source of the attacks on images."""
+    from keras_bahdanau.sources import ImageSource
+
+    return ImageSource(16, 48)
+
+
+def write_image_graph(name):
+    """Write a SavedModel from `image_bytes` to `pixels` and `lengths`."""
+    import tensorflow as tf
+
+    source = image_source()
+    graph = tf.function(
+        lambda image_bytes: source.named(source.features(image_bytes)),
+        input_signature=[tf.TensorSpec((None,), tf.string, name="image_bytes")],
+        autograph=False,
+    )
+    tf.saved_model.save(tf.Module(), name, signatures={"serving_default": graph})
+
+
+def write_images(name):
+    """Write a SavedModel of an untrained pipeline of images."""
+    import keras
+    from options import new_subwords
+
+    import keras_bahdanau as kb
+
+    keras.utils.set_random_seed(0)
+    source, target = image_source(), new_subwords()
+    model = kb.Seq2Seq(
+        kb.Encoder(front_end=source.front_end(4, (4, 4, 4)), units=4, kind="rows"),
+        kb.Decoder(target.vocabulary_size, 4, 8, attention="bahdanau"),
+    )
+    search = kb.SearchOptions(beam_width=2, max_length=5)
+    kb.export_saved_model(kb.Pipeline(source, model, target, search), Path(name))
+
+
+def write_image_files(kind):
+    """Write a pickle of names and bytes of images, by a library that is not TensorFlow's."""
+    import io
+    import struct
+
+    import numpy as np
+    import PIL.Image
+
+    def file_of(array, kind, **settings):
+        file = io.BytesIO()
+        PIL.Image.fromarray(array).save(file, kind, **settings)
+        return file.getvalue()
+
+    if kind == "files":
+        noise = np.random.default_rng(0).integers(0, 256, (20, 30, 4), np.uint8)
+        colours = np.ascontiguousarray(noise[..., :3])
+        files = [("alpha", file_of(noise, "PNG")), ("colours", file_of(colours, "PNG"))]
+        for settings in ({}, {"progressive": True}, {"subsampling": 0, "quality": 30}):
+            files.append((str(settings), file_of(colours, "JPEG", **settings)))
+        files.append(("grey", file_of(noise[..., 0], "JPEG")))
+    else:
+        content = file_of(np.full((4000, 4000, 3), 200, np.uint8), "JPEG", progressive=True)
+        scan, size = content[content.rindex(b"\xff\xda") : -2], content.index(b"\xff\xc2") + 5
+        files = [("2,000 scans", content[:-2] + scan * 2000 + content[-2:])]
+        for sides in ((60_000, 60_000), (0, 100), (1, 65_535)):
+            sized = content[:size] + struct.pack(">HH", *sides) + content[size + 4 :]
+            files.append((f"{sides[0]} x {sides[1]}", sized))
+    Path(f"{kind}.pickle").write_bytes(pickle.dumps(files))

@@ -44,6 +44,7 @@ def test_each_row_is_read_as_if_it_were_alone(run, cell):
             np.testing.assert_allclose(found[row, :length], expected, atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "gru-reset-before", "layer-norm-lstm"])
 def test_padding_means_nothing(run, cell):
     rnn = built(cell)

@@ -26,7 +26,7 @@ KINDS = [kind for kind in COVERAGES if kind]
 
 
 def built(kind, **kwargs):
-    if kind == "convolution":
+    if kind in ("convolution", "convolution-sum"):
         kwargs = {"filters": 3, "kernel_size": 3, **kwargs}
     if kind == "grid":
         kwargs = {"filters": 3, "kernel_size": 3, "grid_height": 2, **kwargs}
@@ -55,21 +55,24 @@ def coverage(layer, weights):
 
 
 def convolution(layer, weights):
-    """U (F * alpha_{i-1}) of a sentence, zeros around it and in the first step."""
+    """U (F * alpha_{i-1}) of a sentence, or of the sum so far; zeros around it and at first."""
     (F,), (U,) = extract.arrays(layer.convolution), extract.arrays(layer.projection)
     size = len(F)
     before = (size - 1) // 2  # places to the left of the middle
     features = []
-    for last in [np.zeros(weights.shape[1]), *weights[:-1]]:
+    seen = np.cumsum(weights, axis=0) if layer.cumulative else weights
+    for last in [np.zeros(weights.shape[1]), *seen[:-1]]:
         padded = np.pad(last, size)
         windows = [padded[size + j - before :][:size] for j in range(len(last))]
         features.append([window @ F[:, 0] @ U for window in windows])
     return np.array(features)
 
 
+@pytest.mark.few(3)
+@pytest.mark.parametrize("kind", ["convolution", "convolution-sum"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 15])
-def test_convolution_is_that_of_the_last_weights(run, size):
-    layer = built("convolution", kernel_size=size)
+def test_convolution_is_that_of_the_last_weights_or_of_their_sum(run, kind, size):
+    layer = built(kind, kernel_size=size)
     found = run(marked(layer), WEIGHTS, MASK)
     for row in range(len(LENGTHS)):
         expected = KEYS[row] + convolution(layer, WEIGHTS[row].astype("float64"))
@@ -217,7 +220,10 @@ def test_it_is_written_down_and_read_back(kind):
 
 
 def test_a_location_has_a_known_name():
-    with pytest.raises(ValueError, match="None, 'sum', 'convolution', 'grid'. Received: coverage="):
+    with pytest.raises(
+        ValueError,
+        match="None, 'sum', 'convolution', 'convolution-sum', 'grid'. Received: coverage=",
+    ):
         COVERAGES.get("fertility")
 
 

@@ -171,6 +171,7 @@ def test_the_first_state_may_be_zero(run, when):
     assert not any(leaf.any() for leaf in leaves)
 
 
+@pytest.mark.few(2)
 @CELLS
 def test_a_step_keeps_the_structure_of_the_state(run, kind, when, query):
     cell = built(kind, when, query=query, depth=2, residual=True)
@@ -188,7 +189,7 @@ def test_a_step_keeps_the_structure_of_the_state(run, kind, when, query):
             assert (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @CELLS
 def test_a_beam_is_as_good_as_separate_rows(run, kind, when, query):
     cell = built(kind, when, query=query, depth=2)

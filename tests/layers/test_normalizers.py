@@ -13,6 +13,7 @@ from reference import sigmoid, softmax
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
     Monotonic,
+    MonotonicChunkwise,
     Softmax,
     masked_softmax,
 )
@@ -23,6 +24,7 @@ SOURCE_TIME, TARGET_TIME = 5, 4
 MASK = np.arange(SOURCE_TIME) < np.array(LENGTHS)[:, None]
 SCORES = (2 * RANDOM.normal(size=(len(LENGTHS), TARGET_TIME, SOURCE_TIME))).astype("float32")
 KINDS = sorted({*NORMALIZERS} - {"hard"})  # which test_hard.py has: its state is no alignment
+STATELESS = ("softmax", "softmax-sharp", "sigmoid")
 WITH_GAPS = np.array([[True, False, True, False, True]])
 ALL_ALLOWED = np.ones((1, SOURCE_TIME), bool)
 
@@ -93,6 +95,99 @@ def test_softmax_is_over_the_allowed_places(run):
         for t in range(TARGET_TIME if length else 0):
             expected = softmax(SCORES[row, t, :length].astype("float64"))
             np.testing.assert_allclose(weights[row, t, :length], expected, atol=1e-6)
+
+
+def test_sharp_softmax_is_that_of_scores_as_many_times_as_large(run):
+    weights = run(alignment(built("softmax-sharp")), SCORES, MASK)
+    expected = run(alignment(built("softmax")), 2 * SCORES, MASK)
+    np.testing.assert_allclose(weights, expected, atol=1e-6)
+    assert np.max(weights[0]) > np.max(run(alignment(built("softmax")), SCORES, MASK)[0])
+
+
+def test_sigmoid_is_normalized_over_the_allowed_places(run):
+    scores = SCORES.copy()
+    scores[0, 0] = [-200, -201, 50, -600, 0]
+    weights = run(alignment(built("sigmoid")), scores, MASK)
+    for row, length in enumerate(LENGTHS):
+        np.testing.assert_array_equal(weights[row, :, length:], 0)
+        for t in range(TARGET_TIME if length else 0):
+            shares = sigmoid(scores[row, t, :length].astype("float64"))
+            np.testing.assert_allclose(weights[row, t, :length], shares / shares.sum(), atol=1e-6)
+    far = run(alignment(built("sigmoid")), np.full((1, 1, 5), -300, "float32"), ALL_ALLOWED)
+    np.testing.assert_allclose(far, 0.2, atol=1e-6)
+
+
+def chunkwise(alpha, energy, width):
+    """beta_j = sum_{k=j}^{j+w-1} alpha_k exp(u_j) / sum_{l=k-w+1}^k exp(u_l)."""
+    beta = np.zeros(len(alpha))
+    for k, share in enumerate(alpha):
+        first = max(0, k - width + 1)
+        beta[first : k + 1] += share * softmax(energy[first : k + 1])
+    return beta
+
+
+def mocha(width, hard=False, r=-0.7, g=0.6, **kwargs):
+    normalizer = MonotonicChunkwise(width, hard=hard, offset=r, **kwargs)
+    normalizer.build()
+    normalizer.g.assign(g)
+    return normalizer
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("width", [1, 2, 3, 8])
+def test_mocha_in_expectation_is_the_sum_of_the_paper(run, width):
+    weights = run(alignment(mocha(width)), SCORES, MASK)
+    for row, length in enumerate(LENGTHS):
+        last = np.eye(SOURCE_TIME)[0]
+        for t in range(TARGET_TIME):
+            scores = SCORES[row, t].astype("float64")
+            last = recursion(np.where(MASK[row], sigmoid(scores - 0.7), 0), last)
+            expected = chunkwise(last[:length], 0.6 * scores[:length], width)
+            np.testing.assert_allclose(weights[row, t, :length], expected, atol=1e-6)
+            np.testing.assert_array_equal(weights[row, t, length:], 0)
+
+
+@pytest.mark.slow
+def test_mocha_of_one_place_is_monotonic(run):
+    for hard in (False, True):
+        found = run(alignment(mocha(1, hard)), SCORES, MASK)
+        np.testing.assert_allclose(found, run(alignment(monotonic(hard)), SCORES, MASK), atol=1e-6)
+
+
+def test_hard_mocha_looks_back_from_the_place_where_it_stops(run):
+    third = np.log(3)  # three times the weight of 0
+    scores = np.array(
+        [
+            [
+                [-1, third - 1, -1, -1, 1],
+                [9, -1, -1, third - 1, 9],
+                [-1, -1, -1, -1, -1],
+            ]
+        ],
+        "float32",
+    )
+    weights = run(alignment(mocha(3, hard=True, r=0.0, g=1.0)), scores, ALL_ALLOWED)
+    expected = [
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],
+        [0, 0, 0, 0, 0],  # it stops nowhere
+    ]
+    expected[0][:2] = [1 / 4, 3 / 4]  # it stops at 1, and there are but two places
+    expected[1][1:4] = [1 / 5, 1 / 5, 3 / 5]  # it stops at 3, and looks back to 1
+    np.testing.assert_allclose(weights[0], expected, atol=1e-6)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("width", [2, 4])
+def test_hard_and_expected_mocha_agree_where_all_is_decided(run, width):
+    scores = np.where(SCORES > 0, 40, -40).astype("float32") + SCORES
+    soft, hard = (
+        run(alignment(mocha(width, hard, r=0.0, g=0.02)), scores, MASK) for hard in (False, True)
+    )
+    stopped = hard.sum(axis=-1) > 0.5  # later steps of the hard one go on from where it stayed
+    stopped = np.cumprod(stopped, axis=-1) > 0
+    assert stopped.sum() > 4
+    np.testing.assert_allclose(soft[stopped], hard[stopped], atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -206,9 +301,9 @@ def test_more_padding_changes_nothing(run, kind):
 def test_each_row_of_a_beam_is_aligned_as_it_is_alone(run, kind):
     normalizer = built(kind)
     state = RANDOM.dirichlet(np.ones(SOURCE_TIME), SCORES.shape[:2]).astype("float32")
-    if kind == "monotonic-hard":
+    if kind in ("monotonic-hard", "mocha-hard"):
         state = np.eye(SOURCE_TIME, dtype="float32")[RANDOM.integers(0, 5, SCORES.shape[:2])]
-    stateful = kind != "softmax"
+    stateful = kind not in STATELESS
     allowed = MASK[:, None]
     weights, after = run(normalizer.align, SCORES, allowed, state if stateful else ())
     for n in range(TARGET_TIME):
@@ -236,7 +331,9 @@ def test_gradients_are_finite_and_none_comes_from_padding(kind, training):
         return
     assert np.all(np.isfinite(by_scores)) and np.any(by_scores)
     assert not np.any(np.asarray(by_scores)[~np.broadcast_to(MASK[:, None], SCORES.shape)])
-    assert len(by_weights) == (kind != "softmax")
+    assert len(by_weights) == (0 if kind in STATELESS else 2 if "mocha" in kind else 1)
+    if kind == "mocha-hard" and not training:
+        assert by_weights.pop(0) is None  # of r, for the same reason
     assert all(np.isfinite(gradient) and gradient != 0 for gradient in by_weights)
 
 
@@ -254,7 +351,7 @@ def test_gradients_of_the_soft_alignment_are_those_of_finite_differences():
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("training", [False, True])
 def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind, training):
-    normalizer = built(kind, **({} if kind == "softmax" else {"score_noise": 0.0}))
+    normalizer = built(kind, **({} if kind in STATELESS else {"score_noise": 0.0}))
 
     def step(state, scores):
         state, mask = state
@@ -292,7 +389,7 @@ def test_a_loop_of_xla_draws_new_noise_at_each_step():
 def test_a_step_runs_in_litert(kind):
     normalizer = built(kind)
     scores = np.array([[-1e4, 0.3, 1e4, 2.0, -0.4]], "float32")
-    state = () if kind == "softmax" else np.eye(SOURCE_TIME, dtype="float32")[1:2]
+    state = () if kind in STATELESS else np.eye(SOURCE_TIME, dtype="float32")[1:2]
     args = (scores, ALL_ALLOWED & [[True] * 4 + [False]], state)
     expected = normalizer.align(*tf.nest.map_structure(tf.convert_to_tensor, args))
     for found, one in zip(steps.litert(normalizer.align, *args), expected, strict=True):
@@ -312,7 +409,8 @@ def test_weights_are_float32_under_every_policy(kind, policy):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_is_written_down_and_read_back(kind):
-    options = {} if kind == "softmax" else {"score_noise": 0.5, "offset": -2.0}
+    options = {} if kind in STATELESS else {"score_noise": 0.5, "offset": -2.0}
+    options |= {"width": 3} if "mocha" in kind else {}
     normalizer = extract.randomize(built(kind, name="normalizer", **options))
     loaded = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(normalizer))
     assert type(loaded) is type(normalizer) and loaded.get_config() == normalizer.get_config()
@@ -331,8 +429,22 @@ def test_the_names_are_classes():
     assert [NORMALIZERS.get(kind).hard for kind in ("monotonic", "monotonic-hard")] == [False, True]
 
 
+@pytest.mark.parametrize("beta", [0, -1, float("nan"), None, 1e9])
+def test_sharpness_is_a_number_above_zero(beta):
+    with pytest.raises(
+        ValueError, match=r"`beta` must be a number in \(0, 1000\]. Received: beta="
+    ):
+        Softmax(beta=beta)
+
+
+@pytest.mark.parametrize("width", [0, 1.5, None, 101])
+def test_the_width_of_a_chunk_is_a_positive_integer(width):
+    with pytest.raises(ValueError, match="`width`, the places of a chunk, .* Received: width="):
+        MonotonicChunkwise(width=width)
+
+
 def test_a_normalizer_has_a_known_name():
-    with pytest.raises(ValueError, match="'monotonic-hard', .*Received: normalizer='sparsemax'"):
+    with pytest.raises(ValueError, match="'mocha-hard', .*Received: normalizer='sparsemax'"):
         NORMALIZERS.get("sparsemax")
 
 

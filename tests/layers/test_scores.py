@@ -189,6 +189,7 @@ def gradients_of(score, compare):
     return function
 
 
+@pytest.mark.few(5)
 @every_score
 def test_gradients_reach_every_weight(name, run):
     score, row = built(name)
@@ -227,7 +228,7 @@ def test_a_compiled_loop_over_queries_has_the_same_gradients(name):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @every_score
 def test_a_phone_gives_the_same_scores_with_built_in_operations(name):
     score, row = built(name)

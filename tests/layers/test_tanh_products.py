@@ -46,6 +46,7 @@ def drawn(case):
     return [rng.normal(size=size) for size in (query, keys, (UNITS, 1), many)]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", SHAPES)
 def test_scores_and_gradients_are_those_of_the_equation(run, case):
     arrays = drawn(case)

@@ -8,7 +8,7 @@ import steps
 import tensorflow as tf
 from reference import sigmoid
 
-from keras_bahdanau.layers.windows import WINDOWS, LocalMonotonic, LocalPredictive
+from keras_bahdanau.layers.windows import WINDOWS, LocalMedian, LocalMonotonic, LocalPredictive
 
 RANDOM = np.random.default_rng(5)
 LENGTHS = (6, 3, 1, 0)
@@ -16,6 +16,9 @@ SOURCE_TIME = 6
 MASK = np.arange(SOURCE_TIME) < np.array(LENGTHS)[:, None]
 QUERIES = RANDOM.normal(size=(len(LENGTHS), 8, 5)).astype("float32")  # more steps than places
 GAPS = np.array([[True] + [False] * 8 + [True]] * len(LENGTHS))
+
+
+PLACED = ("local-m", "local-median")  # whose state is a place
 
 
 def built(kind, **kwargs):
@@ -76,6 +79,41 @@ def test_local_p_is_a_gaussian_around_the_predicted_place(run, width):
                 np.testing.assert_allclose(factor[row, t, s], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("width", [1, 2])
+def test_local_median_is_around_the_median_of_the_last_weights(run, width):
+    window = built("local-median", width=width)
+    weights = np.random.default_rng(2).dirichlet(np.ones(SOURCE_TIME), (len(LENGTHS), 3))
+    weights = (weights * MASK[:, None]).astype("float32")  # they need not sum to 1
+    weights[0, 1] = 0  # as a monotonic alignment beyond the end: the window stays
+
+    def function(weights, mask):
+        state, seen = window.initial_state(steps.memory(mask)), []
+        for t in range(4):
+            allowed, factor, state = window.look(QUERIES[:, t], mask, state)
+            seen.append(tf.cast(allowed, "float32") * factor)
+            if t < 3:
+                state = window.remember(state, weights[:, t])
+        return tf.stack(seen, axis=1)
+
+    allowed = run(function, weights, MASK)
+    for row, length in enumerate(LENGTHS):
+        middle = 0
+        for t in range(4):
+            expected = [s < length and abs(s - middle) <= width for s in range(SOURCE_TIME)]
+            np.testing.assert_array_equal(allowed[row, t], expected)
+            if t < 3 and weights[row, t].any():
+                shares = np.cumsum(weights[row, t].astype(float))
+                middle = next(j for j, share in enumerate(shares) if share >= shares[-1] / 2)
+    assert not np.array_equal(allowed[0, 0], allowed[0, 1])
+
+
+def test_local_median_moves_with_each_beam():
+    window = built("local-median", width=1)
+    weights = tf.one_hot([[4, 0], [1, 2]], SOURCE_TIME)  # (batch, beam, source_time)
+    np.testing.assert_array_equal(window.remember(tf.zeros((2, 2)), weights), [[4, 0], [1, 2]])
+
+
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("mask", [MASK, GAPS], ids=["padding", "gaps"])
 def test_a_sentence_with_a_real_token_has_a_window(run, kind, mask):
@@ -99,11 +137,11 @@ def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
     window = built(kind)
     beam = QUERIES[:, :3]
     places = np.array([[0, 1, 2], [5, 0, 1], [2, 2, 2], [0, 1, 0]], "float32")
-    state = places if kind == "local-m" else ()
+    state = places if kind in PLACED else ()
     allowed, factor, after = run(window.look, beam, MASK, state)
     shape = (4, 3, SOURCE_TIME)
     for n in range(3):
-        one = places[:, n] if kind == "local-m" else ()
+        one = places[:, n] if kind in PLACED else ()
         expected = run(window.look, beam[:, n], MASK, one)
         np.testing.assert_array_equal(np.broadcast_to(allowed, shape)[:, n], expected[0])
         np.testing.assert_allclose(
@@ -111,7 +149,7 @@ def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
             np.broadcast_to(expected[1], MASK.shape),
             atol=1e-6,
         )
-        if kind == "local-m":
+        if kind in PLACED:
             np.testing.assert_array_equal(after[:, n], expected[2])
 
 
@@ -159,7 +197,7 @@ def test_a_loop_of_xla_gives_the_same_and_the_same_gradients(kind):
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_a_step_runs_in_litert(kind):
     window = built(kind)
-    state = np.array([2], "float32") if kind == "local-m" else ()
+    state = np.array([2], "float32") if kind in PLACED else ()
     args = (QUERIES[1:2, 0], MASK[1:2], state)
     expected = window.look(*map(tf.convert_to_tensor, args[:2]), state)
     for found, one in zip(steps.litert(window.look, *args), expected, strict=True):
@@ -199,11 +237,11 @@ def test_it_is_written_down_and_read_back(kind):
 
 
 def test_a_window_has_a_known_name():
-    with pytest.raises(ValueError, match="'everywhere', 'local-m', 'local-p'. Received: window="):
+    with pytest.raises(ValueError, match="'local-p', 'local-median'. Received: window="):
         WINDOWS.get("local")
 
 
-@pytest.mark.parametrize("new", [LocalMonotonic, LocalPredictive])
+@pytest.mark.parametrize("new", [LocalMedian, LocalMonotonic, LocalPredictive])
 @pytest.mark.parametrize("width", [0, 2.5, None])
 def test_width_must_be_a_positive_integer(new, width):
     with pytest.raises(ValueError, match=r"`width`.*positive integer. Received: width="):

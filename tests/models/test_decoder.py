@@ -96,6 +96,7 @@ def test_logits_and_alignment_are_those_of_the_equations(run, options):
         assert not weights[row, :, length:].any()
 
 
+@pytest.mark.few(1)
 @KINDS
 def test_one_step_after_the_other_equals_all_at_once(run, options):
     decoder = built(**options)
@@ -118,6 +119,7 @@ def test_every_option_is_saved_loaded_and_the_same_step_by_step(tmp_path, option
         np.testing.assert_array_equal(found, one)
 
 
+@pytest.mark.few(1)
 @KINDS
 def test_a_beam_is_as_good_as_separate_rows(run, options):
     decoder = built(**options)

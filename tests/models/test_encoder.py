@@ -222,6 +222,7 @@ def test_each_form_converts_with_built_in_operations_only(tmp_path, options):
             np.testing.assert_allclose(found, expected[name], atol=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["bidirectional", "unidirectional"])
 def test_residual_layers_add_what_comes_in_from_the_second_one_up(run, kind):
     encoder = built(kind=kind, depth=3, residual=True)

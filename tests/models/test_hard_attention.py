@@ -183,7 +183,7 @@ def test_a_search_and_a_validation_draw_nothing():
 
 def test_logits_alone_teach_it_nothing_and_are_refused():
     model = new("hard")
-    with pytest.raises(ValueError, match="hard attention must get the `TrainingOutput`"):
+    with pytest.raises(ValueError, match="hard attention, .* must get the `TrainingOutput`"):
         model.compute_loss(y=TARGET, y_pred=model(inputs(1)))
 
 

@@ -175,7 +175,7 @@ def batch():
     return (source, target_in), target_out, weights
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("tie", [False, True])
 @pytest.mark.parametrize(
     ("fused", "plain"),
@@ -208,6 +208,7 @@ def test_added_losses_count_as_ever():
 
 @pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(0.1), SentenceCrossentropy(), FromLogits(0.1)])
+@pytest.mark.slow
 def test_two_passes_without_dropout_are_one(loss):
     x, y, weights = batch()
     links = np.eye(TIME, dtype="float32")[None].repeat(4, axis=0)

@@ -44,7 +44,7 @@ def all_close(found, expected, **tolerance):
         np.testing.assert_allclose(one, other, **tolerance)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 @pytest.mark.parametrize(("tie", "share"), [(False, False), (True, False), (True, True)])
 def test_logits_and_alignment_are_those_of_the_equations(run, cell, tie, share):

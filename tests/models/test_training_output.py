@@ -302,7 +302,7 @@ def tensors_of(graph):
                     yield node.name, tuple(size.size for size in shape.dim)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("r_drop", [0.0, 1.0])
 @pytest.mark.parametrize(("loss", "kept"), [(TokenCrossentropy(), False), (FromLogits(), True)])
 def test_a_traced_step_of_tensorflow_has_no_logits_of_the_batch(loss, kept, r_drop):

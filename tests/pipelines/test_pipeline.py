@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import keras_bahdanau as kb
-from keras_bahdanau.pipelines import pipeline as limited
+from keras_bahdanau.pipelines import in_batches as limited
 from keras_bahdanau.sources import FeatureSource
 
 RANDOM = np.random.default_rng(0)
@@ -63,6 +63,30 @@ def test_a_result_begins_with_its_prefix_and_can_be_traced(pipeline):
         pipeline.trace(INPUTS[:1])
 
 
+def test_its_picture_ends_where_it_stops_reading(pipeline):
+    frames, short = INPUTS[3], kb.SearchOptions(max_length=6, max_source_length=4)
+    assert pipeline.picture(frames).positions == 9
+    picture = pipeline.picture(frames, short)
+    np.testing.assert_array_equal(picture.pixels, pipeline.source.picture(frames[:4]).pixels)
+    (result,) = pipeline.decode([frames], search=short)
+    below = kb.plot_alignment(result, picture).axes[1]
+    assert len(below.get_yticks()) == len(result.target_tokens)
+    assert below.images[0].get_array().shape[1] == 4
+    with pytest.raises(ValueError, match="as far as it was read"):
+        kb.plot_alignment(result, pipeline.picture(frames))
+    with pytest.raises(ValueError, match="must hold arrays"):
+        pipeline.picture(INPUTS)
+
+
+def test_its_trace_has_the_picture(pipeline):
+    trace = pipeline.trace(INPUTS[3])
+    np.testing.assert_array_equal(trace.picture.pixels, pipeline.picture(INPUTS[3]).pixels)
+    maps = [image for image in kb.plot_trace(trace).axes[0].images if image.get_array().ndim == 3]
+    assert len(maps) == 2 * min(4, len(trace.target_tokens))
+    empty = pipeline.trace(INPUTS[1])
+    assert empty.picture is None and kb.plot_trace(empty).axes
+
+
 def test_draws_depend_on_the_seed_and_the_frames_alone(pipeline):
     options = kb.SearchOptions(beam_width=2, max_length=6, temperature=2.0, seed=5)
     drawn = pipeline.decode(INPUTS, search=options)
@@ -77,7 +101,7 @@ def test_it_is_one_file(pipeline, tmp_path):
     assert (loaded.source, loaded.target) == (pipeline.source, pipeline.target)
     for one, other in zip(loaded.decode(INPUTS), pipeline.decode(INPUTS), strict=True):
         same(one, other)
-    with pytest.raises(TypeError, match="source must be text. Received: a FeatureSource"):
+    with pytest.raises(TypeError, match="of the class TextSource. Received: a FeatureSource"):
         kb.Translator.load(tmp_path / "frames.keras")
 
 
@@ -103,7 +127,7 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     # two hypotheses of at most 6 tokens over 9 positions: two such rows fit, and four of 2 or 0
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 6 * 9))
     lengths = np.array([5, 0, 2, 9])
-    parts = pipeline._batches(np.argsort(-lengths), lengths, 64, pipeline.search)
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary)
     assert [part.tolist() for part in parts] == [[3, 0], [2, 1]]
     for one, other in zip(pipeline.decode(INPUTS), expected, strict=True):
         same(one, other)

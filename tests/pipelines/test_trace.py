@@ -56,6 +56,7 @@ def test_it_follows_a_given_text(toy_translator):
     assert_follows(trace, aligned, len(aligned.target_tokens))
 
 
+@pytest.mark.slow
 def test_it_follows_any_other_translation_of_the_sentence(toy_translator):
     for translation in toy_translator.translate_nbest([SENTENCE])[0][1:3]:
         trace = toy_translator.trace(SENTENCE, translation)
@@ -100,6 +101,7 @@ def test_between_two_cells_each_step_asks_with_what_the_first_one_says(toy_trans
     np.testing.assert_array_equal(trace.output, trace.state)
 
 
+@pytest.mark.slow
 def test_before_a_cell_each_step_asks_with_the_state_before(toy_translator):
     source, target = toy_translator.source, toy_translator.target
     model = kb.presets.small(source, target, when="before", embedding_units=4, units=6)
@@ -109,6 +111,7 @@ def test_before_a_cell_each_step_asks_with_the_state_before(toy_translator):
     np.testing.assert_array_equal(trace.output, trace.state)
 
 
+@pytest.mark.slow
 def test_the_best_tokens_come_first_and_the_greedy_choice_is_the_best(toy_translator, trace):
     assert np.all(np.diff(trace.top_probabilities) <= 0)
     greedy = kb.SearchOptions(beam_width=1)
@@ -177,7 +180,7 @@ def given(subwords, target):
     return kb.Translation(target, 0.0, *tokens, alignment=None, finished=True), ids
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(subwords, name):
     translator = new_translator(subwords, **MECHANISMS[name])

@@ -198,6 +198,7 @@ def test_an_unknown_token_becomes_the_source_word_it_attends_to(toy_translator):
     same(before[1], after[1])
 
 
+@pytest.mark.slow
 def test_save_and_load_need_no_custom_objects(toy_translator, tmp_path):
     options = kb.SearchOptions(beam_width=3, length_normalization=0.5, no_repeat_ngram=3)
     translator = kb.Translator(
@@ -255,7 +256,7 @@ def test_parts_of_another_kind_are_refused(toy_translator):
         kb.Translator(source, model, source)
     frames = kb.sources.FeatureSource(5)
     speech = kb.presets.small(frames, target, embedding_units=4, units=6)
-    with pytest.raises(TypeError, match="must be text. Received: a FeatureSource. Make a Pipe"):
+    with pytest.raises(TypeError, match="class TextSource. Received: a FeatureSource. Make a Pipe"):
         kb.Translator(frames, speech, target)
 
 

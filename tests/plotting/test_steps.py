@@ -7,6 +7,8 @@ from matplotlib.patches import FancyArrowPatch
 
 from keras_bahdanau.pipelines.trace import Trace
 from keras_bahdanau.plotting import plot_trace
+from keras_bahdanau.plotting.overlay import overlay
+from keras_bahdanau.sources import Picture
 
 RED_CAR = ["▁the", "▁red", "▁car", "</s>"]
 VOITURE = ["▁la", "▁voiture", "▁rouge", "</s>"]
@@ -170,3 +172,51 @@ def test_scripts_without_a_font_are_reported_once(only_fonts_of_matplotlib):
 def test_a_picture_of_nothing_is_refused(name, value):
     with pytest.raises(ValueError, match=f"`{name}` must be a positive integer"):
         plot_trace(trace_of(RED_CAR, VOITURE), **{name: value})
+
+
+def maps_of(figure, step):
+    """The extents and pixels of the maps of scores and of weights of a step."""
+    images = [image for image in figure.axes[0].images if image.get_array().ndim == 3]
+    return [(image.get_extent(), image.get_array()) for image in images[2 * step : 2 * step + 2]]
+
+
+@pytest.mark.parametrize(("shape", "stacked"), [((40, 40), False), ((10, 60), True)])
+def test_a_picture_stands_in_the_place_of_source_tokens(shape, stacked):
+    weights = np.eye(3, 8)
+    picture = Picture(np.ones(shape), 8, rows=2)
+    trace = trace_of(["1", "2"] * 4, VOITURE[:3], weights=weights, picture=picture)
+    figure = drawn(plot_trace(trace))
+    for step in range(3):
+        (scores, _), (extent, pixels) = maps_of(figure, step)
+        assert (scores[3] < extent[3]) == stacked and (scores[0] < extent[0]) != stacked
+        left, right, bottom, top = extent
+        assert (right - left) / (bottom - top) == pytest.approx(shape[1] / shape[0])
+        assert 290 <= left and right < 1130
+        shares = np.zeros((2, 4))
+        shares[step % 2, step // 2] = 1
+        np.testing.assert_array_equal(pixels, overlay(picture, shares))
+    shown = texts(figure)
+    assert "la voiture rouge" in shown and not {"1", "2"} & {*shown[8:]}
+    assert shown.count("weights $\\alpha_{ij}$") == shown.count("scores $e_{ij}$") == 3
+    width, height = figure.bbox.size
+    for text in figure.axes[0].texts:
+        box = text.get_window_extent()
+        assert 0 <= box.x0 and box.x1 <= width and 0 <= box.y0 and box.y1 <= height, text
+
+
+def test_the_map_of_scores_goes_from_the_lowest_to_the_highest():
+    scores = np.array([[-7.0, -5.0, -3.0, -7.0], [2.0] * 4])
+    picture = Picture(np.ones((2, 8)), 4)
+    trace = trace_of(RED_CAR, VOITURE[:2], scores, picture=picture)
+    figure = plot_trace(trace)
+    for step, shares in enumerate(([0, 0.5, 1, 0], [0, 0, 0, 0])):
+        (_, pixels), _ = maps_of(figure, step)
+        np.testing.assert_array_equal(pixels, overlay(picture, [shares]))
+
+
+@pytest.mark.parametrize("target", [[], VOITURE])
+def test_a_picture_that_is_not_attended_to_is_drawn(target):
+    zeros = np.zeros((len(target), 4))
+    picture = Picture.of_frames(np.eye(4), "frames")
+    figure = drawn(plot_trace(trace_of(RED_CAR, target, zeros, zeros, picture=picture)))
+    assert not flows(figure)

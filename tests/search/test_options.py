@@ -46,6 +46,7 @@ def test_the_smallest_values_are_taken():
         max_length=1,
         length_normalization=0,
         coverage_penalty=0,
+        ctc_weight=0,
         max_length_ratio=0,
         max_length_offset=0,
         max_source_length=1,
@@ -80,6 +81,7 @@ def test_shares_must_not_be_negative(name, value):
     ("name", "values", "demand"),
     [
         ("max_source_length", [0, 2.0, True, 100_001], "an integer in [1, 100000], or None"),
+        ("ctc_weight", [-0.1, 1.1, None, "1", True, float("nan")], "a number in [0, 1]"),
         ("no_repeat_ngram", [-1, 1.0, None, 101], "an integer in [0, 100]"),
         ("seed", [-1, 1.0, None, 2**32], "an integer in [0, 4294967295]"),
         ("length_penalty", ["wu", None, 1, []], "one of 'power', 'gnmt'"),
@@ -99,6 +101,19 @@ def test_the_others_say_what_they_must_be(name, values, demand):
 def test_the_shortest_length_must_not_pass_the_longest():
     with pytest.raises(ValueError, match="min_length=5, max_length=4"):
         SearchOptions(min_length=5, max_length=4)
+
+
+@pytest.mark.parametrize("settings", RANDOM)
+def test_draws_at_random_have_no_share_of_ctc(settings):
+    with pytest.raises(
+        ValueError, match="must not draw at random.* Received: ctc_weight=0.3, temp"
+    ):
+        SearchOptions(ctc_weight=0.3, **settings)
+
+
+def test_ctc_counts_in_the_numbers_of_a_search():
+    plain, joint = (SearchOptions(ctc_weight=weight).numbers(100, 30) for weight in (0.0, 0.3))
+    assert joint - plain == 2 * 100 * 30
 
 
 @pytest.mark.parametrize("settings", RANDOM)

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 from sources_of_each_kind import SENTENCES, new_source, padded
 
+from keras_bahdanau.models.encoder import reduction_of
 from keras_bahdanau.sources import FeatureSource, Source, TextSource
 from keras_bahdanau.text import Subwords
 
@@ -22,6 +23,15 @@ def traced(function, spec):
 def strings(tensor):
     """Lists of strings, up to the first empty one of each row."""
     return [[token.decode() for token in row if token] for row in tensor.numpy()]
+
+
+def time_axis(source):
+    """The axis of the positions in features of more than one dimension."""
+    shorter, longer = (
+        keras.tree.flatten(source.batch_spec(1, positions))[0].shape for positions in (64, 128)
+    )
+    (axis,) = np.flatnonzero(np.not_equal(shorter, longer))
+    return int(axis)
 
 
 def assert_same(found, expected):
@@ -61,12 +71,17 @@ def test_padding_behind_the_lengths_of_a_request_counts_for_nothing(source, feat
     """A server pads rows with anything."""
     request = source.feature_requests(features)
     (name,) = (name for name, array in request.items() if array.ndim > 1)
-    real = tf.sequence_mask(source.lengths(features), request[name].shape[1]).numpy()
-    request[name] = np.where(
-        np.expand_dims(real, [*range(2, request[name].ndim)]), request[name], 1
-    )
+    array, axis = request[name], time_axis(source)
+    lengths = np.asarray(source.lengths(features))
+    columns, widest = (-(-size // source.grid_height) for size in (lengths, lengths.max()))
+    end = array.shape[axis] // widest * columns  # of each row along that axis
+    behind = np.arange(array.shape[axis]) >= end[:, np.newaxis]
+    others = [other for other in range(1, array.ndim) if other != axis]
+    request[name] = np.where(np.expand_dims(behind, others), 1, array).astype(array.dtype)
+    real = tf.sequence_mask(lengths, widest * source.grid_height).numpy()
     found = source.features_from(**request)
     vectors = source.front_end(4)
+    real = real[:, :: reduction_of(vectors)]
     for one, other in zip(vectors(found), vectors(features), strict=True):
         mask = real if one.ndim == 2 else real[..., np.newaxis]
         np.testing.assert_array_equal(np.where(mask, one, 0), np.where(mask, other, 0))
@@ -83,11 +98,11 @@ def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
     rows, members = source.rows(inputs), [3, 0, 2]
     width = int(rows.lengths.max()) + 2
     found = rows.padded(np.array(members), (5, width))  # two empty rows
-    expected = padded(source, [inputs[number] for number in members])
+    # the first input is an empty one
+    expected = padded(source, [inputs[number] for number in [*members, 0, 0]])
     for one, other in zip(keras.tree.flatten(found), keras.tree.flatten(expected), strict=True):
-        assert len(one) == 5 and not one[3:].any()
-        one = one[:3, : other.shape[1]] if other.ndim > 1 else one[:3]
-        np.testing.assert_array_equal(one, other)
+        assert len(one) == 5
+        np.testing.assert_array_equal(one[tuple(map(slice, other.shape))], other)
     np.testing.assert_array_equal(source.lengths(found)[:3], rows.lengths[members])
 
 
@@ -129,7 +144,7 @@ def test_the_front_end_reads_the_features(source, inputs, features):
     assert (front_end.source_size, front_end.units) == (source.size, 6)
     vectors, mask = front_end(features)
     assert vectors.shape == (*mask.shape, 6) and mask.shape[0] == len(inputs)
-    lengths = source.rows(inputs).lengths
+    lengths = -(-source.rows(inputs).lengths // reduction_of(front_end))
     np.testing.assert_array_equal(mask, np.arange(mask.shape[1]) < lengths[:, np.newaxis])
 
 
@@ -147,16 +162,20 @@ def test_no_input_has_features_one_position_wide(source):
         for name, array in source.requests([]).items()
     }
     for found in (padded(source, []), traced(source.features, source.inputs)(request)):
-        shapes = [tuple(array.shape) for array in keras.tree.flatten(found)]
-        assert [shape[:2] for shape in shapes if len(shape) > 1] == [(0, 1)]
+        for array, spec in zip(
+            keras.tree.flatten(found), keras.tree.flatten(source.batch_spec(0, 1)), strict=True
+        ):
+            assert tuple(array.shape) == tuple(spec.shape)
     assert source.labels(padded(source, [])) == source.words([]) == []
 
 
 def test_an_empty_input_has_no_position(source):
     assert source.rows(source.edge_cases[:1]).lengths.tolist() == [0]
     features = source.features(**source.requests(source.edge_cases[:1]))
-    wide = [array.shape[1] for array in keras.tree.flatten(features) if array.shape.rank > 1]
-    assert wide == [1]
+    for array, spec in zip(
+        keras.tree.flatten(features), keras.tree.flatten(source.batch_spec(1, 1)), strict=True
+    ):
+        assert array.shape == spec.shape
     assert source.labels(padded(source, source.edge_cases[:1])) == [[]]
 
 
@@ -202,6 +221,15 @@ def test_chance_splits_text_as_the_seed_says(kind):
     assert (first.lengths != other.lengths).any()
     ids = first.padded([1], (1, first.lengths[1]))
     assert ids[0, -1] == 3 and source.subwords.decode(ids) == [SENTENCES[1]]
+
+
+def test_another_rate_splits_otherwise_and_the_first_one_as_before():
+    source = new_source("bpe")
+    often, seldom, again = (
+        source.sampled_rows(SENTENCES * 5, rate, 1).lengths for rate in (0.9, 0.1, 0.9)
+    )
+    assert often.sum() > seldom.sum()
+    np.testing.assert_array_equal(often, again)
 
 
 def test_chance_splits_no_frames():
@@ -258,7 +286,9 @@ def test_frames_have_no_words_to_attend_to():
 
 
 @pytest.mark.parametrize("settings", [{"convolutions": (8, 16)}, {"augmentation": 0.5}])
-def test_a_front_end_without_convolutions_refuses_their_settings(source, settings):
+@pytest.mark.parametrize("kind", ["char", "frames"])
+def test_a_front_end_without_convolutions_refuses_their_settings(kind, settings):
+    source = new_source(kind)
     with pytest.raises(ValueError, match="has neither convolutions nor random changes"):
         source.front_end(6, **settings)
 

@@ -4,7 +4,7 @@ from options import OPTIONS, TOGETHER
 
 _MORE = (
     *("plain", "cell gru", "score general", "no attention, tied two-way"),
-    *("r-drop", "guided alignment", "all that makes training noisy"),
+    *("r-drop", "guided alignment", "joint CTC", "all that makes training noisy"),
 )
 MODELS = {**TOGETHER, **{name: OPTIONS[name] for name in _MORE}}
 DRAWING = {  # in training, so that two backends have different losses

@@ -41,8 +41,34 @@ def padded_frames(frames):
     return frames._replace(values=padded(frames.values, 50.0))
 
 
+PIXELS = layers.Pixels(
+    RANDOM.integers(0, 256, (BATCH, 12, 12, 4), np.uint8),  # three columns of three cells
+    np.array([9, 4], "int32"),
+)
+
+
+def padded_pixels(pixels):
+    wider = ((0, 0), (0, 0), (0, 4), (0, 0))
+    return pixels._replace(values=np.pad(pixels.values, wider, constant_values=50))
+
+
+def grid_model():
+    """A Keras model from images to a grid of cells of 4 x 4 pixels."""
+    inputs = keras.Input((12, 16, 4))
+    return keras.Model(inputs, keras.layers.Conv2D(6, 4, 4, activation="tanh")(inputs / 255))
+
+
 def padded_memory(memory):
     return memory._replace(values=padded(memory.values, 50.0), mask=padded(memory.mask, False))
+
+
+# of 12 and 5 frames, which two convolutions make 3 and 2
+SAMPLES = layers.Samples(floats(BATCH, 1920), np.array([12, 5], "int32"))
+
+
+def padded_samples(samples):
+    values = np.pad(samples.values, ((0, 0), (0, 999)), constant_values=50.0)
+    return samples._replace(values=values)
 
 
 class Row(NamedTuple):
@@ -290,11 +316,22 @@ TABLE = {
         learns=False,
         functional=False,
     ),
+    "LocalMedian": window_row(
+        layers.LocalMedian,
+        np.array([0, 7], "float32"),
+        ("bool", "float32"),
+        learns=False,
+        functional=False,
+    ),
     "LocalPredictive": window_row(layers.LocalPredictive, (), ("bool", "float32")),
     "Softmax": normalizer_row(layers.Softmax, (), ("float32",), learns=False),
+    "Sigmoid": normalizer_row(layers.Sigmoid, (), ("float32",), learns=False),
     "Monotonic": normalizer_row(layers.Monotonic, WEIGHTS, ("float32", "float32"), drops=True),
     "Hard": hard_row(),
     "Hard, expected": hard_row(inference="expected"),
+    "MonotonicChunkwise": normalizer_row(
+        layers.MonotonicChunkwise, WEIGHTS, ("float32", "float32"), drops=True
+    ),
     "NoCoverage": coverage_row(layers.NoCoverage, (), learns=False),
     "Coverage": coverage_row(layers.Coverage, WEIGHTS),
     "LocationConvolution": coverage_row(layers.LocationConvolution, WEIGHTS),
@@ -369,9 +406,40 @@ TABLE = {
         outputs=("compute", "bool"),
         padding=lambda frames: (padded_frames(frames),),
     ),
+    "ImagePatches": row(
+        layers.ImagePatches,
+        *(12, 4, 5),
+        options={"convolutions": (4, 6, 6), "cell": 4, "augmentation": 0.5},
+        inputs=(PIXELS,),
+        outputs=("compute", "bool"),
+        padding=lambda pixels: (padded_pixels(pixels),),
+        drops=True,
+    ),
+    "KerasGrid": Row(
+        lambda **kwargs: layers.KerasGrid(grid_model(), 5, **kwargs),
+        inputs=(PIXELS,),
+        outputs=("compute", "bool"),
+        padding=lambda pixels: (padded_pixels(pixels),),
+    ),
+    "AudioFrames": row(
+        layers.AudioFrames,
+        *(5, 20, (3, 4)),
+        inputs=(SAMPLES,),
+        outputs=("compute", "bool"),
+        padding=lambda samples: (padded_samples(samples),),
+    ),
     "BidirectionalRNN": reader_row(layers.BidirectionalRNN),
     "BidirectionalRNN, LSTM": reader_row(layers.BidirectionalRNN, "lstm"),
     "ConvolutionalReader": reader_row(layers.ConvolutionalReader),
+    "RowRNN": row(
+        layers.RowRNN,
+        4,
+        options={"grid_height": 2},
+        inputs=(np.repeat(VALUES, 2, axis=1), np.array([6, 3], "int32")),
+        padding=lambda inputs, lengths: (padded(inputs, 50.0), lengths),
+    ),
+    "RowRNN, one row": reader_row(layers.RowRNN, "layer-norm-lstm"),
+    "PyramidalRNN": reader_row(layers.PyramidalRNN),
     "UnidirectionalRNN": reader_row(layers.UnidirectionalRNN, "layer-norm-gru"),
     "WordDropout": row(layers.WordDropout, 0.5, inputs=(VALUES,), drops=True, learns=False),
     #

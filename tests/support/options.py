@@ -144,6 +144,17 @@ ALONE = {  # the others, each alone or with what cannot disturb it
         decoder={"scheduled_sampling": True, "when": "after"},
         model={"r_drop": 1.0},
     ),
+    "joint CTC": Option(model={"ctc_weight": 0.4}, search={"ctc_weight": 0.3}),
+    "location-aware, within a window": Option(
+        attention={
+            "kind": "additive",
+            "normalizer": "softmax-sharp",
+            "window": "local-median",
+            "coverage": "convolution-sum",
+        }
+    ),
+    "normalizer mocha-hard": attending(normalizer="mocha-hard"),
+    "coverage convolution-sum": attending(coverage="convolution-sum"),
     "no attention, tied two-way": Option(
         attention={"kind": None}, decoder={"tie_embeddings": True}
     ),
@@ -173,10 +184,10 @@ ONE_BY_ONE = {  # what stands in one of those above
     "heads, additive": attending(kind="additive", heads=2),
     **queries(),
     **{f"when {when}": decoding(when=when) for when in ("after", "between")},
-    **{f"window {kind}": attending(window=kind) for kind in ("local-m", "local-p")},
+    **{f"window {kind}": attending(window=kind) for kind in ("local-m", "local-p", "local-median")},
     **{
         f"normalizer {kind}": attending(normalizer=kind)
-        for kind in ("monotonic", "monotonic-hard", "hard")
+        for kind in ("softmax-sharp", "sigmoid", "monotonic", "monotonic-hard", "mocha", "hard")
     },
     **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution", "grid")},
     "context gate": decoding(context_gate=True),
@@ -192,8 +203,9 @@ ONE_BY_ONE = {  # what stands in one of those above
     "residual": both(depth=2, residual=True),
     **{
         f"encoder {kind}": encoding(kind=kind)
-        for kind in ("bidirectional", "convolutional", "convolutional-tanh")
+        for kind in ("bidirectional", "rows", "convolutional", "convolutional-tanh")
     },
+    "encoder pyramidal": encoding(kind="pyramidal", depth=2),
     **{f"readout {kind}": decoding(readout=kind) for kind in ("attentional", "maxout", "plain")},
     "readout previous": decoding(readout_state="previous"),
     "tied two-way": decoding(tie_embeddings=True),

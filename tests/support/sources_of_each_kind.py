@@ -1,17 +1,23 @@
-"""Sources of text by each type of vocabulary, and of frames."""
+"""Sources of text by each type of vocabulary, of frames, of images, of sound and of ink."""
 
 import numpy as np
 
-from keras_bahdanau.sources import FeatureSource, TextSource
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource, TextSource
 from keras_bahdanau.text import Subwords
 
 SENTENCES = ["a man in a hat.", "one two three four", "the cat sat on the mat", "A ☃ B"]
-KINDS = ("bpe", "unigram", "char", "word", "frames")
+KINDS = ("bpe", "unigram", "char", "word", "frames", "images", "audio", "ink")
 
 
 def new_source(kind):
     if kind == "frames":
         return FeatureSource(3)
+    if kind == "ink":
+        return InkSource()
+    if kind == "images":
+        return ImageSource(16, 48, channels=3)
+    if kind == "audio":
+        return AudioSource(20)
     return TextSource(Subwords.train(SENTENCES, 60, model_type=kind, exact=False))
 
 

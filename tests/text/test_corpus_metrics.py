@@ -46,7 +46,10 @@ def test_names_give_metrics_in_their_order():
 
 @pytest.mark.parametrize("names", [[], ["rouge"], ["bleu", "wer", "bleu"], "wer"])
 def test_unknown_repeated_and_absent_names_are_refused(names):
-    with pytest.raises(ValueError, match="bleu, chrf, ter, wer, cer, exact, each once. Received"):
+    with pytest.raises(
+        ValueError,
+        match="bleu, chrf, ter, wer, cer, exact, exprate, exprate1, .*, each once. Received",
+    ):
         metrics_of(names)
 
 
@@ -138,3 +141,10 @@ def test_the_same_sentences_have_the_best_score(name):
     lines = ["one two three four five", "six seven eight nine ten"]
     best = 100 if metric.higher_is_better else 0
     assert metric.corpus_score(lines, lines) == pytest.approx(best)
+
+
+def test_expression_rates_count_wrong_tokens():
+    hypotheses = ["x ^ 2", "x ^ 3", "y + 1 - a", ""]
+    references = ["x  ^ 2", "x ^ 2", "x ^ 2", "a b"]  # 0, 1, 5 and 2 wrong tokens
+    rates = {name: score(name, hypotheses, references) for name in METRICS if "exprate" in name}
+    assert rates == {"exprate": 25, "exprate1": 50, "exprate2": 75, "exprate3": 75}

@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from animals import PAIRS, SIZES
 
 from keras_bahdanau.text.graph_subwords import GraphSubwords
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
-PAIRS = [
-    ("the cat sat", "le chat"),
-    ("a dog ran home", "un chien"),
-    ("", "vide"),
-    ("the red dog", "le chien rouge"),
-] * 3
-SIZES = {"bpe": 40, "unigram": 24, "char": 21, "word": 18}
 ODD_BYTES = [b"", b"   ", b"\xff\xfe\xc3", b"\x00", "猫 é \u2028".encode(), b"the " * 1250]
 
 

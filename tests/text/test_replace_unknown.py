@@ -94,7 +94,7 @@ def test_a_run_of_unknown_words_is_copied_as_the_one_token_that_it_is(replaced):
     assert replaced(subwords, text, alignment, [UNKNOWN, END]) == "Zorblax Qux"
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_the_end_token_and_no_attention_at_all_leave_the_unknown_sign(replaced, subwords):
     text = "one Zorblax"
     end = len(subwords.encode([text])[0]) - 1
@@ -103,7 +103,7 @@ def test_the_end_token_and_no_attention_at_all_leave_the_unknown_sign(replaced, 
     assert replaced(subwords, "", weights(subwords, "", [[]]), [UNKNOWN]) == "⁇"
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_text_without_unknown_tokens_and_behind_the_end_is_as_ever(replaced, subwords):
     for text in ("eins zwei drei", "vier fünf, sechs", ""):
         ids = [*ids_of(subwords, text), END, UNKNOWN, 5, 0, 0]
@@ -111,7 +111,7 @@ def test_text_without_unknown_tokens_and_behind_the_end_is_as_ever(replaced, sub
         assert replaced(subwords, "one two", alignment, ids) == subwords.decode([ids])[0] == text
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 def test_what_stands_around_a_copy_is_as_decoded(replaced, subwords):
     """Without the copied word, the text is what `decode` gives."""
     for before, after in (("vier fünf,", "sechs"), ("", "eins"), ("drei", "")):

@@ -96,6 +96,7 @@ thread.start() if in_thread else draw()
 """
 
 
+@pytest.mark.few(1)
 def test_other_processes_and_threads_draw_the_same(subwords):
     """Whatever they have drawn before, and on however many threads."""
     work = [([], False), ([1], True), ([4, 1], False)]
@@ -225,6 +226,7 @@ def test_an_epoch_goes_on_where_it_was_left(subwords, measure):
     assert not same(epoch(again, 1), batches)
 
 
+@pytest.mark.few(1)
 def test_shapes_are_few_in_all_epochs(subwords):
     data = BatchedPairs(PAIRS, subwords, subwords, 120, buckets=3, subword_sampling=0.2)
     shapes = {batch[0].shape for number in range(6) for batch in epoch(data, number)}

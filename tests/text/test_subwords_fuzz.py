@@ -103,7 +103,7 @@ def test_the_texts_are_of_all_kinds(texts):
     assert sum(chr(0xFFFD) in one.decode(errors="replace") for one in some_bytes) > BYTES / 2
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_both_sides_split_alike(subwords, texts):
     for end_of_empty in (True, False):
         host = [row.tolist() for row in subwords.encode(texts, end_of_empty)]
@@ -111,7 +111,7 @@ def test_both_sides_split_alike(subwords, texts):
         assert different(host, graph, texts) == []
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_both_sides_name_tokens_alike(subwords, texts):
     ids = np.concatenate(subwords.encode(texts))
     assert np.array_equal(subwords.tokens(ids), decoded(subwords.graph.tokens(ids)))
@@ -119,7 +119,7 @@ def test_both_sides_name_tokens_alike(subwords, texts):
     assert np.array_equal(subwords.tokens(wild), decoded(subwords.graph.tokens(wild)))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_both_sides_spell_ids_alike(subwords, texts):
     """Those of the texts, and random ones, of which some are special or of no vocabulary."""
     size = (len(texts), 20)
@@ -146,7 +146,7 @@ def words(texts):
     return [words_of_bytes(text) for text in texts[:STRINGS]]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_words_are_those_of_the_offsets_in_the_graph(subwords, texts, words):
     texts = texts[:STRINGS]
     _, begins, ends = subwords.graph.tokenize_with_offsets(texts)
@@ -173,7 +173,7 @@ def random_alignments(random, lengths, source_time):
     return (weights * real[:, None] / 64).astype("float32")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_both_sides_replace_unknown_words_alike(subwords):
     random = np.random.default_rng(3)
     texts = [text for text in random_texts(4, 480, 120) if len(text) < 90]

@@ -6,6 +6,8 @@ from pathlib import Path
 import keras
 import pytest
 
+from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import Progress, Run, TrainingOptions
 from keras_bahdanau.training.validation import ValidateAndSave
 
@@ -26,10 +28,18 @@ class Model:
 
 
 class Translator:
-    """It writes the epoch that it is saved in."""
+    """It writes the epoch that it is saved in, and knows one word more each time it is asked."""
+
+    search = SearchOptions()
 
     def __init__(self, model, progress):
         self.model, self.progress = model, progress
+        self.known = iter(["", "a b", "a", "a b"])
+
+    def decode(self, inputs, search):
+        assert search.beam_width == 1
+        text = next(self.known)
+        return [Translation(text, 0.0, [], [], None, True) for _ in inputs]
 
     def save(self, path):
         Path(path).write_text(str(self.progress.epoch))
@@ -63,6 +73,7 @@ class Training:
         options = TrainingOptions(**options)
         self.callback = ValidateAndSave(
             *(self.run, translator, Pairs(), options, self.checkpoint),
+            pairs=[("1", "a b"), ("2", "a b")],
             say=self.reports.append,
         )
         self.callback.set_model(self.model)
@@ -149,3 +160,18 @@ def test_the_end_of_a_fit_of_one_epoch_does_not_end_the_training(tmp_path):
     training = Training(tmp_path, [5.0, 4.0], epochs=9)
     assert training.fit(1) == 1
     assert not training.progress.stopped and not training.model.stop_training
+
+
+@pytest.mark.parametrize(
+    ("metric", "scores"), [("wer", [100, 0, 50, 0]), ("exact", [0, 100, 0, 100])]
+)
+def test_a_metric_can_judge_the_epochs(tmp_path, metric, scores):
+    training = Training(tmp_path, [5.0, 6.0, 4.0, 3.0], epochs=4, best_by=metric)
+    training.fit(4)
+    assert training.run.translator.read_text() == "1"
+    assert [logs[f"val_{metric}"] for logs in training.progress.history] == scores
+    assert training.progress.waited == 2
+    label = {"wer": "WER", "exact": "exact"}[metric]
+    assert training.reports[1] == (
+        f"epoch 2: validation perplexity 6.000, {label} {scores[1]:.2f} (best), 0.0 min"
+    )

@@ -29,6 +29,7 @@ DTYPES = {  # the numbers of TensorFlow's `DataType`
     1: np.dtype(np.float32),
     2: np.dtype(np.float64),
     3: np.dtype(np.int32),
+    4: np.dtype(np.uint8),
     7: np.dtype(object),
     9: np.dtype(np.int64),
     10: np.dtype(np.bool_),

@@ -161,7 +161,7 @@ def main():
     )
     options = parser.parse_args()
     answered = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what TensorFlow may print is no answer
+    os.dup2(2, 1)  # TensorFlow's own prints are no answer
     try:
         requests, _ = _read(sys.stdin.buffer)
         threading.Thread(target=_end_with_input, daemon=True).start()

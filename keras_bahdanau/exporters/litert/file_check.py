@@ -24,7 +24,7 @@ EXPORT_AGAIN = "Export the translator again."
 COPY_AGAIN = "Copy the file again, or export the translator again."
 
 _RANDOM = {"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"}
-_DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64"}  # that Android's buffers carry
+_DTYPES = {"BOOL", "FLOAT32", "INT8", "INT32", "INT64", "UINT8"}  # that its buffers carry
 
 
 def check_litert(path):

@@ -14,7 +14,7 @@ from keras_bahdanau.exporters.card import (
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
-from keras_bahdanau.option import check_value
+from keras_bahdanau.option import check_value, optional
 
 QUANTIZATIONS = (None, "float16", "int8")
 
@@ -23,7 +23,7 @@ def export_litert(
     pipeline,
     path,
     quantization=None,
-    max_source_length=64,
+    max_source_length=None,
     max_target_length=64,
     sentences=None,
     references=None,
@@ -47,7 +47,8 @@ def export_litert(
         path: Path of the file, which must not exist.
         quantization: None for float32, "float16" for weights of 16 bits, or
             "int8" for weights of 8 bits and activations in float32 (dynamic range).
-        max_source_length: Positive integer. Most source tokens, the end token included.
+        max_source_length: Positive integer. Most positions of a source, the end token of a text
+            included; what the source says if None, 64 tokens of a text.
         max_target_length: Positive integer. Most target tokens, the end token included.
         sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, for BLEU and chrF.
@@ -85,7 +86,7 @@ class LiteRTExporter(Exporter):
     """
 
     quantization: str | None = None
-    max_source_length: int = 64
+    max_source_length: int | None = None
     max_target_length: int = 64
 
     writes_file = True
@@ -97,8 +98,8 @@ class LiteRTExporter(Exporter):
                 f"`quantization` must be one of {', '.join(map(repr, QUANTIZATIONS))}. "
                 f"Received: quantization={self.quantization!r}"
             )
-        for name in ("max_source_length", "max_target_length"):
-            check_value(name, getattr(self, name), FIXED_LENGTH)
+        check_value("max_source_length", self.max_source_length, optional(FIXED_LENGTH))
+        check_value("max_target_length", self.max_target_length, FIXED_LENGTH)
 
     @property
     def precision(self):
@@ -149,9 +150,13 @@ class LiteRTExporter(Exporter):
     def write(self, pipeline, path):
         from keras_bahdanau.exporters.litert import conversion
 
-        limits = (self.max_source_length, self.max_target_length)
+        limits = (self._longest(pipeline), self.max_target_length)
         model = conversion.convert(pipeline, self.quantization, *limits, path.parent)
         path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
+
+    def _longest(self, pipeline):
+        """Most positions of a source in a file for a pipeline."""
+        return self.max_source_length or pipeline.source.fixed_length
 
     def damage(self, path):
         from keras_bahdanau.exporters.litert.file_check import find_damage
@@ -170,15 +175,16 @@ class LiteRTExporter(Exporter):
         from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 
         on_device = OnDevicePipeline(path)
+        longest = on_device.card["max_source_length"]
         received, seconds = [], []
         for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
             began = time.perf_counter()
             rows = pipeline.source.rows([one])
-            if rows.lengths[0] > self.max_source_length:
+            if rows.lengths[0] > longest:
                 received.append([])
                 seconds.append(None)
                 continue
-            features = rows.padded(np.arange(1), (1, self.max_source_length))
+            features = rows.padded(np.arange(1), (1, longest))
             found = on_device.decode(
                 {name: tensor[0] for name, tensor in pipeline.source.named(features).items()},
                 *pipeline.labels(features),

@@ -6,8 +6,8 @@ import numpy as np
 
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.pipelines.translation import Translation
-from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
-from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.byte_limit import text_limits
+from keras_bahdanau.text.id_rows import cut_rows
 from keras_bahdanau.text.subwords import Subwords
 
 
@@ -37,6 +37,7 @@ class LiteRTTranslator:
     """
 
     model = None
+    metrics = ("bleu", "chrf")
 
     def __init__(self, path):
         self._path = path
@@ -96,15 +97,13 @@ class _Text:
 
     def cut(self, sentence, longest):
         """The ids of a sentence, at most `longest`, and True if it has more."""
-        short = cut_to_bytes(sentence, byte_limit(longest))
-        rows = IdRows.encoded(self.subwords, [short], end_of_empty=False)
-        length = int(rows.lengths[0])
-        (ids,) = rows.cut(longest).padded(np.arange(1), (1, min(length, longest)))
-        return ids, short is not sentence or length > longest
+        rows, (truncated,) = cut_rows(self.subwords, [sentence], longest, end_of_empty=False)
+        (ids,) = rows.padded(np.arange(1), (1, int(rows.lengths[0])))
+        return ids, bool(truncated)
 
     def limits(self, longest):
         """Dictionary: how long a sentence may be."""
-        return {"max_source_length": longest, "max_source_bytes": byte_limit(longest)}
+        return text_limits(longest)
 
     def words(self, sentences, longest=None):
         """The words that each token stands for: see `Subwords.words`."""

@@ -17,7 +17,7 @@ import sentencepiece
 
 PAD, START, END = 0, 2, 3
 _SEAL = 64  # bytes at the end of a file
-_UNREADABLE = (  # what `zipfile` and `json` raise on damaged content
+_UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
     *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
 )

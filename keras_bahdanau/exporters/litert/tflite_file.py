@@ -101,7 +101,7 @@ def unpack(content):
 def add_metadata(model, name, content):
     """A model with one more entry in its metadata.
 
-    What it holds stays where it is, byte for byte, and shared as it was: a
+    All that it holds stays where it is, byte for byte, and shared as it was: a
     FlatBuffer points forward only, so a new root in front of the old one can
     point at everything behind it.
 

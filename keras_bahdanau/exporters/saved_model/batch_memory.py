@@ -29,7 +29,8 @@ def largest_batch(pipeline, rows):
     Counted is every tensor of the search and of its texts, or of the scoring of given targets if
     that is more: each once, those of a loop's body for one step, lists of a loop with all of its
     steps. To replace unknown words, the text is copied for each position, and some words for each
-    token; other strings are not counted.
+    token; other strings are not counted. What it takes to read the request is the source's own
+    figure.
 
     Args:
         pipeline: A `Pipeline`.
@@ -54,7 +55,7 @@ def largest_batch(pipeline, rows):
         copied = rows * (longest * byte_limit(longest) + _COPIES * words * WORD)
     target = tf.TensorSpec((rows, options.max_length), tf.int32)
     unknown = max(longest, options.max_length)
-    return max(
+    return pipeline.source.reading_bytes(rows, longest) + max(
         copied + graph_bytes(_graph(pipeline.model, search, features, request), unknown),
         graph_bytes(_graph(pipeline.model, pipeline.force_features, features, target), unknown),
     )

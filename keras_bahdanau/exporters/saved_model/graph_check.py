@@ -73,7 +73,7 @@ def _graph_findings(graph):
     signatures = {
         name: signature
         for name, signature in graph.signature_def.items()
-        if not name.startswith("__saved_model_")  # what runs at the start is not for requests
+        if not name.startswith("__saved_model_")  # those run at the start, for no request
     }
     if not signatures:
         yield Finding(

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 GUARD = "rows_of_a_request"  # scope of what refuses a request before any of its rows is read
 _MARK = "_XlaMustCompile"  # of a function traced with `jit_compile=True`
-# What tensorflow-text registers; the server links the same library.
+# The operations that tensorflow-text registers; the server links the same library.
 _TEXT = """
 CaseFoldUTF8 ConstrainedSequence FastBertNormalize FastWordpieceTokenizeWithOffsets
 FindSourceOffsets MaxSpanningTree NormalizeUTF8 NormalizeUTF8WithOffsetsMap PhraseTokenize
@@ -29,7 +29,7 @@ KNOWN = frozenset(dir(tf.raw_ops)) | frozenset(_TEXT.split())
 
 
 class Harm(NamedTuple):
-    """Why a known operation must not be in a signature, and what to do."""
+    """The reason why a known operation must not be in a signature, and the remedy."""
 
     why: str
     mend: str

@@ -43,10 +43,12 @@ class Attention(AttentionBase):
     Args:
         score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
         units: Positive integer. Width of a score called by a name, where it has one.
-        window: Positions that it may attend to: "everywhere", "local-m", "local-p", or a layer.
-        normalizer: "softmax", "monotonic", "monotonic-hard", "hard", or a layer.
-        coverage: Memory of the positions attended to: None, "sum", "convolution", "grid", or a
-            layer.
+        window: Positions that it may attend to: "everywhere", "local-m", "local-p",
+            "local-median", or a layer.
+        normalizer: "softmax", "softmax-sharp", "sigmoid", "monotonic", "monotonic-hard",
+            "mocha", "mocha-hard", "hard", or a layer.
+        coverage: Memory of the positions attended to: None, "sum", "convolution",
+            "convolution-sum", "grid", or a layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
 
     Call arguments and output: see `AttentionBase`.
@@ -106,6 +108,7 @@ class Attention(AttentionBase):
         # alpha_ij: (batch, [n,] source_time)
         weights = self.weights_dropout(weights * factor, training=training)
         coverage = self.coverage.remember(state.coverage, weights)
+        window = self.window.remember(window, weights)
         return Attended(
             weighted_sum(weights, memory.values),  # c_i: (batch, [n,] values_units)
             weights,

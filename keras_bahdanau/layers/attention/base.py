@@ -48,8 +48,8 @@ class AttentionBase(AttentionPart):
         A sentence of padding alone gets all-zero weights and context.
     """
 
-    exportable = True  # whether it needs nothing but the source sentence
-    draws = False  # whether training draws places at random, so that the loss needs `drawn`
+    exportable = True  # True if it needs nothing but the source sentence
+    draws = False  # True if training draws places at random, so that the loss needs `drawn`
 
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)

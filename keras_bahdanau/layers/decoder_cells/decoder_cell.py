@@ -220,7 +220,7 @@ class DecoderCellBase(keras.layers.Layer):
         """The inputs' share of the step, for all steps in one product.
 
         Returns:
-            What `step` takes, with the time axis of `inputs`: the projected inputs,
+            Input of `step`, with the time axis of `inputs`: the projected inputs,
             and the inputs themselves where the query is made of them.
         """
         return self._projector.project(inputs), inputs if "embedding" in self.query.parts else ()

@@ -2,7 +2,9 @@
 
 A reader is a layer `(inputs, lengths, training=None) -> values` with a width `output_units`, and
 a method `last(values, mask)` that gives the state at the end of a source. One that makes
-ceil(n / reduction) values of n inputs has an attribute `reduction`, too. A name stands for
+ceil(n / reduction) values of n inputs has an attribute `reduction`, too; one that reads grids has
+`grid_height`, the number of rows, which an encoder sets to that of its front end if it is None. A
+name stands for
 the list of readers of an encoder, which are called one after another:
 `READERS.get(name, depth, units, cell, recurrent_dropout, dropout)`, with the arguments of
 `RecurrentReader` and, for a layer that holds several, the rate at which training drops between
@@ -12,7 +14,9 @@ them.
 import functools
 
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
+from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
+from keras_bahdanau.layers.readers.row_rnn import RowRNN
 from keras_bahdanau.layers.registry import Registry
 
 READERS = Registry(
@@ -20,6 +24,8 @@ READERS = Registry(
     {
         "bidirectional": BidirectionalRNN.stack,
         "unidirectional": UnidirectionalRNN.stack,
+        "pyramidal": PyramidalRNN.stack,
+        "rows": RowRNN.stack,
         "convolutional": ConvolutionalReader.stack,
         "convolutional-tanh": functools.partial(ConvolutionalReader.stack, activation="tanh"),
     },

@@ -16,7 +16,7 @@ def _gated(convolved, inputs):
     return (content * ops.sigmoid(gate) + inputs) * 0.5**0.5  # keeps the variance
 
 
-BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # what joins both ways; width of a kernel
+BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # join of both ways; width of a kernel
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -113,7 +113,7 @@ def reverse_by_length(inputs, lengths):
     steps = ops.expand_dims(ops.arange(time, dtype="int32"), axis=0)
     lengths = ops.expand_dims(lengths, axis=1)  # -> (batch, 1)
     order = ops.where(steps < lengths, lengths - 1 - steps, steps)  # -> (batch, time)
-    # where each sentence begins in the flat inputs: (batch, 1)
+    # start of each sentence in the flat inputs: (batch, 1)
     rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1) * time
     flat = ops.reshape(inputs, (-1, inputs.shape[-1]))  # -> (batch * time, units)
     return ops.reshape(ops.take(flat, rows + order, axis=0), ops.shape(inputs))

@@ -44,6 +44,14 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
     return ScannedRNN(cell, **kwargs)
 
 
+def state_sizes(layer):
+    """The widths of the states of a layer that `new_rnn` made."""
+    if isinstance(layer, ScannedRNN):
+        return layer.cell.state_sizes
+    sizes = layer.cell.state_size
+    return tuple(sizes) if isinstance(sizes, list | tuple) else (sizes,)
+
+
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class ScannedRNN(keras.layers.Layer):
     """Read a sequence from left to right with one of our cells.
@@ -57,6 +65,7 @@ class ScannedRNN(keras.layers.Layer):
 
     Call arguments:
         inputs: Float tensor `(batch, time, input_units)`.
+        initial_state: List of float tensors `(batch, size)` in place of h_0 = 0.
         training: Python bool. True if the cell drops part of its state.
 
     Output:
@@ -70,9 +79,11 @@ class ScannedRNN(keras.layers.Layer):
     def build(self, inputs_shape):
         self.cell.build(inputs_shape)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs, initial_state=None, training=None):
         batch = ops.shape(inputs)[0]
-        state = tuple(ops.zeros((batch, size), inputs.dtype) for size in self.cell.state_sizes)
+        if initial_state is None:
+            initial_state = (ops.zeros((batch, size), inputs.dtype) for size in state_sizes(self))
+        state = tuple(initial_state)
         dropout_masks = self.cell.dropout_masks(batch, training)
         return scan(
             lambda state, x: self.cell.step(x, state, dropout_masks=dropout_masks),

@@ -52,7 +52,7 @@ def assert_total(version, count, alone):
 
 
 def test_any_bytes_get_an_answer(toy_saved_model):
-    assert_total(toy_saved_model, 500, alone=100)
+    assert_total(toy_saved_model, 150, alone=20)
 
 
 @pytest.mark.slow

@@ -232,6 +232,7 @@ def test_the_metadata_has_every_signature(ports):
     assert set(told.signature_def) == set(signatures)
 
 
+@pytest.mark.slow
 def test_the_warm_up_is_answered(ports, model):
     import grpc
     import tensorflow as tf

@@ -116,7 +116,7 @@ def test_card_that_is_none_is_found(version, content):
         *(("format", []), ("search", 3), ("parity", "x"), ("sha256", [])),
         *(("vocabulary_sha256", {"source": None}), ("signatures", {"serving_default": 3})),
         *(("max_rows", None), ("max_source_length", "a"), ("max_source_bytes", 1.5)),
-        *(("max_target_length", []), ("max_batch_bytes", {})),
+        *(("max_target_length", []), ("max_batch_bytes", {}), ("max_rows", True)),
     ],
 )
 def test_field_of_another_form_is_found(version, name, value):

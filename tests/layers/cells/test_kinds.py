@@ -147,6 +147,7 @@ def test_a_step_is_that_of_the_keras_cell_with_the_same_weights(run, kind):
         np.testing.assert_allclose(new, other, atol=1e-6)
 
 
+@pytest.mark.few(2)
 @every_kind
 def test_without_a_context_a_cell_hears_its_inputs_alone(run, kind):
     cell, states = built(kind, context=False)
@@ -160,7 +161,7 @@ def test_without_a_context_a_cell_hears_its_inputs_alone(run, kind):
     assert not cell.context_projection.weights
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @every_kind
 def test_projecting_all_inputs_beforehand_changes_nothing(run, kind):
     cell, states = built(kind)
@@ -179,6 +180,7 @@ def test_projecting_all_inputs_beforehand_changes_nothing(run, kind):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.few(2)
 @every_kind
 def test_a_beam_axis_is_as_good_as_separate_rows(run, kind):
     cell, states = built(kind)
@@ -229,7 +231,7 @@ def test_it_trains_in_a_loop_that_xla_compiles(kind):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @every_kind
 def test_a_phone_takes_the_same_step_with_built_in_operations(kind):
     cell, states = built(kind)
@@ -239,6 +241,7 @@ def test_a_phone_takes_the_same_step_with_built_in_operations(kind):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.few(6)
 @every_kind
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16", "bfloat16"])
 def test_half_precision_keeps_to_its_dtype(kind, policy):

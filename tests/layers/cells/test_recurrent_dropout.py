@@ -48,6 +48,7 @@ def test_nothing_is_dropped_of_a_share_of_nothing():
     assert built("gru", share=0.0)[0].dropout_masks(3, training=True) == ()
 
 
+@pytest.mark.few(3)
 @every_kind
 def test_the_product_misses_what_is_dropped_and_the_rest_of_the_step_does_not(run, kind):
     cell, states = built(kind)

@@ -1,0 +1,76 @@
+"""Inputs of the commands: lines of text, or the files that a manifest names."""
+
+from pathlib import Path
+
+from keras_bahdanau.cli.arguments import is_litert
+from keras_bahdanau.data.manifest import read_manifest
+from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.pipelines.file import read_card
+
+
+def inputs_of(path):
+    """The form of the inputs of a model's file: see `Source.inputs_are`."""
+    return "lines" if is_litert(path) else read_card(path).get("inputs", "lines")
+
+
+def require_inputs(path, wanted, command):
+    """Raise ValueError if a model takes another form of inputs than a command does.
+
+    Args:
+        path: Path of the model's file.
+        wanted: String, "lines" or "files".
+        command: String, the commands for the other form.
+    """
+    found = inputs_of(path)
+    if found != wanted:
+        raise ValueError(
+            f"This command is for models that read {wanted}. Received: model={str(path)!r}, "
+            f"which reads {found}. Use {command}."
+        )
+
+
+def read_examples(inputs, source, target=None):
+    """Pairs of an input and its text, for training and evaluation.
+
+    Args:
+        inputs: String, the form of the inputs.
+        source: Path of a text, a TSV or a manifest.
+        target: Path of the texts, or None.
+
+    Returns:
+        List of (string or `Path`, string).
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If they can't be read, or none has content on both sides.
+    """
+    if inputs == "lines":
+        pairs = read_pairs(source, target)
+    elif inputs == "files":
+        _check_one_file(target)
+        pairs = read_manifest(source)
+    else:
+        raise ValueError(
+            "A command reads lines of text, or files of a manifest. Received: a model that reads "
+            f"{inputs}. Use it from Python: `train`, `evaluate`, `Pipeline`."
+        )
+    if not any(has_content(one) and target.strip() for one, target in pairs):
+        raise ValueError(
+            "At least one pair must have text on both sides. "
+            f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which has. "
+            "Give others."
+        )
+    return pairs
+
+
+def has_content(one):
+    """False for a text of white space."""
+    return isinstance(one, Path) or bool(one.strip())
+
+
+def _check_one_file(target):
+    if target is not None:
+        raise ValueError(
+            "A manifest has the texts in its second column. "
+            f"Received: a second file, {str(target)!r}. Leave it out."
+        )

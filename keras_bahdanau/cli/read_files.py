@@ -1,0 +1,99 @@
+"""`keras-bahdanau read` and `transcribe`: files in, a line of text each out."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.arguments import (
+    BatchOption,
+    ModelsOption,
+    PrefixOption,
+    find_models,
+    load_translator,
+    search_of,
+    with_search_options,
+)
+from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
+from keras_bahdanau.cli.inputs import require_inputs
+from keras_bahdanau.data.manifest import read_manifest, report_unreadable
+from keras_bahdanau.limits import BATCH_SIZE
+from keras_bahdanau.option import check_value
+
+CHUNK = 256  # files that are read before their lines are printed
+
+
+@ends_well()
+@with_search_options
+def read(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Files: PNG, JPEG, WAV or FLAC; or manifests, named .tsv or .tsv.gz."),
+    ],
+    *,
+    model: ModelsOption,
+    names: Annotated[
+        bool, typer.Option("--names", help="Print 'path<TAB>text', which is a manifest.")
+    ] = False,
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            help="Print so many texts of each file, best first, as 'number ||| text ||| score'; "
+            "at most the beam width."
+        ),
+    ] = None,
+    prefix: PrefixOption = None,
+    batch_size: BatchOption = 64,
+    **search,
+):
+    """Read images, or transcribe recordings: one line out for each file.
+
+    A file that can't be read, or holds nothing, gives an empty line, and is named on standard
+    error.
+    """
+    paths = find_models(model)
+    require_inputs(paths[0], "files", "translate")
+    search = search_of(paths[0], search)
+    if nbest is not None:
+        search.check_nbest(nbest)
+    check_value("batch_size", batch_size, BATCH_SIZE)
+    inputs = [one for file in files for one in _inputs(file)]
+    pipeline = load_translator(paths)
+    limits, lengths = pipeline.source.limits(pipeline.longest(search)), []
+    for first in range(0, len(inputs), CHUNK):
+        chunk = inputs[first : first + CHUNK]
+        prefixes = None if prefix is None else [prefix] * len(chunk)
+        results = pipeline.decode_nbest(chunk, nbest or 1, batch_size, search, prefixes)
+        tell_cut([best for best, *_ in results], limits, map(str, chunk))
+        for row, hypotheses in enumerate(results):
+            lengths.append(len(hypotheses[0].source_tokens))
+            for hypothesis in hypotheses:
+                print(_line(hypothesis, first + row if nbest else None, chunk[row], names))
+        sys.stdout.flush()
+        show_progress(f"{first + len(chunk):,} of {len(inputs):,} files")
+    show_progress("")
+    unreadable = report_unreadable(inputs, lengths)
+    if unreadable:
+        warn(unreadable)
+
+
+def _inputs(file):
+    """The files that an argument stands for."""
+    if file.name.endswith((".tsv", ".tsv.gz")):
+        return [one for one, _ in read_manifest(file)]
+    if not file.is_file():
+        kind = "a directory" if file.is_dir() else "no such file"
+        raise FileNotFoundError(
+            f"Files to read must exist. Received: path={str(file)!r}, {kind}. "
+            "Give files, or a manifest."
+        )
+    return [file]
+
+
+def _line(result, number, path, names):
+    """One line of output, in the form of Moses' n-best lists if it has a number."""
+    text = result.text
+    if number is not None:
+        text = f"{number} ||| {text} ||| {result.score:.4f}"
+    return f"{path}\t{text}" if names else text

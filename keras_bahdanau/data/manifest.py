@@ -1,0 +1,81 @@
+"""Manifests: files such as images or recordings, and the text of each."""
+
+import os
+from pathlib import Path
+
+from keras_bahdanau.data.reading import read_lines
+
+NAMED = 5  # files that a report names; the others are counted
+
+
+def read_manifest(path: str | os.PathLike) -> list[tuple[Path, str]]:
+    """Read a TSV of paths and texts: `path<TAB>text`.
+
+    It is UTF-8, plain or (named `.gz`) compressed. A relative path counts from the directory of
+    the manifest. The files are not opened: a `Source` does so when it needs one of them.
+
+    Args:
+        path: Path of the manifest.
+
+    Returns:
+        List of (path, text), one a line.
+
+    Raises:
+        FileNotFoundError: If the manifest does not exist, or a file that it names. The message
+            names its line.
+        ValueError: If the manifest is not text in UTF-8, empty, or a damaged `.gz`; or if a line
+            has not two columns, or its first one is no file.
+
+    Example:
+        >>> pairs = read_manifest("train.tsv")
+        >>> pairs[0]
+        (PosixPath('audio/fash/an251.wav'), 'YES')
+    """
+    around = Path(path).parent
+    return [
+        (_file(path, number, around, line), line.split("\t")[1])
+        for number, line in enumerate(read_lines(path), start=1)
+    ]
+
+
+def _file(path, number, around, line):
+    """The path of a file that a line of a manifest names."""
+    columns = line.split("\t")
+    if len(columns) != 2 or not columns[0]:
+        raise ValueError(
+            "A line of a manifest must have two columns, a path and its text, with one tab "
+            f"between. Received: path={os.fspath(path)!r}, whose line {number} has "
+            f"{len(columns)}: {line[:80]!r}. Mend the line."
+        )
+    named = around / columns[0]
+    if not named.is_file():
+        kind = "a directory" if named.is_dir() else "no such file"
+        error = ValueError if named.is_dir() else FileNotFoundError
+        raise error(
+            "A manifest must name files that exist, relative to its own directory. "
+            f"Received: path={os.fspath(path)!r}, whose line {number} names {columns[0]!r}, "
+            f"{kind} in {os.fspath(around)!r}. Mend the line."
+        )
+    return named
+
+
+def report_unreadable(inputs, lengths):
+    """One line about the files that a source can't read, or that hold nothing.
+
+    Args:
+        inputs: List of inputs.
+        lengths: Int array `(inputs,)`, the lengths that the source gave them.
+
+    Returns:
+        String; "" if there is no such file.
+    """
+    names = [
+        str(one)
+        for one, length in zip(inputs, lengths, strict=True)
+        if isinstance(one, os.PathLike) and not length
+    ]
+    if not names:
+        return ""
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    count = "1 file is" if len(names) == 1 else f"{len(names):,} files are"
+    return f"{count} empty or can't be read: {', '.join(names[:NAMED])}{more}"

@@ -1,0 +1,131 @@
+"""Captions of handwritten digits on a canvas, for the demo of images.
+
+The digits are real: 1,797 of them come with scikit-learn (Alpaydin and Kaynak 1998). Two to four
+stand on a canvas, in one row or two, and the caption names them in the order of reading: "a three
+left of a seven above a one". The order can't be guessed, so a model must look at each of them.
+"""
+
+import itertools
+import random
+from typing import NamedTuple
+
+import numpy as np
+
+NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+HEIGHT, WIDTH = 64, 96  # of a canvas
+LAYOUTS = ((2,), (3,), (1, 1), (1, 2), (2, 1), (2, 2))  # digits of each row, from the top
+SMALLEST, LARGEST = 20, 28  # pixels of a digit's box
+UNSEEN = 5  # one composition of this number is in no training
+
+
+class Caption(NamedTuple):
+    """A canvas and its caption.
+
+    Attributes:
+        image: Uint8 array `(64, 96)`, dark digits on white paper.
+        text: String.
+        boxes: List of (left, top, right, bottom) in pixels, one a digit in the order of the text.
+    """
+
+    image: np.ndarray
+    text: str
+    boxes: list
+
+
+def real_digits():
+    """All digits of scikit-learn: a list of ten lists of uint8 arrays `(8, 8)`, 0 for paper.
+
+    Raises:
+        ImportError: If scikit-learn is not installed.
+    """
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise ImportError(
+            "The digits of this demo come with scikit-learn. Received: an environment without it. "
+            "Install it: pip install 'keras-bahdanau[images]'"
+        ) from None
+    found = load_digits()
+    images = np.rint(found.images * (255 / 16)).astype(np.uint8)
+    return [list(images[found.target == digit]) for digit in range(10)]
+
+
+def split(train=6000, valid=500, test=500, seed=0):
+    """Captions for training, validation and test.
+
+    One composition of five (digits and layout) occurs in the test alone, and so does one
+    handwritten digit of five: the test has neither a composition nor a digit of the training.
+
+    Args:
+        train: Integer, size of the first list.
+        valid: Integer, size of the second list.
+        test: Integer, size of the third list.
+        seed: Integer. The same seed gives the same captions.
+
+    Returns:
+        Tuple of three lists of `Caption`.
+    """
+    digits = real_digits()
+    known = [[one for place, one in enumerate(kind) if place % 5] for kind in digits]
+    unseen = [kind[::5] for kind in digits]
+    rng = random.Random(seed)
+    return (
+        _drawn(rng, known, train, new=False),
+        _drawn(rng, known, valid, new=False),
+        _drawn(rng, unseen, test, new=True),
+    )
+
+
+def _drawn(rng, digits, count, new):
+    """Captions of such digits, with compositions that are new or not."""
+    captions = []
+    while len(captions) < count:
+        layout = rng.choice(LAYOUTS)
+        chosen = [rng.randrange(10) for _ in range(sum(layout))]
+        if _is_unseen(layout, chosen) == new:
+            captions.append(_caption(rng, digits, layout, chosen))
+    return captions
+
+
+def _is_unseen(layout, chosen):
+    """True for one composition of five, whatever the order of drawing is."""
+    number = LAYOUTS.index(layout)
+    for digit in chosen:
+        number = number * 31 + digit
+    return number % UNSEEN == 0
+
+
+def _caption(rng, digits, layout, chosen):
+    image = np.full((HEIGHT, WIDTH), 255, np.uint8)
+    boxes, names = [], [NAMES[digit] for digit in chosen]
+    ends = set(itertools.accumulate(layout))
+    # the digits of a row stand side by side: half of the height is theirs
+    first = rng.randint(0, HEIGHT // 2) if len(layout) == 1 else 0
+    for row, count in enumerate(layout):
+        top = first + HEIGHT // 2 * row
+        for column in range(count):
+            pixels = rng.choice(digits[chosen[len(boxes)]])
+            left, right = WIDTH * column // count, WIDTH * (column + 1) // count
+            boxes.append(_put(rng, image, pixels, (left, top, right, top + HEIGHT // 2)))
+    words = []
+    for place, name in enumerate(names, start=1):
+        words += ["an" if name == "eight" else "a", name]
+        if place < len(names):
+            words += ["above"] if place in ends else ["left", "of"]
+    return Caption(image, " ".join(words), boxes)
+
+
+def _put(rng, image, pixels, field):
+    """Draw a digit anywhere in a field; return its box."""
+    left, top, right, bottom = field
+    size = rng.randint(SMALLEST, min(LARGEST, right - left, bottom - top))
+    x, y = rng.randint(left, right - size), rng.randint(top, bottom - size)
+    # bilinear: (8, 8) -> (size, size)
+    steps = np.linspace(0, 7, size)
+    low = np.minimum(steps.astype(int), 6)
+    part = steps - low
+    rows = pixels[low] * (1 - part[:, None]) + pixels[low + 1] * part[:, None]
+    drawn = rows[:, low] * (1 - part) + rows[:, low + 1] * part
+    region = image[y : y + size, x : x + size]
+    np.minimum(region, np.rint(255 - drawn).astype(np.uint8), out=region)
+    return x, y, x + size, y + size

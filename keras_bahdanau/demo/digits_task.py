@@ -1,0 +1,123 @@
+"""The demo of images: captions of handwritten digits."""
+
+from pathlib import Path
+
+from keras_bahdanau.demo.digits import HEIGHT, NAMES, WIDTH, split
+from keras_bahdanau.demo.task import Task
+from keras_bahdanau.plotting import plot_alignment
+from keras_bahdanau.sources import ImageSource
+from keras_bahdanau.text.alignments import word_spans
+from keras_bahdanau.training import TrainingOptions
+
+OPTIONS = TrainingOptions(
+    target_model_type="word",
+    vocabulary_size=40,
+    embedding_units=96,
+    units=192,
+    encoder="rows",
+    encoder_units=48,
+    attention_units=96,
+    convolutions="24,48,96",
+    augmentation=0.3,
+    when="before",
+    dropout=0.1,
+    embedding_dropout=0.1,
+    recurrent_dropout=0.0,
+    word_dropout=0.0,
+    label_smoothing=0.05,
+    batch_sentences=64,
+    learning_rate=2e-3,
+    ema_momentum=0.99,
+    epochs=30,
+    best_by="exact",
+    patience=30,
+)
+
+
+class DigitsTask(Task):
+    """Images of digits to captions that name them, with the place of each digit."""
+
+    options = OPTIONS
+
+    def source(self):
+        return ImageSource(HEIGHT, WIDTH)
+
+    def data(self):
+        return split()
+
+    def write(self, directory, name, examples):
+        """Write the images, and NAME.tsv, the manifest."""
+        import tensorflow as tf
+
+        directory = Path(directory)
+        (directory / name).mkdir(parents=True, exist_ok=True)
+        lines = []
+        for number, example in enumerate(examples):
+            path = directory / name / f"{number:04}.png"
+            path.write_bytes(tf.io.encode_png(example.image[..., None]).numpy())
+            lines.append(f"{name}/{path.name}\t{example.text}\n")
+        (directory / f"{name}.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+
+    def describe(self, training):
+        return f"{len(training):,} images of handwritten digits", (training[0].text,)
+
+    def pair(self, example):
+        return example.image, example.text
+
+    def name_of(self, example):
+        return f"the image of {example.text!r}"
+
+    def measured(self, pipeline, test, results):
+        exact = [result.text == one.text for result, one in zip(results, test, strict=True)]
+        hits = pointed(pipeline, test)
+        return {
+            "exact_match": sum(exact) / len(exact),
+            "pointing_accuracy": round(sum(hits) / len(hits), 4),
+        }
+
+    def shown(self, test):
+        return sorted(test, key=lambda one: -len(one.boxes))[:3]
+
+    def picture(self, pipeline, test, results):
+        one = self.shown(test)[0]
+        place = next(row for row, other in enumerate(test) if other is one)
+        return plot_alignment(results[place], pipeline.picture(one.image), words=True)
+
+    def summary(self, report):
+        return (
+            f"{report['exact_match']:.1%} of the captions exact; {report['pointing_accuracy']:.1%} "
+            "of the digits attended to while they are named"
+        )
+
+    def then(self, out):
+        model, data = out / "translator.keras", out / "data"
+        return f"""\
+  keras-bahdanau read --model {model} {data / "test" / "0000.png"}
+  keras-bahdanau align --model {model} {data / "test" / "0001.png"} --plot picture.png
+  keras-bahdanau evaluate --model {model} {data / "test.tsv"}
+  keras-bahdanau train YOUR.tsv --source image --out runs/mine"""
+
+
+def pointed(pipeline, captions):
+    """For each digit that a caption names, whether the cell most attended to is in its box.
+
+    The captions are given, so that each word has its digit.
+
+    Args:
+        pipeline: `Pipeline` of the digits.
+        captions: List of `Caption`.
+
+    Returns:
+        List of bools.
+    """
+    height, cell = pipeline.source.grid_height, pipeline.source.cell
+    hits = []
+    read = pipeline.align([(one.image, one.text) for one in captions])
+    for caption, result in zip(captions, read, strict=True):
+        words = word_spans(result.target_tokens)[:, 0]  # of each token
+        named = [number for number, word in enumerate(caption.text.split()) if word in NAMES]
+        for number, (left, top, right, bottom) in zip(named, caption.boxes, strict=True):
+            place = int(result.alignment[words == number].sum(axis=0).argmax())
+            x, y = ((part + 0.5) * cell for part in divmod(place, height))
+            hits.append(left <= x <= right and top <= y <= bottom)
+    return hits

@@ -1,0 +1,209 @@
+"""Speech as vectors: log-mel spectra, convolutions that shorten them, and a projection."""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends import spec_augment
+from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, frames_of, log_mel
+
+NORMALIZATIONS = ("utterance", "global", "none")
+_EPSILON = 0.1  # beside a variance, which in speech is 2 to 10: a steady tone has none
+_MOST_CONVOLUTIONS = 6
+
+
+class Samples(NamedTuple):
+    """The features of a source that is sound.
+
+    Attributes:
+        values: Float32 tensor `(batch, samples)`, 16,000 a second; full scale is 1. There is at
+            least one.
+        lengths: Int32 tensor `(batch,)`, the number of real frames of 160 samples of each row.
+    """
+
+    values: Any
+    lengths: Any
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class AudioFrames(keras.layers.Layer):
+    """Front end of speech: log-mel spectra, normalized and shortened by convolutions.
+
+    y_t     = log-mel spectrum of the 25 ms from frame t on              (`log_mel`)
+    z_t     = (y_t - mean) / sqrt(variance + 0.1)
+    x^l_j   = relu(conv(x^{l-1})_{2j}),   x^0 = z                        (3 x 3, stride 2)
+    vectors = W x^L_j + b
+
+    Each convolution halves the time and the bands (Dong et al. 2018, "Speech-transformer",
+    section 3.2), and padding is zeroed before it. In training, `augmentation` changes the speed
+    and hides parts of the spectrum: see `spec_augment`. Spectra are float32 under every policy.
+
+    Args:
+        units: Positive integer. Width of a vector.
+        bands: Positive integer. Number of mel bands.
+        convolutions: Tuple of positive integers, the widths of the convolutions; their number
+            is at most 6.
+        normalization: Mean and variance of each band: "utterance", those of the row's own
+            frames; "global", those of the frames of a batch in training and later their moving
+            averages; "none", neither.
+        augmentation: Float in [0, 1]. Strength of the random changes in training; 0 for none.
+        seed: Integer, for the same changes in each run.
+
+    Call arguments:
+        samples: `Samples`. The values behind a row's length may be anything, NaN too.
+        training: Python bool.
+
+    Output:
+        (vectors, mask): float tensor `(batch, ceil(frames / reduction), units)`, and bool tensor
+        `(batch, ceil(frames / reduction))`, True where a vector is real. Changes of speed make
+        both a ninth longer in training.
+
+    Raises:
+        ValueError: If a size is not a positive integer, there are too many convolutions,
+            `normalization` is unknown, or `augmentation` not in [0, 1].
+
+    Example:
+        >>> samples = Samples(np.zeros((1, 16000), "float32"), np.array([100]))
+        >>> AudioFrames(256)(samples)[0].shape
+        TensorShape([1, 25, 256])
+    """
+
+    def __init__(
+        self,
+        units,
+        bands=80,
+        convolutions=(32, 32),
+        normalization="utterance",
+        augmentation=0.0,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(autocast=False, **kwargs)  # samples stay float32 under every policy
+        self.units = checks.positive_integer("units", "the width of a vector", units)
+        self.bands = checks.positive_integer("bands", "the number of mel bands", bands, BINS)
+        self.widths = _widths(convolutions)
+        self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
+        self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
+        self.seed = seed
+        if augmentation:
+            self.seed_generator = keras.random.SeedGenerator(seed)
+        policy = {"dtype": self.dtype_policy, "data_format": "channels_last"}
+        self.convolutions = [
+            keras.layers.Conv2D(
+                width, 3, strides=2, activation="relu", name=f"convolution_{index}", **policy
+            )
+            for index, width in enumerate(self.widths)
+        ]
+        self.projection = keras.layers.Dense(units, name="projection", dtype=self.dtype_policy)
+        if normalization == "global":
+            self.statistics = keras.layers.BatchNormalization(
+                center=False, scale=False, epsilon=_EPSILON, name="statistics", dtype="float32"
+            )
+
+    @property
+    def source_size(self):
+        """Number of mel bands."""
+        return self.bands
+
+    @property
+    def reduction(self):
+        """Number of frames of 10 ms for one vector."""
+        return 2 ** len(self.widths)
+
+    def build(self, samples_shape=None):
+        if self.normalization == "global":
+            self.statistics.build((None, None, self.bands))
+        height, channels = self.bands, 1
+        for convolution in self.convolutions:
+            convolution.build((None, None, height + 2, channels))
+            height, channels = -(-height // 2), convolution.filters
+        self.projection.build((None, None, height * channels))
+
+    def call(self, samples, training=None):
+        values, mask = self.spectra(samples, training)
+        # x^0: (batch, time, bands, 1)
+        values = ops.expand_dims(ops.cast(values, self.compute_dtype), axis=-1)
+        for convolution in self.convolutions:
+            # one position on each side, so that n become ceil(n / 2) whatever is padded
+            values = convolution(ops.pad(values, ((0, 0), (1, 1), (1, 1), (0, 0))))
+            mask = mask[:, ::2]  # -> (batch, ceil(time / 2))
+            real = ops.expand_dims(ops.expand_dims(mask, axis=-1), axis=-1)
+            values = ops.where(real, values, ops.zeros_like(values))
+        width = values.shape[2] * values.shape[3]
+        vectors = ops.reshape(values, (-1, ops.shape(values)[1], width))
+        return self.projection(vectors), mask
+
+    def spectra(self, samples, training=None):
+        """Normalized spectra z, float32 `(batch, frames, bands)`, zero at padding; their mask."""
+        values, lengths = real_samples(samples)
+        augmented = training and self.augmentation
+        if augmented:
+            strength, seed = self.augmentation, self.seed_generator
+            values, lengths = spec_augment.change_speed(values, lengths, strength, seed)
+        spectra = log_mel(values, lengths, self.bands)  # y
+        time = ops.shape(spectra)[1]
+        mask = _until(lengths, time)  # -> (batch, time)
+        real = ops.expand_dims(mask, axis=-1)
+        spectra = self._normalized(ops.where(real, spectra, 0.0), mask, training)
+        if augmented:
+            real &= spec_augment.kept(lengths, time, self.bands, strength, seed)
+        return ops.where(real, spectra, 0.0), mask
+
+    def _normalized(self, spectra, mask, training):
+        if self.normalization == "global":
+            return self.statistics(spectra, training=training, mask=mask)
+        if self.normalization == "none":
+            return spectra
+        real = ops.expand_dims(ops.cast(mask, "float32"), axis=-1)
+        count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1.0)
+        centred = spectra - ops.sum(spectra * real, axis=1, keepdims=True) / count
+        # -> (batch, 1, bands)
+        variance = ops.sum(ops.square(centred) * real, axis=1, keepdims=True) / count
+        return centred * ops.rsqrt(variance + _EPSILON)
+
+    def compute_output_shape(self, samples_shape):
+        batch = samples_shape[0][0]
+        return (batch, None, self.units), (batch, None)
+
+    def compute_output_spec(self, samples, training=None):
+        vectors, mask = self.compute_output_shape([part.shape for part in samples])
+        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "bands": self.bands,
+            "convolutions": list(self.widths),
+            "normalization": self.normalization,
+            "augmentation": self.augmentation,
+            "seed": self.seed,
+        }
+
+
+def real_samples(samples):
+    """(values, lengths): float32 and int32, zero behind the end of each row."""
+    values, lengths = ops.cast(samples.values, "float32"), ops.cast(samples.lengths, "int32")
+    lengths = ops.clip(lengths, 0, frames_of(ops.shape(values)[1]))
+    real = _until(lengths * HOP, ops.shape(values)[1])
+    return ops.where(real, values, 0.0), lengths
+
+
+def _until(lengths, size):
+    """Bool tensor `(batch, size)`, True before each length."""
+    return ops.expand_dims(ops.arange(size, dtype="int32"), axis=0) < ops.expand_dims(lengths, 1)
+
+
+def _widths(convolutions):
+    """The widths as a tuple, or ValueError."""
+    if not isinstance(convolutions, list | tuple) or len(convolutions) > _MOST_CONVOLUTIONS:
+        raise ValueError(
+            "`convolutions` must be a tuple of at most "
+            f"{_MOST_CONVOLUTIONS} widths. Received: convolutions={convolutions!r}"
+        )
+    return tuple(
+        checks.positive_integer("convolutions", "the width of each", width)
+        for width in convolutions
+    )

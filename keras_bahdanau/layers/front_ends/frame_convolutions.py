@@ -1,0 +1,177 @@
+"""Convolutions over frames, which shorten them: for strokes of a pen, sensors, movements."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+
+MOST_CONVOLUTIONS = 6
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class FrameConvolutions(keras.layers.Layer):
+    """Front end of frames: residual convolutions, each stage of which halves the time.
+
+    x^0     = frames
+    u_j     = relu(norm(conv(x^{l-1})_{2j}))      5 frames, of stride 2
+    x^l     = relu(u + norm(conv(u)))             3 frames
+    vectors = W x^L_j + b
+
+    (After He et al. 2016.) The norm is that of a place's channels alone (Ba et al. 2016), and
+    padding is zeroed before each convolution, so that a vector depends neither on padding nor on
+    other rows.
+
+    In training, `augmentation` changes the first `2 * planes` numbers of a frame, which are
+    `planes` vectors (x, y) of one plane, such as the place of a pen and its movement: one random
+    matrix a row turns, shears and scales all of them.
+
+    Args:
+        frame_size: Positive integer. Number of values of a frame.
+        units: Positive integer. Width of a vector.
+        convolutions: Tuple of at most 6 positive integers, the widths of the stages.
+        augmentation: Float in [0, 1]. Strength of the random changes in training.
+        planes: Integer, number of vectors of the plane at the beginning of a frame.
+        seed: Integer, for the same changes in each run.
+
+    Call arguments:
+        frames: `Frames`. The values behind a row's length may be anything, NaN too.
+        training: Python bool.
+
+    Output:
+        (vectors, mask): float tensor `(batch, ceil(source_time / reduction), units)`, and bool
+        tensor of its first two axes, True where a vector is real.
+
+    Raises:
+        ValueError: If a size is not a positive integer, there are too many stages, or a number
+            is out of range.
+
+    Example:
+        >>> front_end = FrameConvolutions(8, units=128, convolutions=(64, 128))
+        >>> encoder = keras_bahdanau.Encoder(front_end=front_end, units=128)
+    """
+
+    def __init__(
+        self,
+        frame_size,
+        units,
+        convolutions=(64, 128),
+        augmentation=0.0,
+        planes=0,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.frame_size = checks.positive_integer("frame_size", "the values of a frame", frame_size)
+        self.units = checks.positive_integer("units", "the width of a vector", units)
+        self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
+        self.widths = _widths(convolutions)
+        self.planes = _planes(planes, frame_size)
+        self.seed = seed
+        if augmentation:
+            self.seed_generator = keras.random.SeedGenerator(seed)
+        policy = {"dtype": self.dtype_policy}
+        self.stages = [
+            (
+                keras.layers.Conv1D(width, 5, 2, use_bias=False, **policy),
+                keras.layers.LayerNormalization(**policy),
+                keras.layers.Conv1D(width, 3, use_bias=False, **policy),
+                keras.layers.LayerNormalization(**policy),
+            )
+            for width in self.widths
+        ]
+        self.projection = keras.layers.Dense(units, name="projection", **policy)
+
+    @property
+    def source_size(self):
+        """Number of values of a frame of the source."""
+        return self.frame_size
+
+    @property
+    def reduction(self):
+        """Number of frames for one vector."""
+        return 2 ** len(self.widths)
+
+    def build(self, frames_shape=None):
+        width = self.frame_size
+        for (shrinking, norm, residual, other), units in zip(self.stages, self.widths, strict=True):
+            shrinking.build((None, None, width))
+            norm.build((None, None, units))
+            residual.build((None, None, units))
+            other.build((None, None, units))
+            width = units
+        self.projection.build((None, None, width))
+
+    def call(self, frames, training=None):
+        values, lengths = frames
+        # -> (1, source_time)
+        steps = ops.expand_dims(ops.arange(ops.shape(values)[1], dtype="int32"), axis=0)
+        mask = steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)  # (batch, source_time)
+        values = _real(values, mask)
+        if training and self.augmentation and self.planes:
+            values = self._changed(values)
+        for shrinking, norm, residual, other in self.stages:
+            # two frames on each side, so that n become ceil(n / 2) whatever is padded
+            values = shrinking(ops.pad(values, ((0, 0), (2, 2), (0, 0))))
+            mask = mask[:, ::2]  # -> (batch, ceil(time / 2))
+            values = _real(ops.relu(norm(values)), mask)
+            changed = residual(ops.pad(values, ((0, 0), (1, 1), (0, 0))))
+            values = _real(ops.relu(values + other(changed)), mask)
+        return self.projection(values), mask
+
+    def _changed(self, values):
+        """Values whose vectors of the plane are turned, sheared and scaled, each row its way."""
+        shape = (ops.shape(values)[0], 2, 2)
+        # a matrix A = 1 + noise for each row: (batch, 2, 2)
+        noise = keras.random.normal(shape, stddev=0.2 * self.augmentation, seed=self.seed_generator)
+        matrix = ops.cast(ops.eye(2) + ops.clip(noise, -0.5, 0.5), values.dtype)
+        time = ops.shape(values)[1]
+        plane = ops.reshape(values[:, :, : 2 * self.planes], (-1, time * self.planes, 2))
+        plane = ops.reshape(ops.matmul(plane, matrix), (-1, time, 2 * self.planes))
+        return ops.concatenate([plane, values[:, :, 2 * self.planes :]], axis=-1)
+
+    def compute_output_shape(self, frames_shape):
+        batch, time = frames_shape[0][:2]
+        time = None if time is None else -(-time // self.reduction)
+        return (batch, time, self.units), (batch, time)
+
+    def compute_output_spec(self, frames, training=None):
+        vectors, mask = self.compute_output_shape([part.shape for part in frames])
+        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "frame_size": self.frame_size,
+            "units": self.units,
+            "convolutions": list(self.widths),
+            "augmentation": self.augmentation,
+            "planes": self.planes,
+            "seed": self.seed,
+        }
+
+
+def _real(values, mask):
+    """The values, zero at padding."""
+    return ops.where(ops.expand_dims(mask, axis=-1), values, ops.zeros_like(values))
+
+
+def _widths(convolutions):
+    """The widths of the stages as a tuple, or ValueError."""
+    if not isinstance(convolutions, list | tuple) or len(convolutions) > MOST_CONVOLUTIONS:
+        raise ValueError(
+            f"`convolutions` must be a tuple of at most {MOST_CONVOLUTIONS} widths. "
+            f"Received: convolutions={convolutions!r}"
+        )
+    return tuple(
+        checks.positive_integer("convolutions", "the width of each", width)
+        for width in convolutions
+    )
+
+
+def _planes(planes, frame_size):
+    if not isinstance(planes, int) or isinstance(planes, bool) or not 0 <= 2 * planes <= frame_size:
+        raise ValueError(
+            "`planes` must be an integer from 0 to half of the frame size. "
+            f"Received: planes={planes!r}, frame_size={frame_size}"
+        )
+    return planes

@@ -1,0 +1,254 @@
+"""A convolutional stack over images: one vector for each cell of a grid."""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.grid_cells import GridCells
+
+PAPER = 255  # of a pixel: nothing is there
+CELLS = (2, 4, 8, 16, 32, 64)
+
+
+class Pixels(NamedTuple):
+    """The features of a source that is an image.
+
+    An image is a grid of square cells, in column order: that of column x and row y is position
+    x * grid_height + y.
+
+    Attributes:
+        values: Uint8 tensor `(batch, height, width, channels)`, 255 for paper; the width is a
+            multiple of that of a cell.
+        lengths: Int32 tensor `(batch,)`, the number of real cells of each row.
+    """
+
+    values: Any
+    lengths: Any
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ImagePatches(keras.layers.Layer):
+    """Front end of images: residual convolutions, then a vector for each cell.
+
+    x^0     = 1 - pixels / 255                                 paper is 0
+    u       = relu(norm(conv(x^{l-1})))                        of stride 2, as long as it shrinks
+    x^l     = relu(u + norm(conv(u)))                          from the second stage on
+    v_xy    = W x^L_yx + b + r_y + p_x                         see `GridCells`
+
+    (After He et al. 2016.) log2(cell) stages halve height and width; the first one sees 5 x 5
+    pixels, the other convolutions 3 x 3. The norm is that of a place's channels alone (Ba et al.
+    2016), and what stands behind the real columns is zeroed after each convolution. So a vector
+    depends neither on padding nor on other images.
+
+    Args:
+        height: Positive integer, a multiple of `cell`. Height of an image in pixels.
+        channels: Positive integer. Numbers of a pixel.
+        units: Positive integer. Width of a vector.
+        convolutions: Sequence of positive integers, the widths of the stages: at least
+            log2(cell), and those beyond that keep the size.
+        cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
+        augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
+            training.
+
+    Call arguments:
+        pixels: `Pixels`. The values behind a row's length may be anything.
+        training: Python bool. True if images are changed at random.
+
+    Output:
+        (vectors, mask): float tensor `(batch, source_time, units)`, and bool tensor
+        `(batch, source_time)`, True where a cell is real; source_time is the number of cells.
+
+    Raises:
+        ValueError: If an argument is none of these.
+
+    Example:
+        >>> front_end = ImagePatches(height=64, channels=1, units=256)
+        >>> encoder = keras_bahdanau.Encoder(front_end=front_end, units=128)
+    """
+
+    reduction = 1
+
+    def __init__(
+        self,
+        height,
+        channels,
+        units,
+        convolutions=(32, 64, 96),
+        cell=8,
+        augmentation=0.0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.height = checks.positive_integer("height", "the pixels of a column", height)
+        self.channels = checks.positive_integer("channels", "the numbers of a pixel", channels)
+        self.units = checks.positive_integer("units", "the width of a vector", units)
+        self.cell = checks.choice("cell", cell, CELLS)
+        self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
+        self.convolutions = _widths(convolutions, cell)
+        if height % cell:
+            raise ValueError(
+                f"`height` must be a multiple of `cell`. Received: height={height}, cell={cell}"
+            )
+        policy = {"dtype": self.dtype_policy}
+        self.changes = _changes(self.augmentation, policy)
+        halvings = cell.bit_length() - 1
+        self.stages = [
+            Stage(width, 5 if index == 0 else 3, 2 if index < halvings else 1, index > 0, **policy)
+            for index, width in enumerate(self.convolutions)
+        ]
+        self.cells = GridCells(self.grid_height, units, name="cells", **policy)
+
+    @property
+    def grid_height(self):
+        """Number of cells of a column."""
+        return self.height // self.cell
+
+    @property
+    def source_size(self):
+        """Numbers of a column of cells."""
+        return self.height * self.cell * self.channels
+
+    def build(self, pixels_shape=None):
+        width = self.channels
+        for stage in self.stages:
+            stage.build((None, None, None, width))
+            width = stage.units
+        self.cells.build((None, self.grid_height, None, width))
+
+    def call(self, pixels, training=None):
+        values, lengths = pixels
+        lengths = ops.cast(lengths, "int32")
+        real = -(-lengths // self.grid_height) * self.cell  # columns of pixels: (batch,)
+        ink = 1.0 - ops.cast(values, "float32") / PAPER
+        ink = _up_to(real, ops.cast(ink, self.compute_dtype))
+        for change in self.changes:
+            ink = change(ink, training=training)
+        if self.changes:
+            ink = _up_to(real, ink)
+        for stage in self.stages:
+            ink, real = stage(ink, real)
+        vectors = self.cells(ink)  # (batch, source_time, units)
+        return vectors, real_cells(lengths, ops.shape(vectors)[1])
+
+    def compute_output_shape(self, pixels_shape):
+        batch, width = pixels_shape[0][0], pixels_shape[0][2]
+        time = None if width is None else width // self.cell * self.grid_height
+        return (batch, time, self.units), (batch, time)
+
+    def compute_output_spec(self, pixels, training=None):
+        vectors, mask = self.compute_output_shape([part.shape for part in pixels])
+        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "height": self.height,
+            "channels": self.channels,
+            "units": self.units,
+            "convolutions": list(self.convolutions),
+            "cell": self.cell,
+            "augmentation": self.augmentation,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Stage(keras.layers.Layer):
+    """One stage of `ImagePatches`: see there.
+
+    Args:
+        units: Positive integer. Number of channels.
+        kernel_size: Positive integer, of the first convolution.
+        strides: 1 or 2.
+        residual: True for a second convolution, beside which the first one's output passes.
+
+    Call arguments:
+        inputs: Float tensor `(batch, height, width, channels)`.
+        real: Int32 tensor `(batch,)`, the number of real columns, a multiple of `strides`.
+
+    Output:
+        (outputs, real): the same of height and width divided by `strides`, zero behind `real`.
+    """
+
+    def __init__(self, units, kernel_size, strides, residual, **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.kernel_size = units, kernel_size
+        self.strides, self.residual = strides, residual
+        policy = {"dtype": self.dtype_policy}
+        sizes = [(kernel_size, strides), (3, 1)][: 1 + residual]
+        self.convolutions = [
+            keras.layers.Conv2D(
+                units,
+                size,
+                strides,
+                padding="same",
+                use_bias=False,  # the norm has one
+                kernel_initializer="he_normal",
+                **policy,
+            )
+            for size, strides in sizes
+        ]
+        self.norms = [keras.layers.LayerNormalization(**policy) for _ in sizes]
+
+    def build(self, inputs_shape, real_shape=None):
+        shapes = [inputs_shape, (*inputs_shape[:-1], self.units)]
+        for shape, convolution, norm in zip(shapes, self.convolutions, self.norms, strict=False):
+            convolution.build(shape)
+            norm.build(shapes[1])
+
+    def call(self, inputs, real):
+        real = real // self.strides
+        outputs = _up_to(real, ops.relu(self.norms[0](self.convolutions[0](inputs))))
+        if self.residual:
+            changed = outputs + self.norms[1](self.convolutions[1](outputs))
+            outputs = _up_to(real, ops.relu(changed))
+        return outputs, real
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "kernel_size": self.kernel_size,
+            "strides": self.strides,
+            "residual": self.residual,
+        }
+
+
+def _up_to(real, images):
+    """Images `(batch, height, width, channels)`, zero behind so many columns of each row."""
+    columns = ops.arange(ops.shape(images)[2], dtype="int32")
+    mask = columns < ops.expand_dims(real, axis=1)  # -> (batch, width)
+    mask = ops.expand_dims(ops.expand_dims(mask, axis=1), axis=-1)
+    return ops.where(mask, images, ops.zeros_like(images))
+
+
+def real_cells(lengths, source_time):
+    """The mask of cells, bool `(batch, source_time)`."""
+    steps = ops.expand_dims(ops.arange(source_time, dtype="int32"), axis=0)
+    return steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)
+
+
+def _changes(strength, policy):
+    """Layers that change images at random in training; paper comes in from outside."""
+    if not strength:
+        return []
+    blank = {"fill_mode": "constant", "fill_value": 0.0, **policy}
+    return [
+        keras.layers.RandomShear(x_factor=0.3 * strength, y_factor=0.0, **blank),
+        keras.layers.RandomRotation(0.01 * strength, **blank),
+        keras.layers.RandomZoom(0.15 * strength, 0.05 * strength, **blank),
+        keras.layers.RandomTranslation(0.1 * strength, 0.02 * strength, **blank),
+    ]
+
+
+def _widths(convolutions, cell):
+    halvings = cell.bit_length() - 1
+    if not isinstance(convolutions, list | tuple) or len(convolutions) < halvings:
+        raise ValueError(
+            f"`convolutions` must be at least {halvings} widths, one for each halving down to a "
+            f"cell of {cell} pixels. Received: convolutions={convolutions!r}"
+        )
+    for width in convolutions:
+        checks.positive_integer("convolutions", "the widths of the stages", width)
+    return tuple(convolutions)

@@ -1,0 +1,119 @@
+"""Any Keras model of images as a front end."""
+
+import json
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.grid_cells import GridCells
+from keras_bahdanau.layers.front_ends.image_patches import PAPER, real_cells
+from keras_bahdanau.layers.registry import from_config
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class KerasGrid(keras.layers.Layer):
+    """Front end of images: a Keras model that gives a grid, such as one of `keras.applications`.
+
+    Each image is padded with paper to the width of the model's input, and only then read: the
+    vectors of an image do not depend on a batch, whatever the model has inside. The grid's
+    channels are projected to `units`, with the place of each cell: see `GridCells`.
+
+    Args:
+        model: A built `keras.Model` from float images `(batch, height, width, channels)` of a
+            fixed size, with values from 0 to 255, to a grid `(batch, rows, columns, features)`
+            of square cells. Its weights are trained, unless `model.trainable` is False.
+        units: Positive integer. Width of a vector.
+
+    Call arguments:
+        pixels: `Pixels` of the model's height and channels, and at most of its width.
+        training: Python bool, for the model.
+
+    Output:
+        (vectors, mask): float tensor `(batch, source_time, units)`, and bool tensor
+        `(batch, source_time)`, True where a cell is real.
+
+    Raises:
+        ValueError: If `units` is not a positive integer, or the model has other shapes.
+
+    Example:
+        >>> model = keras.applications.MobileNetV3Small(
+        ...     input_shape=(64, 512, 3), include_top=False, weights="my.weights.h5"
+        ... )
+        >>> front_end = KerasGrid(model, units=256)  # for ImageSource(64, 512, 3, cell=32)
+    """
+
+    reduction = 1
+
+    def __init__(self, model, units, **kwargs):
+        super().__init__(**kwargs)
+        self.model = model
+        self.units = checks.positive_integer("units", "the width of a vector", units)
+        self.height, self.width, self.channels, self.cell = _sizes(model)
+        self.cells = GridCells(self.grid_height, units, name="cells", dtype=self.dtype_policy)
+
+    @property
+    def grid_height(self):
+        """Number of cells of a column."""
+        return self.height // self.cell
+
+    @property
+    def source_size(self):
+        """Numbers of a column of cells."""
+        return self.height * self.cell * self.channels
+
+    def build(self, pixels_shape=None):
+        self.cells.build(self.model.output_shape)
+
+    def call(self, pixels, training=None):
+        values, lengths = pixels
+        lengths = ops.cast(lengths, "int32")
+        columns = ops.shape(values)[2] // self.cell
+        grid = self.model(self._padded(values, lengths), training=training)
+        # (batch, rows, the model's columns, features) -> (batch, source_time, units)
+        vectors = self.cells(ops.cast(grid, self.compute_dtype)[:, :, :columns])
+        return vectors, real_cells(lengths, ops.shape(vectors)[1])
+
+    def _padded(self, values, lengths):
+        """Float images of the model's size, paper behind the real columns."""
+        shape = (ops.shape(values)[0], self.height, self.width, self.channels)
+        images = ops.cast(values, "float32")
+        paper = ops.full(shape, float(PAPER), "float32")
+        images = ops.concatenate([images, paper], axis=2)[:, :, : self.width]
+        real = -(-lengths // self.grid_height) * self.cell  # -> (batch,)
+        mask = ops.arange(self.width, dtype="int32") < ops.expand_dims(real, axis=1)
+        mask = ops.expand_dims(ops.expand_dims(mask, axis=1), axis=-1)  # -> (batch, 1, width, 1)
+        return ops.where(mask, images, paper)
+
+    def compute_output_shape(self, pixels_shape):
+        batch, width = pixels_shape[0][0], pixels_shape[0][2]
+        time = None if width is None else width // self.cell * self.grid_height
+        return (batch, time, self.units), (batch, time)
+
+    def compute_output_spec(self, pixels, training=None):
+        vectors, mask = self.compute_output_shape([part.shape for part in pixels])
+        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
+
+    def get_config(self):
+        # as JSON gives it back: Keras has tuples in it
+        model = json.loads(json.dumps(keras.saving.serialize_keras_object(self.model)))
+        return {**super().get_config(), "model": model, "units": self.units}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "model": from_config(config["model"])})
+
+
+def _sizes(model):
+    """(height, width, channels, cell) of a model, or ValueError if it gives no such grid."""
+    inputs, outputs = (tuple(getattr(model, name, ())) for name in ("input_shape", "output_shape"))
+    fixed = len(inputs) == len(outputs) == 4 and None not in (*inputs[1:], *outputs[1:])
+    if fixed and inputs[1] % outputs[1] == 0:
+        cell = inputs[1] // outputs[1]
+        if inputs[2] == cell * outputs[2]:
+            return (*inputs[1:], cell)
+    raise ValueError(
+        "`model` must go from images (batch, height, width, channels) of a fixed size to a grid "
+        f"(batch, rows, columns, features) of square cells. Received: a {type(model).__name__} "
+        f"from {inputs} to {outputs}. Give it an `input_shape`, and leave out its top."
+    )

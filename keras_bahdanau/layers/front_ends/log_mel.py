@@ -1,0 +1,103 @@
+"""Logarithmic mel spectra of sound: the energy of each band, every 10 milliseconds."""
+
+import functools
+
+import numpy as np
+from keras import ops
+
+RATE = 16_000  # samples a second
+HOP = 160  # samples from one frame to the next: 10 ms
+WINDOW = 400  # samples of a frame: 25 ms
+POINTS = 512  # of the Fourier transform, the first power of 2 that holds a frame
+BINS = POINTS // 2 + 1
+FLOOR = 1e-10  # of an energy: about the rounding noise of 16 bits
+RANGE = 1e-8  # from the loudest energy of a row to its floor: 80 dB, far above rounding errors
+
+
+def frames_of(samples):
+    """Number of frames of so many samples: at least one, if there is a sample."""
+    return -(-samples // HOP)
+
+
+def log_mel(values, lengths, bands):
+    """Logarithm of the energy of each mel band in each frame.
+
+    X_t(k) = sum_n w(n) x(160 t + n) exp(-2 pi i k n / 512),   n = 0 .. 399
+    e_t(b) = sum_k M(k, b) |X_t(k)|^2
+    y_t(b) = log max(e_t(b) / 1e-10, 1e-8 e_max / 1e-10, 1),   e_max = max_{t, b} e_t(b)
+
+    w is Hann's window and M `mel_filters`. So y is 0 in silence, and no energy counts as more than
+    80 dB below the loudest one of its row. A last frame that is not full is padded with 0. All of
+    it is float32: the range of |X|^2 is too wide for a half-precision type.
+
+    Args:
+        values: Float32 tensor `(batch, samples)`, zero behind the end of each row.
+        lengths: Int32 tensor `(batch,)`.
+        bands: Integer, number of bands.
+
+    Returns:
+        Float32 tensor `(batch, ceil(samples / 160), bands)`.
+    """
+    time = frames_of(ops.shape(values)[1])
+    missing = (time + 2) * HOP - ops.shape(values)[1]
+    # -> (batch, time + 2, 160)
+    hops = ops.reshape(ops.pad(values, ((0, 0), (0, missing))), (-1, time + 2, HOP))
+    # x(160 t + n): (batch, time, 400)
+    frames = ops.concatenate(
+        [hops[:, :time], hops[:, 1 : time + 1], hops[:, 2:, : WINDOW - 2 * HOP]], axis=-1
+    )
+    windowed = ops.pad(frames * hann(), ((0, 0), (0, 0), (0, POINTS - WINDOW)))
+    real, imaginary = ops.rfft(windowed, fft_length=POINTS)
+    power = ops.square(real) + ops.square(imaginary)  # -> (batch, time, 257)
+    filters = _never_quantized(mel_filters(bands), lengths)
+    energy = ops.matmul(power, filters)  # -> (batch, time, bands)
+    loudest = ops.max(energy, axis=(1, 2), keepdims=True, initial=0.0)
+    return ops.log(ops.maximum(energy, ops.maximum(RANGE * loudest, FLOOR)) / FLOOR)
+
+
+def _never_quantized(matrix, lengths):
+    """The same matrix, which LiteRT's converter does not see to be constant.
+
+    A product with a constant would be quantized, powers and all: eight bits hold 48 dB of the
+    90 dB of an energy.
+    """
+    least = ops.min(ops.cast(lengths, "float32"), initial=0.0)
+    return matrix * ops.minimum(1.0, 2.0 + ops.square(least))  # times 1
+
+
+@functools.cache
+def hann():
+    """The periodic window w(n) = (1 - cos(2 pi n / 400)) / 2, float32 `(400,)`."""
+    return (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)).astype(np.float32)
+
+
+@functools.cache
+def mel_filters(bands):
+    """Triangles on Slaney's mel scale from 0 to 8 kHz, each of area 1 Hz, `(257, bands)`.
+
+    (Slaney 1998, "Auditory toolbox".) The scale is linear below 1 kHz, so that each of 80
+    triangles holds some of the 257 frequencies. By their area white noise has one level in all
+    bands.
+    """
+    edges = _hertz(np.linspace(0, _mel(RATE / 2), bands + 2))  # -> (bands + 2,)
+    left, centre, right = edges[:-2], edges[1:-1], edges[2:]
+    frequencies = np.arange(BINS)[:, np.newaxis] * RATE / POINTS  # -> (257, 1)
+    rising = (frequencies - left) / (centre - left)
+    falling = (right - frequencies) / (right - centre)
+    triangles = np.maximum(0, np.minimum(rising, falling))
+    return (triangles * 2 / (right - left)).astype(np.float32)
+
+
+_KNEE, _STEP = 1000, 200 / 3  # Hz, where the scale turns, and Hz of a mel below
+_GROWTH = np.log(6.4) / 27  # of the frequency in a mel above
+
+
+def _mel(hertz):
+    if hertz < _KNEE:
+        return hertz / _STEP
+    return _KNEE / _STEP + np.log(hertz / _KNEE) / _GROWTH
+
+
+def _hertz(mel):
+    above = _KNEE * np.exp(_GROWTH * (mel - _KNEE / _STEP))
+    return np.where(mel < _KNEE / _STEP, mel * _STEP, above)

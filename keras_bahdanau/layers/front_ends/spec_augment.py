@@ -1,0 +1,87 @@
+"""Random changes of speech in training: its speed, and parts of its spectrum that are hidden."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.front_ends.log_mel import HOP
+
+FASTEST = 0.1  # share by which the speed may change
+_SHARE = 0.04  # p_M, p_S: masks for each frame, and share of the frames in the widest one
+_MOST = 20  # masks of time
+_FREQUENCY_MASKS = 2
+_WIDEST = 27 / 80  # share of the bands in the widest mask
+
+
+def change_speed(values, lengths, strength, seed):
+    """Sound that is faster or slower by a factor of its own, and higher or lower with it.
+
+    x'(i) = x(s i),   s from 1 - 0.1 strength to 1 + 0.1 strength
+
+    (Ko et al. 2015, "Audio augmentation for speech recognition".) Values between two samples are
+    interpolated linearly.
+
+    Args:
+        values: Float32 tensor `(batch, samples)`, zero behind the end of each row.
+        lengths: Int32 tensor `(batch,)`, frames of each.
+        strength: Float in (0, 1].
+        seed: `keras.random.SeedGenerator`.
+
+    Returns:
+        (values, lengths), a ninth longer, which the slowest sound fills.
+    """
+    batch, samples = ops.shape(values)[0], ops.shape(values)[1]
+    change = FASTEST * strength
+    moved = keras.random.uniform((batch, 1), -change, change, seed=seed)  # s - 1
+    longer = samples + samples // 9 + HOP
+    steps = ops.arange(longer, dtype="int32")
+    # s i = i + whole + part, since float32 could not hold s i for a long sound: (batch, longer)
+    shift = ops.cast(steps, "float32") * moved
+    whole = ops.floor(shift)
+    part = shift - whole
+    # each sample and the next one: (batch * (samples + 1), 2)
+    ahead = ops.pad(values, ((0, 0), (0, 2)))
+    pairs = ops.reshape(ops.stack([ahead[:, :-1], ahead[:, 1:]], axis=-1), (-1, 2))
+    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1) * (samples + 1)
+    places = rows + ops.minimum(steps + ops.cast(whole, "int32"), samples)
+    near = ops.take(pairs, places, axis=0)  # -> (batch, longer, 2)
+    changed = near[..., 0] * (1 - part) + near[..., 1] * part
+    frames = ops.cast(lengths, "float32") / (1 + moved[:, 0])
+    return changed, ops.cast(ops.ceil(frames - 1e-3), "int32")
+
+
+def kept(lengths, time, bands, strength, seed):
+    """Places of spectra that masks do not hide.
+
+    (Park et al. 2019, "SpecAugment", with two masks of up to 27 of 80 bands; and Park et al.
+    2020, "SpecAugment on large scale datasets": of n frames, as many masks as 0.04 n, at most 20,
+    each up to 0.04 n frames long.) The strength is a factor of the widths.
+
+    Args:
+        lengths: Int32 tensor `(batch,)`, frames of each row.
+        time: Integer, frames of the longest.
+        bands: Integer.
+        strength: Float in (0, 1].
+        seed: `keras.random.SeedGenerator`.
+
+    Returns:
+        Bool tensor `(batch, time, bands)`.
+    """
+    frames = ops.expand_dims(ops.cast(lengths, "float32"), axis=1)  # -> (batch, 1)
+    number = ops.minimum(ops.ceil(_SHARE * frames), float(_MOST))
+    batch = ops.shape(lengths)[0]
+    in_time = _spans(frames, _SHARE * strength * frames, time, (batch, _MOST), seed)
+    used = ops.arange(_MOST, dtype="float32") < number  # -> (batch, masks)
+    hidden = ops.any(in_time & ops.expand_dims(used, axis=-1), axis=1)  # -> (batch, time)
+    widest = _WIDEST * strength * bands
+    in_bands = _spans(float(bands), widest, bands, (batch, _FREQUENCY_MASKS), seed)
+    hidden_bands = ops.any(in_bands, axis=1)  # -> (batch, bands)
+    return ~(ops.expand_dims(hidden, axis=2) | ops.expand_dims(hidden_bands, axis=1))
+
+
+def _spans(length, widest, size, shape, seed):
+    """Random intervals within `length`, bool `(batch, masks, size)`."""
+    widths = ops.floor(keras.random.uniform(shape, seed=seed) * (ops.floor(widest) + 1))
+    starts = ops.floor(keras.random.uniform(shape, seed=seed) * (length - widths + 1))
+    starts, widths = ops.expand_dims(starts, axis=-1), ops.expand_dims(widths, axis=-1)
+    steps = ops.arange(size, dtype="float32")
+    return (steps >= starts) & (steps < starts + widths)

@@ -1,0 +1,109 @@
+"""Connectionist temporal classification: the loss of a text under all of its alignments."""
+
+from keras import ops
+
+from keras_bahdanau.layers.recurrence import loop
+
+LOG_ZERO = -1e6  # far below the logarithm of any path, and finite: so are its gradients
+
+
+def ctc_loss(logits, mask, labels):
+    """-log p(labels), summed over all ways to write them into the places of a source.
+
+    A path has one symbol at each place, a label or the blank, which is id 0; without
+    repetitions and then without blanks it is the text. With alpha_t(l_s) and beta_t(s) the
+    probabilities of all paths to place t that end with label s, or with the blank before it,
+
+    alpha_t(l_s) = p_t(l_s)   (alpha_{t-1}(l_s) + beta_{t-1}(s)
+                               + [l_s != l_{s-1}] alpha_{t-1}(l_{s-1}))
+    beta_t(s)    = p_t(blank) (beta_{t-1}(s) + alpha_{t-1}(l_{s-1}))
+
+    (Graves et al. 2006, eq. 6, whose odd and even symbols are the two rows here.) Logarithms,
+    in float32. `keras.ops.ctc_loss` gives hundreds of nats or infinity where a text has no
+    path, and takes longer on TensorFlow.
+
+    Args:
+        logits: Float tensor `(batch, source_time, vocabulary)`.
+        mask: Bool tensor `(batch, source_time)`, True where a place is real.
+        labels: Int tensor `(batch, target_time)`, right-padded with 0.
+
+    Returns:
+        Float32 tensor `(batch,)`; 0, without gradient, where the places are too few for the
+        labels: one for each, and one between two that are equal.
+    """
+    logits = ops.cast(logits, "float32")
+    labels = ops.cast(labels, "int32")
+    batch, _, vocabulary = ops.shape(logits)
+    # log p_t(k), one row a symbol: (batch, vocabulary, source_time)
+    log_probs = ops.transpose(ops.log_softmax(logits, axis=-1), (0, 2, 1))
+    rows = ops.expand_dims(ops.arange(batch, dtype="int32") * vocabulary, axis=1) + labels
+    flat = ops.reshape(log_probs, (batch * vocabulary, -1))
+    emitted = ops.take(flat, rows, axis=0)  # log p_t(l_s): (batch, target_time, source_time)
+
+    before = ops.pad(labels, [[0, 0], [1, 0]])[:, :-1]  # l_{s-1}, 0 before the first
+    real = ops.not_equal(labels, 0)
+    count = ops.sum(ops.cast(real, "int32"), axis=1)  # -> (batch,)
+    repeats = ops.sum(ops.cast(real & ops.equal(labels, before), "int32"), axis=1)
+    skips = ops.where(ops.equal(labels, before) | ops.equal(before, 0), LOG_ZERO, 0.0)
+
+    def step(state, place):
+        alpha, beta = state
+        of_labels, of_blank, here = place
+        behind = ops.pad(alpha, [[0, 0], [1, 0]], constant_values=LOG_ZERO)  # alpha(l_{s-1})
+        grown = of_labels + log_sum(alpha, beta[:, :-1], skips + behind[:, :-1])
+        blanks = ops.expand_dims(of_blank, axis=1) + log_sum(beta, behind)
+        here = ops.expand_dims(here, axis=1)  # a place of padding leaves all as it is
+        return (), (ops.where(here, grown, alpha), ops.where(here, blanks, beta))
+
+    # (batch, target_time), (batch, target_time + 1), for nothing but the empty text
+    alpha = ops.zeros_like(labels, "float32") + LOG_ZERO
+    beta = ops.pad(alpha, [[0, 0], [1, 0]])
+    # time first: (source_time, batch, target_time), (source_time, batch), (source_time, batch)
+    places = (
+        ops.transpose(emitted, (2, 0, 1)),
+        ops.transpose(log_probs[:, 0]),
+        ops.transpose(mask),
+    )
+    _, (alpha, beta) = loop(step, (alpha, beta), places, like=())
+    # all paths that end with the last label, or with a blank behind it
+    end = ops.expand_dims(count, axis=1)
+    last = ops.where(ops.equal(ops.arange(1, ops.shape(labels)[1] + 1), end), alpha, 0.0)
+    blank = ops.where(ops.equal(ops.arange(ops.shape(labels)[1] + 1), end), beta, 0.0)
+    last = ops.where(ops.greater(count, 0), ops.sum(last, axis=1), LOG_ZERO)
+    log_prob = log_sum(last, ops.sum(blank, axis=1))
+    places = ops.sum(ops.cast(mask, "int32"), axis=1)
+    return ops.where(ops.less_equal(count + repeats, places), -log_prob, 0.0)
+
+
+def batch_ctc_loss(logits, mask, targets, weights):
+    """The sum of the CTC losses of a batch: the mean of its passes.
+
+    Args:
+        logits: Float tensor `(passes, batch, source_time, vocabulary)`.
+        mask: Bool tensor `(passes, batch, source_time)`.
+        targets: Int tensor `(batch, target_time)`, right-padded with 0; the last token of a
+            target is the end token, which is no label.
+        weights: Float tensor `(batch, target_time)`; that of a target is its largest one.
+
+    Returns:
+        Float32 scalar, sum_n w_n loss_n.
+    """
+    passes, _, time, vocabulary = logits.shape[0], *ops.shape(logits)[1:]
+    following = ops.pad(targets[:, 1:], [[0, 0], [0, 1]])
+    labels = ops.where(ops.not_equal(following, 0), targets, 0)  # without the end token
+    losses = ctc_loss(
+        ops.reshape(logits, (-1, time, vocabulary)),
+        ops.reshape(mask, (-1, time)),
+        ops.concatenate([labels] * passes, axis=0),
+    )
+    weights = ops.cast(ops.max(weights, axis=1), "float32")  # -> (batch,)
+    return ops.sum(ops.concatenate([weights] * passes, axis=0) * losses) / passes
+
+
+def log_sum(*terms):
+    """Logarithm of sum_i exp(x_i), element by element, of operations that every runtime has."""
+    highest = terms[0]
+    for term in terms[1:]:
+        highest = ops.maximum(highest, term)
+    highest = ops.stop_gradient(highest)
+    return highest + ops.log(sum(ops.exp(term - highest) for term in terms))

@@ -1,0 +1,38 @@
+"""The pipeline that goes with a source: its own class, with the methods that users expect."""
+
+from keras_bahdanau.pipelines.file import read_pipeline
+from keras_bahdanau.pipelines.image_to_text import ImageToText
+from keras_bahdanau.pipelines.pipeline import Pipeline
+from keras_bahdanau.pipelines.speech_to_text import SpeechToText
+from keras_bahdanau.pipelines.translator import Translator
+
+KINDS = (Translator, ImageToText, SpeechToText)
+
+
+def pipeline_of(source, model, target, search=None):
+    """A pipeline of these parts: a `Translator` for text, an `ImageToText` for images, and so on.
+
+    Args:
+        source: A `Source`.
+        model: A `Seq2Seq`, or an `Ensemble`.
+        target: The `Subwords` of the target text.
+        search: `SearchOptions`, or None.
+    """
+    kind = next((kind for kind in KINDS if isinstance(source, kind.source_class)), Pipeline)
+    return kind(source, model, target, search)
+
+
+def load_pipeline(path):
+    """Load the pipeline of a `.keras` file, whatever its source is.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a pipeline's file, or a damaged one.
+
+    Example:
+        >>> pipeline = load_pipeline("runs/formulas/translator.keras")
+    """
+    return pipeline_of(*read_pipeline(path))

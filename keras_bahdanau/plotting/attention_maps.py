@@ -1,0 +1,98 @@
+"""An image once for each token, with a heat map of what the token attends to."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from keras_bahdanau.plotting.captions import Caption, fit_text
+from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.overlay import colored, overlay, relative
+from keras_bahdanau.plotting.target_tokens import shown_targets
+
+PAGE_INCHES, PANEL_INCHES, GAP_INCHES, TITLE_INCHES, MARGIN_INCHES = 12.0, 1.6, 0.12, 0.25, 0.12
+LOWEST_INCHES, TALLEST_INCHES, NARROWEST_INCHES = 0.3, 3.0, 0.9
+SIDES_INCHES, USUAL_PANELS = (1.2, 1.9), 16  # of a square panel
+TITLE_POINTS, NOTE_POINTS = 9, 8
+
+
+def plot_attention_maps(result, picture, *, words=False, smooth=True, most=48):
+    """Draw an image, then the same image for each token of its text, with the weights over it.
+
+    It follows figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange,
+    the others dim. Each map is relative to the largest weight of its token; weights that are
+    spread evenly stay pale. `plot_alignment` draws the same for a picture with several rows.
+
+    Args:
+        result: A `Translation`, or anything as in `plot_alignment`.
+        picture: `Picture` of the input, such as `pipeline.picture(one)`.
+        words: Boolean. True for one image a word: the mean of its subwords.
+        smooth: Boolean. False for cells with sharp edges.
+        most: Integer from 1 to 400. Tokens that are drawn, at most.
+
+    Returns:
+        Figure, 12 inches wide at most.
+
+    Raises:
+        ValueError: If the alignment is not that of the picture and the tokens, or `most` is not
+            in its range.
+
+    Example:
+        >>> result = reader.decode([image])[0]
+        >>> plot_attention_maps(result, reader.picture(image)).savefig("maps.png")
+    """
+    if not isinstance(most, int) or not 1 <= most <= 400:
+        raise ValueError(f"`most` must be an integer from 1 to 400. Received: most={most!r}")
+    weights, labels = shown_targets(result, words)
+    maps = picture.maps(relative(weights))[:most]  # (panels, rows, columns)
+    text = getattr(result, "text", "")
+    families = families_for([text, *labels[:most]])
+    images = [colored(picture)] + [overlay(picture, one, smooth) for one in maps]
+    note = "" if len(maps) == len(labels) else f"The first {most} of {len(labels)} tokens."
+    page = _Page(len(images), picture, Caption(text, families), note)
+    for number, (image, label) in enumerate(zip(images, ["", *labels], strict=False)):
+        ax = page.panel(number)
+        ax.imshow(image, extent=(0, picture.columns, picture.rows, 0), aspect="auto")
+        ax.set(xticks=[], yticks=[])
+        ax.spines[:].set(linewidth=0.5, color="0.6")
+        title = ax.set_title(
+            label, pad=3, fontsize=TITLE_POINTS, fontfamily=families, parse_math=False
+        )
+        fit_text(title, page.width + GAP_INCHES / 2)
+    return page.figure
+
+
+class _Page:
+    """A figure with places for panels of one size, from left to right and from the top."""
+
+    def __init__(self, panels, picture, caption, note):
+        height, width = picture.pixels.shape[:2]
+        # of one area in inches, whatever the proportions; less if there are many
+        side = np.clip(PANEL_INCHES * np.sqrt(USUAL_PANELS / panels), *SIDES_INCHES)
+        self.width = np.clip(side * np.sqrt(width / height), NARROWEST_INCHES, PAGE_INCHES)
+        self.height = np.clip(self.width * height / width, LOWEST_INCHES, TALLEST_INCHES)
+        fitting = int((PAGE_INCHES + GAP_INCHES) / (self.width + GAP_INCHES))
+        lines = -(-panels // fitting)
+        self.per_line = -(-panels // lines)
+        page_width = self.per_line * (self.width + GAP_INCHES) - GAP_INCHES + 2 * MARGIN_INCHES
+        top = caption.wrap(page_width - 2 * MARGIN_INCHES)
+        self.line = TITLE_INCHES + self.height + GAP_INCHES
+        bottom = TITLE_INCHES if note else 0.0
+        self.size = np.array([page_width, top + lines * self.line + bottom])
+        self.top = self.size[1] - top
+        self.figure = Figure(figsize=self.size, dpi=150)
+        caption.draw(self.figure)
+        if note:
+            self.figure.text(
+                *(np.array([MARGIN_INCHES, MARGIN_INCHES]) / self.size),
+                note,
+                fontsize=NOTE_POINTS,
+                color="0.4",
+            )
+
+    def panel(self, number):
+        """Axes of the panel of that number."""
+        line, place = divmod(number, self.per_line)
+        left = MARGIN_INCHES + place * (self.width + GAP_INCHES)
+        bottom = self.top - line * self.line - TITLE_INCHES - self.height
+        return self.figure.add_axes(
+            (*([left, bottom] / self.size), *([self.width, self.height] / self.size))
+        )

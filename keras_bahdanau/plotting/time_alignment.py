@@ -1,0 +1,95 @@
+"""A picture of a sequence, such as a spectrogram, with the alignment below it."""
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from keras_bahdanau.plotting.captions import Caption
+from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.overlay import colored, relative
+from keras_bahdanau.plotting.target_tokens import shown_targets
+
+NARROWEST, WIDEST, COLUMN = 5.0, 14.0, 0.012  # inches
+LOWEST, HIGHEST, GAP, MARGIN, LONGEST_SIDE = 0.6, 1.3, 0.06, 0.1, 60.0
+SMALLEST_ROW, LARGEST_ROW, USUAL_INCHES = 0.16, 0.26, 6.0
+LETTER_POINTS = 36.0  # font size for a row of one inch
+
+
+def plot_time_alignment(result, picture, *, words=False):
+    """Draw the picture of a sequence, and below it, on the same axis, what each token attends to.
+
+    Each target token is one row: the darker, the larger the weight relative to the largest one of
+    the row. Weights that are spread evenly stay pale.
+
+    Args:
+        result: A `Translation`, or anything as in `plot_alignment`.
+        picture: `Picture` of the input with one row of cells, such as `pipeline.picture(one)`.
+        words: Boolean. True for one row a word: the mean of its subwords.
+
+    Returns:
+        Figure.
+
+    Raises:
+        ValueError: If the alignment is not that of the picture and the tokens.
+
+    Example:
+        >>> result = speech.decode([samples])[0]
+        >>> plot_time_alignment(result, speech.picture(samples)).savefig("speech.png")
+    """
+    weights, labels = shown_targets(result, words)
+    maps = picture.maps(relative(weights))[:, 0]  # (tokens, 1, columns) -> (tokens, columns)
+    text = getattr(result, "text", "")
+    families = families_for([text, *labels])
+    end = picture.columns * picture.scale
+    figure = Figure(dpi=150)
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.imshow(colored(picture), extent=(0, end, 1, 0), aspect="auto")
+    above.set(yticks=[])
+    above.tick_params(length=0, labelbottom=False)
+    row = np.clip(USUAL_INCHES / max(1, len(labels)), SMALLEST_ROW, LARGEST_ROW)
+    row = min(row, LONGEST_SIDE / max(1, len(labels)))
+    if maps.size:
+        below.imshow(
+            maps,
+            extent=(0, end, len(labels), 0),
+            aspect="auto",
+            cmap="gray_r",
+            vmin=0,
+            vmax=1,
+            interpolation="nearest",
+        )
+    below.set(xlim=(0, end), ylim=(max(1, len(labels)), 0), xlabel=picture.axis)
+    below.hlines(range(1, len(labels)), 0, end, color="0.85", linewidth=0.4)
+    below.set_yticks(
+        np.arange(len(labels)) + 0.5,
+        labels,
+        va="center_baseline",
+        fontsize=LETTER_POINTS * row,
+        fontfamily=families,
+        parse_math=False,  # a dollar sign stays one
+    )
+    below.tick_params("y", length=0)
+    below.tick_params("x", labelsize=8, bottom=bool(picture.axis), labelbottom=bool(picture.axis))
+    below.xaxis.label.set_fontsize(9)
+    for ax in (above, below):
+        ax.spines[:].set(linewidth=0.5, color="0.4")
+    _fit_figure(above, below, picture, row * max(1, len(labels)), Caption(text, families))
+    return figure
+
+
+def _fit_figure(above, below, picture, rows, caption):
+    """Give both axes one width, by the length of the sequence, and the figure what they need."""
+    figure = above.figure
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    outer, inner = below.get_tightbbox(renderer), below.get_window_extent(renderer)
+    left, bottom = np.array([inner.x0 - outer.x0, inner.y0 - outer.y0]) / figure.dpi + MARGIN
+    right = max(0.0, outer.x1 - inner.x1) / figure.dpi + MARGIN
+    height, length = picture.pixels.shape[:2]
+    width = np.clip(NARROWEST + COLUMN * picture.columns, NARROWEST, WIDEST)
+    high = np.clip(width * height / length, LOWEST, HIGHEST)
+    top = caption.wrap(left + width + right - 2 * MARGIN)
+    total = np.array([left + width + right, bottom + rows + GAP + high + top])
+    figure.set_size_inches(total)
+    below.set_position([*([left, bottom] / total), *([width, rows] / total)])
+    above.set_position([*([left, bottom + rows + GAP] / total), *([width, high] / total)])
+    caption.draw(figure)

@@ -1,0 +1,213 @@
+"""CTC in a search: the probability that a source's paths give to each prefix of its text."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_bahdanau.layers.recurrence import scan
+from keras_bahdanau.models.ctc_loss import LOG_ZERO, log_sum
+from keras_bahdanau.search.result import take_beams
+
+LEAST = 1e-37  # of a token's probability, in parts of the largest: about the least of float32
+NONE = -1  # in place of a last token
+
+
+class PrefixState(NamedTuple):
+    """Paths that give a prefix g and nothing else, to each place t = 0, 1, ..., source_time.
+
+    Attributes:
+        log_n: Float32 `(batch, [beam,] source_time + 1)`, log r_t^n(g): they end with g's last
+            token.
+        log_b: Float32 `(batch, [beam,] source_time + 1)`, log r_t^b(g): they end with a blank.
+        last: Int32 `(batch, [beam])`, the last token of g; -1 before the first step.
+    """
+
+    log_n: Any
+    log_b: Any
+    last: Any
+
+
+def with_ctc(step, state, log_probs, mask, weight, end):
+    """The pair (step, initial state) of a step function whose scores have a share of CTC.
+
+    score(c | g) = (1 - w) log p(c | g) + w (log psi(g c) - log psi(g))
+
+    (Watanabe et al. 2017, eq. 18 and 20.) The scores of a text add up to
+    (1 - w) log p_attention + w log p_ctc.
+
+    Args:
+        step: Function `(tokens, state) -> (log_probs, weights, state)`.
+        state: Its first state.
+        log_probs: Float32 tensor `(batch, source_time, vocabulary)`, log p_t(c); c = 0 is the
+            blank.
+        mask: Bool tensor `(batch, source_time)`, True where a place is real.
+        weight: Float, the share w.
+        end: Integer, the end token.
+    """
+    prefixes = CtcPrefixes(log_probs, mask, end)
+
+    def joint_step(tokens, state):
+        inner, own = state
+        log_probs, weights, inner = step(tokens, inner)
+        gained, own = prefixes.step(tokens, own)
+        return (1 - weight) * log_probs + weight * gained, weights, (inner, own)
+
+    return joint_step, (state, prefixes.initial_state())
+
+
+def forced_log_probs(log_probs, mask, target_in, target_out, end):
+    """What CTC adds for each token of given targets, as a search would get it.
+
+    Args:
+        log_probs: As in `with_ctc`.
+        mask: As in `with_ctc`.
+        target_in: Int32 tensor `(batch, target_time)`.
+        target_out: Int32 tensor `(batch, target_time)`, right-padded with 0.
+        end: Integer, the end token.
+
+    Returns:
+        Float32 tensor `(batch, target_time)`, 0 at padding.
+    """
+    prefixes = CtcPrefixes(log_probs, mask, end)
+
+    def step(state, tokens):
+        last, following = tokens
+        gained, state = prefixes.step(last, state)
+        chosen = ops.take_along_axis(gained, ops.expand_dims(following, axis=-1), axis=-1)
+        return ops.squeeze(chosen, axis=-1), state  # -> (batch,)
+
+    like = ops.zeros_like(target_out[:, 0], "float32")
+    found = scan(step, prefixes.initial_state(), (target_in, target_out), like)
+    return ops.where(ops.equal(target_out, 0), 0.0, found)
+
+
+class CtcPrefixes:
+    """Prefix probabilities of the sources of a batch.
+
+    psi(g c)   = sum_t phi_{t-1}(g, c) p_t(c)
+    phi_t(g, c) = r_t^b(g) + [c != last token of g] r_t^n(g)
+    r_t^n(g c) = p_t(c) (r_{t-1}^n(g c) + phi_{t-1}(g, c))
+    r_t^b(g c) = p_t(blank) (r_{t-1}^b(g c) + r_{t-1}^n(g c))
+    psi(g end) = r_T^n(g) + r_T^b(g)
+                                        (Watanabe et al. 2017, algorithm 2)
+
+    So psi of all tokens is one matrix product, and r, which is needed for the chosen token
+    alone, comes in the step after. r is kept as logarithm. In the product phi is in parts of its
+    largest one, m, and psi at least 1e-37 m: finite, and a token less probable is never chosen.
+    The blank counts as such a token.
+
+    Args: as in `with_ctc`.
+    """
+
+    def __init__(self, log_probs, mask, end):
+        mask = ops.expand_dims(mask, axis=1)  # -> (batch, 1, source_time)
+        vocabulary = log_probs.shape[-1]
+        tokens = ops.expand_dims(ops.arange(vocabulary), axis=-1)
+        self.end, self.vocabulary = end, vocabulary
+        log_probs = ops.transpose(log_probs, (0, 2, 1))
+        # without paths at padding, where r stays: (batch, 1, source_time)
+        self.log_blank = ops.where(mask, log_probs[:, :1], 0.0)
+        self.mask = mask
+        # log p_t(c): (batch, vocabulary, source_time)
+        self.log_probs = ops.where(
+            ops.logical_and(mask, ops.not_equal(tokens, 0)), log_probs, LOG_ZERO
+        )
+        self.probs = ops.transpose(ops.exp(self.log_probs), (0, 2, 1))
+
+    def initial_state(self):
+        """`PrefixState` of the empty prefix, whose paths are blanks."""
+        blanks = ops.cumsum(self.log_blank[:, 0], axis=-1)
+        log_b = ops.pad(blanks, [[0, 0], [1, 0]])
+        return PrefixState(
+            ops.zeros_like(log_b) + LOG_ZERO, log_b, ops.zeros_like(log_b[:, 0], "int32") + NONE
+        )
+
+    def step(self, tokens, state):
+        """What CTC adds for each next token.
+
+        Args:
+            tokens: Int32 `(batch, [beam])`, chosen last.
+            state: `PrefixState` of the tokens before.
+
+        Returns:
+            (log psi(g c) - log psi(g), float32 `(batch, [beam,] vocabulary)`, `PrefixState` of g).
+        """
+        beam = len(tokens.shape) > 1
+        if not beam:  # a beam of one
+            tokens = ops.expand_dims(tokens, axis=1)
+            state = PrefixState(*(ops.expand_dims(leaf, axis=1) for leaf in state))
+        log_psi, state = self._extended(ops.maximum(tokens, 0), state)
+        gained = self._of_next(state) - ops.expand_dims(log_psi, axis=-1)
+        if not beam:
+            gained = ops.squeeze(gained, axis=1)
+            state = PrefixState(*(ops.squeeze(leaf, axis=1) for leaf in state))
+        return gained, state
+
+    def _extended(self, tokens, state):
+        """(log psi(g c) `(batch, beam)`, the state of g c) of chosen tokens c."""
+        empty = ops.expand_dims(ops.equal(state.last, NONE), axis=-1)  # the start token: no c yet
+        repeated = ops.expand_dims(ops.equal(tokens, state.last), axis=-1)
+        before = ops.where(repeated, LOG_ZERO, state.log_n)
+        log_phi = log_sum(state.log_b, before)[..., :-1]  # -> (batch, beam, source_time), of t - 1
+        own = take_beams(self.log_probs, tokens)  # log p_t(c)
+        highest = ops.max(log_sum(state.log_b, state.log_n)[..., :-1], axis=-1, keepdims=True)
+        psi = ops.sum(ops.exp(log_phi - highest) * ops.exp(own), axis=-1, keepdims=True)
+        log_psi = highest + ops.log(ops.maximum(psi, LEAST))  # -> (batch, beam, 1)
+
+        # from place to place, log r_0 = log 0: (batch, beam, source_time)
+        log_n = summed_products(ops.where(self.mask, own, 0.0), own + log_phi)
+        log_n = _from_zero(log_n)  # -> (batch, beam, source_time + 1)
+        blank = ops.where(self.mask, self.log_blank + log_n[..., :-1], LOG_ZERO)
+        log_b = _from_zero(summed_products(ops.zeros_like(blank) + self.log_blank, blank))
+        return ops.squeeze(ops.where(empty, 0.0, log_psi), axis=-1), PrefixState(
+            ops.where(empty, state.log_n, log_n), ops.where(empty, state.log_b, log_b), tokens
+        )
+
+    def _of_next(self, state):
+        """Logarithms of psi(g c) for all c: `(batch, beam, vocabulary)`."""
+        log_phi = log_sum(state.log_b, state.log_n)  # -> (batch, beam, source_time + 1)
+        highest = ops.max(log_phi[..., :-1], axis=-1, keepdims=True)
+        # (batch, beam, source_time) x (batch, source_time, vocabulary)
+        psi = ops.matmul(ops.exp(log_phi[..., :-1] - highest), self.probs)
+        # the last token again needs a blank between: (batch, beam, 1)
+        own = ops.exp(take_beams(self.log_probs, state.last))
+        blanks = ops.exp(state.log_b[..., :-1] - highest)
+        again = ops.sum(blanks * own, axis=-1, keepdims=True)
+        tokens = ops.arange(self.vocabulary, dtype="int32")
+        psi = ops.where(ops.equal(tokens, ops.expand_dims(state.last, axis=-1)), again, psi)
+        log_psi = highest + ops.log(ops.maximum(psi, LEAST))
+        return ops.where(ops.equal(tokens, self.end), log_phi[..., -1:], log_psi)
+
+
+def _from_zero(log_r):
+    """The same with log 0 at place 0, before the first one."""
+    return ops.pad(log_r, [[0, 0], [0, 0], [1, 0]], constant_values=LOG_ZERO)
+
+
+def summed_products(log_a, log_b):
+    """Logarithms of x_t = a_t x_{t-1} + b_t with x_{-1} = 0, for all t at once.
+
+    x_t = sum_{k <= t} b_k prod_{k < l <= t} a_l, of 1, 2, 4, 8, ... terms (Hillis and Steele
+    1986): as many rounds as the length has binary digits, and nothing is ever subtracted.
+
+    Args:
+        log_a: Float32 tensor `(..., time)`.
+        log_b: Float32 tensor `(..., time)`.
+
+    Returns:
+        Float32 tensor `(..., time)`.
+    """
+    time = ops.shape(log_b)[-1]
+    place = ops.arange(time, dtype="int32")
+
+    def shifted(tensor, terms, fill):
+        moved = ops.take(tensor, ops.maximum(place - terms, 0), axis=-1)
+        return ops.where(ops.less(place, terms), fill, moved)
+
+    def body(terms, log_a, log_x):
+        log_x = log_sum(log_x, log_a + shifted(log_x, terms, LOG_ZERO))
+        return terms * 2, log_a + shifted(log_a, terms, 0.0), log_x
+
+    first = (ops.ones((), "int32"), ops.zeros_like(log_b) + log_a, log_b)
+    *_, log_x = ops.while_loop(lambda terms, *_: ops.less(terms, time), body, first)
+    return log_x

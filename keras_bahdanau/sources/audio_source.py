@@ -1,0 +1,298 @@
+"""Speech as a source: sound files in, samples at 16 kHz to the model."""
+
+import concurrent.futures
+import os
+import zlib
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bahdanau import checks
+from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
+from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
+from keras_bahdanau.limits import SOURCE_LENGTH
+from keras_bahdanau.option import check_value
+from keras_bahdanau.sources import sounds
+from keras_bahdanau.sources.picture import Picture
+from keras_bahdanau.sources.resampling import resampled
+from keras_bahdanau.sources.source import Source
+from keras_bahdanau.sources.wav import LOUDEST, wav_format, wav_samples
+
+POSITIONS = 100  # a second
+_BYTES = 192_000 // POSITIONS * 4  # of a position, beyond which a file is cut
+_MOST = 100_000  # positions, where no number says less
+_AT_ONCE = 2  # rows of a batch that are decoded side by side in a graph
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class AudioSource(Source):
+    """Sound, of which the model gets samples at 16 kHz of one channel.
+
+    An input is the content of a WAV file (PCM of 8, 16, 24 or 32 bits, floats of 32 or 64; 1 to
+    192 kHz; up to 64 channels, of which the mean is taken), its path as `pathlib.Path`, or a
+    pair (array, rate). With `soundfile` installed it may be FLAC, which is decoded before a
+    request is made of it. Bytes that are no such file are a sound without a sample. A position
+    is a frame of 10 ms. A sound of more than `longest` of them is cut, as is one of more than
+    7,680 bytes for each.
+
+    Features are `Samples`: float32 values `(batch, samples)`, and int32 lengths `(batch,)`, the
+    number of positions.
+
+    Args:
+        bands: Positive integer. Number of mel bands of the front end.
+        normalization: "utterance", "global" or "none": see `AudioFrames`.
+        longest: Positive integer. Most positions where no search option says another number.
+
+    Raises:
+        ValueError: If a number is not in its range, or `normalization` unknown.
+
+    Example:
+        >>> source = AudioSource()
+        >>> source.rows([pathlib.Path("one.wav"), (np.zeros(8000), 16000)]).lengths
+        array([120,  50])
+    """
+
+    inputs_are = "files"
+    inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
+    feature_spec = Samples(
+        tf.TensorSpec((None, None), tf.float32, name="samples"),
+        tf.TensorSpec((None,), tf.int32, name="lengths"),
+    )
+    feature_inputs = {
+        "samples": tf.TensorSpec((None, None), tf.float32),
+        "lengths": tf.TensorSpec((None,), tf.int32),
+    }
+    assets = {}
+    descriptions = {
+        "samples": (
+            "Sound of one channel, 16,000 samples a second, full scale 1; anything behind it.",
+            ("batch", "samples"),
+        ),
+        "lengths": ("Number of frames of 160 samples that count.", ("batch",)),
+    }
+
+    def __init__(self, bands=80, normalization="utterance", longest=3000):
+        self.size = checks.positive_integer("bands", "the number of mel bands", bands, BINS)
+        self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
+        check_value("longest", longest, SOURCE_LENGTH)
+        self.longest = longest
+        self.fixed_length = min(longest, 1000)  # ten seconds
+        self.edge_cases = _edge_cases()
+        self.examples = [_tone(0.3, 300, RATE), _tone(0.5, 500, 8000)]
+
+    def front_end(self, units, convolutions=None, augmentation=0.0):
+        given = {} if convolutions is None else {"convolutions": convolutions}
+        settings = {"normalization": self.normalization, "augmentation": augmentation, **given}
+        return AudioFrames(units, self.size, name="front_end", **settings)
+
+    def check(self, name, inputs):
+        if isinstance(inputs, str | bytes | os.PathLike):
+            raise TypeError(
+                f"`{name}` must be a list of sounds. Received: one of type "
+                f"{type(inputs).__name__}. Put it in a list."
+            )
+        for number, one in enumerate(inputs):
+            _check_sound(f"{name}[{number}]", one)
+
+    def rows(self, inputs):
+        return AudioRows(list(inputs), [sounds.size_of(one) for one in inputs], _MOST)
+
+    def cut(self, inputs, longest):
+        rows = self.rows(inputs).cut(longest)
+        return inputs, rows, rows.truncated
+
+    def limits(self, longest):
+        return {**super().limits(longest), "max_source_bytes": longest * _BYTES}
+
+    def reading_bytes(self, rows, longest):
+        # a file's bytes, as numbers of one byte, and twice as floats; the rows, before and after
+        # they are padded
+        of_files = min(rows, _AT_ONCE) * longest * _BYTES * (1 + 1 + 2 * 4)
+        return of_files + 3 * rows * longest * HOP * 4
+
+    def requests(self, inputs):
+        array = np.empty(len(inputs), object)
+        array[:] = [sounds.wav_of(one) for one in inputs]
+        return {"audio_bytes": array}
+
+    def feature_requests(self, features):
+        return self.named(features)
+
+    def labels(self, features):
+        return [[_label(index) for index in range(length)] for length in features.lengths]
+
+    def picture(self, one, longest=None):
+        samples = self.batch([one], longest)
+        spectra = keras.ops.convert_to_numpy(log_mel(*samples, self.size))
+        return Picture.of_frames(spectra[0, : samples.lengths[0]], "seconds", 1 / POSITIONS)
+
+    def key(self, one):
+        content = sounds.wav_of(one) if isinstance(one, tuple | list) else sounds.content_of(one)
+        return zlib.crc32(content)
+
+    def features(self, audio_bytes):
+        return _decoded(audio_bytes, _MOST)[0]
+
+    def cut_request(self, longest, audio_bytes):
+        features, truncated = _decoded(audio_bytes, longest)
+        return {"audio_bytes": audio_bytes}, features, truncated
+
+    def features_from(self, samples, lengths):
+        return self.known(Samples(samples, lengths))
+
+    def graph_cut(self, features, longest):
+        values, lengths = features
+        short = Samples(values[:, : longest * HOP], tf.minimum(lengths, longest))
+        return short, lengths > longest
+
+    def known(self, features):
+        values, lengths = features
+        time = tf.maximum(1, frames_of(tf.shape(values)[1]))
+        # -> (batch, time * 160)
+        values = tf.pad(values, [[0, 0], [0, time * HOP - tf.shape(values)[1]]])
+        values = tf.where(tf.abs(values) <= tf.float32.max, values, 0.0)  # NaN too; LiteRT has it
+        values = tf.clip_by_value(values, -LOUDEST, LOUDEST)
+        return Samples(values, tf.clip_by_value(lengths, 0, time))
+
+    def lengths(self, features):
+        return features.lengths
+
+    def label_tensor(self, features):
+        time = frames_of(tf.shape(features.values)[1])
+        seconds = tf.cast(tf.range(time), tf.float64) / POSITIONS
+        real = tf.sequence_mask(features.lengths, time)  # -> (batch, source_time)
+        return tf.where(real, tf.strings.as_string(seconds, precision=2)[tf.newaxis], "")
+
+    def batch_spec(self, rows, source_time):
+        values, lengths = super().batch_spec(rows, source_time)
+        return Samples(tf.TensorSpec((rows, source_time * HOP), values.dtype, values.name), lengths)
+
+    def get_config(self):
+        return {
+            "bands": self.size,
+            "normalization": self.normalization,
+            "longest": self.longest,
+        }
+
+
+class AudioRows:
+    """Sounds, of which headers are read at once and samples when they are asked for.
+
+    Attributes:
+        lengths: Int array `(rows,)`, number of positions of each.
+        truncated: Bool array `(rows,)`, which have more than those.
+    """
+
+    def __init__(self, inputs, sizes, longest):
+        self._inputs, self._sizes, self._longest = inputs, sizes, longest
+        rates, blocks, frames = np.array(sizes, np.int64).reshape(-1, 3).T
+        allowed = np.minimum(longest * rates // POSITIONS, longest * _BYTES // blocks)
+        self.truncated = frames > allowed
+        self.lengths = -(-np.minimum(frames, allowed) * POSITIONS // rates)
+
+    def cut(self, longest):
+        """The same rows with at most `longest` positions."""
+        return AudioRows(self._inputs, self._sizes, min(longest, self._longest))
+
+    def padded(self, members, shape):
+        """The member rows as `Samples` of `(rows, time)` positions, padded with 0."""
+        rows, time = shape
+        features = Samples(np.zeros((rows, time * HOP), np.float32), np.zeros(rows, np.int32))
+
+        def fill(row, member):
+            values, features.lengths[row] = self._decoded(member)
+            features.values[row, : len(values)] = values
+
+        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
+            [*pool.map(fill, range(len(members)), members)]
+        return features
+
+    def _decoded(self, member):
+        rate, _, _ = self._sizes[member]
+        frames = self._longest * rate // POSITIONS + 1
+        content = sounds.wav_of(self._inputs[member], frames)
+        with tf.device("CPU:0"):
+            values, length, _ = _row(content, self._longest)
+        return values.numpy(), int(length)
+
+
+@tf.function(
+    input_signature=[tf.TensorSpec((), tf.string), tf.TensorSpec((), tf.int64)], autograph=False
+)
+def _row(content, longest):
+    """The bytes of one sound -> (samples, positions, whether it has more): see `AudioSource`."""
+    form = wav_format(content, tf.cast(tf.strings.length(content), tf.int64))
+    block = form.channels * form.width
+    allowed = tf.minimum(longest * form.rate // POSITIONS, longest * _BYTES // block)
+    frames = tf.minimum(form.frames, allowed)
+    values = resampled(wav_samples(content, form, frames), form.rate)
+    values = tf.clip_by_value(values, -LOUDEST, LOUDEST)
+    positions = -(-frames * POSITIONS // form.rate)
+    return values, tf.cast(positions, tf.int32), form.frames > allowed
+
+
+def _decoded(audio_bytes, longest):
+    """(`Samples`, truncated) of a batch, each row for itself alone."""
+    most = tf.constant(longest, tf.int64)
+    values, lengths, truncated = tf.map_fn(
+        lambda content: _row(content, most),
+        audio_bytes,
+        fn_output_signature=(
+            tf.RaggedTensorSpec((None,), tf.float32, ragged_rank=0),
+            tf.TensorSpec((), tf.int32),
+            tf.TensorSpec((), tf.bool),
+        ),
+        parallel_iterations=1 if tf.executing_eagerly() else _AT_ONCE,
+    )
+    time = tf.maximum(1, tf.reduce_max(lengths))
+    values = values.to_tensor()
+    # -> (batch, time * 160)
+    values = tf.pad(values, [[0, 0], [0, time * HOP - tf.shape(values)[1]]])
+    return Samples(values, lengths), truncated
+
+
+def _check_sound(name, one):
+    """Raise an error unless this is bytes, the path of a file, or a pair; FLAC can be read."""
+    if isinstance(one, tuple | list):
+        sounds.pair_of(one)
+        return
+    if not isinstance(one, bytes | os.PathLike):
+        hint = " Give pathlib.Path(...) for a file." if isinstance(one, str) else ""
+        raise TypeError(
+            f"`{name}` must be the bytes of a sound file, its path, or a pair (array, rate). "
+            f"Received: {one!r:.80}.{hint}"
+        )
+    if not isinstance(one, bytes) and not os.path.isfile(one):
+        raise ValueError(f"`{name}` must be the path of a file. Received: {os.fspath(one)!r}.")
+    if sounds.is_flac(one):
+        sounds.require_soundfile()
+
+
+def _label(index):
+    return f"{index / POSITIONS:.2f}"
+
+
+def _tone(seconds, frequency, rate):
+    """A tone as the content of a WAV file of 16 bits."""
+    steps = np.arange(round(seconds * rate)) / rate
+    wave = np.sin(2 * np.pi * frequency * steps) * 2**13
+    return sounds.encoded(wave.astype(np.int16)[:, np.newaxis], rate)
+
+
+def _edge_cases():
+    tone = _tone(0.06, 700, 22_050)
+    stereo = np.stack([np.linspace(-1, 1, 480), np.zeros(480)], axis=1)
+    return [
+        b"",
+        b"RIFF\xff\xff\xff\xffWAVEfmt ",
+        tone[:-99],
+        tone[:45],
+        (np.zeros(1600), RATE),
+        (np.full(1, 0.5), RATE),
+        (np.array([np.nan, np.inf, -1e30]), 1000),
+        (stereo.astype(np.float32), 48_000),
+        ((stereo[:, 0] * 2e9).astype(np.int32), 32_000),
+        _tone(0.24, 440, 44_100),
+    ]

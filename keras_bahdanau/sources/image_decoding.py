@@ -1,0 +1,178 @@
+"""Bytes of a PNG or JPEG file to the pixels that a model reads, in a TensorFlow graph.
+
+The header is read first: an image that declares too much, or that would be less than one pixel
+high or wide, is never decoded. So are small files that unfold to much: a JPEG file of many scans
+takes one pass over all pixels for each, and each compressed text of a PNG file may unfold to 8 MB.
+"""
+
+import functools
+
+import tensorflow as tf
+
+from keras_bahdanau.layers.front_ends.image_patches import PAPER
+
+MOST_BYTES = 2**24  # of a file
+MOST_PIXELS = 2**24  # that it declares
+PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
+_HEAD = 2**18  # bytes, in which a header must end
+_MOST_SCANS = 64  # of a JPEG file; ten are usual
+_MOST_TEXTS = 8  # compressed ones, of a PNG file
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_GREY = (77, 150, 29)  # of 256: luma of red, green and blue (ITU-R BT.601)
+
+
+class ImageDecoder:
+    """Functions of a TensorFlow graph: one image to pixels of a fixed height.
+
+    Args:
+        height: Integer. Height of the result.
+        width: Integer. Most width of the result.
+        channels: 1 for grey, 3 for colours.
+        cell: Integer, of which the width of the result is a multiple.
+        ink: "dark" on light paper, or "light" on dark paper, which is turned around.
+    """
+
+    def __init__(self, height, width, channels, cell, ink):
+        self.height, self.width, self.channels = height, width, channels
+        self.cell, self.ink = cell, ink
+        text = [tf.TensorSpec((), tf.string)]
+        self.declared_columns = _graph(self._declared_columns, text)
+        self.read = _graph(self._read, text)
+        self.rows = _graph(self._rows, [tf.TensorSpec((None,), tf.string)])
+        self.draw = {
+            depth: _graph(self._drawn, [tf.TensorSpec((None, None, depth), tf.uint8)])
+            for depth in (1, 3)
+        }
+
+    def scaled(self, high, wide):
+        """(rows, columns) of an image of this size, int64; 0 for less than half a pixel.
+
+        It has the full height or the full width, and the other side is rounded.
+        """
+        high, wide = (tf.cast(side, tf.int64) for side in (high, wide))
+        rows = (2 * high * self.width + wide) // (2 * wide)
+        columns = (2 * wide * self.height + high) // (2 * high)
+        return tf.minimum(rows, self.height), tf.minimum(columns, self.width)
+
+    def _rows(self, contents):
+        """Pixels uint8 `(batch, height, width, channels)` of many files, and their columns.
+
+        Args:
+            contents: String tensor `(batch,)`, any bytes.
+
+        Returns:
+            (pixels, columns): the width of the pixels is that of the widest, at least one cell;
+            int32 `(batch,)`, columns of cells, 0 where no image can be read.
+        """
+        nothing = tf.data.Dataset.from_tensors(self._nothing())
+
+        def one(content):
+            image = tf.data.Dataset.from_tensors(content).map(self._read)
+            return image.ignore_errors().concatenate(nothing).take(1)
+
+        blank = tf.fill((self.height, self.cell, self.channels), tf.constant(PAPER, tf.uint8))
+        images = tf.data.Dataset.from_tensor_slices(contents).flat_map(one)
+        images = images.concatenate(tf.data.Dataset.from_tensors(blank))  # so that there is one
+        counted = images.map(lambda pixels: (pixels, tf.shape(pixels)[1] // self.cell))
+        pixels, columns = counted.padded_batch(
+            tf.shape(contents, out_type=tf.int64)[0] + 1,
+            padded_shapes=((self.height, None, self.channels), ()),
+            padding_values=(tf.constant(PAPER, tf.uint8), 0),
+        ).get_single_element()
+        return pixels[:-1], columns[:-1]
+
+    def _declared_columns(self, content):
+        """Columns of cells by the header of a file, 0 if it is refused."""
+        _, columns = self._picture(content)
+        return -(-columns // self.cell)
+
+    def _picture(self, content):
+        """(rows, columns) of pixels that a file will have, 0 both if it is refused."""
+        size = tf.cast(_declared_size(tf.strings.substr(content, 0, _HEAD)), tf.int64)
+        high, wide = tf.maximum(size[0], 1), tf.maximum(size[1], 1)
+        rows, columns = self.scaled(high, wide)
+        fine = tf.reduce_all(size > 0) & (high * wide <= MOST_PIXELS) & (rows > 0) & (columns > 0)
+        fine &= tf.strings.length(content) <= MOST_BYTES
+        return [tf.cast(tf.where(fine, side, 0), tf.int32) for side in (rows, columns)]
+
+    def _read(self, content):
+        """Pixels of one file; an error if it is broken, and no column if it is refused."""
+        rows, _ = self._picture(content)
+
+        def decoded():
+            ink = tf.cond(
+                _is_png(content),
+                lambda: self._ink(tf.io.decode_png(content, channels=4)),
+                lambda: self._ink(tf.io.decode_jpeg(content, channels=3)),
+            )
+            return self._placed(ink)
+
+        return tf.cond((rows > 0) & _is_harmless(content), decoded, self._nothing)
+
+    def _drawn(self, pixels):
+        """The same of pixels uint8 `(high, wide, depth)`, neither side 0."""
+        return self._placed(self._ink(pixels))
+
+    def _ink(self, pixels):
+        """Uint16 `(high, wide, channels)`, 256 times the ink on blank paper."""
+        depth = pixels.shape[-1]
+        ink = pixels[..., : min(depth, 3)]
+        ink = tf.cast(PAPER - ink if self.ink == "dark" else ink, tf.uint16)
+        if depth == 4:
+            # alpha * ink / 255, rounded: (high, wide, 3)
+            ink = ink * tf.cast(pixels[..., 3:], tf.uint16) + 128
+            ink = tf.bitwise.right_shift(ink + tf.bitwise.right_shift(ink, 8), 8)
+        if self.channels == 1 and depth > 1:
+            red, green, blue = (ink[..., index : index + 1] for index in range(3))
+            return _GREY[0] * red + _GREY[1] * green + _GREY[2] * blue
+        return tf.concat([ink * 256] * (self.channels // ink.shape[-1]), axis=-1)
+
+    def _placed(self, ink):
+        """Pixels of scaled ink, in the middle of the height, with paper up to whole cells."""
+        high, wide = tf.unstack(tf.shape(ink)[:2])
+        rows, columns = (tf.cast(side, tf.int32) for side in self.scaled(high, wide))
+        ink = tf.image.resize(ink, (rows, columns), antialias=True)  # float32
+        ink = tf.cast(tf.clip_by_value(tf.round(ink / 256), 0, PAPER), tf.uint8)
+        above, right = (self.height - rows) // 2, -columns % self.cell
+        frame = [[above, self.height - rows - above], [0, right], [0, 0]]
+        return tf.ensure_shape(PAPER - tf.pad(ink, frame), (self.height, None, self.channels))
+
+    def _nothing(self):
+        return tf.zeros((self.height, 0, self.channels), tf.uint8)
+
+
+@functools.lru_cache(maxsize=16)
+def decoder(*settings):
+    """The `ImageDecoder` of these settings, whose graphs are traced once."""
+    return ImageDecoder(*settings)
+
+
+def _graph(function, signature):
+    return tf.function(function, input_signature=signature, autograph=False)
+
+
+def _is_png(content):
+    return tf.strings.substr(content, 0, len(_SIGNATURE)) == _SIGNATURE
+
+
+def _declared_size(head):
+    """Int32 (high, wide) by the header, without decoding; an error if there is none."""
+    return tf.cond(
+        _is_png(head),
+        # width and height, behind the signature, the length and the name of the first chunk
+        lambda: tf.io.decode_raw(tf.strings.substr(head, 16, 8), tf.int32, little_endian=False)[
+            ::-1
+        ],
+        lambda: tf.io.extract_jpeg_shape(head)[:2],
+    )
+
+
+def _is_harmless(content):
+    """True if a file is not made of scans or texts that take long to unfold."""
+    texts = _count(content, b"zTXt") + _count(content, b"iTXt")
+    scans = _count(content, b"\xff\xda")  # a marker, which no compressed data holds
+    return tf.where(_is_png(content), texts <= _MOST_TEXTS, scans <= _MOST_SCANS)
+
+
+def _count(content, part):
+    return tf.size(tf.strings.split(content, part)) - 1

@@ -1,0 +1,368 @@
+"""Images as a source: files, their bytes, or arrays of pixels."""
+
+import concurrent.futures
+import functools
+import os
+import zlib
+from pathlib import Path
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from keras_bahdanau import checks
+from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.layers.front_ends.image_patches import CELLS, PAPER, ImagePatches, Pixels
+from keras_bahdanau.sources.image_decoding import (
+    MOST_BYTES,
+    MOST_PIXELS,
+    PIXEL_BYTES,
+    decoder,
+)
+from keras_bahdanau.sources.picture import Picture
+from keras_bahdanau.sources.source import Source
+
+_HIGHEST, _WIDEST = 1024, 16_384
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ImageSource(Source):
+    """Images, scaled to one height.
+
+    An input is
+
+    - the bytes of a PNG or JPEG file;
+    - a path, an `os.PathLike` such as `pathlib.Path`, of one;
+    - an array `(high, wide)` or `(high, wide, 1 or 3)`, of uint8 from 0 to 255, or of floats from
+      0 to 1; 0 is black.
+
+    It keeps its proportions: one that would be too wide is scaled to `width`, and stands in the
+    middle of the height. Transparent pixels show the paper. Bytes that are no image, or an image
+    of more than 2^24 pixels or bytes, are an empty input, and the header says so before anything
+    is decoded. Positions are square cells, column by column; a name "x,y" is that of the cell in
+    column x and row y. Features are `Pixels`.
+
+    Args:
+        height: Positive integer, a multiple of `cell`, at most 1024. Height in pixels.
+        width: Positive integer, a multiple of `cell`, at most 16,384. Most width in pixels.
+        channels: 1 for grey, 3 for colours.
+        cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
+        ink: "dark" on white paper, or "light" on black paper, which a model sees inverted.
+
+    Raises:
+        ValueError: If an argument is none of these.
+
+    Example:
+        >>> source = ImageSource(height=64, width=512)
+        >>> source.rows([Path("formula.png"), np.zeros((32, 48))]).lengths  # 8 cells a column
+        array([512,  96])
+    """
+
+    def __init__(self, height=64, width=512, channels=1, cell=8, ink="dark"):
+        self.cell = checks.choice("cell", cell, CELLS)
+        self.height = _whole_cells("height", height, cell, _HIGHEST)
+        self.width = _whole_cells("width", width, cell, _WIDEST)
+        self.channels = checks.choice("channels", channels, (1, 3))
+        self.ink = checks.choice("ink", ink, ("dark", "light"))
+        self.size = height * cell * channels
+        self.grid_height = height // cell
+        self.longest = width // cell * self.grid_height
+        self.fixed_length = min(self.longest, 4096)
+        self.inputs = {"image_bytes": tf.TensorSpec((None,), tf.string)}
+        self.feature_inputs = {
+            "pixels": tf.TensorSpec((None, height, None, channels), tf.uint8),
+            "lengths": tf.TensorSpec((None,), tf.int32),
+        }
+        self.feature_spec = Pixels(
+            *(
+                tf.TensorSpec(spec.shape, spec.dtype, name=name)
+                for name, spec in self.feature_inputs.items()
+            )
+        )
+        self.assets = {}
+        self.descriptions = {
+            "pixels": (
+                f"Pixels, 255 for paper, {height} high; paper behind the image.",
+                ("batch", "height", "width", "channels"),
+            ),
+            "lengths": (
+                f"Number of cells that count: {self.grid_height} for each {cell} columns.",
+                ("batch",),
+            ),
+        }
+
+    def front_end(self, units, convolutions=None, augmentation=0.0):
+        widths = {} if convolutions is None else {"convolutions": tuple(convolutions)}
+        return ImagePatches(
+            *(self.height, self.channels, units),
+            cell=self.cell,
+            augmentation=augmentation,
+            name="front_end",
+            **widths,
+        )
+
+    def reading_bytes(self, rows, longest):
+        return MOST_PIXELS * PIXEL_BYTES
+
+    @property
+    def decoder(self):
+        """The `ImageDecoder` of this size."""
+        return decoder(self.height, self.width, self.channels, self.cell, self.ink)
+
+    @functools.cached_property
+    def edge_cases(self):
+        """Nothing, broken files, one pixel, and images that are high, wide and transparent."""
+        random = np.random.default_rng(0)
+        png, jpeg = (
+            encode(random.integers(0, 256, (9, 20, 3), np.uint8)).numpy()
+            for encode in (tf.io.encode_png, tf.io.encode_jpeg)
+        )
+        clear = random.integers(0, 256, (12, 20, 4), np.uint8)
+        return [
+            b"",
+            b"no image",
+            png[:20],
+            jpeg[:30],
+            png,
+            jpeg,
+            tf.io.encode_png(clear).numpy(),
+            tf.io.encode_png(np.array([[[40_000]]], np.uint16)).numpy(),
+            np.zeros((1, 1), np.uint8),
+            random.random((3, 70)),
+            random.random((70, 3, 1)),
+        ]
+
+    @functools.cached_property
+    def examples(self):
+        """A line of one cell, and one of two."""
+        lines = [np.full((self.height, columns * self.cell), PAPER, np.uint8) for columns in (1, 2)]
+        for line in lines:
+            line[self.height // 2] = 0
+        return lines
+
+    def check(self, name, inputs):
+        if isinstance(inputs, str | bytes | os.PathLike | np.ndarray):
+            raise TypeError(
+                f"`{name}` must be a list of images. Received: one {type(inputs).__name__}. "
+                "Put it in a list."
+            )
+        for number, one in enumerate(inputs):
+            demand = _demand(one)
+            if demand:
+                raise (TypeError if isinstance(one, str) else ValueError)(
+                    f"`{name}` must hold bytes of PNG or JPEG files, paths or arrays. "
+                    f"Received: {name}[{number}]{demand}"
+                )
+
+    def rows(self, inputs):
+        return ImageRows(self, inputs)
+
+    def limits(self, longest):
+        of_image = {"max_image_bytes": MOST_BYTES, "max_image_pixels": MOST_PIXELS}
+        return {**super().limits(longest), **of_image}
+
+    def requests(self, inputs):
+        contents = np.empty(len(inputs), object)
+        contents[:] = [_content(one) for one in inputs]
+        return {"image_bytes": contents}
+
+    def feature_requests(self, features):
+        return self.named(features)
+
+    def labels(self, features):
+        height = self.grid_height
+        return [
+            [f"{place // height},{place % height}" for place in range(length)]
+            for length in features.lengths
+        ]
+
+    def picture(self, one, longest=None):
+        (values,), (length,) = self.batch([one], longest)
+        if not length:
+            return None
+        pixels = values[:, : self._width_of(length)] / np.float32(PAPER)
+        if self.channels == 1:
+            pixels = pixels[..., 0]
+        return Picture(pixels, int(length), self.grid_height)
+
+    def key(self, one):
+        if isinstance(one, bytes | os.PathLike):
+            return zlib.crc32(_content(one))
+        pixels = _pixels(one)
+        return zlib.crc32(pixels.tobytes(), zlib.crc32(str(pixels.shape).encode()))
+
+    def features(self, image_bytes):
+        pixels, columns = self.decoder.rows(image_bytes)
+        return self.known(Pixels(pixels, columns * self.grid_height))
+
+    def features_from(self, pixels, lengths):
+        return self.known(Pixels(pixels, lengths))
+
+    def graph_cut(self, features, longest):
+        values, lengths = features
+        values = values[:, :, : self._width_of(longest)]
+        return Pixels(values, tf.minimum(lengths, longest)), lengths > longest
+
+    def known(self, features):
+        values, lengths = features
+        width = values.shape[2]
+        if width is None or not width or width % self.cell:
+            width = tf.shape(values)[2]
+            missing = tf.maximum(-(-width // self.cell), 1) * self.cell - width
+            frame = [[0, 0], [0, 0], [0, missing], [0, 0]]
+            values = tf.pad(values, frame, constant_values=PAPER)
+            values = tf.ensure_shape(values, (None, self.height, None, self.channels))
+        cells = tf.shape(values)[2] // self.cell * self.grid_height
+        return Pixels(values, tf.clip_by_value(lengths, 0, cells))
+
+    def lengths(self, features):
+        return features.lengths
+
+    def label_tensor(self, features):
+        columns = tf.shape(features.values)[2] // self.cell
+        places = tf.range(columns * self.grid_height)
+        x, y = (
+            tf.strings.as_string(part)
+            for part in (places // self.grid_height, places % self.grid_height)
+        )
+        # -> (batch, source_time)
+        real = tf.sequence_mask(features.lengths, columns * self.grid_height)
+        return tf.where(real, tf.strings.join([x, y], ",")[tf.newaxis], "")
+
+    def batch_spec(self, rows, source_time):
+        width = self._width_of(source_time)
+        shapes = [(rows, self.height, width, self.channels), (rows,)]
+        return Pixels(
+            *(
+                tf.TensorSpec(shape, spec.dtype, spec.name)
+                for shape, spec in zip(shapes, self.feature_spec, strict=True)
+            )
+        )
+
+    def _width_of(self, positions):
+        """Pixels of the columns that hold so many cells."""
+        return -(-positions // self.grid_height) * self.cell
+
+    def get_config(self):
+        return {
+            "height": self.height,
+            "width": self.width,
+            "channels": self.channels,
+            "cell": self.cell,
+            "ink": self.ink,
+        }
+
+
+class ImageRows:
+    """Images of a list of inputs: the rows of an `ImageSource`.
+
+    Headers are read at once. The pixels are read when `padded` asks for them, side by side, and
+    not kept.
+
+    Attributes:
+        lengths: Int array `(rows,)`, number of cells of each by its header. One whose header is
+            right and whose pixels are broken is found to be empty by `padded`.
+    """
+
+    def __init__(self, source, inputs, longest=None, lengths=None):
+        self._source, self._inputs = source, list(inputs)
+        self._longest = source.longest if longest is None else longest
+        if lengths is None:
+            columns = [_declared_columns(source.decoder, one) for one in self._inputs]
+            lengths = np.array(columns, np.int64) * source.grid_height
+        self.lengths = np.minimum(lengths, self._longest)
+
+    def cut(self, longest):
+        """The same rows with at most `longest` cells."""
+        return ImageRows(self._source, self._inputs, min(longest, self._longest), self.lengths)
+
+    def padded(self, members, shape):
+        """The member rows as `Pixels` of a shape `(rows, source_time)`, padded with paper."""
+        source = self._source
+        specs = source.batch_spec(*shape)
+        values = np.full(specs.values.shape, PAPER, np.uint8)
+        lengths = np.zeros(shape[0], np.int32)
+        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
+            images = pool.map(lambda member: _read(source.decoder, self._inputs[member]), members)
+            for row, (member, image) in enumerate(zip(members, images, strict=True)):
+                image = image[:, : values.shape[2]]
+                values[row, :, : image.shape[1]] = image
+                cells = image.shape[1] // source.cell * source.grid_height
+                lengths[row] = min(self.lengths[member], cells)
+        return Pixels(values, lengths)
+
+
+def _declared_columns(decoder, one):
+    """Columns of cells of an input by its header; 0 if there is none, or it is refused."""
+    if isinstance(one, bytes | os.PathLike):
+        try:
+            return int(decoder.declared_columns(_content(one)))
+        except tf.errors.InvalidArgumentError:
+            return 0
+    pixels = _pixels(one)
+    high, wide = pixels.shape[:2]
+    if not 1 <= high * wide <= MOST_PIXELS:
+        return 0
+    rows, columns = (int(side) for side in decoder.scaled(high, wide))
+    return -(-columns // decoder.cell) if rows else 0
+
+
+def _read(decoder, one):
+    """Pixels uint8 `(height, width, channels)` of an input, 0 wide if it is empty."""
+    try:
+        if isinstance(one, bytes | os.PathLike):
+            return decoder.read(_content(one)).numpy()
+        if _declared_columns(decoder, one):
+            pixels = _pixels(one)
+            return decoder.draw[pixels.shape[2]](pixels).numpy()
+    except tf.errors.InvalidArgumentError:
+        pass
+    return np.zeros((decoder.height, 0, decoder.channels), np.uint8)
+
+
+def _content(one):
+    """The bytes of an input, as a server gets them."""
+    if isinstance(one, bytes):
+        return one
+    if isinstance(one, os.PathLike):
+        with open(one, "rb") as file:
+            return file.read(MOST_BYTES + 1)  # one more says that there are too many
+    pixels = _pixels(one)
+    return tf.io.encode_png(pixels).numpy() if pixels.size else b""
+
+
+def _pixels(one):
+    """An array as uint8 `(high, wide, 1 or 3)`."""
+    array = np.asarray(one)
+    if array.dtype != np.uint8:
+        array = np.rint(array.astype(np.float32) * PAPER).astype(np.uint8)
+    return array[..., np.newaxis] if array.ndim == 2 else array
+
+
+def _demand(one):
+    """The part of an error that says why an input is no image; "" for one that is."""
+    if isinstance(one, bytes):
+        return ""
+    if isinstance(one, str):
+        return f"={one!r:.80}. Give a path as pathlib.Path(...)."
+    if isinstance(one, os.PathLike):
+        return "" if Path(one).is_file() else f"={str(one)!r:.200}, which is no file."
+    if not isinstance(one, np.ndarray):
+        return f" of type {type(one).__name__}. Make it an array."
+    if one.ndim not in (2, 3) or one.ndim == 3 and one.shape[2] not in (1, 3):
+        return f" of the shape {one.shape}. Give (high, wide), or (high, wide, 1 or 3)."
+    if one.dtype == np.uint8:
+        return ""
+    # NaN is in no range
+    if one.dtype.kind == "f" and (one.size == 0 or 0 <= one.min() <= one.max() <= 1):
+        return ""
+    return f" of {one.dtype}. Give uint8, or floats from 0 to 1."
+
+
+def _whole_cells(name, value, cell, most):
+    checks.positive_integer(name, "a number of pixels", value, most)
+    if value % cell:
+        raise ValueError(
+            f"`{name}` must be a multiple of `cell`. Received: {name}={value}, cell={cell}"
+        )
+    return value

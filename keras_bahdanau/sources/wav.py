@@ -1,0 +1,152 @@
+"""WAV files to samples, in a graph: any bytes in, samples out, none for a file that is broken."""
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+MOST_CHANNELS = 64
+RATES = (1000, 192_000)  # the lowest and the highest, in samples a second
+LOUDEST = 1e3  # of a sample, where full scale is 1: its square is far from overflow
+_MOST_CHUNKS = 256  # that are looked at
+_HEAD = 8  # bytes of a chunk's name and size
+_FORM = 40  # bytes of the longest "fmt " chunk
+_PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE
+
+
+class WavFormat(NamedTuple):
+    """Place and kind of the samples of a file; all are int64 scalars.
+
+    Attributes:
+        rate: Samples a second.
+        channels: Number of channels.
+        kind: Index of the function in `_KINDS` that reads a number.
+        width: Bytes of a number.
+        start: Place of the first number.
+        frames: Number of samples of each channel that the file holds; 0 if it is broken.
+    """
+
+    rate: Any
+    channels: Any
+    kind: Any
+    width: Any
+    start: Any
+    frames: Any
+
+
+def wav_format(content, size):
+    """The `WavFormat` of a file, whatever its header says about sizes.
+
+    Chunks may stand in any order; what is declared beyond the end of the file is not there.
+
+    Args:
+        content: String tensor, the file or its beginning.
+        size: Int64 tensor, bytes of the file.
+    """
+
+    def searching(step, position, form, start, length):
+        found = (form[0] > 0) & (start > 0)
+        return (step < _MOST_CHUNKS) & (position + _HEAD <= size) & ~found
+
+    def next_chunk(step, position, form, start, length):
+        chunk = _bytes(content, position, _HEAD + _FORM)
+        declared = _number(chunk, 4, 4)
+        is_form = _is(chunk, 0, b"fmt ") & (declared >= 16) & (form[0] == 0)
+        is_data = _is(chunk, 0, b"data") & (start == 0)
+        own = tf.where(tf.range(_FORM, dtype=tf.int64) < declared, chunk[_HEAD:], 0)
+        return (
+            step + 1,
+            position + _HEAD + declared + declared % 2,  # chunks begin at even places
+            tf.where(is_form, own, form),
+            tf.where(is_data, position + _HEAD, start),
+            tf.where(is_data, tf.minimum(declared, size - position - _HEAD), length),
+        )
+
+    zero = tf.zeros((), tf.int64)
+    state = (tf.zeros((), tf.int32), zero + 12, tf.zeros(_FORM, tf.int64), zero, zero)
+    _, _, form, start, length = tf.while_loop(searching, next_chunk, state)
+    head = _bytes(content, zero, 12)
+    is_wav = (_is(head, 0, b"RIFF") | _is(head, 0, b"RF64")) & _is(head, 8, b"WAVE")
+    return _checked(form, start, tf.where(is_wav, length, 0))
+
+
+def _checked(form, start, length):
+    """The `WavFormat` of a "fmt " chunk and the bytes of samples, without a frame if it is odd."""
+    tag, channels = _number(form, 0, 2), _number(form, 2, 2)
+    rate, width = _number(form, 4, 4), (_number(form, 14, 2) + 7) // 8
+    tag = tf.where(tag == _EXTENSIBLE, _number(form, 24, 2), tag)
+    pcm = (tag == _PCM) & (width >= 1) & (width <= 4)
+    floating = (tag == _FLOAT) & ((width == 4) | (width == 8))
+    known = (pcm | floating) & (channels >= 1) & (channels <= MOST_CHANNELS)
+    known &= (rate >= RATES[0]) & (rate <= RATES[1])
+    one = tf.ones((), tf.int64)
+    channels, rate, width = (tf.where(known, n, one) for n in (channels, rate, width))
+    kind = tf.where(floating, 3 + width // 4, width - 1)
+    frames = tf.where(known, length // (channels * width), 0)
+    return WavFormat(rate, channels, kind, width, start, frames)
+
+
+def wav_samples(content, form, frames):
+    """The mean of the channels of the first frames, float32 `(frames,)`.
+
+    Args:
+        content: String tensor, the file.
+        form: Its `WavFormat`.
+        frames: Int64 tensor, at most that of the format.
+    """
+    numbers = tf.strings.substr(content, form.start, frames * form.channels * form.width)
+    branches = [lambda kind=kind: kind(numbers) for kind in _KINDS]
+    values = tf.switch_case(tf.cast(form.kind, tf.int32), branches)
+    return tf.reduce_mean(tf.reshape(values, tf.stack([frames, form.channels])), axis=1)
+
+
+def _unsigned_8(numbers):
+    return tf.cast(tf.io.decode_raw(numbers, tf.uint8), tf.float32) / 2**7 - 1
+
+
+def _signed_16(numbers):
+    return tf.cast(tf.io.decode_raw(numbers, tf.int16), tf.float32) / 2**15
+
+
+def _signed_24(numbers):
+    low, middle, high = tf.unstack(tf.reshape(tf.io.decode_raw(numbers, tf.uint8), (-1, 3)), axis=1)
+    high = tf.cast(tf.bitcast(high, tf.int8), tf.float32)  # the sign is here
+    low, middle = tf.cast(low, tf.float32), tf.cast(middle, tf.float32)
+    return (low + 2**8 * middle + 2**16 * high) / 2**23
+
+
+def _signed_32(numbers):
+    return tf.cast(tf.io.decode_raw(numbers, tf.int32), tf.float32) / 2**31
+
+
+def _float_32(numbers):
+    return _bounded(tf.io.decode_raw(numbers, tf.float32))
+
+
+def _float_64(numbers):
+    return _bounded(tf.cast(tf.io.decode_raw(numbers, tf.float64), tf.float32))
+
+
+def _bounded(values):
+    """The same with 0 for NaN and infinity."""
+    values = tf.where(tf.math.is_finite(values), values, 0.0)
+    return tf.clip_by_value(values, -LOUDEST, LOUDEST)
+
+
+_KINDS = (_unsigned_8, _signed_16, _signed_24, _signed_32, _float_32, _float_64)
+
+
+def _bytes(content, position, count):
+    """So many bytes from a place on, int64 `(count,)`, 0 behind the end."""
+    end = tf.cast(tf.strings.length(content), tf.int64)
+    piece = tf.strings.substr(content, tf.minimum(position, end), tf.constant(count, tf.int64))
+    return tf.cast(tf.io.decode_raw(piece, tf.uint8, fixed_length=count), tf.int64)
+
+
+def _number(numbers, place, width):
+    """An unsigned little-endian number of some of the bytes."""
+    weights = tf.constant([256**power for power in range(width)], tf.int64)
+    return tf.reduce_sum(numbers[place : place + width] * weights)
+
+
+def _is(numbers, place, name):
+    return tf.reduce_all(numbers[place : place + len(name)] == [*name])

@@ -1,0 +1,17 @@
+"""All attacks: each module adds its own to `ATTACKS`."""
+
+from fuzz import (  # noqa: F401
+    archives,
+    clients,
+    command_line,
+    images,
+    numeric_sources,
+    recordings,
+    served,
+    text_files,
+    trainings,
+    versions,
+)
+from fuzz.attack import ATTACKS
+
+__all__ = ["ATTACKS"]

@@ -1,0 +1,249 @@
+"""Images as a source: pixels by hand, other decoders, hostile files, and what is no image."""
+
+import io
+import struct
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+import tensorflow as tf
+
+from keras_bahdanau.layers import Pixels
+from keras_bahdanau.sources import ImageSource
+
+SOURCE = ImageSource(16, 48)
+COLOURED = ImageSource(16, 48, channels=3)
+RANDOM = np.random.default_rng(0)
+
+
+def read(source, *inputs):
+    """Features of inputs as Python makes them, after a check that the graph makes the same."""
+    features = source.batch([*inputs])
+    served = source.features(**source.requests([*inputs]))
+    width = served.values.shape[2]  # broken pixels behind a right header leave wider padding
+    np.testing.assert_array_equal(features.values[:, :, :width], served.values)
+    np.testing.assert_array_equal(features.lengths, served.lengths)
+    return features
+
+
+def file_of(array, kind="PNG", **settings):
+    """Bytes of a file, by another library."""
+    file = io.BytesIO()
+    PIL.Image.fromarray(array).save(file, kind, **settings)
+    return file.getvalue()
+
+
+def chunk(name, content):
+    whole = name + content
+    return struct.pack(">I", len(content)) + whole + struct.pack(">I", zlib.crc32(whole))
+
+
+def png(*chunks, wide=2, high=2, depth=8, colour=0, content=b"\0\1\2\0\3\4"):
+    """Bytes of a PNG file with some chunks before its pixels."""
+    header = struct.pack(">IIBBBBB", wide, high, depth, colour, 0, 0, 0)
+    parts = [(b"IHDR", header), *chunks, (b"IDAT", zlib.compress(content)), (b"IEND", b"")]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
+
+
+def test_an_image_of_the_full_height_is_taken_as_it_is():
+    image = RANDOM.integers(0, 256, (16, 20), np.uint8)
+    values, lengths = read(SOURCE, image, file_of(image), image[..., np.newaxis], image / 255)
+    assert values.shape == (4, 16, 24, 1) and lengths.tolist() == [6] * 4
+    for one in values:
+        np.testing.assert_array_equal(one[:, :20, 0], image)
+    assert (values[:, :, 20:] == 255).all(), "paper up to whole cells"
+
+
+def test_colours_are_kept_or_become_their_luma():
+    image = RANDOM.integers(0, 256, (16, 16, 3), np.uint8)
+    values, _ = read(COLOURED, image, file_of(image), file_of(image[..., 0]))
+    np.testing.assert_array_equal(values[:2], [image, image])
+    np.testing.assert_array_equal(values[2], np.repeat(image[..., :1], 3, axis=2))
+    (grey, *_), _ = read(SOURCE, image, file_of(image))
+    np.testing.assert_allclose(grey[..., 0], image @ [0.299, 0.587, 0.114], atol=1.5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"quality": 95, "progressive": True}])
+def test_jpeg_files_are_read_as_another_library_reads_them(settings):
+    smooth = np.add.outer(np.arange(16), 3 * np.arange(32)).astype(np.uint8)
+    content = file_of(np.stack([smooth, smooth[::-1], smooth], -1), "JPEG", **settings)
+    expected = np.asarray(PIL.Image.open(io.BytesIO(content)))
+    values, _ = read(COLOURED, content)
+    np.testing.assert_allclose(values[0], np.float64(expected), atol=6)
+
+
+def test_transparent_pixels_show_the_paper():
+    image = np.zeros((16, 8, 4), np.uint8)
+    image[:, 2:, 3] = 255
+    image[:, 4:, 3] = 128
+    (dark,), _ = read(SOURCE, file_of(image))
+    assert dark[0, :, 0].tolist() == [255, 255, 0, 0, 127, 127, 127, 127]
+    image[..., :3] = 255
+    (light,), _ = read(ImageSource(16, 48, ink="light"), file_of(image))
+    assert light[0, :, 0].tolist() == [255, 255, 0, 0, 127, 127, 127, 127]
+
+
+def test_palettes_sixteen_bits_interlaced_and_animated_files_are_read():
+    image = RANDOM.integers(0, 256, (16, 8), np.uint8)
+    palette = PIL.Image.fromarray(image).convert("P", palette=PIL.Image.Palette.ADAPTIVE)
+    file = io.BytesIO()
+    palette.save(file, "PNG")
+    frames = [PIL.Image.fromarray(other) for other in (image, 255 - image)]
+    animated = io.BytesIO()
+    frames[0].save(animated, "PNG", save_all=True, append_images=frames[1:])
+    deep = tf.io.encode_png(image[..., np.newaxis].astype(np.uint16) * 257).numpy()
+    values, lengths = read(SOURCE, file.getvalue(), deep, animated.getvalue())
+    assert lengths.tolist() == [2, 2, 2]
+    for one in values:
+        np.testing.assert_allclose(one[..., 0], np.float64(image), atol=1)
+    adam = png(content=b"\0\1\0\2\0\3\4")[:28] + b"\1" + png(content=b"\0\1\0\2\0\3\4")[29:]
+    adam = adam[:29] + struct.pack(">I", zlib.crc32(adam[12:29])) + adam[33:]
+    assert PIL.Image.open(io.BytesIO(adam)).getpixel((1, 1)) == 4
+    source = ImageSource(2, 4, cell=2)
+    assert read(source, adam).values[0, ..., 0].tolist() == [[1, 2], [3, 4]]
+
+
+def test_proportions_are_kept():
+    black = [np.zeros(shape, np.uint8) for shape in ((32, 32), (8, 40), (16, 480), (160, 16))]
+    values, lengths = read(SOURCE, *black)
+    # squares of 16; 80 would be too wide: 10 of 48 in the middle; 2 of 48; 2 wide
+    assert lengths.tolist() == [4, 12, 12, 2]
+    ink = values[..., 0] < 128
+    assert ink.any(axis=(1,)).sum(axis=1).tolist() == [16, 48, 48, 2]
+    assert ink.any(axis=(2,)).sum(axis=1).tolist() == [16, 10, 2, 16]
+    assert ink[1].any(axis=1).tolist() == [False] * 3 + [True] * 10 + [False] * 3
+
+
+def test_large_images_are_smoothed_before_they_are_made_small():
+    stripes = np.tile(np.array([[0, 255]], np.uint8), (160, 80))
+    values, _ = read(SOURCE, stripes)
+    np.testing.assert_allclose(values[0, 4:12, 4:12, 0], 127.5, atol=2)
+
+
+def test_names_are_columns_and_rows():
+    features = read(SOURCE, np.zeros((16, 16), np.uint8), b"")
+    assert SOURCE.labels(features) == [["0,0", "0,1", "1,0", "1,1"], []]
+    assert (SOURCE.grid_height, SOURCE.longest) == (2, 12)
+
+
+def test_paths_are_read_when_their_pixels_are_wanted(tmp_path):
+    image = RANDOM.integers(0, 256, (16, 20), np.uint8)
+    path = tmp_path / "one.png"
+    path.write_bytes(file_of(image))
+    rows = SOURCE.rows([path])
+    assert rows.lengths.tolist() == [6] and SOURCE.key(path) == SOURCE.key(path.read_bytes())
+    path.write_bytes(file_of(255 - image))
+    np.testing.assert_array_equal(rows.padded([0], (1, 6)).values[0, :, :20, 0], 255 - image)
+    path.unlink()
+    with pytest.raises(FileNotFoundError):
+        rows.padded([0], (1, 6))
+
+
+def test_broken_pixels_behind_a_right_header_are_an_empty_row_of_any_batch():
+    good = file_of(RANDOM.integers(0, 256, (16, 24), np.uint8))
+    features = read(SOURCE, good[:-40], good, good[:100])
+    assert features.lengths.tolist() == [0, 6, 0]
+    assert SOURCE.rows([good[:-40]]).lengths.tolist() == [6], "the header alone is read"
+
+
+BOMBS = {
+    "60,000 x 60,000": png(wide=60_000, high=60_000),
+    "more than 2^31": png(wide=2**32 - 1, high=1),
+    "no width": png(wide=0),
+    "a pixel high": png(wide=2**20, high=1, content=bytes(2**20 + 1)),
+    "a pixel wide": png(wide=1, high=2**20, content=bytes(2**21)),
+    "texts": png(*[(b"zTXt", b"k\0\0" + zlib.compress(bytes(7_900_000), 9))] * 40),
+    "international texts": png(
+        *[(b"iTXt", b"k\0\1\0\0\0" + zlib.compress(b"a" * 7_900_000, 9))] * 40
+    ),
+    "more bytes than pixels": png(content=bytes(2**27)),
+}
+
+
+def jpeg_bombs():
+    content = file_of(np.full((4000, 4000, 3), 200, np.uint8), "JPEG", progressive=True)
+    scan = content[content.rindex(b"\xff\xda") : -2]
+    yield "scans", content[:-2] + scan * 500 + content[-2:]
+    size = content.index(b"\xff\xc2") + 5
+    yield "declared", content[:size] + struct.pack(">HH", 60_000, 60_000) + content[size + 4 :]
+    yield "no height", content[:size] + struct.pack(">HH", 0, 100) + content[size + 4 :]
+
+
+@pytest.mark.parametrize("bombs", [BOMBS, dict(jpeg_bombs())], ids=["PNG", "JPEG"])
+def test_bombs_are_empty_rows_at_little_cost(bombs):
+    good = np.zeros((16, 16), np.uint8)
+    SOURCE.features(**SOURCE.requests([good]))
+    for name, bomb in bombs.items():
+        began = time.process_time()
+        _, lengths = SOURCE.features(image_bytes=tf.constant([bomb, file_of(good)]))
+        assert lengths.numpy().tolist() == [4 if "bytes" in name else 0, 4], name
+        assert time.process_time() - began < 1.5, name
+
+
+def test_requests_of_features_may_be_padded_with_anything():
+    values = RANDOM.integers(0, 256, (2, 16, 13, 1), np.uint8)
+    found = SOURCE.features_from(pixels=values, lengths=np.array([99, -3], "int32"))
+    np.testing.assert_array_equal(found.values[:, :, :13], values)
+    assert found.values.shape == (2, 16, 16, 1) and (found.values[:, :, 13:].numpy() == 255).all()
+    assert found.lengths.numpy().tolist() == [4, 0]
+    found = SOURCE.features_from(pixels=values[:, :, :0], lengths=np.array([1, 0], "int32"))
+    assert found.values.shape == (2, 16, 8, 1)
+
+
+def test_settings_of_the_front_end_are_passed_on():
+    front_end = SOURCE.front_end(5, convolutions=(2, 3, 4), augmentation=0.5)
+    assert (front_end.convolutions, front_end.augmentation) == ((2, 3, 4), 0.5)
+    features = Pixels(np.zeros((1, 16, 8, 1), np.uint8), np.array([2], "int32"))
+    assert front_end(features)[0].shape == (1, 2, 5)
+
+
+def test_its_card_states_what_a_file_may_be():
+    limits = SOURCE.limits(12)
+    assert limits == {
+        "max_source_length": 12,
+        "max_image_bytes": 2**24,
+        "max_image_pixels": 2**24,
+    }
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"height": 20}, "`height` must be a multiple of `cell`. Received: height=20, cell=8"),
+        ({"width": 2**20}, "`width`.* must be at most 16384"),
+        ({"channels": 2}, "`channels` must be one of 1, 3. Received: channels=2"),
+        ({"cell": 5}, "`cell` must be one of 2, 4"),
+        ({"ink": "blue"}, "`ink` must be one of 'dark', 'light'"),
+    ],
+)
+def test_arguments_are_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ImageSource(**settings)
+
+
+@pytest.mark.parametrize(
+    "one, kind, received",
+    [
+        ("a.png", TypeError, r"images\[1\]='a.png'. Give a path as pathlib.Path"),
+        (Path("no_such.png"), ValueError, r"images\[1\]='no_such.png', which is no file"),
+        (np.zeros(3), ValueError, r"images\[1\] of the shape \(3,\)"),
+        (np.zeros((2, 2, 4)), ValueError, r"of the shape \(2, 2, 4\)"),
+        (np.full((2, 2), np.nan), ValueError, r"images\[1\] of float64. Give uint8, or floats"),
+        (np.full((2, 2), 1.1), ValueError, "from 0 to 1"),
+        (np.zeros((2, 2), int), ValueError, "images.* of int64. Give uint8"),
+        ([[0.0]], ValueError, "of type list. Make it an array"),
+        (None, ValueError, "of type NoneType"),
+    ],
+)
+def test_what_is_no_image_is_refused(one, kind, received):
+    with pytest.raises(kind, match=f"`images` must hold bytes of PNG .* Received: .*{received}"):
+        SOURCE.check("images", [b"", one])
+
+
+@pytest.mark.parametrize("one", [b"", "a", Path("a"), np.zeros((2, 2))])
+def test_one_image_is_no_list(one):
+    with pytest.raises(TypeError, match="`images` must be a list of images. .* Put it in a list"):
+        SOURCE.check("images", one)

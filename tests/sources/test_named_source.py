@@ -1,0 +1,29 @@
+"""Sources by name, as the command line gives them."""
+
+import pytest
+
+from keras_bahdanau.sources.named_source import parsed_source, source_by_name
+
+
+def test_settings_are_numbers_where_they_can_be():
+    assert parsed_source("text") == ("text", {})
+    assert parsed_source("image") == ("image", {})
+    given = "speech:bands=40,normalization=global,factor=0.5"
+    settings = {"bands": 40, "normalization": "global", "factor": 0.5}
+    assert parsed_source(given) == ("speech", settings)
+
+
+@pytest.mark.parametrize("text", ["", "video", "text:height=3", "Image"])
+def test_an_unknown_source_is_refused(text):
+    with pytest.raises(ValueError, match="A source must be one of text, image, speech"):
+        parsed_source(text)
+
+
+@pytest.mark.parametrize("setting", ["height", "height=", "=3", "1x=3", "height=1,,width=2"])
+def test_a_setting_has_a_name_and_a_value(setting):
+    with pytest.raises(ValueError, match="name=value"):
+        parsed_source(f"image:{setting}")
+
+
+def test_text_has_no_source_before_it_is_learnt():
+    assert source_by_name("text") is None
