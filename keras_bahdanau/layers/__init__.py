@@ -46,6 +46,8 @@ from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
     NORMALIZERS,
+    Drawn,
+    Hard,
     Monotonic,
     MonotonicChunkwise,
     Normalizer,
@@ -122,6 +124,7 @@ __all__ = [
     "DecoderCell",
     "DecoderState",
     "DotScore",
+    "Drawn",
     "Everywhere",
     "FixedContext",
     "ForcedAlignment",
@@ -130,6 +133,7 @@ __all__ = [
     "Frames",
     "GRUCell",
     "GeneralScore",
+    "Hard",
     "ImagePatches",
     "InputFeedingCell",
     "KerasCell",

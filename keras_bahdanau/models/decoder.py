@@ -84,12 +84,14 @@ class Decoder(keras.Model):
         return_attention_scores: Python bool. True if the weights come too.
         return_readout: Python bool. True if the input of the output layer comes in place
             of the logits.
+        return_drawn: Python bool. True if the places come too that hard attention has drawn.
         training: Python bool.
 
     Output:
         Float32 logits `(batch, target_time, vocabulary)`, or with `return_readout` the
         readout `(batch, target_time, readout_units)`; with `return_attention_scores` the
-        pair of it and the weights `(batch, target_time, source_time)`.
+        pair of it and the weights `(batch, target_time, source_time)`. With `return_drawn`
+        the last of a tuple is a `layers.Drawn` of tensors `(batch, target_time)`.
 
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), or a
@@ -265,22 +267,29 @@ class Decoder(keras.Model):
         alignment=(),
         return_attention_scores=False,
         return_readout=False,
+        return_drawn=False,
         training=None,
     ):
         prepared = self.prepare(memory, alignment, training=training)
         if self.scheduled_sampling and training:
-            steps, embedded = sampled_steps(self, target_in, prepared)
+            steps, drawn, embedded = sampled_steps(self, target_in, prepared)
         else:
             # -> (batch, target_time, embedding_units)
             embedded = self.embed(target_in, training=training)
-            steps = self._teacher_forced(embedded, prepared, return_attention_scores, training)
+            steps, drawn = self._teacher_forced(
+                embedded, prepared, return_attention_scores, training
+            )
         # t_i: (batch, target_time, readout_units)
         readout = self.readout(steps.output, steps.context, embedded, training=training)
         output = readout if return_readout else self.logits(readout)
-        return (output, steps.weights) if return_attention_scores else output
+        weights = (steps.weights,) if return_attention_scores else ()
+        if return_drawn:
+            return (output, *weights, drawn)
+        return (output, *weights) if weights else output
 
     def _teacher_forced(self, embedded, prepared, with_weights, training):
-        """A `Step` of all steps: what the readout reads, and the weights if `with_weights`."""
+        """(`Step` of what the readout reads, and of the weights if `with_weights`, `Drawn`)."""
+        initial_state = self.initial_state(prepared)
 
         def kept(shown):
             weights = shown.weights if with_weights else ()
@@ -288,13 +297,13 @@ class Decoder(keras.Model):
 
         def step(state, projected):
             shown, state = self.cell.step(projected, state, prepared, training=training)
-            return kept(shown), state
+            return (kept(shown), self.cell.drawn(state)), state
 
         return scan(
             step,
-            self.initial_state(prepared),
+            initial_state,
             self.cell.project(embedded),
-            kept(self.cell.like(prepared)),
+            (kept(self.cell.like(prepared)), self.cell.drawn(initial_state)),
         )
 
     def get_config(self):

@@ -20,7 +20,8 @@ def sampled_steps(decoder, target_in, prepared):
         prepared: `ProjectedMemory`.
 
     Returns:
-        (`Step` of all steps, embeddings `(batch, target_time, embedding_units)` that were read).
+        (`Step` of all steps, `Drawn` of all steps or (), embeddings
+        `(batch, target_time, embedding_units)` that were read).
     """
     shape = ops.shape(target_in)
     coin = keras.random.uniform(shape, seed=decoder.sampling_seed)
@@ -44,10 +45,10 @@ def sampled_steps(decoder, target_in, prepared):
         _, predicted = ops.top_k(ops.stop_gradient(logits), 1)  # -> (batch, 1)
         predicted = ops.cast(ops.squeeze(predicted, axis=-1), target_in.dtype)
         kept = Step(shown.output, shown.context, shown.weights, scores=(), query=())
-        return (kept, embedded), (state, predicted)
+        return (kept, decoder.cell.drawn(state), embedded), (state, predicted)
 
     first = ops.take(target_in, 0, axis=1)  # -> (batch,)
-    like = (decoder.cell.like(prepared), ops.take(ones, 0, axis=1))
+    state = decoder.initial_state(prepared)
+    like = (decoder.cell.like(prepared), decoder.cell.drawn(state), ops.take(ones, 0, axis=1))
     own = ops.logical_and(own, ops.arange(shape[1]) > 0)
-    carry = (decoder.initial_state(prepared), first)
-    return scan(step, carry, (target_in, own, mask), like)
+    return scan(step, (state, first), (target_in, own, mask), like)

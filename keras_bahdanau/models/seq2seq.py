@@ -5,10 +5,16 @@ from keras import ops, tree
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.losses import TokenCrossentropy, divergence, guided_alignment
+from keras_bahdanau.losses import (
+    TokenCrossentropy,
+    divergence,
+    doubly_stochastic,
+    guided_alignment,
+)
 from keras_bahdanau.metrics import update_compiled
 from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.output_loss import output_loss
+from keras_bahdanau.models.reinforcement import Reinforcement
 from keras_bahdanau.models.training_output import (
     TrainingOutput,
     given,
@@ -40,6 +46,9 @@ class Seq2Seq(keras.Model):
             dropout agree (R-Drop, Wu et al. 2021), reduced as the loss is. The paper's
             alpha, 1 to 5. A call in training then runs the batch twice, as one batch of
             twice the size.
+        doubly_stochastic: Float. Weight of a training loss by which all positions of a source
+            shall get about as much attention (lambda of Xu et al. 2015, eq. 14), reduced as
+            the loss is: see `losses.doubly_stochastic`.
         ctc_weight: Float in [0, 1]. Share w of a CTC loss on the encoder's values in
             training, (1 - w) attention + w CTC (the multi-objective learning of Watanabe et
             al. 2017): see `models.ctc_loss`. It teaches the encoder an alignment in order,
@@ -73,6 +82,7 @@ class Seq2Seq(keras.Model):
         share_embeddings=False,
         guided_alignment=0.0,
         r_drop=0.0,
+        doubly_stochastic=0.0,
         ctc_weight=0.0,
         **kwargs,
     ):
@@ -84,6 +94,11 @@ class Seq2Seq(keras.Model):
             "guided_alignment", "the weight of a loss", guided_alignment
         )
         self.r_drop = checks.not_negative("r_drop", "the weight of a loss", r_drop)
+        self.doubly_stochastic = checks.not_negative(
+            "doubly_stochastic", "the weight of a loss", doubly_stochastic
+        )
+        draws = decoder.cell.attention.draws
+        self.reinforcement = Reinforcement(name="reinforcement") if draws else None
         self.ctc_weight = checks.fraction("ctc_weight", "the share of the CTC loss", ctc_weight)
         self.ctc_layer = None
         if ctc_weight:
@@ -119,6 +134,8 @@ class Seq2Seq(keras.Model):
             self.encoder.build()
         if not self.decoder.built:
             self.decoder.build((None, None), self.encoder.memory_shape)
+        if self.reinforcement is not None and not self.reinforcement.built:
+            self.reinforcement.build()
         if self.has_ctc and not self.ctc_layer.built:
             self.ctc_layer.build(self.encoder.memory_shape.values)
         self.built = True
@@ -174,21 +191,30 @@ class Seq2Seq(keras.Model):
         features, target_in, *rest = _repeated(inputs, passes)
         alignment = rest[0] if rest else ()
         guided = bool(training and self.guided_alignment and given(alignment))
+        spread = bool(training and self.doubly_stochastic)
+        drawn = bool(training and self.reinforcement is not None)
+        weighted = bool(return_attention_scores or guided or spread)
         memory = self.encoder(features, training=training)
         output = self.decoder(
             target_in,
             memory,
             alignment,
-            return_attention_scores=bool(return_attention_scores or guided),
+            return_attention_scores=weighted,
             return_readout=bool(training),
+            return_drawn=drawn,
             training=training,
         )
         if not training:
             return output
-        readout, weights = output if isinstance(output, tuple) else (output, ())
-        output = TrainingOutput(readout, weights, alignment if guided else ())
-        if self.ctc_weight:
-            output = output._replace(ctc_logits=self.ctc_layer(memory.values), mask=memory.mask)
+        readout, *others = output if weighted or drawn else (output,)
+        output = TrainingOutput(
+            readout,
+            weights=others[0] if weighted else (),
+            alignment=alignment if guided else (),
+            ctc_logits=self.ctc_layer(memory.values) if self.ctc_weight else (),
+            mask=memory.mask if spread or self.ctc_weight else (),
+            drawn=others[-1] if drawn else (),
+        )
         return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
 
     def logits(self, output):
@@ -226,7 +252,9 @@ class Seq2Seq(keras.Model):
                 needs more than these.
         """
         if not isinstance(y_pred, TrainingOutput):
-            if training and (self.r_drop or self.guided_alignment or self.ctc_weight):
+            drawn = self.reinforcement is not None
+            weights = self.r_drop, self.guided_alignment, self.doubly_stochastic, self.ctc_weight
+            if training and (any(weights) or drawn):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         if getattr(self.loss, "sums_tokens", False):
@@ -239,6 +267,8 @@ class Seq2Seq(keras.Model):
             # -> (passes, batch, target_time, source_time)
             alignment = ops.broadcast_to(y_pred.alignment, ops.shape(y_pred.weights))
             loss = loss + self.guided_alignment * guided_alignment(alignment, y_pred.weights)
+        if self.doubly_stochastic:
+            loss = loss + self.doubly_stochastic * self._unevenness(y, y_pred, sample_weight)
         return loss
 
     def _loss_from_readout(self, y, output, sample_weight):
@@ -256,6 +286,7 @@ class Seq2Seq(keras.Model):
             y, sample_weight, lambda: self.logits(output), result.negative_log_probs
         )
         losses = [self.loss.of_total(result.total, weight), *map(ops.sum, self.losses)]
+        losses += self._of_drawn(output, weight, lambda: result.negative_log_probs)
         return ops.sum(ops.stack(losses))
 
     def _loss_from_logits(self, x, y, output, sample_weight):
@@ -268,12 +299,31 @@ class Seq2Seq(keras.Model):
         logits = [self.decoder.logits(output.readout[one]) for one in range(passes)]
         self._update_metrics(y, sample_weight, lambda: logits[0])
         losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in logits]
+        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
         if self.r_drop:
-            weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
             # sum_i w_i D_i, of (batch, target_time)
             total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
             losses.append(self.r_drop * self._reducing.of_total(total, weight))
-        return ops.sum(ops.stack(losses)) / passes
+        loss = ops.sum(ops.stack(losses)) / passes
+
+        def negative_log_probs():
+            each = [ops.sparse_categorical_crossentropy(y, one, from_logits=True) for one in logits]
+            return sum(each) / passes  # -> (batch, target_time)
+
+        return ops.sum(ops.stack([loss, *self._of_drawn(output, weight, negative_log_probs)]))
+
+    def _unevenness(self, y, output, sample_weight):
+        """The doubly stochastic loss, the mean of all passes."""
+        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
+        uneven = doubly_stochastic(output.weights, output.mask, weight)  # -> (passes, batch)
+        return self._reducing.of_total(ops.sum(ops.mean(uneven, axis=0)), weight)
+
+    def _of_drawn(self, output, weight, negative_log_probs):
+        """A list of the loss by which hard attention learns, if it has drawn anything."""
+        if not output.drawn:
+            return []
+        total = self.reinforcement(output.drawn, negative_log_probs(), weight)
+        return [self._reducing.of_total(total, weight)]
 
     def _with_ctc(self, loss, y, output, sample_weight):
         """(1 - w) attention + w CTC; what layers and weights add to the loss stays whole."""
@@ -308,6 +358,7 @@ class Seq2Seq(keras.Model):
             "share_embeddings": self.share_embeddings,
             "guided_alignment": self.guided_alignment,
             "r_drop": self.r_drop,
+            "doubly_stochastic": self.doubly_stochastic,
             "ctc_weight": self.ctc_weight,
         }
 

@@ -22,6 +22,8 @@ class TrainingOutput(NamedTuple):
         ctc_logits: Float tensor `(passes, batch, source_time, vocabulary)`, of the encoder's
             values, for the CTC loss, or ().
         mask: Bool tensor `(passes, batch, source_time)`, True where these values are real, or ().
+        drawn: `layers.Drawn` of tensors `(passes, batch, target_time)`, places that hard
+            attention has drawn, or ().
     """
 
     readout: Any
@@ -29,6 +31,7 @@ class TrainingOutput(NamedTuple):
     alignment: Any = ()
     ctc_logits: Any = ()
     mask: Any = ()
+    drawn: Any = ()
 
 
 def given(tensor):
@@ -51,7 +54,8 @@ def split_passes(output, passes):
 def refuse_logits(y_pred):
     """Raise an error where logits would leave out R-Drop's second pass, or another loss."""
     raise ValueError(
-        "In training, the loss of a model with `r_drop`, `guided_alignment` or `ctc_weight` must "
-        f"get the `TrainingOutput` of the call. Received: y_pred of type {type(y_pred).__name__}. "
+        "In training, the loss of a model with hard attention, `r_drop`, `guided_alignment`, "
+        "`doubly_stochastic` or `ctc_weight` must get the `TrainingOutput` of the call. "
+        f"Received: y_pred of type {type(y_pred).__name__}. "
         "Hand over what the model gives with training=True, or take the loss with training=False."
     )

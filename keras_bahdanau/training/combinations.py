@@ -92,6 +92,19 @@ def _of_the_model(options):
         ("guided_alignment", "attention"),
         "Give 0 for it, or another attention.",
     )
+    yield (
+        "Attention is spread over the source by one that learns where to look",
+        not (unscored and options.doubly_stochastic),
+        ("doubly_stochastic", "attention"),
+        "Give 0 for it, or another attention.",
+    )
+    for name in ("guided_alignment", "doubly_stochastic"):
+        yield (
+            "A loss of the weights needs weights that are not drawn",
+            not (options.normalizer == "hard" and getattr(options, name)),
+            (name, "normalizer"),
+            "Give 0 for it, or another normalizer.",
+        )
     for name, plain in _OF_SCORES.items():
         yield (
             f"`{name}` is part of an attention that scores",

@@ -168,9 +168,9 @@ class TrainingOptions:
     normalizer: str | None = _of_model(
         one_of(
             *("softmax", "softmax-sharp", "sigmoid"),
-            *("monotonic", "monotonic-hard", "mocha", "mocha-hard"),
+            *("monotonic", "monotonic-hard", "mocha", "mocha-hard", "hard"),
         ),
-        "From scores to weights: {choices}.",
+        'From scores to weights: {choices}. "hard" is one place a step, drawn in training.',
         "softmax",
     )
     coverage: str | None = _of_model(
@@ -248,6 +248,11 @@ class TrainingOptions:
     )
     guided_alignment: float | None = _of_model(
         _WEIGHT, "Weight of the loss that pulls the attention towards the alignments given.", 0.0
+    )
+    doubly_stochastic: float | None = _of_model(
+        _WEIGHT,
+        "Weight of the loss by which all positions of a source shall get about as much attention.",
+        0.0,
     )
     r_drop: float | None = _of_model(
         _WEIGHT,

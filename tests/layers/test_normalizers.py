@@ -23,7 +23,7 @@ LENGTHS = (5, 3, 1, 0)
 SOURCE_TIME, TARGET_TIME = 5, 4
 MASK = np.arange(SOURCE_TIME) < np.array(LENGTHS)[:, None]
 SCORES = (2 * RANDOM.normal(size=(len(LENGTHS), TARGET_TIME, SOURCE_TIME))).astype("float32")
-KINDS = sorted(NORMALIZERS)
+KINDS = sorted({*NORMALIZERS} - {"hard"})  # which test_hard.py has: its state is no alignment
 STATELESS = ("softmax", "softmax-sharp", "sigmoid")
 WITH_GAPS = np.array([[True, False, True, False, True]])
 ALL_ALLOWED = np.ones((1, SOURCE_TIME), bool)
@@ -444,7 +444,7 @@ def test_the_width_of_a_chunk_is_a_positive_integer(width):
 
 
 def test_a_normalizer_has_a_known_name():
-    with pytest.raises(ValueError, match="'mocha-hard'. Received: normalizer='sparsemax'"):
+    with pytest.raises(ValueError, match="'mocha-hard', .*Received: normalizer='sparsemax'"):
         NORMALIZERS.get("sparsemax")
 
 

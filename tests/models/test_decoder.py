@@ -308,7 +308,7 @@ def test_scheduled_sampling_chooses_tokens_without_dropout():
     def sampled(target_in):
         return sampled_steps(decoder, target_in, prepared)
 
-    steps, embedded = Training()(TARGET_IN, function=sampled, training=True)
+    steps, _, embedded = Training()(TARGET_IN, function=sampled, training=True)
     logits = decoder.logits(decoder.readout(steps.output, steps.context, embedded))
     chosen = decoder.embedding(np.argmax(logits, axis=-1)[:, :-1])
     np.testing.assert_array_equal(embedded[:, 1:], chosen)

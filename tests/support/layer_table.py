@@ -133,6 +133,19 @@ def normalizer_row(kind, state, outputs, **fields):
     return row(kind, inputs=inputs, outputs=outputs, padding=padding, **fields)
 
 
+def hard_row(**options):
+    numbers = np.zeros(BATCH, "float32")
+    return row(
+        layers.Hard,
+        inputs=(floats(BATCH, SOURCE_TIME), MASK, (numbers - 1, layers.Drawn(numbers, numbers))),
+        outputs=("float32",) * 4,
+        padding=lambda scores, mask, state: (padded(scores, 50.0), padded(mask, False), state),
+        drops=True,
+        learns=False,
+        options=options,
+    )
+
+
 def coverage_row(kind, state, **fields):
     def padding(keys, state):
         return padded(keys, 50.0), padded(state, 0.0) if len(state) else state
@@ -314,6 +327,8 @@ TABLE = {
     "Softmax": normalizer_row(layers.Softmax, (), ("float32",), learns=False),
     "Sigmoid": normalizer_row(layers.Sigmoid, (), ("float32",), learns=False),
     "Monotonic": normalizer_row(layers.Monotonic, WEIGHTS, ("float32", "float32"), drops=True),
+    "Hard": hard_row(),
+    "Hard, expected": hard_row(inference="expected"),
     "MonotonicChunkwise": normalizer_row(
         layers.MonotonicChunkwise, WEIGHTS, ("float32", "float32"), drops=True
     ),

@@ -138,6 +138,12 @@ ALONE = {  # the others, each alone or with what cannot disturb it
     ),
     "r-drop": Option(model={"r_drop": 1.0}, same_inference=True),
     "guided alignment": Option(model={"guided_alignment": 0.5}, aligned=True, same_inference=True),
+    "doubly stochastic": Option(model={"doubly_stochastic": 0.5}, same_inference=True),
+    "hard, of heads, with its past and its own tokens": Option(
+        attention={"kind": "additive", "normalizer": "hard", "heads": 2, "past": 2},
+        decoder={"scheduled_sampling": True, "when": "after"},
+        model={"r_drop": 1.0},
+    ),
     "joint CTC": Option(model={"ctc_weight": 0.4}, search={"ctc_weight": 0.3}),
     "location-aware, within a window": Option(
         attention={
@@ -181,7 +187,7 @@ ONE_BY_ONE = {  # what stands in one of those above
     **{f"window {kind}": attending(window=kind) for kind in ("local-m", "local-p", "local-median")},
     **{
         f"normalizer {kind}": attending(normalizer=kind)
-        for kind in ("softmax-sharp", "sigmoid", "monotonic", "monotonic-hard", "mocha")
+        for kind in ("softmax-sharp", "sigmoid", "monotonic", "monotonic-hard", "mocha", "hard")
     },
     **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution", "grid")},
     "context gate": decoding(context_gate=True),

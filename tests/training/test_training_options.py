@@ -219,6 +219,12 @@ def test_values_out_of_range_are_refused(name, value):
         ({"readout_state": "previous", "when": "after"}, "readout_state='previous', when='after'"),
         ({"optimizer": "sgd", "ema_momentum": 0.9}, "ema_momentum=0.9, optimizer='sgd'"),
         ({"attention": "none", "guided_alignment": 0.1}, "guided_alignment=0.1, attention='none'"),
+        (
+            {"attention": "forced", "doubly_stochastic": 0.1},
+            "doubly_stochastic=0.1, attention='forced'",
+        ),
+        ({"normalizer": "hard", "guided_alignment": 0.1}, "guided_.*=0.1, normalizer='hard'"),
+        ({"normalizer": "hard", "doubly_stochastic": 0.1}, "doubly_.*=0.1, normalizer='hard'"),
         ({"attention": "none", "window": "local-p"}, "window='local-p', attention='none'"),
         (
             {"subword_sampling": 0.1, "model_type": "char"},

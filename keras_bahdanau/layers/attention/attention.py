@@ -46,7 +46,7 @@ class Attention(AttentionBase):
         window: Positions that it may attend to: "everywhere", "local-m", "local-p",
             "local-median", or a layer.
         normalizer: "softmax", "softmax-sharp", "sigmoid", "monotonic", "monotonic-hard",
-            "mocha", "mocha-hard", or a layer.
+            "mocha", "mocha-hard", "hard", or a layer.
         coverage: Memory of the positions attended to: None, "sum", "convolution",
             "convolution-sum", "grid", or a layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
@@ -88,6 +88,13 @@ class Attention(AttentionBase):
     def initial_state(self, memory):
         parts = (self.window, self.normalizer, self.coverage)
         return AttentionState(*(one.initial_state(memory) for one in parts))
+
+    @property
+    def draws(self):
+        return self.normalizer.draws
+
+    def drawn(self, state):
+        return self.normalizer.drawn(state.normalizer)
 
     def attend(self, query, prepared, state, training=None):
         memory = prepared.memory

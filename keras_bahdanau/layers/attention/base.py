@@ -49,6 +49,7 @@ class AttentionBase(AttentionPart):
     """
 
     exportable = True  # True if it needs nothing but the source sentence
+    draws = False  # True if training draws places at random, so that the loss needs `drawn`
 
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)
@@ -74,6 +75,10 @@ class AttentionBase(AttentionPart):
             `Attended`.
         """
         raise NotImplementedError
+
+    def drawn(self, state):
+        """`Drawn` of the step that gave this state: what it drew at random; () for nothing."""
+        return ()
 
     def call(self, query, values, mask=None, return_attention_scores=False, training=None):
         if mask is None:

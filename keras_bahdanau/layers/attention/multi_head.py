@@ -1,7 +1,7 @@
 """Several attentions side by side."""
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase
@@ -51,6 +51,10 @@ class MultiHeadAttention(AttentionBase):
     def exportable(self):
         return self.attentions[0].exportable
 
+    @property
+    def draws(self):
+        return self.attentions[0].draws
+
     def build(self, query_shape, values_shape):
         width = self._head_units(values_shape[-1])
         self.queries = self._projections("queries", query_shape, width)  # Q
@@ -89,6 +93,11 @@ class MultiHeadAttention(AttentionBase):
 
     def initial_state(self, memory):
         return tuple(attention.initial_state(memory) for attention in self.attentions)
+
+    def drawn(self, state):
+        """Sums over the heads, which draw independently."""
+        drawn = (one.drawn(own) for one, own in zip(self.attentions, state, strict=True))
+        return tree.map_structure(lambda *each: sum(each), *drawn)
 
     def attend(self, query, prepared, state, training=None):
         attended = []

@@ -43,6 +43,13 @@ class PastAttention(AttentionBase):
     def exportable(self):
         return self.attention.exportable
 
+    @property
+    def draws(self):
+        return self.attention.draws
+
+    def drawn(self, state):
+        return self.attention.drawn(state[0])
+
     def build(self, query_shape, values_shape):
         self.attention.build(query_shape, values_shape)
         self.score.build(query_shape, (None, self.length, query_shape[-1]))

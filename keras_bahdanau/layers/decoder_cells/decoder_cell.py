@@ -173,6 +173,10 @@ class DecoderCellBase(keras.layers.Layer):
         """Width of the context, once built."""
         return self.attention.context_units(self.values_units)
 
+    def drawn(self, state):
+        """`Drawn` of the step that gave this state: what attention drew; () for nothing."""
+        return self.attention.drawn(state.attention)
+
     def prepare(self, memory, alignment=(), training=None):
         """Project the memory, once per sentence, for all steps."""
         dropout_masks = ()

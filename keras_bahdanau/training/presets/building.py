@@ -44,6 +44,7 @@ def new_model(source, target, preset, overrides):
         share_embeddings=options.share_embeddings and source.subwords == target,
         guided_alignment=options.guided_alignment,
         r_drop=options.r_drop,
+        doubly_stochastic=options.doubly_stochastic,
         ctc_weight=options.ctc_weight,
         name="seq2seq",
     )
