@@ -406,6 +406,15 @@ TABLE = {
         outputs=("compute", "bool"),
         padding=lambda frames: (padded_frames(frames),),
     ),
+    "FrameConvolutions": row(
+        layers.FrameConvolutions,
+        *(6, 5, (3, 4)),
+        options={"augmentation": 0.5, "planes": 2},
+        inputs=(FRAMES,),
+        outputs=("compute", "bool"),
+        padding=lambda frames: (padded_frames(frames),),
+        drops=True,
+    ),
     "ImagePatches": row(
         layers.ImagePatches,
         *(12, 4, 5),
