@@ -100,6 +100,12 @@ class Seq2Seq(keras.Model):
             self.ctc_layer = keras.layers.Dense(
                 decoder.vocabulary_size, name="ctc", dtype=self.dtype_policy
             )
+        if self.guided_alignment and encoder.reduction > 1:
+            raise ValueError(
+                "Guided alignment needs a weight for each position of the source. Received: "
+                f"guided_alignment={guided_alignment} with an encoder of "
+                f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
+            )
         if share_embeddings:
             _check_shareable(encoder, decoder)
             decoder.use_embedding(encoder.front_end.embedding)
