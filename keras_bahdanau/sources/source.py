@@ -37,6 +37,8 @@ class Source(abc.ABC):
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
+        counted_in: String, the unit that `sizes` counts in, such as "words".
+        length_band: Integer, the step in which scores by length count: see `band_starts`.
         longest: Integer, most positions of an input where no search option says another number.
         fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
@@ -53,6 +55,8 @@ class Source(abc.ABC):
     examples: list
     subwords = None
     inputs_are = "arrays"
+    counted_in: str = "positions"
+    length_band: int = 100
     longest: int = 512
     fixed_length: int = 64
     grid_height: int = 1

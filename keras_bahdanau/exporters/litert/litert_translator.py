@@ -37,6 +37,9 @@ class LiteRTTranslator:
     """
 
     model = None
+    verb = "translate"
+    noun = "translation"
+    plural = "sentences"
     metrics = ("bleu", "chrf")
 
     def __init__(self, path):
@@ -91,6 +94,9 @@ class LiteRTTranslator:
 
 class _Text:
     """The source side, as `TextSource` has it, which loads TensorFlow."""
+
+    counted_in = "words"
+    length_band = 5
 
     def __init__(self, subwords):
         self.subwords = subwords
