@@ -183,7 +183,7 @@ class _Links:
     """The links of translations of some sentences, in Pharaoh form."""
 
     def __init__(self, translator, sentences, longest):
-        self._source_words = translator.source.words(sentences, longest)
+        self._source_words = translator.words(sentences, longest)
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans

@@ -61,7 +61,7 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64):
             check_links(of_pair, *spans, name=f"alignments[{number}]")
     read = translator.align(pairs, batch_size)
     words = zip(  # of what was read of each text
-        translator.source.words(sides[0], translator.longest()),
+        translator.words(sides[0], translator.longest()),
         translator.target.words(sides[1], longest=translator.search.max_length),
         strict=True,
     )

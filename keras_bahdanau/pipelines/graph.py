@@ -43,6 +43,12 @@ class GraphPipeline:
                 "Only words of the source can replace unknown words. Received: "
                 f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
             )
+        if options.replace_unknown and self.model.reduction > 1:
+            raise ValueError(
+                "A word can only be copied where each token has a weight of its own. Received: "
+                f"replace_unknown=True with a model of reduction={self.model.reduction}. "
+                "Turn it off."
+            )
         if options.ctc_weight and not getattr(self.model, "has_ctc", False):
             raise ValueError(
                 "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "

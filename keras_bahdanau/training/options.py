@@ -174,9 +174,9 @@ class TrainingOptions:
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution", "convolution-sum", "grid"),
-        'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
-        "that a source such as an image has.",
+        one_of("none", "sum", "convolution", "grid"),
+        'Memory of the positions attended to: {choices}. "grid" convolves their sum, over '
+        "both axes where the source is a grid, such as an image.",
         "none",
     )
     past: int | None = _of_model(

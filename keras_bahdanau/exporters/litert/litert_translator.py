@@ -85,6 +85,10 @@ class LiteRTTranslator:
         with _failing_in_one_line(self._path):
             return [[self._translate(sentence)] for sentence in sentences]
 
+    def words(self, sentences, longest=None):
+        """The words that each token stands for: see `Subwords.words`."""
+        return self.source.words(sentences, longest)
+
     def _translate(self, sentence):
         ids, truncated = self.source.cut(sentence, self._longest)
         labels = self.source.subwords.tokens(ids).tolist()
