@@ -102,7 +102,7 @@ def evaluate(
     measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
     sources = [one for one, _ in pairs]
     limits = translator.source.limits(translator.longest(search))
-    tell_cut(measured.translations, limits, names_of(sources))
+    tell_cut(measured.translations, limits, names_of(sources), translator.source.unit)
     lengths = [len(translation.source_tokens) for translation in measured.translations]
     unreadable = report_unreadable(sources, lengths)
     lines = [translation.text for translation in measured.translations]

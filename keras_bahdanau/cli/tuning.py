@@ -134,7 +134,7 @@ def _conclude(path, own, trials, chosen, metric, dry_run):
         f"beam_width={chosen.search.beam_width}, length_penalty={chosen.search.length_penalty}, "
         f"length_normalization={chosen.search.length_normalization:g}"
     )
-    if chosen.search.ctc_weight != own.ctc_weight:
+    if chosen.search.ctc_weight or own.ctc_weight:
         options += f", ctc_weight={chosen.search.ctc_weight:g}"
     print(f"chosen: {options}: {metric.label} {chosen.score:.2f}, now {now.score:.2f}, {best}")
     if dry_run:

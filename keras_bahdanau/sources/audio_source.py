@@ -55,7 +55,7 @@ class AudioSource(Source):
     """
 
     inputs_are = "files"
-    counted_in = "frames"
+    unit = "frames"
     inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
     feature_spec = Samples(
         tf.TensorSpec((None, None), tf.float32, name="samples"),

@@ -62,6 +62,7 @@ class TextSource(Source):
         )
     }
     inputs_are = "lines"
+    unit = "tokens"
     counted_in = "words"
     length_band = 5
     longest_of_training = None

@@ -99,6 +99,7 @@ class LiteRTTranslator:
 class _Text:
     """The source side, as `TextSource` has it, which loads TensorFlow."""
 
+    unit = "tokens"
     counted_in = "words"
     length_band = 5
 
