@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from keras_bahdanau.cli.arguments import is_litert
+from keras_bahdanau.cli.console import lines_from
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.pipelines.file import read_card
@@ -61,6 +62,12 @@ def read_examples(inputs, source, target=None):
             "Give others."
         )
     return pairs
+
+
+def names_of(sources):
+    """Names of inputs in warnings: their paths, or the numbers of their lines."""
+    lines = lines_from(1)
+    return [str(one) if isinstance(one, Path) else next(lines) for one in sources]
 
 
 def has_content(one):

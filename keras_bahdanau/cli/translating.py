@@ -117,7 +117,8 @@ def align(
     translator = load_translator([path])
     (result,) = translator.decode([one], search=search, prefixes=prefixes)
     longest = translator.longest(search)
-    tell_cut([result], translator.source.limits(longest), ["the input"])
+    limits = translator.source.limits(longest)
+    tell_cut([result], limits, ["the input"], translator.source.unit)
     print(result.text)
     if isinstance(one, str):
         print(_Links(translator, [one], longest)(0, result))

@@ -15,7 +15,7 @@ def attention_entropy(translations):
 
     Returns:
         (nats, share): floats, -sum_j alpha_ij log alpha_ij, and that as a share of the log of
-        the source's tokens, its maximum, over sources of two tokens and more. None where
+        the number of places, its maximum, over sources of two places and more. None where
         nothing is attended to.
     """
     entropies, shares = [], []

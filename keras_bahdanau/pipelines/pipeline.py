@@ -142,7 +142,8 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, truncated[members], result, nbest, options)
 
-        return in_batches(rows, batch_size, decoded, options, self.target.vocabulary_size)
+        sizes = self.target.vocabulary_size, self.model.reduction
+        return in_batches(rows, batch_size, decoded, options, *sizes)
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -183,8 +184,8 @@ class Pipeline(GraphPipeline):
             batch = [inputs[one] for one in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        size = self.target.vocabulary_size
-        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, size)]
+        sizes = self.target.vocabulary_size, self.model.reduction
+        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, *sizes)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.

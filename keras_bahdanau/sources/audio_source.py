@@ -55,6 +55,7 @@ class AudioSource(Source):
     """
 
     inputs_are = "files"
+    unit = "frames"
     inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
     feature_spec = Samples(
         tf.TensorSpec((None, None), tf.float32, name="samples"),

@@ -59,6 +59,7 @@ class ImageSource(Source):
     """
 
     inputs_are = "files"
+    unit = "cells"
 
     def __init__(self, height=64, width=512, channels=1, cell=8, ink="dark"):
         self.cell = checks.choice("cell", cell, CELLS)

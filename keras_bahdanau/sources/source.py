@@ -37,6 +37,9 @@ class Source(abc.ABC):
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
+        unit: String, the name of positions in messages, such as "tokens".
+        counted_in: String, the unit that `sizes` counts in, such as "words".
+        length_band: Integer, the step in which scores by length count: see `band_starts`.
         longest: Integer, most positions of an input where no search option says another number.
         fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
@@ -53,9 +56,16 @@ class Source(abc.ABC):
     examples: list
     subwords = None
     inputs_are = "arrays"
+    unit: str = "positions"
+    length_band: int = 100
     longest: int = 512
     fixed_length: int = 64
     grid_height: int = 1
+
+    @property
+    def counted_in(self):
+        """Name of what `sizes` counts: positions."""
+        return self.unit
 
     @property
     def longest_of_training(self):

@@ -12,6 +12,7 @@ from keras_bahdanau.callbacks import (
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.pipelines.by_source import pipeline_of
+from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
@@ -108,7 +109,8 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
         run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
-    translator = pipeline_of(source, saved_model, target)
+    search = SearchOptions(ctc_weight=saved_model.ctc_weight)
+    translator = pipeline_of(source, saved_model, target, search)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     _fit(

@@ -265,7 +265,7 @@ class TrainingOptions:
         number(0, 1),
         "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
         "speech and other sources that are longer than their texts and in the same order; 0 for "
-        "none.",
+        "none. The saved search has the same share.",
         0.0,
     )
 

@@ -37,6 +37,9 @@ class LiteRTTranslator:
     """
 
     model = None
+    verb = "translate"
+    noun = "translation"
+    plural = "sentences"
     metrics = ("bleu", "chrf")
 
     def __init__(self, path):
@@ -95,6 +98,10 @@ class LiteRTTranslator:
 
 class _Text:
     """The source side, as `TextSource` has it, which loads TensorFlow."""
+
+    unit = "tokens"
+    counted_in = "words"
+    length_band = 5
 
     def __init__(self, subwords):
         self.subwords = subwords
