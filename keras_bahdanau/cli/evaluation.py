@@ -7,6 +7,7 @@ import typer
 
 from keras_bahdanau.cli.arguments import (
     BatchOption,
+    CacheOption,
     LowercaseOption,
     ModelsOption,
     TokenizeOption,
@@ -19,8 +20,9 @@ from keras_bahdanau.cli.arguments import (
     search_of,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut
-from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
+from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
+from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -70,6 +72,7 @@ def evaluate(
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     batch_size: BatchOption = 64,
+    cache: CacheOption = None,
     **search,
 ):
     """Translate sentences and compare: metrics, perplexity, attention, speed.
@@ -85,10 +88,14 @@ def evaluate(
     check_tokenization(tokenize)
     if metrics is not None:
         _metrics_of(metrics)
-    pairs = read_examples(inputs_of(paths[0]), source, target)
+    inputs = inputs_of(paths[0])
+    check_cache(cache, inputs)
+    pairs = read_examples(inputs, source, target)
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)
+    if cache is not None:
+        translator.source = translator.source.cached(cache, say=warn)
     from keras_bahdanau import evaluation
 
     names = translator.metrics if metrics is None else metrics.split(",")
@@ -96,6 +103,10 @@ def evaluate(
     show_progress(f"translating {len(pairs):,} sentences")
     measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
     tell_cut(measured.translations, translator.source.limits(translator.longest(search)))
+    lengths = [len(translation.source_tokens) for translation in measured.translations]
+    unreadable = report_unreadable([pair[0] for pair in pairs], lengths)
+    if unreadable:
+        warn(unreadable)
     lines = [translation.text for translation in measured.translations]
     scores, compared = measured.scores(), []
     if other is not None:

@@ -63,6 +63,20 @@ def read_examples(inputs, source, target=None):
     return pairs
 
 
+def check_cache(cache, inputs):
+    """Raise ValueError if there is a directory for decoded files, and no file is decoded.
+
+    Args:
+        cache: Path or None.
+        inputs: String, the form of the inputs.
+    """
+    if cache is not None and inputs != "files":
+        raise ValueError(
+            "A cache is for files that are decoded, images or recordings. "
+            f"Received: cache={str(cache)!r} with {inputs}. Leave it out."
+        )
+
+
 def has_content(one):
     """False for a text of white space."""
     return isinstance(one, Path) or bool(one.strip())

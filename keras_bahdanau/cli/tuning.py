@@ -9,14 +9,15 @@ import typer
 
 from keras_bahdanau.cli.arguments import (
     BatchOption,
+    CacheOption,
     LowercaseOption,
     ModelOption,
     TokenizeOption,
     check_tokenization,
     search_of,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
-from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
+from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value, number
 from keras_bahdanau.ownership import owned
@@ -51,6 +52,7 @@ def tune(
     lowercase: LowercaseOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
     batch_size: BatchOption = 64,
+    cache: CacheOption = None,
 ):
     """Choose search options by BLEU and write them into the model's file.
 
@@ -69,12 +71,15 @@ def tune(
     }
     _check_values(**lists)
     check_tokenization(tokenize)
-    pairs = read_examples(inputs_of(path), source, target)
+    inputs = inputs_of(path)
+    check_cache(cache, inputs)
+    pairs = read_examples(inputs, source, target)
     with contextlib.nullcontext() if dry_run else owned(path):
-        _tune(path, own, lists, pairs, tolerance, dry_run, (batch_size, tokenize, lowercase))
+        settings = (batch_size, tokenize, lowercase)
+        _tune(path, own, lists, pairs, tolerance, dry_run, cache, settings)
 
 
-def _tune(path, own, lists, pairs, tolerance, dry_run, settings):
+def _tune(path, own, lists, pairs, tolerance, dry_run, cache, settings):
     """Measure all searches on the pairs, tell of each, and write the one that is chosen."""
     load_tensorflow()
     from keras_bahdanau import evaluation
@@ -88,7 +93,10 @@ def _tune(path, own, lists, pairs, tolerance, dry_run, settings):
         print(_row(trial), *["(now)"] * (trial.search == own), flush=True)
         show_progress(f"{next(count)} of {len(searches)}")
 
-    trials = evaluation.tune(load_pipeline(path), pairs, searches, *settings, tell)
+    pipeline = load_pipeline(path)
+    if cache is not None:
+        pipeline.source = pipeline.source.cached(cache, say=warn)
+    trials = evaluation.tune(pipeline, pairs, searches, *settings, tell)
     show_progress("")
     _conclude(path, own, trials, evaluation.simplest(trials, tolerance), dry_run)
 

@@ -26,11 +26,11 @@ class Likelihood:
     @property
     def accuracy(self):
         """The share of the tokens that the model held for the most probable, from 0 to 1."""
-        return self.correct / self.tokens
+        return self.correct / self.tokens if self.tokens else 0.0
 
     def perplexity_of(self, units):
         """That of a unit, such as a word, of which there are so many."""
-        mean = self.loss / units
+        mean = self.loss / max(units, 1)
         return math.exp(mean) if mean < 700 else math.inf
 
 
@@ -54,14 +54,16 @@ def likelihood(model, batches):
         # -> (rows, target_time)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target_out, logits)
         right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), target_out)
-        return tf.reduce_sum(losses * weight), tf.reduce_sum(tf.cast(right, tf.float32) * weight)
+        sums = (losses * weight, tf.cast(right, tf.float32) * weight, weight)
+        return tuple(map(tf.reduce_sum, sums))
 
-    loss = correct = 0.0
+    loss = correct = tokens = 0.0
     for batch in dataset:
         found = read(*batch)
         loss += float(found[0])
         correct += float(found[1])
-    return Likelihood(loss, batches.tokens, round(correct))
+        tokens += float(found[2])
+    return Likelihood(loss, round(tokens), round(correct))
 
 
 def perplexity(model, batches):

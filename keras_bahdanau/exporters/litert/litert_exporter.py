@@ -156,7 +156,8 @@ class LiteRTExporter(Exporter):
 
     def _longest(self, pipeline):
         """Most positions of a source in a file for a pipeline."""
-        return self.max_source_length or pipeline.source.fixed_length
+        source = pipeline.source
+        return source.whole_columns(self.max_source_length or source.fixed_length)
 
     def damage(self, path):
         from keras_bahdanau.exporters.litert.file_check import find_damage
