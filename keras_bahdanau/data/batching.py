@@ -172,6 +172,15 @@ class BatchedPairs:
     def broken(self):
         return np.flatnonzero(getattr(self._source, "broken", ()))
 
+    def require_readable(self):
+        """Raise ValueError if all pairs have turned out to be broken."""
+        if len(self.broken) == len(self.kept):
+            raise ValueError(
+                "At least one pair must have a source that can be read. "
+                f"Received: {len(self.kept)} pairs, whose sources are all broken behind their "
+                "headers. Give others."
+            )
+
     def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
         """The batches of one epoch, always the same for the same seed and number.
 

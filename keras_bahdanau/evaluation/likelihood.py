@@ -26,11 +26,11 @@ class Likelihood:
     @property
     def accuracy(self):
         """The share of the tokens that the model held for the most probable, from 0 to 1."""
-        return self.correct / self.tokens if self.tokens else 0.0
+        return self.correct / self.tokens
 
     def perplexity_of(self, units):
         """That of a unit, such as a word, of which there are so many."""
-        mean = self.loss / max(units, 1)
+        mean = self.loss / units
         return math.exp(mean) if mean < 700 else math.inf
 
 
@@ -43,6 +43,9 @@ def likelihood(model, batches):
 
     Returns:
         `Likelihood`.
+
+    Raises:
+        ValueError: If all sources turn out to be broken.
     """
     import tensorflow as tf
 
@@ -63,6 +66,7 @@ def likelihood(model, batches):
         loss += float(found[0])
         correct += float(found[1])
         tokens += float(found[2])
+    batches.require_readable()
     return Likelihood(loss, round(tokens), round(correct))
 
 

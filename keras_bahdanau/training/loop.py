@@ -128,10 +128,10 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
             StopAtDivergence(progress),
             checkpoint,
             *_sampling(options, training.steps),
+            TellBroken("training", training, inputs, say),
             ValidateAndSave(
                 run, translator, validation, options, checkpoint, valid_pairs, average, say
             ),
-            TellBroken("training", training, inputs, say),
             TellBroken("validation", validation, valid_inputs, say),
             *callbacks,
         ],

@@ -31,6 +31,9 @@ class TellBroken(keras.callbacks.Callback):
         batches: `BatchedPairs`.
         inputs: List of the inputs of the pairs.
         say: Function of one string.
+
+    Raises:
+        ValueError: If all pairs are broken.
     """
 
     def __init__(self, kind, batches, inputs, say):
@@ -44,6 +47,7 @@ class TellBroken(keras.callbacks.Callback):
             self.told.update(new)
             self.say(f"{len(new)} {self.kind} pairs with a broken source count for nothing")
             _name_unreadable([self.inputs[row] for row in new], [0] * len(new), self.say)
+            self.batches.require_readable()
 
 
 def _name_unreadable(inputs, lengths, say):
