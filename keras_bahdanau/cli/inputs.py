@@ -64,16 +64,25 @@ def read_examples(inputs, source, target=None):
 
 
 def check_cache(cache, inputs):
-    """Raise ValueError if there is a directory for decoded files, and no file is decoded.
+    """Raise an error unless a path may be the directory of decoded files.
 
     Args:
-        cache: Path or None.
+        cache: Path; None for no directory.
         inputs: String, the form of the inputs.
+
+    Raises:
+        FileExistsError: If it is no directory.
+        ValueError: If no files are decoded.
     """
     if cache is not None and inputs != "files":
         raise ValueError(
             "A cache is for files that are decoded, images or recordings. "
             f"Received: cache={str(cache)!r} with {inputs}. Leave it out."
+        )
+    if cache is not None and cache.exists() and not cache.is_dir():
+        raise FileExistsError(
+            "A cache must be a directory, or yet to be made. "
+            f"Received: cache={str(cache)!r}, which is a file. Choose another path."
         )
 
 
