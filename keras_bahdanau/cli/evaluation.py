@@ -7,6 +7,7 @@ import typer
 
 from keras_bahdanau.cli.arguments import (
     BatchOption,
+    CacheOption,
     LowercaseOption,
     ModelsOption,
     TokenizeOption,
@@ -20,7 +21,7 @@ from keras_bahdanau.cli.arguments import (
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
-from keras_bahdanau.cli.inputs import inputs_of, names_of, read_examples
+from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.limits import BATCH_SIZE
@@ -75,6 +76,7 @@ def evaluate(
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     batch_size: BatchOption = 64,
+    cache: CacheOption = None,
     **search,
 ):
     """Translate sentences, or read files, and compare: metrics, perplexity, attention, speed.
@@ -90,10 +92,14 @@ def evaluate(
     check_tokenization(tokenize)
     if metrics is not None:
         _metrics_of(metrics)
-    pairs = read_examples(inputs_of(paths[0]), source, target)
+    inputs = inputs_of(paths[0])
+    check_cache(cache, inputs)
+    pairs = read_examples(inputs, source, target)
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)
+    if cache is not None:
+        translator.source = translator.source.cached(cache, say=warn)
     from keras_bahdanau import evaluation
 
     names = translator.metrics if metrics is None else metrics.split(",")

@@ -70,6 +70,29 @@ def names_of(sources):
     return [str(one) if isinstance(one, Path) else next(lines) for one in sources]
 
 
+def check_cache(cache, inputs):
+    """Raise an error unless a path may be the directory of decoded files.
+
+    Args:
+        cache: Path; None for no directory.
+        inputs: String, the form of the inputs.
+
+    Raises:
+        FileExistsError: If it is no directory.
+        ValueError: If no files are decoded.
+    """
+    if cache is not None and inputs != "files":
+        raise ValueError(
+            "A cache is for files that are decoded, images or recordings. "
+            f"Received: cache={str(cache)!r} with {inputs}. Leave it out."
+        )
+    if cache is not None and cache.exists() and not cache.is_dir():
+        raise FileExistsError(
+            "A cache must be a directory, or yet to be made. "
+            f"Received: cache={str(cache)!r}, which is a file. Choose another path."
+        )
+
+
 def has_content(one):
     """False for a text of white space."""
     return isinstance(one, Path) or bool(one.strip())

@@ -9,14 +9,15 @@ import typer
 
 from keras_bahdanau.cli.arguments import (
     BatchOption,
+    CacheOption,
     LowercaseOption,
     ModelOption,
     TokenizeOption,
     check_tokenization,
     search_of,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
-from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
+from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value, number
 from keras_bahdanau.ownership import owned
@@ -73,6 +74,7 @@ def tune(
     lowercase: LowercaseOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
     batch_size: BatchOption = 64,
+    cache: CacheOption = None,
 ):
     """Choose search options by a metric, such as BLEU, and write them into the model's file.
 
@@ -94,13 +96,15 @@ def tune(
     _check_values(**lists)
     check_tokenization(tokenize)
     _check_metric(metric)
+    inputs = inputs_of(path)
+    check_cache(cache, inputs)
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metric": metric}
-    pairs = read_examples(inputs_of(path), source, target)
+    pairs = read_examples(inputs, source, target)
     with contextlib.nullcontext() if dry_run else owned(path):
-        _tune(path, own, lists, pairs, tolerance, dry_run, batch_size, settings)
+        _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings)
 
 
-def _tune(path, own, lists, pairs, tolerance, dry_run, batch_size, settings):
+def _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings):
     """Measure all searches on the pairs, tell of each, and write the one that is chosen."""
     load_tensorflow()
     from keras_bahdanau import evaluation
@@ -118,6 +122,8 @@ def _tune(path, own, lists, pairs, tolerance, dry_run, batch_size, settings):
         print(table.row(trial), *["(now)"] * (trial.search == own), flush=True)
         show_progress(f"{next(count)} of {len(searches)}")
 
+    if cache is not None:
+        pipeline.source = pipeline.source.cached(cache, say=warn)
     trials = evaluation.tune(pipeline, pairs, searches, batch_size, tell=tell, **settings)
     show_progress("")
     _conclude(path, own, trials, evaluation.simplest(trials, tolerance), metric, dry_run)

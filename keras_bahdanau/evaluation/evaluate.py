@@ -2,6 +2,8 @@
 
 import time
 
+import numpy as np
+
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.by_length import band_starts, scores_by_length
 from keras_bahdanau.evaluation.likelihood import likelihood
@@ -108,11 +110,12 @@ def _read(model, batches, references):
         unread = dict.fromkeys(("perplexity", "word_perplexity", "token_accuracy"))
         return {**unread, "skipped": 0, "too_long": 0}
     read = likelihood(model, batches)
-    words = sum(len(references[pair].split()) + 1 for pair in batches.kept)
+    pairs = np.setdiff1d(batches.kept, batches.broken)  # which are known only now
+    words = sum(len(references[pair].split()) + 1 for pair in pairs)
     return {
         "perplexity": read.perplexity,
         "word_perplexity": read.perplexity_of(words),
         "token_accuracy": read.accuracy,
-        "skipped": batches.skipped.empty,
+        "skipped": batches.skipped.empty + len(batches.broken),
         "too_long": batches.skipped.too_long,
     }

@@ -79,12 +79,13 @@ class GraphPipeline:
         return -(-self.source.lengths(features) // self.model.reduction)
 
     def longest(self, options=None):
-        """Most positions of an input under search options: a longer one is cut.
+        """Most positions of an input under search options, in whole columns: a longer one is cut.
 
         Args:
             options: `SearchOptions`; the pipeline's own when left out.
         """
-        return (options or self.search).max_source_length or self.source.longest
+        asked = (options or self.search).max_source_length
+        return self.source.whole_columns(asked or self.source.longest)
 
     def search_features(self, features, options=None, time=None, prefix=None, uniforms=None):
         """Hypotheses for the features of a source.

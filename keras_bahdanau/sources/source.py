@@ -1,6 +1,7 @@
 """The protocol of a source: the members that the rest of the package uses."""
 
 import abc
+import copy
 from typing import Any
 
 import keras
@@ -44,6 +45,7 @@ class Source(abc.ABC):
         fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
+        cache: `FeatureCache` of a source that `cached` gave, or None.
     """
 
     size: int
@@ -61,6 +63,7 @@ class Source(abc.ABC):
     longest: int = 512
     fixed_length: int = 64
     grid_height: int = 1
+    cache = None
 
     @property
     def counted_in(self):
@@ -107,8 +110,35 @@ class Source(abc.ABC):
             positions of each row. `cut(longest)` gives the same rows with at most so many
             positions. `padded(members, (rows, source_time))` gives the features as arrays: the
             rows whose numbers are in the int array `members`, padded on the right, then empty
-            rows. See `FeatureSource` and `text.id_rows.IdRows`.
+            rows. See `FeatureSource` and `text.id_rows.IdRows`. Rows that are decoded late may
+            have a fourth one, `broken`, a bool array `(rows,)`: those that `padded` found to be
+            empty, though their `lengths` are not 0. See `DecodedRows`.
         """
+
+    def cached(self, directory, gigabytes=32, say=print):
+        """The same source, which keeps on disk what it decodes: its rows read it from there.
+
+        Args:
+            directory: Path of a directory, which several processes may share.
+            gigabytes: Number, about as much of 10^9 bytes at most in all files.
+            say: Function of one string, which is told when that is reached.
+
+        Raises:
+            ValueError: If its inputs are not files, or `gigabytes` is out of range.
+
+        Example:
+            >>> source = ImageSource().cached("cache")
+        """
+        if self.inputs_are != "files":
+            raise ValueError(
+                "A cache is for inputs that are decoded, such as images or speech. Received: "
+                f"cache={str(directory)!r} with a {type(self).__name__}. Leave it out."
+            )
+        from keras_bahdanau.sources.feature_cache import FeatureCache
+
+        source = copy.copy(self)
+        source.cache = FeatureCache(self, directory, gigabytes, say)
+        return source
 
     def shortened(self, one, longest):
         """An input without what stands far behind `longest` positions, before `rows` reads it.
@@ -129,6 +159,21 @@ class Source(abc.ABC):
         rows = self.rows(short)
         shorter = [now is not before for now, before in zip(short, inputs, strict=True)]
         return short, rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
+
+    def whole_columns(self, longest):
+        """The most positions in whole columns of a grid, of at most `longest`.
+
+        Raises:
+            ValueError: If that is less than one column.
+        """
+        whole = longest // self.grid_height * self.grid_height
+        if not whole:
+            raise ValueError(
+                "A grid is cut into whole columns. Received: "
+                f"max_source_length={longest}, and columns of {self.grid_height} positions. "
+                f"Give at least {self.grid_height}."
+            )
+        return whole
 
     def limits(self, longest):
         """Dictionary for the card of an artefact: how long an input may be."""

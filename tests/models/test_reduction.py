@@ -105,3 +105,14 @@ def test_an_ensemble_has_one_reduction():
     with pytest.raises(ValueError, match="reduce the source alike.*2, 4"):
         Ensemble(models)
     assert Ensemble(models[:1]).reduction == 2
+
+
+class Grid(kb.layers.FrameProjection):
+    grid_height = 3
+
+
+def test_a_grid_keeps_its_positions():
+    kb.Encoder(front_end=Grid(4, 4), kind="bidirectional", units=4)
+    for refused in ({"readers": [EveryOther(4)]}, {"kind": "pyramidal", "units": 4, "depth": 2}):
+        with pytest.raises(ValueError, match="Received: reduction=.* of grid_height=3. Leave"):
+            kb.Encoder(front_end=Grid(4, 4), **refused)
