@@ -134,7 +134,7 @@ class _Other:
         """Its translations."""
         if self._lines is None:
             translator, sources = load_translator([self._model]), [pair[0] for pair in pairs]
-            found = translator.translate(sources, batch_size, self._search)
+            found = translator.decode(sources, batch_size, self._search)
             self._lines = [translation.text for translation in found]
         return self._lines
 

@@ -58,6 +58,8 @@ class ImageSource(Source):
         array([512,  96])
     """
 
+    inputs_are = "files"
+
     def __init__(self, height=64, width=512, channels=1, cell=8, ink="dark"):
         self.cell = checks.choice("cell", cell, CELLS)
         self.height = _whole_cells("height", height, cell, _HIGHEST)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from keras_bahdanau.sources.named_source import parsed_source, source_by_name
+from keras_bahdanau.sources.named_source import inputs_by_name, parsed_source, source_by_name
 
 
 def test_settings_are_numbers_where_they_can_be():
@@ -27,3 +27,8 @@ def test_a_setting_has_a_name_and_a_value(setting):
 
 def test_text_has_no_source_before_it_is_learnt():
     assert source_by_name("text") is None
+
+
+@pytest.mark.parametrize("name", ["image", "speech"])
+def test_commands_get_inputs_in_the_form_that_the_source_says(name):
+    assert source_by_name(name).inputs_are == inputs_by_name(name) == "files"
