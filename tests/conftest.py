@@ -118,6 +118,36 @@ def toy_litert(toy_translator, once):
     return once("toy.tflite", export)
 
 
+@pytest.fixture(scope="session")
+def toy_source(once):
+    """`toy_source(name)`: the file of a pipeline that has learnt a case of `toy_sources`."""
+    import toy_sources
+
+    return lambda name: once(f"{name}.keras", lambda path: toy_sources.train(name, path))
+
+
+@pytest.fixture(scope="session")
+def toy_artefact(toy_source, once):
+    """`toy_artefact(name, "saved-model" or "litert")`: the export of such a pipeline."""
+    from keras_bahdanau import export_litert, export_saved_model
+    from keras_bahdanau.pipelines.by_source import load_pipeline
+
+    def write_saved_model(name):
+        return once(
+            f"{name}/1",
+            lambda path: export_saved_model(load_pipeline(toy_source(name)), path.parent),
+        )
+
+    def write_litert(name):
+        return once(
+            f"{name}.tflite",
+            lambda path: export_litert(load_pipeline(toy_source(name)), path, max_source_length=48),
+        )
+
+    writers = {"saved-model": write_saved_model, "litert": write_litert}
+    return lambda name, format: writers[format](name)
+
+
 @pytest.fixture(params=[pytest.param("eager", marks=pytest.mark.slow), "graph"])
 def run(request):
     """`run(function, *args)`: what the function gives, as a graph and, slow, as it stands."""

@@ -137,7 +137,7 @@ def search_of(path, options, **fixed):
         ValueError: If something is asked of a .tflite file that its export has fixed.
     """
     if is_litert(path):
-        from keras_bahdanau.exporters.litert.litert_translator import check_fixed  # loads NumPy
+        from keras_bahdanau.exporters.litert.litert_pipeline import check_fixed  # loads NumPy
 
         return check_fixed(**options, **fixed)
     return SearchOptions(**{**read_card(path)["search"], **asked(options)})
@@ -146,10 +146,7 @@ def search_of(path, options, **fixed):
 def load_translator(paths):
     """The pipeline in a file, or the ensemble of those in several; it loads what that needs."""
     if is_litert(paths[0]):
-        from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
-
-        with without_greetings():
-            return LiteRTTranslator(paths[0])
+        return _load_litert(paths[0])
     load_tensorflow()
     if len(paths) > 1:
         from keras_bahdanau.pipelines.ensembling import ensemble
@@ -158,6 +155,20 @@ def load_translator(paths):
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
     return load_pipeline(paths[0])
+
+
+def _load_litert(path):
+    """The pipeline in a .tflite file: of text without TensorFlow, which all other sources need."""
+    from keras_bahdanau.exporters.card import read_packed_card
+
+    if "source" in read_packed_card(path):
+        from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline as Runner
+
+        load_tensorflow()
+    else:
+        from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator as Runner
+    with without_greetings():
+        return Runner(path)
 
 
 def check_absent(path, name):

@@ -6,12 +6,14 @@ from keras_bahdanau.cli.arguments import is_litert
 from keras_bahdanau.cli.console import lines_from
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card
 
 
 def inputs_of(path):
     """The form of the inputs of a model's file: see `Source.inputs_are`."""
-    return "lines" if is_litert(path) else read_card(path).get("inputs", "lines")
+    card = read_packed_card(path) if is_litert(path) else read_card(path)
+    return card.get("inputs", "lines")  # files of version 0.1.0 are of text
 
 
 def require_inputs(path, wanted, command):

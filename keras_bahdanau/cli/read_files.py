@@ -54,8 +54,8 @@ def read(
     """
     paths = find_models(model)
     require_inputs(paths[0], "files", "translate")
-    search = search_of(paths[0], search)
-    if nbest is not None:
+    search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
+    if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     inputs = [one for file in files for one in _inputs(file)]

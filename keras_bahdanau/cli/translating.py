@@ -15,7 +15,6 @@ from keras_bahdanau.cli.arguments import (
     check_picture,
     check_writable,
     find_models,
-    is_litert,
     load_translator,
     search_of,
     with_search_options,
@@ -125,7 +124,7 @@ def align(
     if plot is not None:
         from keras_bahdanau.plotting import plot_alignment
 
-        picture = None if is_litert(path) else translator.picture(one, search)
+        picture = translator.picture(one, search)
         plot_alignment(result, picture, words=words).savefig(plot)
     if trace is not None:
         from keras_bahdanau.plotting import plot_trace

@@ -11,6 +11,7 @@ _MODULE_OF = {
     "FORMATS": "all_formats",
     "Finding": "exporter",
     "LiteRTExporter": "litert.litert_exporter",
+    "LiteRTPipeline": "litert.litert_pipeline",
     "LiteRTTranslator": "litert.litert_translator",
     "IdsSavedModelExporter": "saved_model.ids_exporter",
     "OnDevicePipeline": "litert.on_device",

@@ -5,7 +5,7 @@ import hashlib
 
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters.parity import Parity, table
-from keras_bahdanau.integrity import Damage, check_fields, parse_card
+from keras_bahdanau.integrity import Damage, check_fields, opened, parse_card
 
 CARD = "card.json"
 TARGET = "target.spm"
@@ -16,14 +16,21 @@ _FORMS = {
     **dict.fromkeys(("max_target_length", "max_batch_bytes"), int),
     **dict.fromkeys(("max_image_bytes", "max_image_pixels"), int),
     **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
+    "inputs": str,
     "parity": [dict],
+    "reduction": int,
     "search": dict,
     "signatures": {str: [str]},
+    "source": dict,
 }
 
 
 def card_of(pipeline):
-    """Dictionary that the cards of all formats hold: versions, search and vocabularies.
+    """Dictionary that the cards of all formats hold: versions, search, vocabularies and source.
+
+    `inputs` is the form of an input, as `Source.inputs_are` says, and `reduction` the number of
+    positions of the source for each column of an alignment. `source` has the settings of a source
+    that has no assets, so that a host makes the same features.
 
     Args:
         pipeline: A `Pipeline`.
@@ -38,11 +45,21 @@ def card_of(pipeline):
         "keras": keras.__version__,
         "search": dataclasses.asdict(pipeline.search),
         "verb": pipeline.verb,
+        "inputs": pipeline.source.inputs_are,
+        "reduction": pipeline.model.reduction,
         "vocabularies": vocabularies,
         "vocabulary_sha256": {
             side: sha256(files[file_name]) for side, file_name in vocabularies.items()
         },
+        **_described(pipeline.source),
     }
+
+
+def _described(source):
+    """The settings of a source, unless its assets say it all."""
+    import keras
+
+    return {} if source.assets else {"source": keras.saving.serialize_keras_object(source)}
 
 
 def read_card(content):
@@ -60,6 +77,28 @@ def read_card(content):
     card = parse_card(content)
     check_fields(card, {name: form for name, form in _FORMS.items() if name in card})
     return card
+
+
+def read_packed_card(path):
+    """Read the card of a .tflite file, and nothing else of it.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it holds no card.
+    """
+    try:
+        with open(path, "rb") as file, opened(file) as archive:
+            if CARD not in archive.namelist():
+                raise Damage(f"it has no {CARD}")
+            return read_card(archive.read(CARD))
+    except Damage as error:
+        raise ValueError(
+            "A .tflite file to run must have its card and vocabularies packed inside, as it was "
+            f"exported. Received: path={str(path)!r} ({error}). Copy it again, or export it again."
+        ) from None
 
 
 def vocabulary_files(pipeline):
@@ -94,6 +133,16 @@ def table_of(rows):
 def describe_search(card):
     """Line of text with the search options of a card."""
     return "search: " + ", ".join(f"{name} {value}" for name, value in card["search"].items())
+
+
+def describe_source(card):
+    """List of one line of text with the source of a card; of none if it describes none."""
+    if "source" not in card:
+        return []
+    settings = card["source"].get("config")
+    settings = settings if isinstance(settings, dict) else {}
+    told = ", ".join(f"{name} {value}" for name, value in settings.items())
+    return [f"source: {card['source'].get('class_name')}, {told}"]
 
 
 def describe_parity(card):

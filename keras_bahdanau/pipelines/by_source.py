@@ -18,8 +18,12 @@ def pipeline_of(source, model, target, search=None):
         target: The `Subwords` of the target text.
         search: `SearchOptions`, or None.
     """
-    kind = next((kind for kind in KINDS if isinstance(source, kind.source_class)), Pipeline)
-    return kind(source, model, target, search)
+    return kind_of(source)(source, model, target, search)
+
+
+def kind_of(source):
+    """The class of `pipeline_of` for a source."""
+    return next((kind for kind in KINDS if isinstance(source, kind.source_class)), Pipeline)
 
 
 def load_pipeline(path):

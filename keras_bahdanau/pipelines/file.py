@@ -144,18 +144,15 @@ def read_pipeline(path):
     """
     import keras
 
-    from keras_bahdanau import sources
     from keras_bahdanau.layers.initializers import replaced_at_once
     from keras_bahdanau.models import Ensemble, Seq2Seq
     from keras_bahdanau.text.subwords import Subwords
 
-    for name in sources.__all__:
-        getattr(sources, name)  # loads its module, which registers it
     card = read_card(path)
     try:
         with replaced_at_once():
             model = keras.saving.load_model(path, compile=False)
-        source = keras.saving.deserialize_keras_object(card["source"])
+        source = read_source(card["source"])
         target = Subwords.from_config(card["target"])
     except Exception as error:  # Keras has no kind of its own for what it can't read
         if isinstance(error, MemoryError) or getattr(error, "errno", None):
@@ -177,6 +174,28 @@ def read_pipeline(path):
         )
     require_finite_weights(model, f"path={str(path)!r}")
     return source, model, target, SearchOptions(**card["search"])
+
+
+def read_source(config):
+    """The source of a card.
+
+    Args:
+        config: Dictionary, as `keras.saving.serialize_keras_object` gives it.
+
+    Raises:
+        TypeError: If Keras can't read it.
+        ValueError: Likewise, or if it is something else.
+    """
+    import keras
+
+    from keras_bahdanau import sources
+
+    for name in sources.__all__:
+        getattr(sources, name)  # loads its module, which registers it
+    source = keras.saving.deserialize_keras_object(config)
+    if not isinstance(source, sources.Source):
+        raise ValueError(f"A source must be a Source. Received: a {type(source).__name__}.")
+    return source
 
 
 def _in_brief(error):

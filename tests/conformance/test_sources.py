@@ -1,80 +1,14 @@
 """Every kind of source through all that a user does with a pipeline, in one code."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
-import keras
 import numpy as np
 import pytest
+from toy_sources import CASES, Case, toy_pairs_of
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import IdsSavedModelExporter
 from keras_bahdanau.exporters import export as export_by
-
-WORDS = ("eins", "zwei", "drei", "vier")
-
-
-def one_hot_frames(numbers):
-    """Two frames a number, the second one half as loud."""
-    frames = np.eye(4, dtype=np.float32)[list(numbers)]
-    return np.stack([frames, frames / 2], axis=1).reshape(-1, 4)
-
-
-def bars(numbers):
-    """A column of cells a number: a black bar, the lower the larger it is."""
-    image = np.full((16, 8 * len(numbers)), 255, np.uint8)
-    for place, number in enumerate(numbers):
-        image[4 * number : 4 * number + 4, 8 * place : 8 * place + 8] = 0
-    return image
-
-
-def tones(numbers):
-    """80 ms of a fading tone for each number, as samples and their rate."""
-    steps = np.arange(1280) / 16_000
-    fading = np.exp(-60 * steps)
-    waves = [fading * np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
-    return np.concatenate(waves).astype(np.float32), 16_000
-
-
-def pen(numbers):
-    """A line of another direction for each number."""
-    ends = [(10, 0), (0, 10), (10, 10), (10, -10)]
-    return [
-        np.array([[20 * place, 0], [20 * place + ends[number][0], ends[number][1]]])
-        for place, number in enumerate(numbers)
-    ]
-
-
-def letters(numbers):
-    return " ".join("abcd"[number] for number in numbers)
-
-
-class Case(NamedTuple):
-    """One kind of source.
-
-    Attributes:
-        input_of: Function of a tuple of numbers that gives an input.
-        source_of: Function of all inputs that gives the source.
-        empty: An input of nothing.
-        learning_rate: Float, of its training.
-    """
-
-    input_of: Callable
-    source_of: Callable
-    empty: object
-    learning_rate: float = 1e-2
-
-
-CASES = {
-    "text": Case(letters, lambda texts: kb.text.Subwords.train(texts, 8, model_type="word"), ""),
-    "features": Case(
-        one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
-    ),
-    "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3),
-    "ink": Case(pen, lambda _: kb.sources.InkSource(), [], 3e-3),
-    "audio": Case(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
-}
-NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
 
 
 class Trained(NamedTuple):
@@ -85,38 +19,20 @@ class Trained(NamedTuple):
     case: Case
 
 
-def text_of(numbers):
-    return " ".join(WORDS[number] for number in numbers)
-
-
 SLOW = {"text", "images", "ink", "audio"}  # most other tests are about text; the others take long
 
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(case, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name, case in CASES.items()
-    ],
+    params=[pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in CASES],
 )
-def trained(request, tmp_path_factory):
+def trained(request, toy_source):
     """Trained by `fit`, saved and loaded."""
-    keras.utils.set_random_seed(0)
-    case = request.param
-    pairs = [(case.input_of(numbers), text_of(numbers)) for numbers in NUMBERS]
-    source = case.source_of([one for one, _ in pairs])
-    target = kb.text.Subwords.train([text for _, text in pairs], 8, model_type="word")
-    model = kb.presets.small(
-        source, target, embedding_units=16, units=32, attention_units=16, dropout=0.0
+    return Trained(
+        kb.Pipeline.load(toy_source(request.param)),
+        toy_pairs_of(request.param),
+        CASES[request.param],
     )
-    model.compile(keras.optimizers.Adam(case.learning_rate), kb.losses.TokenCrossentropy())
-    model.build()
-    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
-    data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
-    model.fit(data, epochs=60, verbose=0, shuffle=False)
-    path = tmp_path_factory.mktemp("source") / "pipeline.keras"
-    kb.Pipeline(source, model, target).save(path)
-    return Trained(kb.Pipeline.load(path), pairs, case)
 
 
 def test_it_learns_and_decodes(trained):

@@ -8,6 +8,7 @@ from keras_bahdanau.exporters.card import (
     CARD,
     describe_parity,
     describe_search,
+    describe_source,
     read_card,
     table_of,
 )
@@ -217,6 +218,7 @@ class LiteRTExporter(Exporter):
                 f"{record.name}, by version {record.version}",
                 record.description,
                 f"operations of TensorFlow Lite {card['min_runtime_version']}",
+                *describe_source(card),
                 describe_search(card),
                 *(
                     f"{name}, {len(parts[name]):,} bytes, sha256 {digest}"

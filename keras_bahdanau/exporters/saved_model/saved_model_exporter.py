@@ -3,7 +3,12 @@
 import dataclasses
 import itertools
 
-from keras_bahdanau.exporters.card import describe_parity, describe_search, table_of
+from keras_bahdanau.exporters.card import (
+    describe_parity,
+    describe_search,
+    describe_source,
+    table_of,
+)
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.publishing import (
     export,
@@ -206,6 +211,7 @@ class SavedModelExporter(Exporter):
             [
                 f"{card['format']}, by keras_bahdanau {card['keras_bahdanau']}",
                 f"TensorFlow {card['tensorflow']}, Keras {card['keras']}",
+                *describe_source(card),
                 describe_search(card),
                 *describe_limits(card),
                 *(f"{side} vocabulary, sha256 {digest}" for side, digest in hashes),

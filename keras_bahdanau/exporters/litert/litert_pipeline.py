@@ -1,0 +1,156 @@
+"""A LiteRT file in place of a `Pipeline`: the methods that the commands call, without a model."""
+
+import contextlib
+
+import numpy as np
+
+from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
+from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.text.alignments import words_of_groups
+from keras_bahdanau.text.subwords import Subwords
+
+
+class LiteRTPipeline:
+    """A .tflite file that `export_litert` wrote, with the methods of a `Pipeline`.
+
+    The file reads one input at a time, by the search that it was exported with. An input that is
+    too long for it is cut, and `truncated` says so. Its features are made by the source that the
+    card of the file describes, as in training; that loads TensorFlow. The file of a text needs
+    none: see `LiteRTTranslator`.
+
+    ```python
+    reader = LiteRTPipeline("formulas.tflite")
+    print(reader.decode([pathlib.Path("formula.png")])[0].text)
+    ```
+
+    Args:
+        path: Path of the file.
+
+    Attributes:
+        source: The `Source`.
+        target: `Subwords` of the target text.
+        model: None: the file gives no probabilities of given texts.
+        metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ImportError: If `ai-edge-litert` is not installed.
+        ValueError: If the file is damaged, or its card describes no source.
+    """
+
+    model = None
+    metrics = ("bleu", "chrf")
+    verb = "decode"
+    noun = "text"
+    plural = "inputs"
+
+    def __init__(self, path):
+        self._path = path
+        with _failing_in_one_line(path):
+            self._runner = OnDevicePipeline(path)
+            card, files = self._runner.card, self._runner.files
+            self._longest, self._reduction = card["max_source_length"], card.get("reduction", 1)
+            self.target = Subwords(files[card["vocabularies"]["target"]])
+            self.source = self._read_source(card, files)
+            self._decode(self.source.examples[0])  # so that a model that can't run fails now
+
+    def _read_source(self, card, files):
+        """The source of a card; the class of pipelines for it says the metrics."""
+        from keras_bahdanau.pipelines.by_source import kind_of
+        from keras_bahdanau.pipelines.file import read_source
+
+        try:
+            source = read_source(card["source"])
+        except Exception as error:  # Keras has no kind of its own for what it can't read
+            raise ValueError(
+                "A .tflite file that reads no text must describe a source that this version "
+                f"knows. Received: path={str(self._path)!r}, {type(error).__name__}. Import the "
+                "modules of your own sources first, or export it again."
+            ) from None
+        kind = kind_of(source)
+        self.verb, self.noun = kind.verb, kind.noun
+        self.metrics, self.plural = kind.metrics, kind.plural
+        return source
+
+    def longest(self, search=None):
+        """Most positions of an input, the end token of a text included."""
+        return self._longest
+
+    def decode(self, inputs, batch_size=1, search=None, prefixes=None):
+        """The best text for each input.
+
+        Args:
+            inputs: List of inputs of the source. An empty one gives an empty text.
+            batch_size: Ignored: one input is read at a time.
+            search: None: the file has its own.
+            prefixes: None.
+
+        Returns:
+            List of `Translation`, one an input.
+
+        Raises:
+            TypeError: If `inputs` is not a list of inputs.
+            ValueError: If `search` or `prefixes` is given, or an input is not valid.
+        """
+        return [best for (best,) in self.decode_nbest(inputs, 1, 1, search, prefixes)]
+
+    def decode_nbest(self, inputs, nbest=1, batch_size=1, search=None, prefixes=None):
+        """The same as lists of one `Translation`; `nbest` must be 1, all that the file gives.
+
+        Raises:
+            TypeError: As in `decode`.
+            ValueError: Likewise, or if `nbest` is another number.
+        """
+        check_fixed(nbest=None if nbest == 1 else nbest, search=search, prefixes=prefixes)
+        self.source.check(self.plural, inputs)
+        with _failing_in_one_line(self._path):
+            return [[self._decode(one)] for one in inputs]
+
+    def picture(self, one, search=None):
+        """Picture of an input as far as it is read: see `Pipeline.picture`."""
+        picture = self.source.picture(one, self._longest)
+        return picture and picture._replace(reduction=self._reduction)
+
+    def words(self, inputs, longest=None):
+        """The words of each position of the memory: see `Pipeline.words`."""
+        words = self.source.words(inputs, longest)
+        return [words_of_groups(one, self._reduction) for one in words]
+
+    def _decode(self, one):
+        _, rows, (truncated,) = self.source.cut([one], self._longest)
+        features = rows.padded(np.arange(1), (1, self._longest))
+        (labels,) = self.source.labels(features)
+        tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
+        result = self._runner.decode(tensors, labels[:: self._reduction])
+        return Translation(**result._asdict(), truncated=bool(truncated))
+
+
+def check_fixed(**options):
+    """Check that nothing is asked of a .tflite file that its export has fixed.
+
+    Args:
+        **options: Values by name; None stands for what is not asked for.
+
+    Raises:
+        ValueError: If one is given.
+    """
+    asked = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
+    if asked:
+        raise ValueError(
+            "A .tflite file gives one text for an input, by the search that it was "
+            f"exported with. Received: {asked}. Leave it out, or give the .keras file."
+        )
+
+
+@contextlib.contextmanager
+def _failing_in_one_line(path):
+    """Give LiteRT's own errors, which have several lines, the form of this package's."""
+    try:
+        yield
+    except (RuntimeError, ValueError) as error:
+        if "Received: " in str(error):
+            raise
+        raise ValueError(
+            "A .tflite file must be one that LiteRT can load and run. "
+            f"Received: path={str(path)!r} ({' '.join(str(error).split())}). Export it again."
+        ) from None

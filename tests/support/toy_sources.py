@@ -1,0 +1,132 @@
+"""Small tasks to learn for each kind of source: numbers to read, as texts, bars, tones, lines."""
+
+import wave
+from collections.abc import Callable
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from PIL import Image
+
+import keras_bahdanau as kb
+
+WORDS = ("eins", "zwei", "drei", "vier")
+
+
+def one_hot_frames(numbers):
+    """Two frames a number, the second one half as loud."""
+    frames = np.eye(4, dtype=np.float32)[list(numbers)]
+    return np.stack([frames, frames / 2], axis=1).reshape(-1, 4)
+
+
+def bars(numbers):
+    """A column of cells a number: a black bar, the lower the larger it is."""
+    image = np.full((16, 8 * len(numbers)), 255, np.uint8)
+    for place, number in enumerate(numbers):
+        image[4 * number : 4 * number + 4, 8 * place : 8 * place + 8] = 0
+    return image
+
+
+def tones(numbers):
+    """80 ms of a fading tone for each number, as samples and their rate."""
+    steps = np.arange(1280) / 16_000
+    fading = np.exp(-60 * steps)
+    waves = [fading * np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
+    return np.concatenate(waves).astype(np.float32), 16_000
+
+
+def pen(numbers):
+    """A line of another direction for each number."""
+    ends = [(10, 0), (0, 10), (10, 10), (10, -10)]
+    return [
+        np.array([[20 * place, 0], [20 * place + ends[number][0], ends[number][1]]])
+        for place, number in enumerate(numbers)
+    ]
+
+
+def letters(numbers):
+    return " ".join("abcd"[number] for number in numbers)
+
+
+def write_png(image, path):
+    Image.fromarray(image).save(path.with_suffix(".png"))
+    return path.with_suffix(".png")
+
+
+def write_wav(sound, path):
+    samples, rate = sound
+    with wave.open(str(path.with_suffix(".wav")), "wb") as file:
+        file.setparams((1, 2, rate, 0, "NONE", None))
+        file.writeframes(np.rint(samples * 2**14).astype("<i2").tobytes())
+    return path.with_suffix(".wav")
+
+
+class Case(NamedTuple):
+    """One kind of source.
+
+    Attributes:
+        input_of: Function of a tuple of numbers that gives an input.
+        source_of: Function of all inputs that gives the source.
+        empty: An input of nothing.
+        learning_rate: Float, of its training.
+        write: Function of an input and a path without suffix that writes a file and gives its
+            path; None if there are no files of this kind.
+    """
+
+    input_of: Callable
+    source_of: Callable
+    empty: object
+    learning_rate: float = 1e-2
+    write: Callable | None = None
+
+
+CASES = {
+    "text": Case(letters, lambda texts: kb.text.Subwords.train(texts, 8, model_type="word"), ""),
+    "features": Case(
+        one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
+    ),
+    "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3, write_png),
+    "ink": Case(pen, lambda _: kb.sources.InkSource(), [], 3e-3),
+    "audio": Case(
+        *(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)), write=write_wav
+    ),
+}
+NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]
+
+
+def text_of(numbers):
+    return " ".join(WORDS[number] for number in numbers)
+
+
+def toy_pairs_of(name):
+    """Pairs of an input and its text."""
+    return [(CASES[name].input_of(numbers), text_of(numbers)) for numbers in NUMBERS]
+
+
+def write_manifest(name, rows, directory):
+    """Write a file for each tuple of numbers, and `list.tsv` with all of them; give its path."""
+    directory.mkdir(exist_ok=True)
+    case, lines = CASES[name], []
+    for number, numbers in enumerate(rows):
+        path = case.write(case.input_of(numbers), directory / f"{number}")
+        lines.append(f"{path.name}\t{text_of(numbers)}\n")
+    manifest = directory / "list.tsv"
+    manifest.write_text("".join(lines), encoding="utf-8")
+    return manifest
+
+
+def train(name, path):
+    """Write a pipeline that has learnt to read the numbers of a case."""
+    keras.utils.set_random_seed(0)
+    case, pairs = CASES[name], toy_pairs_of(name)
+    source = case.source_of([one for one, _ in pairs])
+    target = kb.text.Subwords.train([text for _, text in pairs], 8, model_type="word")
+    model = kb.presets.small(
+        source, target, embedding_units=16, units=32, attention_units=16, dropout=0.0
+    )
+    model.compile(keras.optimizers.Adam(case.learning_rate), kb.losses.TokenCrossentropy())
+    model.build()
+    model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
+    data = kb.data.batches(pairs, source, target, batch_tokens=512, buckets=1)
+    model.fit(data, epochs=60, verbose=0, shuffle=False)
+    kb.Pipeline(source, model, target).save(path)
