@@ -141,9 +141,7 @@ def toy_artefact(toy_source, once):
     def write_litert(name):
         return once(
             f"{name}.tflite",
-            lambda path: export_litert(
-                load_pipeline(toy_source(name)), path, max_source_length=48
-            ),
+            lambda path: export_litert(load_pipeline(toy_source(name)), path, max_source_length=48),
         )
 
     writers = {"saved-model": write_saved_model, "litert": write_litert}

@@ -70,9 +70,7 @@ def test_files_are_evaluated_by_the_metrics_of_their_kind(command, models, tmp_p
     assert {metric: scores[1][metric] for metric in metrics} == {
         metric: scores[0][metric] for metric in metrics
     }
-    assert scores[1]["attention_entropy"] == pytest.approx(
-        scores[0]["attention_entropy"], rel=1e-4
-    )
+    assert scores[1]["attention_entropy"] == pytest.approx(scores[0]["attention_entropy"], rel=1e-4)
     assert scores[0]["perplexity"] is not None and scores[1]["perplexity"] is None
 
 

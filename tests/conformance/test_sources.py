@@ -24,9 +24,7 @@ SLOW = {"text", "images", "ink", "audio"}  # most other tests are about text; th
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in CASES
-    ],
+    params=[pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in CASES],
 )
 def trained(request, toy_source):
     """Trained by `fit`, saved and loaded."""
