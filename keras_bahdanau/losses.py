@@ -177,7 +177,7 @@ def guided_alignment(given, weights):
 
 
 def doubly_stochastic(weights, mask, sample_weight):
-    """How unevenly the attention of each sentence is spread over its source.
+    """Unevenness of the attention of each sentence over its source.
 
     L_d = sum_j (tau - sum_i alpha_ij)^2,   tau = T / S
 

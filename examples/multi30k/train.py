@@ -53,7 +53,7 @@ def main(arguments=None):
     best = tuned(translator, valid, arguments)
     translator.search = best.search
     translator.save(arguments.out / "translator.keras")
-    report = {**about(arguments, options, run), "val_bleu": best.bleu}
+    report = {**about(arguments, options, run), "val_bleu": best.score}
     report["search"] = dataclasses.asdict(best.search)
     if arguments.test:
         report["test"] = scored(translator, arguments)
@@ -146,7 +146,7 @@ def tuned(translator, valid, arguments):
     """The `Trial` to keep, by its BLEU on `val`; all go to, or come from, tuning.json."""
     path = arguments.out / "tuning.json"
     known = json.loads(path.read_text()) if path.exists() else []
-    if known and "length_ratio" in known[0]:  # older files lack it
+    if known and "score" in known[0]:  # older files lack it
         trials = [
             kb.evaluation.Trial(**{**trial, "search": kb.SearchOptions(**trial["search"])})
             for trial in known
@@ -163,7 +163,7 @@ def tell(trial):
     search = trial.search
     print(
         f"beam {search.beam_width}, {search.length_penalty} {search.length_normalization:g}: "
-        f"val BLEU {trial.bleu:.2f}, length {trial.length_ratio:.3f}, {trial.seconds:.0f} s",
+        f"val BLEU {trial.score:.2f}, length {trial.length_ratio:.3f}, {trial.seconds:.0f} s",
         flush=True,
     )
 

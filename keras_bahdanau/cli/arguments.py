@@ -35,6 +35,14 @@ TokenizeOption = Annotated[
     str | None,
     typer.Option(help="Tokenization of sacreBLEU for BLEU.  [default: 13a]", show_default=False),
 ]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Directory that keeps decoded images or recordings, for the next time that they are "
+        "read; several commands may share it.",
+        show_default=False,
+    ),
+]
 LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
 
 

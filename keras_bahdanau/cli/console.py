@@ -175,17 +175,18 @@ def show_progress(text):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def tell_cut(translations, limits, names=None):
+def tell_cut(translations, limits, names=None, unit="tokens"):
     """Name on standard error each input that was too long, and cut.
 
     Args:
         translations: Iterable of `Translation`, one an input.
         limits: Dictionary, as `Source.limits` gives it.
         names: Iterable of the inputs' names; `lines_from(1)` if left out.
+        unit: String, the unit of an input's length: `Source.unit`.
     """
-    most = f"{limits['max_source_length']:,} positions"
+    most = f"{limits['max_source_length']:,} {unit}"
     if "max_source_bytes" in limits:
-        most = f"{limits['max_source_length']:,} tokens, or {limits['max_source_bytes']:,} bytes,"
+        most += f", or {limits['max_source_bytes']:,} bytes,"
     for name, translation in zip(names or lines_from(1), translations, strict=False):
         if translation.truncated:
             warn(

@@ -7,6 +7,7 @@ import typer
 
 from keras_bahdanau.cli.arguments import (
     BatchOption,
+    CacheOption,
     LowercaseOption,
     ModelsOption,
     TokenizeOption,
@@ -19,8 +20,9 @@ from keras_bahdanau.cli.arguments import (
     search_of,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut
-from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
+from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
+from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -31,14 +33,18 @@ from keras_bahdanau.training.run import write_json
 @with_search_options
 def evaluate(
     source: Annotated[
-        Path, typer.Argument(help="Source sentences, one a line; or a TSV with both languages.")
+        Path,
+        typer.Argument(
+            help="Source sentences, one a line; or a TSV with both languages; or, for a model that "
+            "reads files, a manifest: a TSV of path and text."
+        ),
     ],
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
     *,
     model: ModelsOption,
     json: Annotated[Path | None, typer.Option(help="JSON file that receives it all.")] = None,
     hypotheses: Annotated[
-        Path | None, typer.Option(help="File that receives the translations.")
+        Path | None, typer.Option(help="File that receives the translations, or other texts.")
     ] = None,
     alignments: Annotated[
         Path | None,
@@ -70,9 +76,10 @@ def evaluate(
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     batch_size: BatchOption = 64,
+    cache: CacheOption = None,
     **search,
 ):
-    """Translate sentences and compare: metrics, perplexity, attention, speed.
+    """Translate sentences, or read files, and compare: metrics, perplexity, attention, speed.
 
     A .tflite file gives no perplexity and no accuracy of tokens.
     """
@@ -85,17 +92,25 @@ def evaluate(
     check_tokenization(tokenize)
     if metrics is not None:
         _metrics_of(metrics)
-    pairs = read_examples(inputs_of(paths[0]), source, target)
+    inputs = inputs_of(paths[0])
+    check_cache(cache, inputs)
+    pairs = read_examples(inputs, source, target)
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)
+    if cache is not None:
+        translator.source = translator.source.cached(cache, say=warn)
     from keras_bahdanau import evaluation
 
     names = translator.metrics if metrics is None else metrics.split(",")
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": names}
-    show_progress(f"translating {len(pairs):,} sentences")
+    show_progress(f"{translator.verb} {len(pairs):,} {translator.plural}")
     measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
-    tell_cut(measured.translations, translator.source.limits(translator.longest(search)))
+    sources = [one for one, _ in pairs]
+    limits = translator.source.limits(translator.longest(search))
+    tell_cut(measured.translations, limits, names_of(sources), translator.source.unit)
+    lengths = [len(translation.source_tokens) for translation in measured.translations]
+    unreadable = report_unreadable(sources, lengths)
     lines = [translation.text for translation in measured.translations]
     scores, compared = measured.scores(), []
     if other is not None:
@@ -103,6 +118,8 @@ def evaluate(
         compared = evaluation.compare(lines, others, [pair[1] for pair in pairs], **settings)
         scores["compared"] = [vars(comparison) for comparison in compared]
     show_progress("")
+    if unreadable:
+        warn(unreadable)
     if hypotheses is not None:
         text = "".join(f"{line}\n" for line in lines)
         hypotheses.write_text(text, encoding="utf-8", newline="\n")
@@ -112,14 +129,15 @@ def evaluate(
         from keras_bahdanau.plotting import plot_lengths
 
         first, *_ = measured.by_metric.values()
-        plot_lengths(measured.by_length, metric=first.label).savefig(plot)
+        names = {"counted_in": measured.counted_in, "inputs": measured.inputs}
+        plot_lengths(measured.by_length, metric=first.label, **names).savefig(plot)
     print(measured)
     if compared:
         print("", f"against {compare}", *compared, sep="\n")
 
 
 class _Other:
-    """Another system: lines of a file, or a model that is yet to translate them."""
+    """Another system: lines of a file, or a model that is yet to decode the sources."""
 
     def __init__(self, path, pairs, asked):
         self._lines = self._model = None
@@ -131,7 +149,7 @@ class _Other:
             _check_lines(len(self._lines), "compare", path, pairs)
 
     def lines(self, pairs, batch_size):
-        """Its translations."""
+        """Its texts."""
         if self._lines is None:
             translator, sources = load_translator([self._model]), [pair[0] for pair in pairs]
             found = translator.decode(sources, batch_size, self._search)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from keras_bahdanau.cli.arguments import is_litert
+from keras_bahdanau.cli.console import lines_from
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.exporters.card import read_packed_card
@@ -63,6 +64,35 @@ def read_examples(inputs, source, target=None):
             "Give others."
         )
     return pairs
+
+
+def names_of(sources):
+    """Names of inputs in warnings: their paths, or the numbers of their lines."""
+    lines = lines_from(1)
+    return [str(one) if isinstance(one, Path) else next(lines) for one in sources]
+
+
+def check_cache(cache, inputs):
+    """Raise an error unless a path may be the directory of decoded files.
+
+    Args:
+        cache: Path; None for no directory.
+        inputs: String, the form of the inputs.
+
+    Raises:
+        FileExistsError: If it is no directory.
+        ValueError: If no files are decoded.
+    """
+    if cache is not None and inputs != "files":
+        raise ValueError(
+            "A cache is for files that are decoded, images or recordings. "
+            f"Received: cache={str(cache)!r} with {inputs}. Leave it out."
+        )
+    if cache is not None and cache.exists() and not cache.is_dir():
+        raise FileExistsError(
+            "A cache must be a directory, or yet to be made. "
+            f"Received: cache={str(cache)!r}, which is a file. Choose another path."
+        )
 
 
 def has_content(one):

@@ -65,7 +65,8 @@ def read(
         chunk = inputs[first : first + CHUNK]
         prefixes = None if prefix is None else [prefix] * len(chunk)
         results = pipeline.decode_nbest(chunk, nbest or 1, batch_size, search, prefixes)
-        tell_cut([best for best, *_ in results], limits, map(str, chunk))
+        best = [best for best, *_ in results]
+        tell_cut(best, limits, map(str, chunk), pipeline.source.unit)
         for row, hypotheses in enumerate(results):
             lengths.append(len(hypotheses[0].source_tokens))
             for hypothesis in hypotheses:

@@ -6,9 +6,9 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from keras_bahdanau.cli.arguments import asked, options_of
+from keras_bahdanau.cli.arguments import CacheOption, asked, options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
-from keras_bahdanau.cli.inputs import has_content, read_examples
+from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
@@ -58,6 +58,7 @@ def train(
         Path | None,
         typer.Option(help="Links of the validation pairs, for --attention forced."),
     ] = None,
+    cache: CacheOption = None,
     **options,
 ):
     """Train a translator, or a reader of images or speech; or resume a training that was stopped.
@@ -68,6 +69,7 @@ def train(
     """
     options = TrainingOptions(**asked(options))
     inputs = inputs_by_name(kind)
+    check_cache(cache, inputs)
     data = _Data.read(inputs, source, target, alignments)
     if valid_source is not None:
         valid = _Data.read(inputs, valid_source, valid_target, valid_alignments)
@@ -95,6 +97,7 @@ def train(
         verbose=keras_verbosity(),
         say=say,
         source=source_by_name(kind),
+        cache=cache,
         **links,
     )
     say(f"The model: {path}")

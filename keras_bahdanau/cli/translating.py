@@ -116,7 +116,8 @@ def align(
     translator = load_translator([path])
     (result,) = translator.decode([one], search=search, prefixes=prefixes)
     longest = translator.longest(search)
-    tell_cut([result], translator.source.limits(longest), ["the input"])
+    limits = translator.source.limits(longest)
+    tell_cut([result], limits, ["the input"], translator.source.unit)
     print(result.text)
     if isinstance(one, str):
         print(_Links(translator, [one], longest)(0, result))
@@ -182,7 +183,7 @@ class _Links:
     """The links of translations of some sentences, in Pharaoh form."""
 
     def __init__(self, translator, sentences, longest):
-        self._source_words = translator.source.words(sentences, longest)
+        self._source_words = translator.words(sentences, longest)
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans

@@ -9,14 +9,15 @@ import typer
 
 from keras_bahdanau.cli.arguments import (
     BatchOption,
+    CacheOption,
     LowercaseOption,
     ModelOption,
     TokenizeOption,
     check_tokenization,
     search_of,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
-from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
+from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value, number
 from keras_bahdanau.ownership import owned
@@ -24,39 +25,62 @@ from keras_bahdanau.pipelines.file import find_translator, write_search
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
-TOLERANCE = number(0, 100)  # of BLEU, which is at most 100
-ROW = "{:>4}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}"
+TOLERANCE = number(0, 100)  # percent
 
 
 @ends_well("The model is as it was.")
 def tune(
     source: Annotated[
         Path,
-        typer.Argument(help="Source sentences, or a TSV, that the model was not trained on."),
+        typer.Argument(
+            help="Source sentences, or a TSV, that the model was not trained on; a manifest, for a "
+            "model that reads files."
+        ),
     ],
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
     *,
     model: ModelOption,
-    beam_widths: Annotated[str, typer.Option(help="Beam widths to try.")] = "5,10",
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="Metric to choose by, one of those of evaluate --metrics.  "
+            "[default: bleu of translations, exact of images, wer of speech]",
+            show_default=False,
+        ),
+    ] = None,
+    beam_widths: Annotated[
+        str, typer.Option(help="Beam widths to try; 1 is greedy search.")
+    ] = "5,10",
     length_normalizations: Annotated[
         str, typer.Option(help="Exponents of the length penalty to try.")
     ] = "0.6,0.8,1.0,1.2,1.4",
     length_penalties: Annotated[
         str, typer.Option(help="Kinds of length penalty to try.")
     ] = ",".join(LENGTH_PENALTIES),
+    ctc_weights: Annotated[
+        str | None,
+        typer.Option(
+            help="Shares of CTC to try.  [default: 0,0.3,0.5 of a model with a CTC layer, else 0]",
+            show_default=False,
+        ),
+    ] = None,
     tolerance: Annotated[
-        float, typer.Option(help="BLEU given up for a narrower beam and shorter texts.")
+        float,
+        typer.Option(
+            help="Percent of the metric given up for a narrower beam, no CTC and shorter texts."
+        ),
     ] = 0.1,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
     batch_size: BatchOption = 64,
+    cache: CacheOption = None,
 ):
-    """Choose search options by BLEU and write them into the model's file.
+    """Choose search options by a metric, such as BLEU, and write them into the model's file.
 
-    Give validation pairs, never those of the test. Of the options whose BLEU is within
-    `--tolerance` of the highest, those with the narrowest beam and then with the shortest
-    translations are kept. "length" is how long these are over the references.
+    Give validation pairs, never those of the test. Of the options whose score is within
+    `--tolerance` of the best, those with the narrowest beam, then without CTC, and then with the
+    shortest texts are kept. "length" is how long these are over the references.
     """
     check_value("batch_size", batch_size, BATCH_SIZE)
     check_value("tolerance", tolerance, TOLERANCE)
@@ -67,44 +91,58 @@ def tune(
         "length_normalizations": _numbers("length_normalizations", length_normalizations, float),
         "length_penalties": length_penalties.split(","),
     }
+    if ctc_weights is not None:
+        lists["ctc_weights"] = _numbers("ctc_weights", ctc_weights, float)
     _check_values(**lists)
     check_tokenization(tokenize)
-    pairs = read_examples(inputs_of(path), source, target)
+    _check_metric(metric)
+    inputs = inputs_of(path)
+    check_cache(cache, inputs)
+    settings = {"tokenize": tokenize, "lowercase": lowercase, "metric": metric}
+    pairs = read_examples(inputs, source, target)
     with contextlib.nullcontext() if dry_run else owned(path):
-        _tune(path, own, lists, pairs, tolerance, dry_run, (batch_size, tokenize, lowercase))
+        _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings)
 
 
-def _tune(path, own, lists, pairs, tolerance, dry_run, settings):
+def _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings):
     """Measure all searches on the pairs, tell of each, and write the one that is chosen."""
     load_tensorflow()
     from keras_bahdanau import evaluation
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
+    pipeline = load_pipeline(path)
+    lists.setdefault("ctc_weights", evaluation.default_ctc_weights(pipeline.model))
     searches = evaluation.candidates(own, **lists)
-    print(ROW.format("beam", "penalty", "exponent", "BLEU", "length", "seconds"), flush=True)
+    (metric,) = evaluation.metrics_of([settings["metric"] or pipeline.metrics[0]])
+    table = _Table(metric, any(search.ctc_weight for search in searches))
+    print(table.heading(), flush=True)
     count = iter(range(1, len(searches) + 1))
 
     def tell(trial):
-        print(_row(trial), *["(now)"] * (trial.search == own), flush=True)
+        print(table.row(trial), *["(now)"] * (trial.search == own), flush=True)
         show_progress(f"{next(count)} of {len(searches)}")
 
-    trials = evaluation.tune(load_pipeline(path), pairs, searches, *settings, tell)
+    if cache is not None:
+        pipeline.source = pipeline.source.cached(cache, say=warn)
+    trials = evaluation.tune(pipeline, pairs, searches, batch_size, tell=tell, **settings)
     show_progress("")
-    _conclude(path, own, trials, evaluation.simplest(trials, tolerance), dry_run)
+    _conclude(path, own, trials, evaluation.simplest(trials, tolerance), metric, dry_run)
 
 
-def _conclude(path, own, trials, chosen, dry_run):
+def _conclude(path, own, trials, chosen, metric, dry_run):
     """Write the chosen options into the file, and print a line about it."""
     now = next(trial for trial in trials if trial.search == own)
-    highest = f"the highest is {trials[0].bleu:.2f}"
+    best = f"the {'highest' if metric.higher_is_better else 'lowest'} is {trials[0].score:.2f}"
     if chosen.search == own:
-        print(f"the model's own options stay: BLEU {now.bleu:.2f}, {highest}")
+        print(f"the model's own options stay: {metric.label} {now.score:.2f}, {best}")
         return
     options = (
         f"beam_width={chosen.search.beam_width}, length_penalty={chosen.search.length_penalty}, "
         f"length_normalization={chosen.search.length_normalization:g}"
     )
-    print(f"chosen: {options}: BLEU {chosen.bleu:.2f}, now {now.bleu:.2f}, {highest}")
+    if chosen.search.ctc_weight or own.ctc_weight:
+        options += f", ctc_weight={chosen.search.ctc_weight:g}"
+    print(f"chosen: {options}: {metric.label} {chosen.score:.2f}, now {now.score:.2f}, {best}")
     if dry_run:
         print("the model is as it was")
     else:
@@ -112,16 +150,27 @@ def _conclude(path, own, trials, chosen, dry_run):
         print(f"written into {path}")
 
 
-def _row(trial):
-    search = trial.search
-    return ROW.format(
-        search.beam_width,
-        search.length_penalty,
-        f"{search.length_normalization:g}",
-        f"{trial.bleu:.2f}",
-        f"{trial.length_ratio:.3f}",
-        f"{trial.seconds:.1f}",
-    )
+class _Table:
+    """Lines of a table of trials, with a column for the share of CTC if some have one."""
+
+    def __init__(self, metric, ctc):
+        self.columns = [
+            ("beam", 4, lambda trial: trial.search.beam_width),
+            ("penalty", 8, lambda trial: trial.search.length_penalty),
+            ("exponent", 8, lambda trial: f"{trial.search.length_normalization:g}"),
+            *([("CTC", 4, lambda trial: f"{trial.search.ctc_weight:g}")] if ctc else []),
+            (metric.label, max(6, len(metric.label)), lambda trial: f"{trial.score:.2f}"),
+            ("length", 6, lambda trial: f"{trial.length_ratio:.3f}"),
+            ("seconds", 7, lambda trial: f"{trial.seconds:.1f}"),
+        ]
+
+    def heading(self):
+        """The line with the names of the columns."""
+        return "  ".join(f"{name:>{width}}" for name, width, _ in self.columns)
+
+    def row(self, trial):
+        """The line of a trial."""
+        return "  ".join(f"{cell(trial):>{width}}" for _, width, cell in self.columns)
 
 
 def _numbers(name, text, kind):
@@ -134,7 +183,15 @@ def _numbers(name, text, kind):
         ) from None
 
 
-def _check_values(beam_widths, length_normalizations, length_penalties):
+def _check_metric(name):
+    """Raise ValueError unless a metric has this name, or None is asked for."""
+    if name is not None:
+        from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
+
+        metrics_of([name])
+
+
+def _check_values(beam_widths, length_normalizations, length_penalties, ctc_weights=()):
     """Raise ValueError if a search does not allow one of them."""
     for width in beam_widths:
         SearchOptions(beam_width=width)
@@ -142,3 +199,5 @@ def _check_values(beam_widths, length_normalizations, length_penalties):
         SearchOptions(length_normalization=exponent)
     for penalty in length_penalties:
         SearchOptions(length_penalty=penalty)
+    for share in ctc_weights:
+        SearchOptions(ctc_weight=share)

@@ -79,6 +79,8 @@ class BatchedPairs:
         kept: Int array, which pairs take part.
         skipped: `Skipped`, how many pairs were left out and why.
         source_lengths: Int array `(pairs,)`, positions of each source, of those left out too.
+        broken: Int array, pairs in the batches so far whose source gave nothing when it was
+            decoded, though its header had promised more. Their weights are 0.
         shapes: Sequence of `(rows, length)`, one for each bucket, shortest first; empty with
             `batch_sentences`.
         steps: Integer, batches in an epoch; the same for each.
@@ -166,6 +168,19 @@ class BatchedPairs:
         if alignments is not None:
             self._alignments = AlignmentRows(source, target, pairs, alignments, kept)
 
+    @property
+    def broken(self):
+        return np.flatnonzero(getattr(self._source, "broken", ()))
+
+    def require_readable(self):
+        """Raise ValueError if all pairs have turned out to be broken."""
+        if len(self.broken) == len(self.kept):
+            raise ValueError(
+                "At least one pair must have a source that can be read. "
+                f"Received: {len(self.kept)} pairs, whose sources are all broken behind their "
+                "headers. Give others."
+            )
+
     def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
         """The batches of one epoch, always the same for the same seed and number.
 
@@ -235,6 +250,7 @@ class BatchedPairs:
         target_in[: len(members), 0] = START
         target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
         weight = (target_out != PAD).astype(np.float32)
+        weight[: len(members)][np.isin(members, self.broken)] = 0
         inputs = (features, target_in)
         if self._alignments is not None:
             inputs += (self._alignments.padded(members, (rows, target_time, source_time)),)

@@ -75,11 +75,11 @@ class DigitsTask(Task):
             "pointing_accuracy": round(sum(hits) / len(hits), 4),
         }
 
-    def shown(self, test):
+    def examples(self, test):
         return sorted(test, key=lambda one: -len(one.boxes))[:3]
 
     def picture(self, pipeline, test, results):
-        one = self.shown(test)[0]
+        one = self.examples(test)[0]
         place = next(row for row, other in enumerate(test) if other is one)
         return plot_alignment(results[place], pipeline.picture(one.image), words=True)
 

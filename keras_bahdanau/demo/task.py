@@ -15,11 +15,11 @@ class Task(abc.ABC):
 
     Attributes:
         options: `TrainingOptions`.
-        ask: String, such as "Translating": what is done with the test.
+        verb: String, such as "Translating": what is done with the test.
     """
 
     options = None
-    ask = "Reading"
+    verb = "Reading"
 
     def source(self):
         """The `Source`; None for text, whose vocabulary is learnt."""
@@ -49,7 +49,7 @@ class Task(abc.ABC):
     def measured(self, pipeline, test, results):
         """Dictionary of figures: the results for the test against its texts."""
 
-    def shown(self, test):
+    def examples(self, test):
         """A few examples of the test that are worth showing."""
         return test[:3]
 

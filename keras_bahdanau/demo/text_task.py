@@ -30,7 +30,7 @@ class TextTask(Task):
     """English to French, with gold word alignments."""
 
     options = OPTIONS
-    ask = "Translating"
+    verb = "Translating"
 
     def data(self):
         return split()
@@ -71,7 +71,7 @@ class TextTask(Task):
             "alignment_error_rate": round(error_rate, 4),
         }
 
-    def shown(self, test):
+    def examples(self, test):
         """Three sentences worth showing: an elision, a negation, and a longer one that reorders."""
         elision = next(example for example in test if "l'" in example.target)
         negation = next(example for example in test if "n'" in example.target)
@@ -83,7 +83,7 @@ class TextTask(Task):
         return [elision, negation, reordered]
 
     def picture(self, pipeline, test, results):
-        return plot_alignment(results[test.index(self.shown(test)[-1])], words=True)
+        return plot_alignment(results[test.index(self.examples(test)[-1])], words=True)
 
     def summary(self, report):
         return (

@@ -39,7 +39,7 @@ class TonesTask(Task):
     """Synthetic utterances to words."""
 
     options = OPTIONS
-    ask = "Transcribing"
+    verb = "Transcribing"
 
     def source(self):
         return AudioSource(40)

@@ -55,7 +55,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     shutil.copyfile(path, out / "translator.keras")
     pipeline = load_pipeline(out / "translator.keras")
 
-    say(f"3. {task.ask} {len(test)} inputs that it has never seen")
+    say(f"3. {task.verb} {len(test)} inputs that it has never seen")
     inputs = [task.pair(one)[0] for one in test]
     results = pipeline.decode(inputs)
     report = task.measured(pipeline, test, results)
@@ -67,7 +67,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     report["agreement"] = sum(same) / len(same)
     report["seconds"] = round(time.monotonic() - began, 1)
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
-    for example in task.shown(test):
+    for example in task.examples(test):
         say(f"   {task.name_of(example)}")
         place = next(row for row, other in enumerate(test) if other is example)
         for name, texts in answers.items():

@@ -1,16 +1,16 @@
-"""Scores of a translator, and significance tests between two of them.
+"""Scores of a pipeline, and significance tests between two of them.
 
 None of it loads TensorFlow before it has something to read with a model: a .tflite file is
 evaluated without.
 """
 
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
-from keras_bahdanau.evaluation.by_length import Band, scores_by_length
+from keras_bahdanau.evaluation.by_length import Band, band_starts, scores_by_length
 from keras_bahdanau.evaluation.evaluate import evaluate
 from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
 from keras_bahdanau.evaluation.report import Evaluation, Measured
 from keras_bahdanau.evaluation.significance import Comparison, compare
-from keras_bahdanau.evaluation.tune import Trial, candidates, simplest, tune
+from keras_bahdanau.evaluation.tune import Trial, candidates, default_ctc_weights, simplest, tune
 from keras_bahdanau.text.corpus_metrics import METRICS, CorpusMetric, metrics_of
 
 __all__ = [
@@ -24,8 +24,10 @@ __all__ = [
     "Trial",
     "alignment_error",
     "attention_entropy",
+    "band_starts",
     "candidates",
     "compare",
+    "default_ctc_weights",
     "evaluate",
     "likelihood",
     "metrics_of",

@@ -15,7 +15,7 @@ def attention_entropy(translations):
 
     Returns:
         (nats, share): floats, -sum_j alpha_ij log alpha_ij, and that as a share of the log of
-        the source's tokens, its maximum, over sources of two tokens and more. None where
+        the number of places, its maximum, over sources of two places and more. None where
         nothing is attended to.
     """
     entropies, shares = [], []
@@ -61,7 +61,7 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64):
             check_links(of_pair, *spans, name=f"alignments[{number}]")
     read = translator.align(pairs, batch_size)
     words = zip(  # of what was read of each text
-        translator.source.words(sides[0], translator.longest()),
+        translator.words(sides[0], translator.longest()),
         translator.target.words(sides[1], longest=translator.search.max_length),
         strict=True,
     )

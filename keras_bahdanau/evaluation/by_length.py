@@ -2,16 +2,33 @@
 
 from typing import NamedTuple
 
-STARTS = (1, 6, 11, 16, 21, 31, 41, 51)  # words of the shortest sentences of each band
+
+def band_starts(step):
+    """The shortest length of each band: four narrow ones, three twice as wide, and the rest.
+
+    Args:
+        step: Positive integer, such as `Source.length_band`.
+
+    Returns:
+        Tuple of integers.
+
+    Example:
+        >>> band_starts(5)
+        (1, 6, 11, 16, 21, 31, 41, 51)
+    """
+    return tuple(1 + step * count for count in (0, 1, 2, 3, 4, 6, 8, 10))
+
+
+STARTS = band_starts(5)  # of texts, in words
 
 
 class Band(NamedTuple):
-    """The sentences of similar length.
+    """The inputs of similar length.
 
     Attributes:
-        label: String, such as "6-10": words of a source text.
-        sentences: Integer, how many there are.
-        score: Float, the score of these sentences as a corpus.
+        label: String, such as "6-10": words of a text, positions of other sources.
+        sentences: Integer, number of inputs.
+        score: Float, the score of their texts as a corpus.
     """
 
     label: str
@@ -20,14 +37,14 @@ class Band(NamedTuple):
 
 
 def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
-    """Scores of the sentences of each length, shortest first; no band is empty.
+    """Scores of the inputs of each length, shortest first; no band is empty.
 
     Args:
         lengths: List of integers, the length of each source: see `Source.sizes`.
         hypotheses: List of strings, as many.
         references: List of strings, as many.
         metric: A `CorpusMetric`, of `metrics_of`.
-        starts: Increasing integers, the shortest length of each band; sentences that are
+        starts: Increasing integers, the shortest length of each band; inputs that are
             shorter than the first, such as empty ones, belong to none.
 
     Returns:

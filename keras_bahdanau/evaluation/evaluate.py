@@ -1,9 +1,11 @@
-"""Evaluation of a translator on pairs: metrics, perplexity, attention, speed."""
+"""Evaluation of a pipeline on pairs: metrics, perplexity, attention, speed."""
 
 import time
 
+import numpy as np
+
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
-from keras_bahdanau.evaluation.by_length import scores_by_length
+from keras_bahdanau.evaluation.by_length import band_starts, scores_by_length
 from keras_bahdanau.evaluation.likelihood import likelihood
 from keras_bahdanau.evaluation.report import Evaluation, Measured
 from keras_bahdanau.text.corpus_metrics import metrics_of
@@ -17,22 +19,23 @@ def evaluate(
     alignments=None,
     tokenize=None,
     lowercase=False,
-    metrics=("bleu", "chrf"),
+    metrics=None,
 ):
-    """Translate the sources of pairs and compare with their targets.
+    """Decode the sources of pairs and compare with their targets.
 
     Args:
-        translator: A `Translator`; or one of a .tflite file, a `LiteRTTranslator`, which has
-            neither perplexities nor an accuracy of tokens.
-        pairs: List of (source, target) strings. An empty source has an empty translation, and
-            one longer than `max_source_length` of the search is cut.
-        batch_size: Positive integer. Sentences translated at once.
+        translator: A `Translator` or other `Pipeline`; or one of a .tflite file, a
+            `LiteRTTranslator`, which has neither perplexities nor an accuracy of tokens.
+        pairs: List of (input of the source, target string). An empty source has an empty text,
+            and one longer than `max_source_length` of the search is cut.
+        batch_size: Positive integer. Inputs decoded at once.
         search: `SearchOptions` in place of the translator's own.
         alignments: (sure, possible) links between the words of the pairs, as
             `read_alignments` gives them, for the alignment error rate.
         tokenize: Name of sacreBLEU's tokenization for BLEU; its own choice, 13a, when left out.
         lowercase: Bool. True if case counts for nothing.
-        metrics: Names of metrics, as in `metrics_of`. The first is that of the scores by length.
+        metrics: Names of metrics, as in `metrics_of`; the pipeline's own, `metrics`, when left
+            out. The first is that of the scores by length.
 
     Returns:
         `Evaluation`.
@@ -45,7 +48,8 @@ def evaluate(
         >>> print(evaluate(translator, read_pairs("test.en", "test.de")))
     """
     pairs = list(pairs)
-    metrics = metrics_of(metrics, tokenize, lowercase)
+    source = translator.source
+    metrics = metrics_of(translator.metrics if metrics is None else metrics, tokenize, lowercase)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
     batches = None
     if translator.model is not None:
@@ -70,8 +74,12 @@ def evaluate(
         attention_entropy_share=share,
         alignment_error_rate=error,
         by_length=scores_by_length(
-            translator.source.sizes(sources), hypotheses, references, metrics[0]
+            *(source.sizes(sources), hypotheses, references, metrics[0]),
+            starts=band_starts(source.length_band),
         ),
+        inputs=translator.plural,
+        texts=f"{translator.noun}s",
+        counted_in=source.counted_in,
         sentences=len(pairs),
         cut=sum(not translation.finished for translation in translations) / len(pairs),
         seconds=seconds,
@@ -90,9 +98,9 @@ def _batches(translator, pairs, longest):
         )
     except ValueError:  # no pair is left; its message names an option of trainings
         raise ValueError(
-            "At least one pair must have tokens on both sides, and at most "
-            f"max_source_length={longest} of them. Received: {len(pairs)} pairs, none of which "
-            "has. Give other pairs, or a larger max_source_length."
+            "At least one pair must have content on both sides, of at most "
+            f"max_source_length={longest} tokens or positions. Received: {len(pairs)} pairs, none "
+            "of which has. Give other pairs, or a larger max_source_length."
         ) from None
 
 
@@ -102,11 +110,12 @@ def _read(model, batches, references):
         unread = dict.fromkeys(("perplexity", "word_perplexity", "token_accuracy"))
         return {**unread, "skipped": 0, "too_long": 0}
     read = likelihood(model, batches)
-    words = sum(len(references[pair].split()) + 1 for pair in batches.kept)
+    pairs = np.setdiff1d(batches.kept, batches.broken)  # which are known only now
+    words = sum(len(references[pair].split()) + 1 for pair in pairs)
     return {
         "perplexity": read.perplexity,
         "word_perplexity": read.perplexity_of(words),
         "token_accuracy": read.accuracy,
-        "skipped": batches.skipped.empty,
+        "skipped": batches.skipped.empty + len(batches.broken),
         "too_long": batches.skipped.too_long,
     }

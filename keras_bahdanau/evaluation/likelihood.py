@@ -43,6 +43,9 @@ def likelihood(model, batches):
 
     Returns:
         `Likelihood`.
+
+    Raises:
+        ValueError: If all sources turn out to be broken.
     """
     import tensorflow as tf
 
@@ -54,14 +57,17 @@ def likelihood(model, batches):
         # -> (rows, target_time)
         losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target_out, logits)
         right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), target_out)
-        return tf.reduce_sum(losses * weight), tf.reduce_sum(tf.cast(right, tf.float32) * weight)
+        sums = (losses * weight, tf.cast(right, tf.float32) * weight, weight)
+        return tuple(map(tf.reduce_sum, sums))
 
-    loss = correct = 0.0
+    loss = correct = tokens = 0.0
     for batch in dataset:
         found = read(*batch)
         loss += float(found[0])
         correct += float(found[1])
-    return Likelihood(loss, batches.tokens, round(correct))
+        tokens += float(found[2])
+    batches.require_readable()
+    return Likelihood(loss, round(tokens), round(correct))
 
 
 def perplexity(model, batches):

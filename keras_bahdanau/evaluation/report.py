@@ -38,13 +38,16 @@ class Evaluation:
         attention_entropy_share: Float, the same as a share of the log of the source's length.
         alignment_error_rate: Float from 0 to 1, or None without known alignments.
         by_length: List of `Band`, the first metric by the length of the source.
+        inputs: String, the name of the inputs in the report, such as "sentences".
+        texts: String, that of the results, such as "translations".
+        counted_in: String, the unit of a source's length, such as "words".
         sentences: Integer. All pairs, those with an empty side included.
         skipped: Integer. Pairs with an empty side: perplexities and accuracy leave them
             out; their translations count.
-        too_long: Integer. Pairs with a side of more than `max_source_length` tokens, likewise;
-            their sources are cut to be translated.
-        cut: Float, the share of translations that had not ended at the longest length.
-        seconds: Float, the time that the translations took.
+        too_long: Integer. Pairs with a side of more than `max_source_length` positions,
+            likewise; their sources are cut to be decoded.
+        cut: Float, the share of the texts that had not ended at the longest length.
+        seconds: Float, the time that decoding took.
         translations: List of `Translation`, one a pair.
     """
 
@@ -56,6 +59,9 @@ class Evaluation:
     attention_entropy_share: float | None
     alignment_error_rate: float | None
     by_length: list
+    inputs: str = "sentences"
+    texts: str = "translations"
+    counted_in: str = "words"
     sentences: int
     skipped: int
     too_long: int
@@ -75,7 +81,7 @@ class Evaluation:
 
     @property
     def sentences_per_second(self):
-        """Speed of translation."""
+        """Speed of decoding, in inputs a second."""
         return self.sentences / self.seconds
 
     def scores(self):
@@ -87,7 +93,8 @@ class Evaluation:
         keys = ("label", "sentences", first)
         lengths = [dict(zip(keys, band, strict=True)) for band in self.by_length]
         names = [field.name for field in dataclasses.fields(self)]
-        own = [name for name in names if name not in ("by_metric", "translations")]
+        left_out = ("by_metric", "inputs", "texts", "translations")
+        own = [name for name in names if name not in left_out]
         scores.update({name: getattr(self, name) for name in [*own, "sentences_per_second"]})
         return {**scores, "by_length": lengths}
 
@@ -105,18 +112,28 @@ class Evaluation:
         if self.alignment_error_rate is not None:
             lines.append(f"alignment   {self.alignment_error_rate:.2%} error rate")
         lines += [
-            f"sentences   {self.sentences:,}{left_out}",
-            f"cut         {self.cut:.2%} of the translations at the longest length",
-            f"speed       {self.sentences_per_second:.1f} sentences a second, "
+            f"{self.inputs:<12}{self.sentences:,}{left_out}",
+            f"cut         {self.cut:.2%} of the {self.texts} at the longest length",
+            f"speed       {self.sentences_per_second:.1f} {self.inputs} a second, "
             f"{self.seconds:.1f} s in all",
         ]
-        if self.by_length:
-            first, *_ = self.by_metric.values()
-            lines += ["", f"{'source words':>12}  {'sentences':>9}  {first.label:>6}"]
-            lines += [
-                f"{label:>12}  {count:>9,}  {score:>6.2f}" for label, count, score in self.by_length
-            ]
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._lengths()])
+
+    def _lengths(self):
+        """Lines of the report on the scores by length."""
+        if not self.by_length:
+            return []
+        first, *_ = self.by_metric.values()
+        headings = f"source {self.counted_in}", f"{self.inputs:>9}", f"{first.label:>6}"
+        widths = [max(12, len(headings[0])), *map(len, headings[1:])]
+        rows = [(label, f"{count:,}", f"{score:.2f}") for label, count, score in self.by_length]
+        return [
+            "",
+            *(
+                "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+                for row in (headings, *rows)
+            ),
+        ]
 
     def _likelihood(self):
         """Lines of the report on what the model makes of the references."""

@@ -1,4 +1,4 @@
-"""Choice of search options by their BLEU on validation pairs."""
+"""Choice of search options by a metric on validation pairs."""
 
 import dataclasses
 import itertools
@@ -6,11 +6,12 @@ import time
 
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
-from keras_bahdanau.text.corpus_metrics import metrics_of
+from keras_bahdanau.text.corpus_metrics import METRICS, metrics_of
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
-TOLERANCE = 0.1  # of BLEU: on a thousand sentences less is chance
+CTC_WEIGHTS = (0.0, 0.3, 0.5)  # of a model with a CTC layer
+TOLERANCE = 0.1  # percent: on a thousand sentences less is chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,15 +20,23 @@ class Trial:
 
     Attributes:
         search: `SearchOptions`.
-        bleu: Float, from 0 to 100.
-        length_ratio: Float, tokens of the translations over tokens of the references.
-        seconds: Float, the time that the translations took, tracing included.
+        score: Float, in percent.
+        length_ratio: Float, tokens of the texts over tokens of the references.
+        seconds: Float, the time that decoding took, tracing included.
+        metric: String, a name of `METRICS`: that of the score.
     """
 
     search: SearchOptions
-    bleu: float
+    score: float
     length_ratio: float
     seconds: float
+    metric: str = "bleu"
+
+    @property
+    def loss(self):
+        """The score with the sign by which lower is better."""
+        _, higher_is_better, _ = METRICS[self.metric]
+        return -self.score if higher_is_better else self.score
 
 
 def candidates(
@@ -35,6 +44,7 @@ def candidates(
     beam_widths=BEAM_WIDTHS,
     length_normalizations=LENGTH_NORMALIZATIONS,
     length_penalties=LENGTH_PENALTIES,
+    ctc_weights=None,
 ):
     """The options to try: first those given, then each combination, the narrow beams first.
 
@@ -46,6 +56,8 @@ def candidates(
         beam_widths: Iterable of positive integers.
         length_normalizations: Iterable of floats, exponents.
         length_penalties: Iterable of "power" and "gnmt".
+        ctc_weights: Iterable of floats in [0, 1], shares of CTC; that of `search` alone when
+            left out. `default_ctc_weights` gives those for a model.
 
     Returns:
         List of `SearchOptions`.
@@ -59,41 +71,69 @@ def candidates(
             f"temperature={search.temperature!r}, top_k={search.top_k!r}, top_p={search.top_p!r}. "
             "Give a translator whose SearchOptions have none of them."
         )
-    grid = itertools.product(sorted(set(beam_widths)), length_penalties, length_normalizations)
+    shares = [search.ctc_weight] if ctc_weights is None else ctc_weights
+    widths = sorted(set(beam_widths))
     tried = {_effect(search): search}
-    for width, penalty, exponent in grid:
+    for choice in itertools.product(widths, shares, length_penalties, length_normalizations):
+        width, share, penalty, exponent = choice
         options = dataclasses.replace(
             search,
             beam_width=width,
             length_penalty=penalty,
             length_normalization=float(exponent),
+            ctc_weight=float(share),
         )
         tried.setdefault(_effect(options), options)
     return list(tried.values())
 
 
-def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=False, tell=None):
-    """Translate the pairs with each of the options.
+def default_ctc_weights(model):
+    """The shares of CTC to try for a model: none but 0 without a CTC layer.
 
     Args:
-        translator: A `Translator`.
-        pairs: List of (source, target) strings: validation pairs, never the test's.
-        searches: Iterable of `SearchOptions`, such as `candidates` gives.
-        batch_size: Positive integer. Sentences translated at once.
-        tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
-        lowercase: Bool. True if case counts for nothing.
-        tell: Function of one `Trial`, called after each of them, or None.
+        model: A `Seq2Seq`, or an `Ensemble`.
 
     Returns:
-        List of `Trial`, the highest BLEU first; among equals the narrower beam, then the
-        one tried first.
+        Tuple of floats.
+    """
+    return CTC_WEIGHTS if getattr(model, "has_ctc", False) else (0.0,)
+
+
+def tune(
+    translator,
+    pairs,
+    searches,
+    batch_size=64,
+    tokenize=None,
+    lowercase=False,
+    tell=None,
+    metric=None,
+):
+    """Decode the sources of the pairs with each of the options.
+
+    Args:
+        translator: A `Translator`, or other `Pipeline`.
+        pairs: List of (input of the source, target string): validation pairs, never the test's.
+        searches: Iterable of `SearchOptions`, such as `candidates` gives.
+        batch_size: Positive integer. Inputs decoded at once.
+        tokenize: Name of sacreBLEU's tokenization, for BLEU and for the lengths; its own
+            choice, 13a, when left out.
+        lowercase: Bool. True if case counts for nothing.
+        tell: Function of one `Trial`, called after each of them, or None.
+        metric: Name of `METRICS`; the first of the pipeline's own, `metrics`, when left out.
+
+    Returns:
+        List of `Trial`, the best first: the highest BLEU, or the lowest error rate; among
+        equals the narrower beam, then the one tried first.
 
     Raises:
-        ValueError: If no pair has text on both sides, or there are no options to try.
+        ValueError: If no pair has content on both sides, there are no options to try, the
+            model does not have what one asks for, or the metric is unknown.
 
     Example:
-        >>> trials = tune(translator, valid_pairs, candidates(translator.search))
-        >>> translator.search = simplest(trials).search
+        >>> searches = candidates(pipeline.search, ctc_weights=(0, 0.3))
+        >>> trials = tune(pipeline, valid_pairs, searches, metric="cer")
+        >>> pipeline.search = simplest(trials).search
     """
     pairs, searches = list(pairs), list(searches)
     sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
@@ -104,30 +144,36 @@ def tune(translator, pairs, searches, batch_size=64, tokenize=None, lowercase=Fa
             "Tuning needs pairs with content on both sides and options to try. "
             f"Received: {len(pairs)} pairs, {len(searches)} options. Give one of each at least."
         )
-    (bleu,) = metrics_of(["bleu"], tokenize, lowercase)
+    for search in searches:
+        translator.check_options(search)
+    name = translator.metrics[0] if metric is None else metric
+    (measure,) = metrics_of([name], tokenize, lowercase)
+    (bleu,) = metrics_of(["bleu"], tokenize)
+    length = _tokens(bleu, references)
     trials = []
     for search in searches:
         began = time.perf_counter()
         found = translator.decode(sources, batch_size, search)
         seconds = time.perf_counter() - began
-        score = bleu.scorer.corpus_score([translation.text for translation in found], [references])
-        trials.append(Trial(search, score.score, score.sys_len / score.ref_len, seconds))
+        texts = [translation.text for translation in found]
+        score = measure.corpus_score(texts, references)
+        trials.append(Trial(search, score, _tokens(bleu, texts) / length, seconds, measure.name))
         if tell is not None:
             tell(trials[-1])
-    return sorted(trials, key=lambda trial: (-trial.bleu, trial.search.beam_width))
+    return sorted(trials, key=lambda trial: (trial.loss, trial.search.beam_width))
 
 
 def simplest(trials, tolerance=TOLERANCE):
-    """The trial to keep: almost the highest BLEU, with the least search.
+    """The trial to keep: almost the best score, with the least search.
 
-    Of those at most `tolerance` below the highest it is the one with the narrowest beam, and
-    then with the shortest translations: many options score alike, and among them a wide beam
-    costs time, and a strong length normalization makes the longest translations that these
-    sentences bear, which on other sentences may be too long.
+    Of those at most `tolerance` worse than the best it is the one with the narrowest beam, then
+    without a share of CTC, and then with the shortest texts: many options score alike, and among
+    them a wide beam and CTC cost time, and a strong length normalization makes the longest texts
+    that these inputs bear, which for other inputs may be too long.
 
     Args:
-        trials: List of `Trial`, in any order.
-        tolerance: Float, in BLEU; 0 for the highest alone.
+        trials: List of `Trial`, in any order, all by one metric.
+        tolerance: Float, in percent of the metric, such as points of BLEU; 0 for the best alone.
 
     Returns:
         `Trial`.
@@ -137,9 +183,13 @@ def simplest(trials, tolerance=TOLERANCE):
     """
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` must be at least 0. Received: tolerance={tolerance!r}")
-    highest = max(trial.bleu for trial in trials)
-    alike = [trial for trial in trials if trial.bleu >= highest - tolerance]
-    return min(alike, key=lambda trial: (trial.search.beam_width, trial.length_ratio))
+    least = min(trial.loss for trial in trials)
+    alike = [trial for trial in trials if trial.loss <= least + tolerance]
+    return min(alike, key=_cost)
+
+
+def _cost(trial):
+    return trial.search.beam_width, trial.search.ctc_weight > 0, trial.length_ratio
 
 
 def _effect(options):
@@ -150,3 +200,8 @@ def _effect(options):
     if options.beam_width == 1 or options.length_normalization == 0:
         plain["length_penalty"] = "power"
     return dataclasses.replace(options, **plain)
+
+
+def _tokens(bleu, texts):
+    """Number of tokens of texts, as BLEU splits them."""
+    return sum(len(bleu.scorer.tokenizer(text.rstrip()).split()) for text in texts)

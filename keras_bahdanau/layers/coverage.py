@@ -1,7 +1,5 @@
 """Coverage: memory of the source positions attended to so far."""
 
-from functools import partial
-
 import keras
 from keras import ops
 
@@ -101,30 +99,27 @@ class Coverage(CoverageBase):
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class LocationConvolution(CoverageBase):
-    """Features of the last weights around each position, or of their sum, in the score.
+    """Features of the last weights around each position, in the score.
 
     f_i  = F * alpha_{i-1},  alpha_0 = 0
     e_ij = v^T tanh(W s_{i-1} + V h_j + U f_ij)      (Chorowski et al. 2015, section 2.2)
 
-    `features` is U f_ij, whatever the score does with the keys it is added to. With the sum of
-    all weights so far in place of alpha_{i-1}, no place is forgotten that was attended to
-    before the last step (Shen et al. 2018, section 2.2).
+    `features` is U f_ij, whatever the score does with the keys it is added to. `GridCoverage`
+    convolves the sum of all weights so far.
 
     Args:
         filters: Positive integer. Number of filters of F; 10 in the paper.
         kernel_size: Positive integer. Number of places that a filter spans. The paper's 201
             are frames of speech: sentences are shorter.
-        cumulative: Bool. True for the sum of the weights so far.
 
-    Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}, or the sum.
+    Call arguments and output: see `CoverageBase`; the state is alpha_{i-1}.
 
     Raises:
         ValueError: If `filters` or `kernel_size` is not a positive integer.
     """
 
-    def __init__(self, filters=10, kernel_size=15, cumulative=False, **kwargs):
+    def __init__(self, filters=10, kernel_size=15, **kwargs):
         super().__init__(**kwargs)
-        self.cumulative = bool(cumulative)
         self.filters = checks.positive_integer("filters", "the number of filters", filters)
         self.kernel_size = checks.positive_integer(
             "kernel_size", "the places that a filter spans", kernel_size
@@ -149,15 +144,11 @@ class LocationConvolution(CoverageBase):
         return at_each_place(self.projection, features)
 
     def remember(self, state, weights):
-        return state + weights if self.cumulative else weights
+        return weights
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "filters": self.filters,
-            "kernel_size": self.kernel_size,
-            "cumulative": self.cumulative,
-        }
+        config = {"filters": self.filters, "kernel_size": self.kernel_size}
+        return {**super().get_config(), **config}
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -171,7 +162,8 @@ class GridCoverage(Coverage):
     Q is a convolution of two axes. The positions of the source are the cells of a grid in the
     order of its columns: cell (column x, row y) is position x * `grid_height` + y. Places that
     are not real have no weight, as if they lay beyond the border. With one row it is a
-    convolution along the source. `features` is U_f F_ij.
+    convolution along a sequence, in which no place is forgotten that was attended to before the
+    last step (Shen et al. 2018, section 2.2). `features` is U_f F_ij.
 
     Args:
         filters: Positive integer. Number of filters of Q.
@@ -238,7 +230,6 @@ COVERAGES = Registry(
         None: NoCoverage,
         "sum": Coverage,
         "convolution": LocationConvolution,
-        "convolution-sum": partial(LocationConvolution, cumulative=True),
         "grid": GridCoverage,
     },
 )

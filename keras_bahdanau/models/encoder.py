@@ -134,9 +134,21 @@ class Encoder(keras.Model):
         for reader in self.readers:
             if getattr(reader, "grid_height", 0) is None:
                 reader.grid_height = getattr(self.front_end, "grid_height", 1)
+        self._check_grid()
         rates = [embedding_dropout, *[dropout] * len(self.readers)]
         self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
         self.summary_units = SUMMARIES[summary].units(self.readers[-1])
+
+    def _check_grid(self):
+        """Raise ValueError if positions would be left out of a grid, whose columns would end."""
+        height = getattr(self.front_end, "grid_height", 1)
+        if height > 1 < self.reduction:
+            raise ValueError(
+                "An encoder keeps the positions of a grid, of which each column has the same "
+                f"number. Received: reduction={self.reduction} with a front end of "
+                f"grid_height={height}. Leave readers that reduce it out, such as those of "
+                'kind="pyramidal"; larger cells make a coarser grid.'
+            )
 
     @property
     def source_size(self):

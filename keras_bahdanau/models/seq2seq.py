@@ -5,14 +5,9 @@ from keras import ops, tree
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.losses import (
-    TokenCrossentropy,
-    divergence,
-    doubly_stochastic,
-    guided_alignment,
-)
+from keras_bahdanau.losses import divergence
 from keras_bahdanau.metrics import update_compiled
-from keras_bahdanau.models.ctc_loss import batch_ctc_loss
+from keras_bahdanau.models.added_losses import of_drawn, reducing, weight_of, with_added
 from keras_bahdanau.models.output_loss import output_loss
 from keras_bahdanau.models.reinforcement import Reinforcement
 from keras_bahdanau.models.training_output import (
@@ -104,6 +99,12 @@ class Seq2Seq(keras.Model):
         if ctc_weight:
             self.ctc_layer = keras.layers.Dense(
                 decoder.vocabulary_size, name="ctc", dtype=self.dtype_policy
+            )
+        if self.guided_alignment and encoder.reduction > 1:
+            raise ValueError(
+                "Guided alignment needs a weight for each position of the source. Received: "
+                f"guided_alignment={guided_alignment} with an encoder of "
+                f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
             )
         if share_embeddings:
             _check_shareable(encoder, decoder)
@@ -261,19 +262,11 @@ class Seq2Seq(keras.Model):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)
-        if given(y_pred.ctc_logits):
-            loss = self._with_ctc(loss, y, y_pred, sample_weight)
-        if given(y_pred.alignment):
-            # -> (passes, batch, target_time, source_time)
-            alignment = ops.broadcast_to(y_pred.alignment, ops.shape(y_pred.weights))
-            loss = loss + self.guided_alignment * guided_alignment(alignment, y_pred.weights)
-        if self.doubly_stochastic:
-            loss = loss + self.doubly_stochastic * self._unevenness(y, y_pred, sample_weight)
-        return loss
+        return with_added(self, loss, y, y_pred, sample_weight)
 
     def _loss_from_readout(self, y, output, sample_weight):
         """One of the package's own losses: no logits are kept."""
-        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
+        weight = weight_of(y, sample_weight)
         result = output_loss(
             output.readout,
             *self.decoder.output_weights,
@@ -286,7 +279,7 @@ class Seq2Seq(keras.Model):
             y, sample_weight, lambda: self.logits(output), result.negative_log_probs
         )
         losses = [self.loss.of_total(result.total, weight), *map(ops.sum, self.losses)]
-        losses += self._of_drawn(output, weight, lambda: result.negative_log_probs)
+        losses += of_drawn(self, output, weight, lambda: result.negative_log_probs)
         return ops.sum(ops.stack(losses))
 
     def _loss_from_logits(self, x, y, output, sample_weight):
@@ -299,45 +292,18 @@ class Seq2Seq(keras.Model):
         logits = [self.decoder.logits(output.readout[one]) for one in range(passes)]
         self._update_metrics(y, sample_weight, lambda: logits[0])
         losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in logits]
-        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
+        weight = weight_of(y, sample_weight)
         if self.r_drop:
             # sum_i w_i D_i, of (batch, target_time)
             total = ops.sum(ops.cast(weight, "float32") * divergence(*logits))
-            losses.append(self.r_drop * self._reducing.of_total(total, weight))
+            losses.append(self.r_drop * reducing(self.loss).of_total(total, weight))
         loss = ops.sum(ops.stack(losses)) / passes
 
         def negative_log_probs():
             each = [ops.sparse_categorical_crossentropy(y, one, from_logits=True) for one in logits]
             return sum(each) / passes  # -> (batch, target_time)
 
-        return ops.sum(ops.stack([loss, *self._of_drawn(output, weight, negative_log_probs)]))
-
-    def _unevenness(self, y, output, sample_weight):
-        """The doubly stochastic loss, the mean of all passes."""
-        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
-        uneven = doubly_stochastic(output.weights, output.mask, weight)  # -> (passes, batch)
-        return self._reducing.of_total(ops.sum(ops.mean(uneven, axis=0)), weight)
-
-    def _of_drawn(self, output, weight, negative_log_probs):
-        """A list of the loss by which hard attention learns, if it has drawn anything."""
-        if not output.drawn:
-            return []
-        total = self.reinforcement(output.drawn, negative_log_probs(), weight)
-        return [self._reducing.of_total(total, weight)]
-
-    def _with_ctc(self, loss, y, output, sample_weight):
-        """(1 - w) attention + w CTC; what layers and weights add to the loss stays whole."""
-        weight = ops.ones(ops.shape(y)) if sample_weight is None else sample_weight
-        total = batch_ctc_loss(output.ctc_logits, output.mask, y, weight)
-        ctc = ops.sum(
-            ops.stack([self._reducing.of_total(total, weight), *map(ops.sum, self.losses)])
-        )
-        return (1 - self.ctc_weight) * loss + self.ctc_weight * ctc
-
-    @property
-    def _reducing(self):
-        """The loss whose mean, over tokens or sentences, all that is added to it has."""
-        return self.loss if isinstance(self.loss, TokenCrossentropy) else TokenCrossentropy()
+        return ops.sum(ops.stack([loss, *of_drawn(self, output, weight, negative_log_probs)]))
 
     def _update_metrics(self, y, sample_weight, logits, token_losses=None):
         if self._compile_metrics is not None:

@@ -1,5 +1,7 @@
 """Several pipelines as one."""
 
+import dataclasses
+
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.pipelines.pipeline import Pipeline
@@ -11,7 +13,8 @@ def ensemble(translators, search=None):
     Args:
         translators: List of `Translator` or other `Pipeline`, or of paths of their files. All
             must have the same source and target.
-        search: `SearchOptions`; those of the first translator when left out.
+        search: `SearchOptions`; those of the first translator when left out, without a share of
+            CTC unless all have a CTC layer.
 
     Returns:
         `Translator`, or `Pipeline` if the source is no text; it decodes, aligns, is saved and
@@ -37,4 +40,8 @@ def ensemble(translators, search=None):
                 "Train them on the same pairs, with the same vocabulary settings."
             )
     model = Ensemble([translator.model for translator in translators])
-    return pipeline_of(first.source, model, first.target, search or first.search)
+    if search is None:
+        search = first.search
+        if not model.has_ctc:
+            search = dataclasses.replace(search, ctc_weight=0.0)
+    return pipeline_of(first.source, model, first.target, search)

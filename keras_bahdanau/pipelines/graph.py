@@ -43,6 +43,12 @@ class GraphPipeline:
                 "Only words of the source can replace unknown words. Received: "
                 f"replace_unknown=True with a {type(self.source).__name__}. Turn it off."
             )
+        if options.replace_unknown and self.model.reduction > 1:
+            raise ValueError(
+                "A word can only be copied where each token has a weight of its own. Received: "
+                f"replace_unknown=True with a model of reduction={self.model.reduction}. "
+                "Turn it off."
+            )
         if options.ctc_weight and not getattr(self.model, "has_ctc", False):
             raise ValueError(
                 "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
@@ -73,12 +79,13 @@ class GraphPipeline:
         return -(-self.source.lengths(features) // self.model.reduction)
 
     def longest(self, options=None):
-        """Most positions of an input under search options: a longer one is cut.
+        """Most positions of an input under search options, in whole columns: a longer one is cut.
 
         Args:
             options: `SearchOptions`; the pipeline's own when left out.
         """
-        return (options or self.search).max_source_length or self.source.longest
+        asked = (options or self.search).max_source_length
+        return self.source.whole_columns(asked or self.source.longest)
 
     def search_features(self, features, options=None, time=None, prefix=None, uniforms=None):
         """Hypotheses for the features of a source.

@@ -9,7 +9,7 @@ from keras_bahdanau.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBER
 from keras_bahdanau.option import check_value
 
 
-def in_batches(rows, batch_size, work, options, vocabulary_size):
+def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
     There are as many batches under way as cores: one batch alone leaves cores idle, as
@@ -22,6 +22,7 @@ def in_batches(rows, batch_size, work, options, vocabulary_size):
             array `members`; called in several threads.
         options: `SearchOptions` of the work, which say how much memory a row takes.
         vocabulary_size: Integer, number of target ids.
+        reduction: Positive integer, number of positions of the source for one of the memory.
 
     Returns:
         List, one result a row.
@@ -37,7 +38,7 @@ def in_batches(rows, batch_size, work, options, vocabulary_size):
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    batches = [*_batches(order, rows.lengths, batch_size, options, vocabulary_size)]
+    batches = [*_batches(order, rows.lengths, batch_size, options, vocabulary_size, reduction)]
 
     def worked(members):
         # as wide as its longest: (batch, source_time, ...)
@@ -51,11 +52,11 @@ def in_batches(rows, batch_size, work, options, vocabulary_size):
     return results
 
 
-def _batches(order, lengths, batch_size, options, vocabulary_size):
+def _batches(order, lengths, batch_size, options, vocabulary_size, reduction=1):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
         longest = int(lengths[order[0]])
-        numbers = options.numbers(longest, vocabulary_size)
+        numbers = options.numbers(-(-longest // reduction), vocabulary_size)
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(
                 f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "

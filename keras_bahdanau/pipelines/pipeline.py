@@ -15,6 +15,7 @@ from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.text_source import check_strings
+from keras_bahdanau.text.alignments import words_of_groups
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
 from keras_bahdanau.text.replace_unknown import decode_copying
@@ -141,7 +142,8 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, truncated[members], result, nbest, options)
 
-        return in_batches(rows, batch_size, decoded, options, self.target.vocabulary_size)
+        sizes = self.target.vocabulary_size, self.model.reduction
+        return in_batches(rows, batch_size, decoded, options, *sizes)
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -182,8 +184,8 @@ class Pipeline(GraphPipeline):
             batch = [inputs[one] for one in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        size = self.target.vocabulary_size
-        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, size)]
+        sizes = self.target.vocabulary_size, self.model.reduction
+        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, *sizes)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -254,7 +256,21 @@ class Pipeline(GraphPipeline):
             >>> kb.plot_alignment(pipeline.decode([one])[0], pipeline.picture(one))
         """
         self.source.check(self.plural, [one])
-        return self.source.picture(one, self.longest(search))
+        picture = self.source.picture(one, self.longest(search))
+        return picture and picture._replace(reduction=self.model.reduction)
+
+    def words(self, inputs, longest=None):
+        """The first and the last word of each position of the memory, for links between words.
+
+        Args:
+            inputs: List of inputs.
+            longest: Integer, to which they are cut; None for whole ones.
+
+        Returns:
+            List of int arrays `(source_time, 2)`: see `Source.words`.
+        """
+        words = self.source.words(inputs, longest)
+        return [words_of_groups(one, self.model.reduction) for one in words]
 
     def _check_prefixes(self, prefixes, inputs):
         """Raise an error unless there is one string for each input."""

@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from keras_bahdanau.plotting.captions import Caption, fit_text
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.overlay import colored, overlay, relative
-from keras_bahdanau.plotting.target_tokens import shown_targets
+from keras_bahdanau.plotting.target_tokens import labelled_targets
 
 PAGE_INCHES, PANEL_INCHES, GAP_INCHES, TITLE_INCHES, MARGIN_INCHES = 12.0, 1.6, 0.12, 0.25, 0.12
 LOWEST_INCHES, TALLEST_INCHES, NARROWEST_INCHES = 0.3, 3.0, 0.9
@@ -41,7 +41,7 @@ def plot_attention_maps(result, picture, *, words=False, smooth=True, most=48):
     """
     if not isinstance(most, int) or not 1 <= most <= 400:
         raise ValueError(f"`most` must be an integer from 1 to 400. Received: most={most!r}")
-    weights, labels = shown_targets(result, words)
+    weights, labels = labelled_targets(result, words)
     maps = picture.maps(relative(weights))[:most]  # (panels, rows, columns)
     text = getattr(result, "text", "")
     families = families_for([text, *labels[:most]])

@@ -1,4 +1,4 @@
-"""Curves: training history, and scores by sentence length."""
+"""Curves: training history, and scores by the length of the source."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -67,13 +67,15 @@ def _plot_metric(panel, metric, history):
     panel.legend(frameon=False)
 
 
-def plot_lengths(bands, *, metric="BLEU", ax=None):
-    """Draw the score of each length of source sentences, and how many sentences that is.
+def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences", ax=None):
+    """Draw the score of each length of the source, and how many inputs have it.
 
     Args:
         bands: Sequence of (label, sentences, score), such as the `by_length` of an
             `Evaluation`.
         metric: String, the label of the scores.
+        counted_in: String, the unit of the lengths: `Evaluation.counted_in`.
+        inputs: String, the name of the inputs: `Evaluation.inputs`.
         ax: Axes to draw in, or None for a new figure.
 
     Returns:
@@ -89,7 +91,7 @@ def plot_lengths(bands, *, metric="BLEU", ax=None):
     if not bands:
         raise ValueError(
             "`bands` must hold the score of one length at least. Received: bands=[]. "
-            "Evaluate sentences that are not empty."
+            "Evaluate inputs that are not empty."
         )
     if ax is None:
         ax = Figure(figsize=(6, 3.2), dpi=150, layout="constrained").subplots()
@@ -98,6 +100,6 @@ def plot_lengths(bands, *, metric="BLEU", ax=None):
     ax.bar_label(bars, [f"{score:.1f}" for score in scores], fontsize=8)
     ticks = [f"{label}\n{count:,}" for label, count in zip(labels, counts, strict=True)]
     ax.set_xticks(range(len(bands)), ticks, fontsize=8)
-    ax.set(xlabel="words of the source, and sentences", ylabel=metric)
+    ax.set(xlabel=f"{counted_in} of the source, and {inputs}", ylabel=metric)
     ax.spines[["top", "right"]].set_visible(False)
     return ax.figure

@@ -5,7 +5,7 @@ from keras_bahdanau.text.alignments import WORD_START, as_alignment, join_target
 LONGEST = 24  # characters of a token
 
 
-def shown_targets(result, words=False):
+def labelled_targets(result, words=False):
     """Weights and labels of the target tokens, or words, of a result.
 
     Returns:

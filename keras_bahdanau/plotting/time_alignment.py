@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from keras_bahdanau.plotting.captions import Caption
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.overlay import colored, relative
-from keras_bahdanau.plotting.target_tokens import shown_targets
+from keras_bahdanau.plotting.target_tokens import labelled_targets
 
 NARROWEST, WIDEST, COLUMN = 5.0, 14.0, 0.012  # inches
 LOWEST, HIGHEST, GAP, MARGIN, LONGEST_SIDE = 0.6, 1.3, 0.06, 0.1, 60.0
@@ -36,7 +36,7 @@ def plot_time_alignment(result, picture, *, words=False):
         >>> result = speech.decode([samples])[0]
         >>> plot_time_alignment(result, speech.picture(samples)).savefig("speech.png")
     """
-    weights, labels = shown_targets(result, words)
+    weights, labels = labelled_targets(result, words)
     maps = picture.maps(relative(weights))[:, 0]  # (tokens, 1, columns) -> (tokens, columns)
     text = getattr(result, "text", "")
     families = families_for([text, *labels])

@@ -56,7 +56,7 @@ def with_ctc(step, state, log_probs, mask, weight, end):
 
 
 def forced_log_probs(log_probs, mask, target_in, target_out, end):
-    """What CTC adds for each token of given targets, as a search would get it.
+    """Log-probabilities that CTC adds for given targets, as a search would get them.
 
     Args:
         log_probs: As in `with_ctc`.
@@ -123,7 +123,7 @@ class CtcPrefixes:
         )
 
     def step(self, tokens, state):
-        """What CTC adds for each next token.
+        """Log-probabilities that CTC adds for each next token.
 
         Args:
             tokens: Int32 `(batch, [beam])`, chosen last.

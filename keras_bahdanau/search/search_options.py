@@ -61,7 +61,8 @@ class SearchOptions:
         2.0,
         number(0, 1000),
         "With max_length_offset, bounds each translation by its own source: ratio * source "
-        "tokens + offset, so that a sentence gives the same translation in any batch.",
+        "tokens + offset (of other sources: positions of the memory), so that a sentence gives "
+        "the same translation in any batch.",
     )
     max_length_offset: int = option(10, number(0, 10_000), "See max_length_ratio.")
     max_source_length: int | None = option(
@@ -132,7 +133,7 @@ class SearchOptions:
         """Count the numbers in a sentence's largest tensors: its scores, alignment and draws.
 
         Args:
-            source_time: Integer, positions of the source.
+            source_time: Integer, positions of the memory.
             vocabulary: Integer, tokens of the target's vocabulary.
         """
         limit = int(source_time * self.max_length_ratio + self.max_length_offset)

@@ -1,6 +1,5 @@
 """Speech as a source: sound files in, samples at 16 kHz to the model."""
 
-import concurrent.futures
 import os
 import zlib
 
@@ -9,12 +8,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau import checks
-from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
 from keras_bahdanau.limits import SOURCE_LENGTH
 from keras_bahdanau.option import check_value
 from keras_bahdanau.sources import sounds
+from keras_bahdanau.sources.decoded_rows import DecodedRows
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.sources.resampling import resampled
 from keras_bahdanau.sources.source import Source
@@ -55,6 +54,7 @@ class AudioSource(Source):
     """
 
     inputs_are = "files"
+    unit = "frames"
     inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
     feature_spec = Samples(
         tf.TensorSpec((None, None), tf.float32, name="samples"),
@@ -97,7 +97,7 @@ class AudioSource(Source):
             _check_sound(f"{name}[{number}]", one)
 
     def rows(self, inputs):
-        return AudioRows(list(inputs), [sounds.size_of(one) for one in inputs], _MOST)
+        return AudioRows(self, list(inputs), [sounds.size_of(one) for one in inputs], _MOST)
 
     def cut(self, inputs, longest):
         rows = self.rows(inputs).cut(longest)
@@ -177,45 +177,20 @@ class AudioSource(Source):
         }
 
 
-class AudioRows:
-    """Sounds, of which headers are read at once and samples when they are asked for.
+class AudioRows(DecodedRows):
+    """Sounds of a list of inputs: the rows of an `AudioSource`. Headers are `SoundSize`."""
 
-    Attributes:
-        lengths: Int array `(rows,)`, number of positions of each.
-        truncated: Bool array `(rows,)`, which have more than those.
-    """
-
-    def __init__(self, inputs, sizes, longest):
-        self._inputs, self._sizes, self._longest = inputs, sizes, longest
-        rates, blocks, frames = np.array(sizes, np.int64).reshape(-1, 3).T
+    def measured(self, headers, longest):
+        rates, blocks, frames = np.array(headers, np.int64).reshape(-1, 3).T
         allowed = np.minimum(longest * rates // POSITIONS, longest * _BYTES // blocks)
-        self.truncated = frames > allowed
-        self.lengths = -(-np.minimum(frames, allowed) * POSITIONS // rates)
+        return -(-np.minimum(frames, allowed) * POSITIONS // rates), frames > allowed
 
-    def cut(self, longest):
-        """The same rows with at most `longest` positions."""
-        return AudioRows(self._inputs, self._sizes, min(longest, self._longest))
+    def decoded(self, one, header, longest):
+        content = sounds.wav_of(one, longest * header.rate // POSITIONS + 1)
+        return _row(content, longest)[0].numpy()
 
-    def padded(self, members, shape):
-        """The member rows as `Samples` of `(rows, time)` positions, padded with 0."""
-        rows, time = shape
-        features = Samples(np.zeros((rows, time * HOP), np.float32), np.zeros(rows, np.int32))
-
-        def fill(row, member):
-            values, features.lengths[row] = self._decoded(member)
-            features.values[row, : len(values)] = values
-
-        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-            [*pool.map(fill, range(len(members)), members)]
-        return features
-
-    def _decoded(self, member):
-        rate, _, _ = self._sizes[member]
-        frames = self._longest * rate // POSITIONS + 1
-        content = sounds.wav_of(self._inputs[member], frames)
-        with tf.device("CPU:0"):
-            values, length, _ = _row(content, self._longest)
-        return values.numpy(), int(length)
+    def positions(self, array):
+        return frames_of(len(array))
 
 
 @tf.function(

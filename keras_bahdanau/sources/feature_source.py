@@ -35,6 +35,7 @@ class FeatureSource(Source):
         array([120,  80])
     """
 
+    unit = "frames"
     longest = 4096
 
     def __init__(self, size):

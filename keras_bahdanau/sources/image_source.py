@@ -1,6 +1,5 @@
 """Images as a source: files, their bytes, or arrays of pixels."""
 
-import concurrent.futures
 import functools
 import os
 import zlib
@@ -11,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau import checks
-from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.layers.front_ends.image_patches import CELLS, PAPER, ImagePatches, Pixels
+from keras_bahdanau.sources.decoded_rows import DecodedRows
 from keras_bahdanau.sources.image_decoding import (
     MOST_BYTES,
     MOST_PIXELS,
@@ -59,6 +58,7 @@ class ImageSource(Source):
     """
 
     inputs_are = "files"
+    unit = "cells"
 
     def __init__(self, height=64, width=512, channels=1, cell=8, ink="dark"):
         self.cell = checks.choice("cell", cell, CELLS)
@@ -69,7 +69,7 @@ class ImageSource(Source):
         self.size = height * cell * channels
         self.grid_height = height // cell
         self.longest = width // cell * self.grid_height
-        self.fixed_length = min(self.longest, 4096)
+        self.fixed_length = self.whole_columns(min(self.longest, 4096))
         self.inputs = {"image_bytes": tf.TensorSpec((None,), tf.string)}
         self.feature_inputs = {
             "pixels": tf.TensorSpec((None, height, None, channels), tf.uint8),
@@ -157,7 +157,9 @@ class ImageSource(Source):
                 )
 
     def rows(self, inputs):
-        return ImageRows(self, inputs)
+        inputs = list(inputs)
+        columns = [_declared_columns(self.decoder, one) for one in inputs]
+        return ImageRows(self, inputs, columns, self.longest)
 
     def limits(self, longest):
         of_image = {"max_image_bytes": MOST_BYTES, "max_image_pixels": MOST_PIXELS}
@@ -182,7 +184,7 @@ class ImageSource(Source):
         (values,), (length,) = self.batch([one], longest)
         if not length:
             return None
-        pixels = values[:, : self._width_of(length)] / np.float32(PAPER)
+        pixels = values[:, : self.width_of(length)] / np.float32(PAPER)
         if self.channels == 1:
             pixels = pixels[..., 0]
         return Picture(pixels, int(length), self.grid_height)
@@ -202,7 +204,7 @@ class ImageSource(Source):
 
     def graph_cut(self, features, longest):
         values, lengths = features
-        values = values[:, :, : self._width_of(longest)]
+        values = values[:, :, : self.width_of(longest)]
         return Pixels(values, tf.minimum(lengths, longest)), lengths > longest
 
     def known(self, features):
@@ -232,7 +234,7 @@ class ImageSource(Source):
         return tf.where(real, tf.strings.join([x, y], ",")[tf.newaxis], "")
 
     def batch_spec(self, rows, source_time):
-        width = self._width_of(source_time)
+        width = self.width_of(source_time)
         shapes = [(rows, self.height, width, self.channels), (rows,)]
         return Pixels(
             *(
@@ -241,7 +243,7 @@ class ImageSource(Source):
             )
         )
 
-    def _width_of(self, positions):
+    def width_of(self, positions):
         """Pixels of the columns that hold so many cells."""
         return -(-positions // self.grid_height) * self.cell
 
@@ -255,43 +257,20 @@ class ImageSource(Source):
         }
 
 
-class ImageRows:
-    """Images of a list of inputs: the rows of an `ImageSource`.
+class ImageRows(DecodedRows):
+    """Images of a list of inputs: the rows of an `ImageSource`. Headers are columns of cells."""
 
-    Headers are read at once. The pixels are read when `padded` asks for them, side by side, and
-    not kept.
+    blank = PAPER
 
-    Attributes:
-        lengths: Int array `(rows,)`, number of cells of each by its header. One whose header is
-            right and whose pixels are broken is found to be empty by `padded`.
-    """
+    def measured(self, headers, longest):
+        cells = np.array(headers, np.int64) * self._source.grid_height
+        return np.minimum(cells, longest), cells > longest
 
-    def __init__(self, source, inputs, longest=None, lengths=None):
-        self._source, self._inputs = source, list(inputs)
-        self._longest = source.longest if longest is None else longest
-        if lengths is None:
-            columns = [_declared_columns(source.decoder, one) for one in self._inputs]
-            lengths = np.array(columns, np.int64) * source.grid_height
-        self.lengths = np.minimum(lengths, self._longest)
+    def decoded(self, one, header, longest):
+        return _read(self._source.decoder, one)[:, : self._source.width_of(longest)]
 
-    def cut(self, longest):
-        """The same rows with at most `longest` cells."""
-        return ImageRows(self._source, self._inputs, min(longest, self._longest), self.lengths)
-
-    def padded(self, members, shape):
-        """The member rows as `Pixels` of a shape `(rows, source_time)`, padded with paper."""
-        source = self._source
-        specs = source.batch_spec(*shape)
-        values = np.full(specs.values.shape, PAPER, np.uint8)
-        lengths = np.zeros(shape[0], np.int32)
-        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-            images = pool.map(lambda member: _read(source.decoder, self._inputs[member]), members)
-            for row, (member, image) in enumerate(zip(members, images, strict=True)):
-                image = image[:, : values.shape[2]]
-                values[row, :, : image.shape[1]] = image
-                cells = image.shape[1] // source.cell * source.grid_height
-                lengths[row] = min(self.lengths[member], cells)
-        return Pixels(values, lengths)
+    def positions(self, array):
+        return array.shape[1] // self._source.cell * self._source.grid_height
 
 
 def _declared_columns(decoder, one):

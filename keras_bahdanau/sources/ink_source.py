@@ -94,7 +94,8 @@ def pen_frames(strokes):
     if not strokes:
         return np.zeros((0, SIZE), np.float32)
     sizes = [np.ptp(stroke, axis=0).max() for stroke in strokes]
-    unit = np.mean(sizes) or 1.0  # dots alone have no size
+    extent = np.ptp(np.concatenate(strokes), axis=0).max()
+    unit = max(np.mean(sizes), 1e-3 * extent) or 1.0  # dots alone have no size
     strokes = [_sampled(stroke / unit) for stroke in strokes]
     points = np.concatenate(strokes)  # (time, 2)
     middle = (points.min(axis=0) + points.max(axis=0)) / 2

@@ -21,6 +21,7 @@ class Picture(NamedTuple):
         axis: String, unit of the x-axis, such as "seconds"; "" for none.
         scale: Float, width of a column in that unit.
         colors: String, name of a matplotlib colormap for pixels without colours.
+        reduction: Integer, number of positions for one weight of an alignment: that of the model.
         places: Int array `(positions,)`, the cell of each position; cells are squares then. None
             if position j is cell j.
     """
@@ -31,6 +32,7 @@ class Picture(NamedTuple):
     axis: str = ""
     scale: float = 1.0
     colors: str = "gray"
+    reduction: int = 1
     places: np.ndarray | None = None
 
     @property
@@ -79,14 +81,14 @@ class Picture(NamedTuple):
         """
         alignment = np.asarray(alignment)
         vectors = alignment.shape[1]
-        reduction = -(-self.positions // max(vectors, 1))
-        if -(-self.positions // reduction) != vectors:
+        if -(-self.positions // self.reduction) != vectors:
             raise ValueError(
                 "`picture` must be of the input that was aligned, as far as it was read. "
-                f"Received: a picture of {self.positions} positions, an alignment with {vectors}. "
+                f"Received: a picture of {self.positions} positions, {self.reduction} for one "
+                f"weight, and an alignment with {vectors}. "
                 "Pass pipeline.picture(one), with the search options of the result."
             )
-        shared = np.repeat(alignment, reduction, axis=1)[:, : self.positions]
+        shared = np.repeat(alignment, self.reduction, axis=1)[:, : self.positions]
         places = np.arange(self.positions) if self.places is None else self.places
         weights = np.zeros((len(alignment), self.columns * self.rows))
         np.maximum.at(weights, (slice(None), places), shared)

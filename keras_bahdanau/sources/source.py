@@ -1,6 +1,7 @@
 """The protocol of a source: the members that the rest of the package uses."""
 
 import abc
+import copy
 from typing import Any
 
 import keras
@@ -37,10 +38,14 @@ class Source(abc.ABC):
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
+        unit: String, the name of positions in messages, such as "tokens".
+        counted_in: String, the unit that `sizes` counts in, such as "words".
+        length_band: Integer, the step in which scores by length count: see `band_starts`.
         longest: Integer, most positions of an input where no search option says another number.
         fixed_length: Integer, the same of a LiteRT file, which takes time for all of them.
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
+        cache: `FeatureCache` of a source that `cached` gave, or None.
     """
 
     size: int
@@ -53,9 +58,17 @@ class Source(abc.ABC):
     examples: list
     subwords = None
     inputs_are = "arrays"
+    unit: str = "positions"
+    length_band: int = 100
     longest: int = 512
     fixed_length: int = 64
     grid_height: int = 1
+    cache = None
+
+    @property
+    def counted_in(self):
+        """Name of what `sizes` counts: positions."""
+        return self.unit
 
     @property
     def longest_of_training(self):
@@ -97,8 +110,35 @@ class Source(abc.ABC):
             positions of each row. `cut(longest)` gives the same rows with at most so many
             positions. `padded(members, (rows, source_time))` gives the features as arrays: the
             rows whose numbers are in the int array `members`, padded on the right, then empty
-            rows. See `FeatureSource` and `text.id_rows.IdRows`.
+            rows. See `FeatureSource` and `text.id_rows.IdRows`. Rows that are decoded late may
+            have a fourth one, `broken`, a bool array `(rows,)`: those that `padded` found to be
+            empty, though their `lengths` are not 0. See `DecodedRows`.
         """
+
+    def cached(self, directory, gigabytes=32, say=print):
+        """The same source, which keeps on disk what it decodes: its rows read it from there.
+
+        Args:
+            directory: Path of a directory, which several processes may share.
+            gigabytes: Number, about as much of 10^9 bytes at most in all files.
+            say: Function of one string, which is told when that is reached.
+
+        Raises:
+            ValueError: If its inputs are not files, or `gigabytes` is out of range.
+
+        Example:
+            >>> source = ImageSource().cached("cache")
+        """
+        if self.inputs_are != "files":
+            raise ValueError(
+                "A cache is for inputs that are decoded, such as images or speech. Received: "
+                f"cache={str(directory)!r} with a {type(self).__name__}. Leave it out."
+            )
+        from keras_bahdanau.sources.feature_cache import FeatureCache
+
+        source = copy.copy(self)
+        source.cache = FeatureCache(self, directory, gigabytes, say)
+        return source
 
     def shortened(self, one, longest):
         """An input without what stands far behind `longest` positions, before `rows` reads it.
@@ -119,6 +159,21 @@ class Source(abc.ABC):
         rows = self.rows(short)
         shorter = [now is not before for now, before in zip(short, inputs, strict=True)]
         return short, rows.cut(longest), np.array(shorter, bool) | (rows.lengths > longest)
+
+    def whole_columns(self, longest):
+        """The most positions in whole columns of a grid, of at most `longest`.
+
+        Raises:
+            ValueError: If that is less than one column.
+        """
+        whole = longest // self.grid_height * self.grid_height
+        if not whole:
+            raise ValueError(
+                "A grid is cut into whole columns. Received: "
+                f"max_source_length={longest}, and columns of {self.grid_height} positions. "
+                f"Give at least {self.grid_height}."
+            )
+        return whole
 
     def limits(self, longest):
         """Dictionary for the card of an artefact: how long an input may be."""

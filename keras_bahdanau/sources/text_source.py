@@ -62,6 +62,9 @@ class TextSource(Source):
         )
     }
     inputs_are = "lines"
+    unit = "tokens"
+    counted_in = "words"
+    length_band = 5
     longest_of_training = None
     edge_cases = _EDGE_CASES
     examples = ["a", "a b c"]

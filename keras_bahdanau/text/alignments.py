@@ -173,6 +173,21 @@ def word_spans(tokens):
     return np.stack([numbers, numbers], axis=1)
 
 
+def words_of_groups(words, size):
+    """The words of groups of tokens that follow each other, of which the last may be smaller.
+
+    Args:
+        words: Int array `(time, 2)`, as `word_spans` gives it.
+        size: Positive integer, tokens of a group.
+
+    Returns:
+        Int array `(ceil(time / size), 2)`: the first word of a group's first token, and the last
+        one of its last.
+    """
+    last = np.minimum(np.arange(size - 1, len(words) + size - 1, size), len(words) - 1)
+    return np.stack([words[::size, 0], words[last, 1]], axis=1)
+
+
 def span_links(source_words, target_words, alignment):
     """Link the words that tokens stand for.
 

@@ -92,6 +92,16 @@ def _of_the_model(options):
         ("guided_alignment", "attention"),
         "Give 0 for it, or another attention.",
     )
+    for name, aligned in {
+        "guided_alignment": options.guided_alignment > 0,
+        "attention": options.attention == "forced",
+    }.items():
+        yield (
+            "Alignments of words need a weight for each token",
+            not (options.encoder == "pyramidal" and aligned),
+            ("encoder", name),
+            "Give another encoder, or leave the alignments out.",
+        )
     yield (
         "Attention is spread over the source by one that learns where to look",
         not (unscored and options.doubly_stochastic),

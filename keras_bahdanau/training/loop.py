@@ -10,14 +10,15 @@ from keras_bahdanau.callbacks import (
     StopAtDivergence,
 )
 from keras_bahdanau.data import BatchedPairs
-from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.pipelines.by_source import pipeline_of
+from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.run import Run
+from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.validation import ValidateAndSave
 
 LONGEST_VALID = 512  # tokens of a validation pair
@@ -35,6 +36,7 @@ def train(
     callbacks=None,
     source=None,
     target=None,
+    cache=None,
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
@@ -56,6 +58,8 @@ def train(
         source: `Source`, or the `Subwords` of the source text; None to learn subwords from the
             pairs, as the options say.
         target: The `Subwords` of the target text, or None, likewise.
+        cache: Path of a directory that keeps decoded images or sounds, which may serve several
+            trainings; None to decode them anew in each epoch. See `Source.cached`.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -68,26 +72,30 @@ def train(
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
-            target; if its files are damaged; or if options and alignments do not go together.
+            target; if its files are damaged; if options and alignments do not go together; or if
+            there is a `cache` for a source that decodes no files.
     """
     options = (options or TrainingOptions()).resolved()
     run = Run(directory)
     data = (pairs, valid_pairs, alignments, valid_alignments)
     with run.owned(say):
         run.check(options, *data)
-        _train_in(run, options, data, (source, target), callbacks or (), verbose, say)
+        _train_in(run, options, data, (source, target), cache, callbacks or (), verbose, say)
     return run.translator
 
 
-def _train_in(run, options, data, sides, callbacks, verbose, say):
+def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
     """Begin or resume a run that this process owns."""
     pairs, valid_pairs, alignments, valid_alignments = data
     source, target = _vocabularies(run, options, pairs, *sides, say)
+    if cache is not None:
+        source = source.cached(cache, say=say)
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
-    _tell_skipped("training", training, pairs, options.max_length, say)
-    _tell_skipped("validation", validation, valid_pairs, LONGEST_VALID, say)
+    inputs, valid_inputs = ([one for one, _ in side] for side in (pairs, valid_pairs))
+    tell_skipped("training", training, inputs, options.max_length, say)
+    tell_skipped("validation", validation, valid_inputs, LONGEST_VALID, say)
 
     keras.utils.set_random_seed(options.seed)
     model = compiled_model(source, target, options, training.steps)
@@ -108,7 +116,8 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
         run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
-    translator = pipeline_of(source, saved_model, target)
+    search = SearchOptions(ctc_weight=saved_model.ctc_weight)
+    translator = pipeline_of(source, saved_model, target, search)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     _fit(
@@ -121,9 +130,11 @@ def _train_in(run, options, data, sides, callbacks, verbose, say):
             StopAtDivergence(progress),
             checkpoint,
             *_sampling(options, training.steps),
+            TellBroken("training", training, inputs, say),
             ValidateAndSave(
                 run, translator, validation, options, checkpoint, valid_pairs, average, say
             ),
+            TellBroken("validation", validation, valid_inputs, say),
             *callbacks,
         ],
         verbose=verbose,
@@ -276,14 +287,3 @@ def _sampling(options, steps):
         return []
     slope = options.scheduled_sampling / (options.epochs * steps)
     return [ScheduledSampling(LinearDecay(slope))]
-
-
-def _tell_skipped(kind, batches, pairs, max_length, say):
-    skipped = batches.skipped
-    if skipped.empty:
-        say(f"{skipped.empty} {kind} pairs with an empty side are left out")
-        unreadable = report_unreadable([one for one, _ in pairs], batches.source_lengths)
-        if unreadable:
-            say(unreadable)
-    if skipped.too_long:
-        say(f"{skipped.too_long} {kind} pairs with more than {max_length} tokens are left out")

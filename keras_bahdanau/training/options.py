@@ -174,9 +174,9 @@ class TrainingOptions:
         "softmax",
     )
     coverage: str | None = _of_model(
-        one_of("none", "sum", "convolution", "convolution-sum", "grid"),
-        'Memory of the positions attended to: {choices}. "grid" convolves the sum over the grid '
-        "that a source such as an image has.",
+        one_of("none", "sum", "convolution", "grid"),
+        'Memory of the positions attended to: {choices}. "grid" convolves their sum, over '
+        "both axes where the source is a grid, such as an image.",
         "none",
     )
     past: int | None = _of_model(
@@ -265,7 +265,7 @@ class TrainingOptions:
         number(0, 1),
         "Share of the CTC loss of the encoder, beside that of the decoder's tokens: 0.2 to 0.5 for "
         "speech and other sources that are longer than their texts and in the same order; 0 for "
-        "none.",
+        "none. The saved search has the same share.",
         0.0,
     )
 

@@ -264,4 +264,6 @@ def _content(one):
         return one.encode("utf-8", "surrogatepass")
     if isinstance(one, os.PathLike):
         return f"{os.fspath(one)} {os.stat(one).st_size}".encode("utf-8", "surrogatepass")
+    if isinstance(one, list | tuple):
+        return b"[" + b",".join(map(_content, one)) + b"]"
     return one.tobytes() if hasattr(one, "tobytes") else str(one).encode()

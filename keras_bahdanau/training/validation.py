@@ -31,8 +31,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         validation: `BatchedPairs`.
         options: `TrainingOptions`.
         checkpoint: `Checkpoint`, whose `progress` is kept up to date.
-        pairs: List of (input, text): the validation pairs, decoded greedily after each epoch if
-            the option `best_by` names a metric.
+        pairs: List of (input, text): the validation pairs, decoded greedily, by the attention
+            alone, after each epoch if the option `best_by` names a metric.
         average: `AverageLast` of the run, or None.
         say: Function of one string, which reports the result.
     """
@@ -102,7 +102,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         """The value that decides which epoch is best, lower is better; a metric joins the logs."""
         if self.judge is None:
             return logs["val_perplexity"]
-        search = dataclasses.replace(self.translator.search, beam_width=1)
+        # attention alone: CTC takes longer
+        search = dataclasses.replace(self.translator.search, beam_width=1, ctc_weight=0.0)
         found = self.translator.decode([one for one, _ in self.pairs], search=search)
         texts, references = [one.text for one in found], [text for _, text in self.pairs]
         score = self.judge.corpus_score(texts, references)

@@ -134,6 +134,10 @@ BAD_INPUT = {
     "train good.en good.de --out new --alignments links": "'links' with 2 lines for 3 pairs",
     "train good.en good.de --out new --guided-alignment 1": "no alignments, with guided_alignment",
     "train good.en good.de --out new --valid-alignments links": "needs --valid-source",
+    "train good.en good.de --out new --cache kept": "cache='kept' with lines. Leave it out.",
+    "train x.tsv --source image --out new --cache good.en": "cache='good.en', which is a file",
+    "evaluate --model RUN good.en good.de --cache kept": "cache='kept' with lines",
+    "tune --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "train good.en good.de --out .": "out='.', which holds other things",
     "train good.en good.de --out good.en": "out='good.en', which holds other things",
     "translate --model absent good.en": "path='absent', no such file",
@@ -167,6 +171,8 @@ BAD_INPUT = {
     "tune --model RUN good.en good.de --beam-widths 5,": "beam_widths='5,'",
     "tune --model RUN good.en good.de --length-normalizations -1": "length_normalization=-1.0",
     "tune --model RUN good.en good.de --length-penalties wu": "length_penalty='wu'",
+    "tune --model RUN good.en good.de --ctc-weights 0,x": "ctc_weights='0,x'",
+    "tune --model RUN good.en good.de --metric rouge": "metrics=['rouge']",
     "align --model RUN one --plot good.en": "plot='good.en'",
     "align --model RUN one --plot picture.doc": "plot='picture.doc'",
     "align --model RUN one --trace picture.doc": "trace='picture.doc'",
@@ -434,26 +440,74 @@ def test_tuning_leaves_a_model_whose_options_are_as_good(command, files, short):
     assert "own options stay" in conclusion and short.read_bytes() == before
 
 
+def wider_is_better(pipeline, pairs, searches, batch_size, tell, metric, **_):
+    """In place of `evaluation.tune`: a score that says how the search is."""
+    from keras_bahdanau import evaluation
+
+    metric = metric or pipeline.metrics[0]
+    sign = 1 if evaluation.metrics_of([metric])[0].higher_is_better else -1
+    trials = [
+        evaluation.Trial(
+            each, 50 + sign * (each.beam_width + 10 * each.ctc_weight), 1.0, 1.0, metric
+        )
+        for each in searches
+    ]
+    [*map(tell, trials)]
+    return sorted(trials, key=lambda trial: trial.loss)
+
+
 @pytest.mark.parametrize("dry", [False, True])
 def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short, dry, monkeypatch):
     from keras_bahdanau import evaluation
     from keras_bahdanau.pipelines.file import read_card
 
-    def tune(translator, pairs, searches, batch_size, tokenize, lowercase, tell):
-        trials = [evaluation.Trial(each, each.beam_width, 1.0, 1.0) for each in searches]
-        [*map(tell, trials)]
-        return trials[::-1]
-
-    monkeypatch.setattr(evaluation, "tune", tune)
+    monkeypatch.setattr(evaluation, "tune", wider_is_better)
     before = short.read_bytes()
     grid = ["--beam-widths", "3", "--length-normalizations", "1.2", "--length-penalties", "gnmt"]
     answer = command("tune", "--model", short, "good.en", "good.de", *grid, *["--dry-run"] * dry)
-    assert "chosen: beam_width=3, length_penalty=gnmt, length_normalization=1.2" in answer.out
+    chosen = "chosen: beam_width=3, length_penalty=gnmt, length_normalization=1.2: BLEU 53.00, now "
+    assert f"{chosen}51.00, the highest is 53.00\n" in answer.out
     if dry:
         assert short.read_bytes() == before
     else:
         search = SearchOptions(beam_width=3, length_penalty="gnmt", length_normalization=1.2)
         assert SearchOptions(**read_card(short)["search"]) == search
+
+
+def test_a_model_with_ctc_is_tuned_by_its_own_metric_with_shares_of_ctc(
+    command, tmp_path, monkeypatch
+):
+    import numpy as np
+    import tensorflow as tf
+
+    from keras_bahdanau import ImageToText, evaluation, presets
+    from keras_bahdanau.pipelines.file import read_card
+    from keras_bahdanau.sources import ImageSource
+    from keras_bahdanau.text import Subwords
+
+    monkeypatch.setattr(evaluation, "tune", wider_is_better)
+    target = Subwords.train(["a b c"], 8, model_type="word", exact=False)
+    source = ImageSource(16, 48)
+    model = presets.small(
+        source, target, embedding_units=4, units=4, attention_units=4, ctc_weight=0.2
+    )
+    search = SearchOptions(beam_width=1, ctc_weight=0.3)
+    path = tmp_path / "images.keras"
+    ImageToText(source, model, target, search).save(path)
+    image = tf.io.encode_png(np.zeros((16, 8, 1), np.uint8)).numpy()
+    (tmp_path / "a.png").write_bytes(image)
+    (tmp_path / "valid.tsv").write_text("a.png\ta b\n")
+    grid = ["--beam-widths", "2", "--length-normalizations", "1", "--length-penalties", "power"]
+    answer = command("tune", "--model", path, tmp_path / "valid.tsv", *grid)
+    header, *rows, chosen, _ = answer.out.splitlines()
+    assert header.split() == ["beam", "penalty", "exponent", "CTC", "exact", "length", "seconds"]
+    columns = [(row.split()[0], row.split()[3]) for row in rows]
+    assert columns == [("1", "0.3"), ("2", "0"), ("2", "0.3"), ("2", "0.5")]
+    assert chosen.endswith(", ctc_weight=0.5: exact 57.00, now 54.00, the highest is 57.00")
+    assert read_card(path)["search"]["ctc_weight"] == 0.5
+    errors = [*grid, "--metric", "wer", "--ctc-weights", "0", "--tolerance", "0"]
+    answer = command("tune", "--model", path, tmp_path / "valid.tsv", *errors)
+    assert answer.out.splitlines()[-1].endswith("options stay: WER 43.00, the lowest is 43.00")
 
 
 @pytest.mark.parametrize("ending, start", [("png", b"\x89PNG"), ("pdf", b"%PDF")])

@@ -1,8 +1,12 @@
 """Lines that are too long: cut, named on standard error, and no line lost."""
 
+from pathlib import Path
+
 import pytest
 
 from keras_bahdanau.cli.console import lines_from, tell_cut
+from keras_bahdanau.cli.inputs import names_of
+from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.search import SearchOptions
 
 SEARCH = SearchOptions(max_source_length=4, max_length=3, beam_width=1)
@@ -22,6 +26,21 @@ def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
         " line 15 is too long",
     ]
     assert err.count("first 4 tokens, or 128 bytes, are read") == 2
+    assert toy_translator.source.unit == "tokens"
+
+
+def test_a_cut_input_of_another_kind_is_named_by_its_own_unit(capsys):
+    found = [Translation("", 0.0, [], [], None, True, truncated) for truncated in (False, True)]
+    tell_cut(found, {"max_source_length": 100}, ["a.png", "b.png"], "cells")
+    assert capsys.readouterr().err == (
+        "keras-bahdanau: b.png is too long: only its first 100 cells are read. Split it, or raise "
+        "--max-source-length (of a .tflite file: at its export).\n"
+    )
+
+
+def test_warnings_name_files_by_their_paths_and_texts_by_their_lines():
+    assert names_of(["one", "two"]) == ["line 1", "line 2"]
+    assert names_of([Path("a/b.wav")]) == ["a/b.wav"]
 
 
 def test_a_cut_sentence_is_translated_as_its_beginning(toy_translator):

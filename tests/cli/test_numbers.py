@@ -22,7 +22,11 @@ ARGUMENTS = {
     "export": "--model card.keras --format litert --out new.tflite",
 }
 CARD = {"source": {}, "target": {}}
-LISTS = {"beam_widths": "beam_width", "length_normalizations": "length_normalization"}
+LISTS = {
+    "beam_widths": "beam_width",
+    "length_normalizations": "length_normalization",
+    "ctc_weights": "ctc_weight",
+}
 
 
 def numbers_of(function):

@@ -97,6 +97,12 @@ def test_its_trace_follows_the_result(trained):
 def test_it_is_evaluated(trained):
     report = kb.evaluation.evaluate(trained.pipeline, trained.pairs, metrics=("exact", "wer"))
     assert (report.exact, report.wer) == (100, 0)
+    source, lines = trained.pipeline.source, str(report).splitlines()
+    heading = ["source", source.counted_in, trained.pipeline.plural, "exact"]
+    assert [line.split() for line in lines].count(heading) == 1
+    sizes = source.sizes([one for one, _ in trained.pairs])
+    assert sum(band.sentences for band in report.by_length) == sum(size > 0 for size in sizes)
+    assert report.scores()["counted_in"] == source.counted_in
 
 
 @pytest.mark.few(1)

@@ -3,7 +3,7 @@
 import pytest
 import sacrebleu
 
-from keras_bahdanau.evaluation import Band, metrics_of, scores_by_length
+from keras_bahdanau.evaluation import Band, band_starts, metrics_of, scores_by_length
 from keras_bahdanau.plotting import plot_lengths
 
 LENGTHS = [1, 2, 6, 0, 3, 7]
@@ -22,6 +22,11 @@ def test_each_band_is_a_corpus_of_its_own():
         assert band.score == pytest.approx(expected.score)
 
 
+def test_bands_are_as_wide_as_the_unit_of_a_source_needs():
+    assert band_starts(5) == (1, 6, 11, 16, 21, 31, 41, 51)
+    assert band_starts(100) == (1, 101, 201, 301, 401, 601, 801, 1001)
+
+
 def test_the_last_band_has_no_end():
     (wer,) = metrics_of(["wer"])
     bands = scores_by_length([3], ["x"], ["y"], wer, starts=(1, 2))
@@ -36,6 +41,10 @@ def test_the_picture_has_a_bar_for_each_band():
     assert ax.get_ylabel() == "BLEU"
     (ax,) = plot_lengths([Band("1-5", 3, 12.5)], metric="WER").axes
     assert ax.get_ylabel() == "WER"
+    assert ax.get_xlabel() == "words of the source, and sentences"
+    names = {"counted_in": "frames", "inputs": "recordings"}
+    (ax,) = plot_lengths([Band("1-100", 3, 12.5)], metric="WER", **names).axes
+    assert ax.get_xlabel() == "frames of the source, and recordings"
 
 
 def test_a_picture_of_nothing_is_refused():

@@ -1,4 +1,5 @@
 import copy
+import dataclasses
 import json
 
 import keras
@@ -8,7 +9,7 @@ import sacrebleu
 
 from keras_bahdanau import presets
 from keras_bahdanau.data import BatchedPairs
-from keras_bahdanau.evaluation import evaluate, perplexity
+from keras_bahdanau.evaluation import Band, Measured, evaluate, perplexity
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
@@ -125,6 +126,34 @@ def test_the_table_of_lengths_holds_all_sentences(translator):
         ("6-10", 1),
     ]
     assert "        6-10          1" in str(measured)
+
+
+def test_the_report_has_the_names_of_the_pipeline_and_its_source(translator):
+    measured = evaluate(translator, PAIRS)
+    names = (measured.inputs, measured.texts, measured.counted_in)
+    assert names == ("sentences", "translations", "words")
+    named = dataclasses.replace(
+        measured,
+        inputs="recordings",
+        texts="texts",
+        counted_in="frames of 10 ms",
+        by_length=[Band("1-100", 1234, 20.5)],
+        by_metric={"exprate1": Measured("ExpRate <=1", 20.5, "")},
+    )
+    lines = str(named).splitlines()
+    assert "recordings  4" in lines
+    assert f"cut         {measured.cut:.2%} of the texts at the longest length" in lines
+    assert lines[-2:] == [
+        "source frames of 10 ms  recordings  ExpRate <=1",
+        "                 1-100       1,234        20.50",
+    ]
+    assert not any(word in str(named) for word in ("sentences", "translations", "source words"))
+
+
+def test_without_metrics_those_of_the_pipeline_are_measured(translator, monkeypatch):
+    assert [*evaluate(translator, PAIRS).by_metric] == ["bleu", "chrf"]
+    monkeypatch.setattr(Translator, "metrics", ("wer",))
+    assert [*evaluate(translator, PAIRS).by_metric] == ["wer"]
 
 
 def test_case_and_tokenization_are_the_users(translator):

@@ -7,7 +7,15 @@ import zipfile
 import pytest
 import sacrebleu
 
-from keras_bahdanau.evaluation import Trial, candidates, simplest, tune
+from keras_bahdanau.evaluation import (
+    METRICS,
+    Trial,
+    candidates,
+    default_ctc_weights,
+    metrics_of,
+    simplest,
+    tune,
+)
 from keras_bahdanau.pipelines.file import CARD, write_search
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
@@ -33,6 +41,25 @@ def test_the_own_options_come_first_and_those_alike_once():
     assert candidates(OWN, (2,), (1.0,), ("power",)) == [OWN]
 
 
+def test_shares_of_ctc_are_tried_with_all_else():
+    found = candidates(OWN, (1, 2), (1.0,), ("power",), ctc_weights=(0, 0.3))
+    assert [(options.beam_width, options.ctc_weight) for options in found] == [
+        (2, 0.0),
+        (1, 0.0),
+        (1, 0.3),
+        (2, 0.3),
+    ]
+    joint = dataclasses.replace(OWN, ctc_weight=0.5)
+    assert {options.ctc_weight for options in candidates(joint, (1, 2), (1.0,))} == {0.5}
+
+
+def test_a_model_without_ctc_gets_no_share_of_it(toy_translator):
+    assert default_ctc_weights(toy_translator.model) == (0.0,)
+    joint = dataclasses.replace(OWN, ctc_weight=0.3)
+    with pytest.raises(ValueError, match="ctc_weight=0.3 for a search with another model"):
+        tune(toy_translator, PAIRS, [OWN, joint], tell=lambda trial: pytest.fail("one is tried"))
+
+
 def test_searches_at_random_cannot_be_tuned():
     with pytest.raises(ValueError, match="Received: temperature=0.7"):
         candidates(SearchOptions(temperature=0.7))
@@ -49,16 +76,38 @@ def test_the_highest_bleu_wins(toy_translator):
         expected = sacrebleu.corpus_bleu(
             [each.text for each in found], [[target for _, target in PAIRS]], tokenize="char"
         )
-        assert trial.bleu == pytest.approx(expected.score) and trial.seconds > 0
+        assert trial.score == pytest.approx(expected.score) and trial.seconds > 0
         assert trial.length_ratio == pytest.approx(expected.sys_len / expected.ref_len)
-    assert trials[0].bleu > trials[1].bleu
+    assert trials[0].score > trials[1].score
+    assert {trial.metric for trial in trials} == {"bleu"}, "the first of a translator's own"
+
+
+@pytest.mark.parametrize("metric", ["wer", "exact"])
+def test_the_best_by_another_metric_wins(toy_translator, metric):
+    cut = dataclasses.replace(OWN, max_length=2)
+    trials = tune(toy_translator, PAIRS, [cut, OWN], tokenize="char", metric=metric)
+    assert [trial.search for trial in trials] == [OWN, cut]
+    (measure,) = metrics_of([metric])
+    for trial in trials:
+        found = toy_translator.translate([source for source, _ in PAIRS], search=trial.search)
+        texts = [each.text for each in found]
+        assert trial.score == measure.corpus_score(texts, [target for _, target in PAIRS])
+        lengths = [sum(len("".join(text.split())) for text in texts)]
+        lengths.append(sum(len("".join(target.split())) for _, target in PAIRS))
+        assert trial.length_ratio == pytest.approx(lengths[0] / lengths[1]), "in characters"
+    assert (trials[0].score < trials[1].score) == (metric == "wer")
+
+
+def test_an_unknown_metric_is_refused(toy_translator):
+    with pytest.raises(ValueError, match="Received: metrics=.'rouge'"):
+        tune(toy_translator, PAIRS, [OWN], metric="rouge")
 
 
 @pytest.mark.slow
 def test_among_equals_the_narrower_beam_wins(toy_translator):
     wide = dataclasses.replace(OWN, beam_width=3)
     wide, own = tune(toy_translator, PAIRS, [wide, OWN])[::-1]
-    assert wide.bleu == own.bleu and own.search == OWN
+    assert wide.score == own.score and own.search == OWN
 
 
 @pytest.mark.parametrize(
@@ -74,6 +123,26 @@ def test_of_those_alike_the_least_search_is_kept(tolerance, kept):
         "worse": Trial(SearchOptions(beam_width=1), 20.0, 1.0, 1.0),
     }
     assert simplest([*trials.values()], tolerance) is trials[kept]
+    # an error rate is as much worse as it is higher
+    by_errors = {
+        name: dataclasses.replace(trial, score=100 - trial.score, metric="wer")
+        for name, trial in trials.items()
+    }
+    assert simplest([*by_errors.values()], tolerance) is by_errors[kept]
+
+
+def test_of_those_alike_one_without_ctc_is_kept_before_shorter_texts():
+    joint = dataclasses.replace(OWN, ctc_weight=0.3)
+    trials = [Trial(joint, 9.95, 0.9, 1.0, "wer"), Trial(OWN, 10.0, 1.0, 1.0, "wer")]
+    assert simplest(trials) is trials[1]
+    assert simplest(trials, 0) is trials[0]
+
+
+def test_every_metric_says_which_scores_are_better():
+    for name in METRICS:
+        (metric,) = metrics_of([name])
+        low, high = Trial(OWN, 10.0, 1.0, 1.0, name), Trial(OWN, 90.0, 1.0, 1.0, name)
+        assert simplest([low, high]) is (high if metric.higher_is_better else low)
 
 
 def test_no_tolerance_is_below_zero():

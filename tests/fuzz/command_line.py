@@ -15,6 +15,7 @@ TINY = "--vocabulary-size 40 --embedding-units 8 --units 8 --attention-units 8 -
 ARGUMENTS = {
     "train": f"good.en good.de --out new {TINY}",
     "translate": "--model RUN good.en",
+    "read": "--model RUN good.en",
     "evaluate": "--model RUN good.en good.de",
     "tune": "--model RUN good.en good.de --dry-run",
     "align": "--model RUN one",

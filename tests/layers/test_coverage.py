@@ -26,7 +26,7 @@ KINDS = [kind for kind in COVERAGES if kind]
 
 
 def built(kind, **kwargs):
-    if kind in ("convolution", "convolution-sum"):
+    if kind == "convolution":
         kwargs = {"filters": 3, "kernel_size": 3, **kwargs}
     if kind == "grid":
         kwargs = {"filters": 3, "kernel_size": 3, "grid_height": 2, **kwargs}
@@ -60,7 +60,7 @@ def convolution(layer, weights):
     size = len(F)
     before = (size - 1) // 2  # places to the left of the middle
     features = []
-    seen = np.cumsum(weights, axis=0) if layer.cumulative else weights
+    seen = weights
     for last in [np.zeros(weights.shape[1]), *seen[:-1]]:
         padded = np.pad(last, size)
         windows = [padded[size + j - before :][:size] for j in range(len(last))]
@@ -69,10 +69,9 @@ def convolution(layer, weights):
 
 
 @pytest.mark.few(3)
-@pytest.mark.parametrize("kind", ["convolution", "convolution-sum"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 15])
-def test_convolution_is_that_of_the_last_weights_or_of_their_sum(run, kind, size):
-    layer = built(kind, kernel_size=size)
+def test_convolution_is_that_of_the_last_weights(run, size):
+    layer = built("convolution", kernel_size=size)
     found = run(marked(layer), WEIGHTS, MASK)
     for row in range(len(LENGTHS)):
         expected = KEYS[row] + convolution(layer, WEIGHTS[row].astype("float64"))
@@ -222,7 +221,7 @@ def test_it_is_written_down_and_read_back(kind):
 def test_a_location_has_a_known_name():
     with pytest.raises(
         ValueError,
-        match="None, 'sum', 'convolution', 'convolution-sum', 'grid'. Received: coverage=",
+        match="None, 'sum', 'convolution', 'grid'. Received: coverage=",
     ):
         COVERAGES.get("fertility")
 

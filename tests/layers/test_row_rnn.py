@@ -32,7 +32,7 @@ def outputs(layer, state, inputs):
 @pytest.mark.parametrize("image", [0, 1])
 def test_each_row_is_read_as_if_it_were_alone(run, layer, image):
     values = run(layer, CELLS, LENGTHS)[image]
-    first, last = (np.float64(states[0]) for states in layer.first_states)
+    first, last = (np.float64(states[0]) for states in layer.initial_states)
     for row in range(ROWS):
         cells = CELLS[image, : LENGTHS[image]][row::ROWS]
         forward = outputs(layer.forward_layer, first[row], cells)

@@ -78,8 +78,41 @@ def test_a_result_names_every_position_of_the_memory():
     np.testing.assert_allclose(traced.weights, result.alignment, atol=1e-6)
 
 
+def test_words_are_those_of_all_positions_of_a_vector():
+    source = kb.text.Subwords.train(["ab cd e fgh"], 13, model_type="char", exact=False)
+    model = kb.Seq2Seq(
+        kb.Encoder(source.vocabulary_size, 4, readers=[EveryOther(4)]),
+        kb.Decoder(source.vocabulary_size, 4, 4),
+    )
+    translator = kb.Translator(source, model, source)
+    (words,) = translator.words(["ab cd e"])
+    (tokens,) = source.encode(["ab cd e"])
+    labels = source.words(["ab cd e"])[0][:, 0].tolist()
+    expected = [[labels[j], labels[min(j + 1, len(tokens) - 1)]] for j in range(0, len(tokens), 2)]
+    assert words.tolist() == expected and len(tokens) % 2
+    with pytest.raises(ValueError, match="replace_unknown=True with a model of reduction=2"):
+        translator.translate(["ab"], search=kb.SearchOptions(replace_unknown=True))
+
+
+def test_guided_alignment_needs_a_weight_for_each_position():
+    model = new_model([EveryOther(4)])
+    with pytest.raises(ValueError, match="guided_alignment=0.5 with an encoder of reduction=2"):
+        kb.Seq2Seq(model.encoder, model.decoder, guided_alignment=0.5)
+
+
 def test_an_ensemble_has_one_reduction():
     models = [new_model([EveryOther(4)]), new_model([EveryOther(4), EveryOther(4)])]
     with pytest.raises(ValueError, match="reduce the source alike.*2, 4"):
         Ensemble(models)
     assert Ensemble(models[:1]).reduction == 2
+
+
+class Grid(kb.layers.FrameProjection):
+    grid_height = 3
+
+
+def test_a_grid_keeps_its_positions():
+    kb.Encoder(front_end=Grid(4, 4), kind="bidirectional", units=4)
+    for refused in ({"readers": [EveryOther(4)]}, {"kind": "pyramidal", "units": 4, "depth": 2}):
+        with pytest.raises(ValueError, match="Received: reduction=.* of grid_height=3. Leave"):
+            kb.Encoder(front_end=Grid(4, 4), **refused)

@@ -94,6 +94,12 @@ def test_a_model_without_it_is_refused_in_one_line(subwords, translator):
             use()
 
 
+def test_an_ensemble_has_a_share_of_it_if_all_members_do(subwords, translator):
+    plain = new_translator(subwords, "plain", search=None)
+    assert kb.ensemble([translator, plain]).search == dataclasses.replace(CTC, ctc_weight=0.0)
+    assert kb.ensemble([translator, new_translator(subwords, seed=2)]).search == CTC
+
+
 @pytest.mark.slow
 def test_it_is_saved_with_its_search(translator, tmp_path):
     translator.save(tmp_path / "joint.keras")

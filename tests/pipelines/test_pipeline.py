@@ -131,6 +131,9 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     assert [part.tolist() for part in parts] == [[3, 0], [2, 1]]
     for one, other in zip(pipeline.decode(INPUTS), expected, strict=True):
         same(one, other)
+    # the search holds the positions of the memory: three for nine, so that all four fit
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary, 3)
+    assert [part.tolist() for part in parts] == [[3, 0, 2, 1]]
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):

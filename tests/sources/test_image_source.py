@@ -11,8 +11,10 @@ import PIL.Image
 import pytest
 import tensorflow as tf
 
+from keras_bahdanau import ImageToText, SearchOptions
+from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.layers import Pixels
-from keras_bahdanau.sources import ImageSource
+from keras_bahdanau.sources import FeatureSource, ImageSource
 
 SOURCE = ImageSource(16, 48)
 COLOURED = ImageSource(16, 48, channels=3)
@@ -208,6 +210,23 @@ def test_settings_of_the_front_end_are_passed_on():
     assert (front_end.convolutions, front_end.augmentation) == ((2, 3, 4), 0.5)
     features = Pixels(np.zeros((1, 16, 8, 1), np.uint8), np.array([2], "int32"))
     assert front_end(features)[0].shape == (1, 2, 5)
+
+
+@pytest.mark.parametrize(("longest", "whole"), [(8, 8), (15, 8), (16, 16), (100, 96)])
+def test_a_limit_is_that_of_whole_columns(longest, whole):
+    source = ImageSource(64, 512)  # columns of 8 cells
+    pipeline = ImageToText.__new__(ImageToText)
+    pipeline.source, pipeline.search = source, SearchOptions(max_source_length=longest)
+    assert pipeline.longest() == source.whole_columns(longest) == whole
+    assert LiteRTExporter(max_source_length=longest).longest(pipeline) == whole
+    assert FeatureSource(3).whole_columns(longest) == longest
+
+
+def test_a_limit_below_one_column_is_refused():
+    with pytest.raises(ValueError, match="Received: max_source_length=7, and columns of 8 pos"):
+        ImageSource(64, 512).whole_columns(7)
+    source = ImageSource(96, 9600)  # columns of 12 cells
+    assert source.fixed_length == 4092 == source.whole_columns(4096)
 
 
 def test_its_card_states_what_a_file_may_be():

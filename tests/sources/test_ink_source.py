@@ -37,6 +37,11 @@ def test_dots_are_frames():
     assert dots.shape[0] == 4 and np.isfinite(dots).all()
 
 
+def test_a_stroke_of_no_size_far_from_a_dot_is_finite():
+    frames = pen_frames([[[0, 0], [1e-320, 0]], [[1e8, 0], [1e8, 0]]])
+    assert np.isfinite(frames).all() and len(frames) == 4
+
+
 def test_a_long_stroke_has_a_bound():
     zigzag = np.stack([np.arange(5000) % 2, np.zeros(5000)], axis=1)
     assert len(pen_frames([zigzag])) == MOST_FRAMES

@@ -2,7 +2,8 @@
 
 import pytest
 
-from keras_bahdanau.sources.named_source import inputs_by_name, parsed_source, source_by_name
+from keras_bahdanau.sources import TextSource
+from keras_bahdanau.sources.named_source import NAMES, inputs_by_name, parsed_source, source_by_name
 
 
 def test_settings_are_numbers_where_they_can_be():
@@ -29,6 +30,14 @@ def test_text_has_no_source_before_it_is_learnt():
     assert source_by_name("text") is None
 
 
-@pytest.mark.parametrize("name", ["image", "speech"])
-def test_commands_get_inputs_in_the_form_that_the_source_says(name):
-    assert source_by_name(name).inputs_are == inputs_by_name(name) == "files"
+@pytest.mark.parametrize("name", NAMES)
+def test_a_command_knows_the_form_of_the_inputs_before_the_source_is_made(name):
+    source = source_by_name(name) or TextSource
+    assert inputs_by_name(name) == source.inputs_are
+
+
+def test_an_unknown_setting_is_refused():
+    with pytest.raises(ValueError, match="must be arguments of ImageSource. Received: .*hight=3"):
+        source_by_name("image:hight=3")
+    with pytest.raises(ValueError, match="height=63"):
+        source_by_name("image:height=63")

@@ -150,11 +150,10 @@ ALONE = {  # the others, each alone or with what cannot disturb it
             "kind": "additive",
             "normalizer": "softmax-sharp",
             "window": "local-median",
-            "coverage": "convolution-sum",
+            "coverage": "grid",
         }
     ),
     "normalizer mocha-hard": attending(normalizer="mocha-hard"),
-    "coverage convolution-sum": attending(coverage="convolution-sum"),
     "no attention, tied two-way": Option(
         attention={"kind": None}, decoder={"tie_embeddings": True}
     ),

@@ -17,12 +17,14 @@ from keras_bahdanau.demo import generate
 from keras_bahdanau.losses import SentenceCrossentropy
 from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import FeatureSource, TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Progress, Run, TrainingOptions, loop, train
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.schedules import learning_rate
+from keras_bahdanau.training.validation import ValidateAndSave
 
 OPTIONS = TrainingOptions(
     vocabulary_size=150,
@@ -229,6 +231,18 @@ def test_vocabularies_can_be_given(tmp_path):
     )
     assert first.source.subwords == second.source.subwords == second.target == given
     assert first.target.tokens(first.target.encode(["eins"])[0]).tolist() == [*"▁eins", "</s>"]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_the_search_has_the_share_of_ctc_of_the_training(tmp_path, monkeypatch, share):
+    kept = []  # of the callbacks, in place of the training itself
+    monkeypatch.setattr(loop, "_fit", lambda *_, callbacks, **__: kept.extend(callbacks))
+    options = TrainingOptions(epochs=1, ctc_weight=share, **TINY)
+    train(WORDS[:120], WORDS[120:], tmp_path / "run", options, verbose=0, say=lambda _: None)
+    (validate,) = (each for each in kept if isinstance(each, ValidateAndSave))
+    assert validate.translator.search == SearchOptions(ctc_weight=share)
+    validate.translator.save(tmp_path / "joint.keras")
+    assert Translator.load(tmp_path / "joint.keras").search.ctc_weight == share
 
 
 @pytest.mark.slow

@@ -30,14 +30,14 @@ class Model:
 class Translator:
     """It writes the epoch that it is saved in, and knows one word more each time it is asked."""
 
-    search = SearchOptions()
+    search = SearchOptions(ctc_weight=0.3)
 
     def __init__(self, model, progress):
         self.model, self.progress = model, progress
         self.known = iter(["", "a b", "a", "a b"])
 
     def decode(self, inputs, search):
-        assert search.beam_width == 1
+        assert (search.beam_width, search.ctc_weight) == (1, 0), "the quickest search"
         text = next(self.known)
         return [Translation(text, 0.0, [], [], None, True) for _ in inputs]
 

@@ -151,13 +151,14 @@ class LiteRTExporter(Exporter):
     def write(self, pipeline, path):
         from keras_bahdanau.exporters.litert import conversion
 
-        limits = (self._longest(pipeline), self.max_target_length)
+        limits = (self.longest(pipeline), self.max_target_length)
         model = conversion.convert(pipeline, self.quantization, *limits, path.parent)
         path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
 
-    def _longest(self, pipeline):
-        """Most positions of a source in a file for a pipeline."""
-        return self.max_source_length or pipeline.source.fixed_length
+    def longest(self, pipeline):
+        """Most positions of a source in a file for a pipeline, in whole columns of a grid."""
+        source = pipeline.source
+        return source.whole_columns(self.max_source_length or source.fixed_length)
 
     def damage(self, path):
         from keras_bahdanau.exporters.litert.file_check import find_damage

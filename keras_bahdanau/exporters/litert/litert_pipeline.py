@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.text.alignments import words_of_groups
 from keras_bahdanau.text.subwords import Subwords
 
 
@@ -39,6 +40,8 @@ class LiteRTPipeline:
 
     model = None
     metrics = ("bleu", "chrf")
+    verb = "decode"
+    noun = "text"
     plural = "inputs"
 
     def __init__(self, path):
@@ -65,6 +68,7 @@ class LiteRTPipeline:
                 "modules of your own sources first, or export it again."
             ) from None
         kind = kind_of(source)
+        self.verb, self.noun = kind.verb, kind.noun
         self.metrics, self.plural = kind.metrics, kind.plural
         return source
 
@@ -104,7 +108,13 @@ class LiteRTPipeline:
 
     def picture(self, one, search=None):
         """Picture of an input as far as it is read: see `Pipeline.picture`."""
-        return self.source.picture(one, self._longest)
+        picture = self.source.picture(one, self._longest)
+        return picture and picture._replace(reduction=self._reduction)
+
+    def words(self, inputs, longest=None):
+        """The words of each position of the memory: see `Pipeline.words`."""
+        words = self.source.words(inputs, longest)
+        return [words_of_groups(one, self._reduction) for one in words]
 
     def _decode(self, one):
         _, rows, (truncated,) = self.source.cut([one], self._longest)

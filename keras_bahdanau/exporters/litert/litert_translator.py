@@ -33,6 +33,8 @@ class LiteRTTranslator(LiteRTPipeline):
         ValueError: If the file is damaged, or holds no translator.
     """
 
+    verb = "translate"
+    noun = "translation"
     plural = "sentences"
     translate = LiteRTPipeline.decode
     translate_nbest = LiteRTPipeline.decode_nbest
@@ -46,6 +48,9 @@ class LiteRTTranslator(LiteRTPipeline):
 class _Text:
     """The source side, as `TextSource` has it, which loads TensorFlow."""
 
+    unit = "tokens"
+    counted_in = "words"
+    length_band = 5
     examples = [""]
 
     def __init__(self, subwords):

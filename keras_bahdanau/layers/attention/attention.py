@@ -47,8 +47,8 @@ class Attention(AttentionBase):
             "local-median", or a layer.
         normalizer: "softmax", "softmax-sharp", "sigmoid", "monotonic", "monotonic-hard",
             "mocha", "mocha-hard", "hard", or a layer.
-        coverage: Memory of the positions attended to: None, "sum", "convolution",
-            "convolution-sum", "grid", or a layer.
+        coverage: Memory of the positions attended to: None, "sum", "convolution", "grid", or a
+            layer.
         dropout: Float in [0, 1). Share of the weights dropped in training.
 
     Call arguments and output: see `AttentionBase`.

@@ -7,11 +7,11 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends import spec_augment
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, frames_of, log_mel
 
 NORMALIZATIONS = ("utterance", "global", "none")
 _EPSILON = 0.1  # beside a variance, which in speech is 2 to 10: a steady tone has none
-_MOST_CONVOLUTIONS = 6
 
 
 class Samples(NamedTuple):
@@ -28,7 +28,7 @@ class Samples(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class AudioFrames(keras.layers.Layer):
+class AudioFrames(FrontEnd):
     """Front end of speech: log-mel spectra, normalized and shortened by convolutions.
 
     y_t     = log-mel spectrum of the 25 ms from frame t on              (`log_mel`)
@@ -44,7 +44,7 @@ class AudioFrames(keras.layers.Layer):
         units: Positive integer. Width of a vector.
         bands: Positive integer. Number of mel bands.
         convolutions: Tuple of positive integers, the widths of the convolutions; their number
-            is at most 6.
+            is at most 12.
         normalization: Mean and variance of each band: "utterance", those of the row's own
             frames; "global", those of the frames of a batch in training and later their moving
             averages; "none", neither.
@@ -83,7 +83,7 @@ class AudioFrames(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)  # samples stay float32 under every policy
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.bands = checks.positive_integer("bands", "the number of mel bands", bands, BINS)
-        self.widths = _widths(convolutions)
+        self.widths = widths_of(convolutions)
         self.normalization = checks.choice("normalization", normalization, NORMALIZATIONS)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
         self.seed = seed
@@ -129,8 +129,7 @@ class AudioFrames(keras.layers.Layer):
             # one position on each side, so that n become ceil(n / 2) whatever is padded
             values = convolution(ops.pad(values, ((0, 0), (1, 1), (1, 1), (0, 0))))
             mask = mask[:, ::2]  # -> (batch, ceil(time / 2))
-            real = ops.expand_dims(ops.expand_dims(mask, axis=-1), axis=-1)
-            values = ops.where(real, values, ops.zeros_like(values))
+            values = zeroed(values, mask)
         width = values.shape[2] * values.shape[3]
         vectors = ops.reshape(values, (-1, ops.shape(values)[1], width))
         return self.projection(vectors), mask
@@ -144,7 +143,7 @@ class AudioFrames(keras.layers.Layer):
             values, lengths = spec_augment.change_speed(values, lengths, strength, seed)
         spectra = log_mel(values, lengths, self.bands)  # y
         time = ops.shape(spectra)[1]
-        mask = _until(lengths, time)  # -> (batch, time)
+        mask = until(lengths, time)  # -> (batch, time)
         real = ops.expand_dims(mask, axis=-1)
         spectra = self._normalized(ops.where(real, spectra, 0.0), mask, training)
         if augmented:
@@ -167,10 +166,6 @@ class AudioFrames(keras.layers.Layer):
         batch = samples_shape[0][0]
         return (batch, None, self.units), (batch, None)
 
-    def compute_output_spec(self, samples, training=None):
-        vectors, mask = self.compute_output_shape([part.shape for part in samples])
-        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
-
     def get_config(self):
         return {
             **super().get_config(),
@@ -187,23 +182,5 @@ def real_samples(samples):
     """(values, lengths): float32 and int32, zero behind the end of each row."""
     values, lengths = ops.cast(samples.values, "float32"), ops.cast(samples.lengths, "int32")
     lengths = ops.clip(lengths, 0, frames_of(ops.shape(values)[1]))
-    real = _until(lengths * HOP, ops.shape(values)[1])
-    return ops.where(real, values, 0.0), lengths
-
-
-def _until(lengths, size):
-    """Bool tensor `(batch, size)`, True before each length."""
-    return ops.expand_dims(ops.arange(size, dtype="int32"), axis=0) < ops.expand_dims(lengths, 1)
-
-
-def _widths(convolutions):
-    """The widths as a tuple, or ValueError."""
-    if not isinstance(convolutions, list | tuple) or len(convolutions) > _MOST_CONVOLUTIONS:
-        raise ValueError(
-            "`convolutions` must be a tuple of at most "
-            f"{_MOST_CONVOLUTIONS} widths. Received: convolutions={convolutions!r}"
-        )
-    return tuple(
-        checks.positive_integer("convolutions", "the width of each", width)
-        for width in convolutions
-    )
+    real = until(lengths * HOP, ops.shape(values)[1])
+    return zeroed(values, real), lengths

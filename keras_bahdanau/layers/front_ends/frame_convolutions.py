@@ -4,12 +4,11 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-
-MOST_CONVOLUTIONS = 6
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class FrameConvolutions(keras.layers.Layer):
+class FrameConvolutions(FrontEnd):
     """Front end of frames: residual convolutions, each stage of which halves the time.
 
     x^0     = frames
@@ -28,7 +27,7 @@ class FrameConvolutions(keras.layers.Layer):
     Args:
         frame_size: Positive integer. Number of values of a frame.
         units: Positive integer. Width of a vector.
-        convolutions: Tuple of at most 6 positive integers, the widths of the stages.
+        convolutions: Tuple of at most 12 positive integers, the widths of the stages.
         augmentation: Float in [0, 1]. Strength of the random changes in training.
         planes: Integer, number of vectors of the plane at the beginning of a frame.
         seed: Integer, for the same changes in each run.
@@ -64,7 +63,7 @@ class FrameConvolutions(keras.layers.Layer):
         self.frame_size = checks.positive_integer("frame_size", "the values of a frame", frame_size)
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
-        self.widths = _widths(convolutions)
+        self.widths = widths_of(convolutions)
         self.planes = _planes(planes, frame_size)
         self.seed = seed
         if augmentation:
@@ -103,19 +102,17 @@ class FrameConvolutions(keras.layers.Layer):
 
     def call(self, frames, training=None):
         values, lengths = frames
-        # -> (1, source_time)
-        steps = ops.expand_dims(ops.arange(ops.shape(values)[1], dtype="int32"), axis=0)
-        mask = steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)  # (batch, source_time)
-        values = _real(values, mask)
+        mask = until(lengths, ops.shape(values)[1])  # -> (batch, source_time)
+        values = zeroed(values, mask)
         if training and self.augmentation and self.planes:
             values = self._changed(values)
         for shrinking, norm, residual, other in self.stages:
             # two frames on each side, so that n become ceil(n / 2) whatever is padded
             values = shrinking(ops.pad(values, ((0, 0), (2, 2), (0, 0))))
             mask = mask[:, ::2]  # -> (batch, ceil(time / 2))
-            values = _real(ops.relu(norm(values)), mask)
+            values = zeroed(ops.relu(norm(values)), mask)
             changed = residual(ops.pad(values, ((0, 0), (1, 1), (0, 0))))
-            values = _real(ops.relu(values + other(changed)), mask)
+            values = zeroed(ops.relu(values + other(changed)), mask)
         return self.projection(values), mask
 
     def _changed(self, values):
@@ -134,10 +131,6 @@ class FrameConvolutions(keras.layers.Layer):
         time = None if time is None else -(-time // self.reduction)
         return (batch, time, self.units), (batch, time)
 
-    def compute_output_spec(self, frames, training=None):
-        vectors, mask = self.compute_output_shape([part.shape for part in frames])
-        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
-
     def get_config(self):
         return {
             **super().get_config(),
@@ -148,24 +141,6 @@ class FrameConvolutions(keras.layers.Layer):
             "planes": self.planes,
             "seed": self.seed,
         }
-
-
-def _real(values, mask):
-    """The values, zero at padding."""
-    return ops.where(ops.expand_dims(mask, axis=-1), values, ops.zeros_like(values))
-
-
-def _widths(convolutions):
-    """The widths of the stages as a tuple, or ValueError."""
-    if not isinstance(convolutions, list | tuple) or len(convolutions) > MOST_CONVOLUTIONS:
-        raise ValueError(
-            f"`convolutions` must be a tuple of at most {MOST_CONVOLUTIONS} widths. "
-            f"Received: convolutions={convolutions!r}"
-        )
-    return tuple(
-        checks.positive_integer("convolutions", "the width of each", width)
-        for width in convolutions
-    )
 
 
 def _planes(planes, frame_size):

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, zeroed
 
 
 class Frames(NamedTuple):
@@ -21,7 +22,7 @@ class Frames(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class FrameProjection(keras.layers.Layer):
+class FrameProjection(FrontEnd):
     """Front end of frames: x_j = W frame_j + b.
 
     Args:
@@ -55,20 +56,13 @@ class FrameProjection(keras.layers.Layer):
 
     def call(self, frames, training=None):
         values, lengths = frames
-        # -> (1, source_time)
-        steps = ops.expand_dims(ops.arange(ops.shape(values)[1], dtype="int32"), axis=0)
-        # -> (batch, source_time)
-        mask = steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)
-        values = ops.where(ops.expand_dims(mask, axis=-1), values, ops.zeros_like(values))
+        mask = until(lengths, ops.shape(values)[1])  # -> (batch, source_time)
+        values = zeroed(values, mask)
         return self.projection(values), mask  # (batch, source_time, units), (batch, source_time)
 
     def compute_output_shape(self, frames_shape):
         batch_and_time = tuple(frames_shape[0][:2])
         return (*batch_and_time, self.units), batch_and_time
-
-    def compute_output_spec(self, frames, training=None):
-        vectors, mask = self.compute_output_shape([part.shape for part in frames])
-        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
 
     def get_config(self):
         return {**super().get_config(), "frame_size": self.frame_size, "units": self.units}

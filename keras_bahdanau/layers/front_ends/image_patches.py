@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
 from keras_bahdanau.layers.front_ends.grid_cells import GridCells
 
 PAPER = 255  # of a pixel: nothing is there
@@ -29,7 +30,7 @@ class Pixels(NamedTuple):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class ImagePatches(keras.layers.Layer):
+class ImagePatches(FrontEnd):
     """Front end of images: residual convolutions, then a vector for each cell.
 
     x^0     = 1 - pixels / 255                                 paper is 0
@@ -68,8 +69,6 @@ class ImagePatches(keras.layers.Layer):
         >>> encoder = keras_bahdanau.Encoder(front_end=front_end, units=128)
     """
 
-    reduction = 1
-
     def __init__(
         self,
         height,
@@ -86,7 +85,7 @@ class ImagePatches(keras.layers.Layer):
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.cell = checks.choice("cell", cell, CELLS)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
-        self.convolutions = _widths(convolutions, cell)
+        self.convolutions = widths_of(convolutions, cell.bit_length() - 1)
         if height % cell:
             raise ValueError(
                 f"`height` must be a multiple of `cell`. Received: height={height}, cell={cell}"
@@ -130,16 +129,12 @@ class ImagePatches(keras.layers.Layer):
         for stage in self.stages:
             ink, real = stage(ink, real)
         vectors = self.cells(ink)  # (batch, source_time, units)
-        return vectors, real_cells(lengths, ops.shape(vectors)[1])
+        return vectors, until(lengths, ops.shape(vectors)[1])
 
     def compute_output_shape(self, pixels_shape):
         batch, width = pixels_shape[0][0], pixels_shape[0][2]
         time = None if width is None else width // self.cell * self.grid_height
         return (batch, time, self.units), (batch, time)
-
-    def compute_output_spec(self, pixels, training=None):
-        vectors, mask = self.compute_output_shape([part.shape for part in pixels])
-        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
 
     def get_config(self):
         return {
@@ -217,16 +212,8 @@ class Stage(keras.layers.Layer):
 
 def _up_to(real, images):
     """Images `(batch, height, width, channels)`, zero behind so many columns of each row."""
-    columns = ops.arange(ops.shape(images)[2], dtype="int32")
-    mask = columns < ops.expand_dims(real, axis=1)  # -> (batch, width)
-    mask = ops.expand_dims(ops.expand_dims(mask, axis=1), axis=-1)
-    return ops.where(mask, images, ops.zeros_like(images))
-
-
-def real_cells(lengths, source_time):
-    """The mask of cells, bool `(batch, source_time)`."""
-    steps = ops.expand_dims(ops.arange(source_time, dtype="int32"), axis=0)
-    return steps < ops.expand_dims(ops.cast(lengths, "int32"), axis=1)
+    # (batch, width) -> (batch, 1, width)
+    return zeroed(images, ops.expand_dims(until(real, ops.shape(images)[2]), axis=1))
 
 
 def _changes(strength, policy):
@@ -240,15 +227,3 @@ def _changes(strength, policy):
         keras.layers.RandomZoom(0.15 * strength, 0.05 * strength, **blank),
         keras.layers.RandomTranslation(0.1 * strength, 0.02 * strength, **blank),
     ]
-
-
-def _widths(convolutions, cell):
-    halvings = cell.bit_length() - 1
-    if not isinstance(convolutions, list | tuple) or len(convolutions) < halvings:
-        raise ValueError(
-            f"`convolutions` must be at least {halvings} widths, one for each halving down to a "
-            f"cell of {cell} pixels. Received: convolutions={convolutions!r}"
-        )
-    for width in convolutions:
-        checks.positive_integer("convolutions", "the widths of the stages", width)
-    return tuple(convolutions)

@@ -6,13 +6,14 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until
 from keras_bahdanau.layers.front_ends.grid_cells import GridCells
-from keras_bahdanau.layers.front_ends.image_patches import PAPER, real_cells
+from keras_bahdanau.layers.front_ends.image_patches import PAPER
 from keras_bahdanau.layers.registry import from_config
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class KerasGrid(keras.layers.Layer):
+class KerasGrid(FrontEnd):
     """Front end of images: a Keras model that gives a grid, such as one of `keras.applications`.
 
     Each image is padded with paper to the width of the model's input, and only then read: the
@@ -43,8 +44,6 @@ class KerasGrid(keras.layers.Layer):
         >>> front_end = KerasGrid(model, units=256)  # for ImageSource(64, 512, 3, cell=32)
     """
 
-    reduction = 1
-
     def __init__(self, model, units, **kwargs):
         super().__init__(**kwargs)
         self.model = model
@@ -72,7 +71,7 @@ class KerasGrid(keras.layers.Layer):
         grid = self.model(self._padded(values, lengths), training=training)
         # (batch, rows, the model's columns, features) -> (batch, source_time, units)
         vectors = self.cells(ops.cast(grid, self.compute_dtype)[:, :, :columns])
-        return vectors, real_cells(lengths, ops.shape(vectors)[1])
+        return vectors, until(lengths, ops.shape(vectors)[1])
 
     def _padded(self, values, lengths):
         """Float images of the model's size, paper behind the real columns."""
@@ -81,18 +80,14 @@ class KerasGrid(keras.layers.Layer):
         paper = ops.full(shape, float(PAPER), "float32")
         images = ops.concatenate([images, paper], axis=2)[:, :, : self.width]
         real = -(-lengths // self.grid_height) * self.cell  # -> (batch,)
-        mask = ops.arange(self.width, dtype="int32") < ops.expand_dims(real, axis=1)
-        mask = ops.expand_dims(ops.expand_dims(mask, axis=1), axis=-1)  # -> (batch, 1, width, 1)
+        mask = ops.expand_dims(ops.expand_dims(until(real, self.width), axis=1), axis=-1)
+        # of (batch, 1, width, 1)
         return ops.where(mask, images, paper)
 
     def compute_output_shape(self, pixels_shape):
         batch, width = pixels_shape[0][0], pixels_shape[0][2]
         time = None if width is None else width // self.cell * self.grid_height
         return (batch, time, self.units), (batch, time)
-
-    def compute_output_spec(self, pixels, training=None):
-        vectors, mask = self.compute_output_shape([part.shape for part in pixels])
-        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
 
     def get_config(self):
         # as JSON gives it back: Keras has tuples in it

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.front_end import FrontEnd
 from keras_bahdanau.limits import MOST_TOKENS
 
 PAD = 0
@@ -28,7 +29,7 @@ def token_embedding(vocabulary_size, units, dtype):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class TokenEmbedding(keras.layers.Layer):
+class TokenEmbedding(FrontEnd):
     """Front end of text: one embedding for each token.
 
     Args:
@@ -66,10 +67,6 @@ class TokenEmbedding(keras.layers.Layer):
 
     def compute_output_shape(self, source_shape):
         return (*source_shape, self.units), tuple(source_shape)
-
-    def compute_output_spec(self, source, training=None):
-        vectors, mask = self.compute_output_shape(source.shape)
-        return keras.KerasTensor(vectors, self.compute_dtype), keras.KerasTensor(mask, "bool")
 
     def get_config(self):
         return {

@@ -52,7 +52,7 @@ class RowRNN(RecurrentReader):
         self.grid_height = self.grid_height or 1
         for layer in (self.forward_layer, self.backward_layer):
             layer.build(inputs_shape)
-        self.first_states = [
+        self.initial_states = [
             [
                 self.add_weight(name=f"{layer.name}_{index}", shape=(self.grid_height, size))
                 for index, size in enumerate(state_sizes(layer))
@@ -65,7 +65,7 @@ class RowRNN(RecurrentReader):
         lengths = self._row_lengths(lengths)
         forward, backward = (
             [ops.tile(state, (ops.shape(inputs)[0], 1)) for state in states]
-            for states in self.first_states
+            for states in self.initial_states
         )
         # turned around: (batch * grid_height, columns, units)
         turned = self.backward_layer(

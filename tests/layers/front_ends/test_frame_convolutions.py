@@ -90,7 +90,7 @@ def test_changes_are_one_linear_map_of_all_vectors_of_a_row():
     ("settings", "message"),
     [
         ({"planes": 4}, "half of the frame size. Received: planes=4, frame_size=6"),
-        ({"convolutions": (1,) * 7}, "at most 6 widths"),
+        ({"convolutions": (1,) * 13}, "must be 0 to 12 widths"),
         ({"convolutions": (0,)}, "convolutions=0"),
         ({"augmentation": 2}, "augmentation=2"),
     ],

@@ -129,8 +129,11 @@ def test_it_says_its_sizes_and_shapes():
     [
         ({"cell": 6}, "`cell` must be one of 2, 4, 8"),
         ({"height": 20}, "`height` must be a multiple of `cell`. Received: height=20, cell=8"),
-        ({"convolutions": (4, 4)}, "at least 3 widths.* Received: convolutions=\\(4, 4\\)"),
-        ({"convolutions": (4, 0, 4)}, "widths of the stages, must be a positive integer"),
+        ({"convolutions": (4, 4)}, "must be 3 to 12 widths.* Received: convolutions=\\(4, 4\\)"),
+        (
+            {"convolutions": (4, 0, 4)},
+            "`convolutions`, the width of each, must be a positive integer",
+        ),
         ({"augmentation": 1.5}, r"must be in \[0, 1\]. Received: augmentation=1.5"),
         ({"channels": 0}, "`channels`.* positive integer"),
     ],

@@ -1,0 +1,167 @@
+"""Monotonic attention: each step goes on from where the last one stopped."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.normalizers.normalizer import Normalizer, first_marked
+from keras_bahdanau.layers.normalizers.softmax import masked_softmax
+from keras_bahdanau.layers.step_seed import StepSeedGenerator
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Monotonic(Normalizer):
+    """Each step goes on from the place where the last one stopped, and stops with p_ij.
+
+    p_ij     = sigmoid(e_ij + r)
+    alpha_ij = p_ij sum_{k <= j} alpha_{i-1,k} prod_{l=k}^{j-1} (1 - p_il)
+                                         (Raffel et al. 2017, section 2.3, training in expectation)
+
+    Before the first step the place is 0. Whoever passes the last token without a
+    stop attends to nothing: weights sum to 1 or less, as in the paper.
+
+    Hard: outside of training it stops at the first place from the last one on
+    with p_ij > 0.5, weight 1 there; where there is none, all weights are zero and
+    the place stays (section 2.2, with a threshold for the paper's draw). In training hard
+    and soft are the same: the expectation, of noisy scores (section 2.5), which teaches
+    p_ij to keep away from 0.5.
+
+    Args:
+        hard: Bool. True if inference stops at one place.
+        score_noise: Float, at least 0. Standard deviation of the noise on scores in training.
+        offset: Float. Initial value of the learned r (section 2.4): negative, so that
+            untrained scores let the attention reach the later places.
+
+    Call arguments and output: see `Normalizer`; the state is the last alignment,
+    float32 `(batch, [n,] source_time)`.
+
+    Raises:
+        ValueError: If `score_noise` is not a number of at least 0, `offset` not a number.
+    """
+
+    def __init__(self, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.hard = bool(hard)
+        self.score_noise = checks.not_negative(
+            "score_noise", "the deviation of the noise on scores", score_noise
+        )
+        self.offset = checks.number("offset", "the first value of the learned offset", offset)
+        self.random = StepSeedGenerator()
+
+    def build(self, scores_shape=None):
+        self.r = self.add_weight(
+            shape=(), initializer=keras.initializers.Constant(self.offset), autocast=False, name="r"
+        )
+
+    def initial_state(self, memory):
+        # 1, 2, 3, ...: (batch, source_time)
+        place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
+        return ops.cast(ops.equal(place, 1), "float32")  # alpha_0: (batch, source_time)
+
+    def align(self, scores, allowed, state, training=None):
+        energy = scores + ops.cast(self.r, "float32")
+        if training and self.score_noise:
+            energy += self.score_noise * keras.random.normal(ops.shape(energy), seed=self.random)
+        if training or not self.hard:
+            alignment = _expected(energy, allowed, state)
+            return alignment, alignment
+        alignment = _first_stop(energy, allowed, state)
+        stopped = ops.greater(ops.sum(alignment, axis=-1, keepdims=True), 0.5)  # -> (batch, [n,] 1)
+        return alignment, ops.where(stopped, alignment, state)
+
+    def get_config(self):
+        config = {"hard": self.hard, "score_noise": self.score_noise, "offset": self.offset}
+        return {**super().get_config(), **config}
+
+
+def _expected(energy, allowed, last):
+    """alpha_i of the class docstring, from alpha_{i-1}."""
+    stop = ops.where(allowed, ops.sigmoid(energy), 0.0)  # p_ij: (batch, [n,] source_time)
+    # at least 1e-8, which nobody sees: a logarithm of bounded size keeps its digits in sums
+    go_on = ops.where(allowed, ops.maximum(ops.sigmoid(-energy), 1e-8), 1.0)  # 1 - p_il
+    way = ops.log(go_on)
+    way = ops.cumsum(way, axis=-1) - way  # log of the product over l < j
+    between = ops.expand_dims(way, axis=-2) - ops.expand_dims(way, axis=-1)  # (..., k, j)
+    place = ops.arange(ops.shape(last)[-1])
+    # k <= j: (source_time, source_time)
+    ahead = ops.less_equal(ops.expand_dims(place, axis=1), ops.expand_dims(place, axis=0))
+    # prod_{l=k}^{j-1} (1 - p_il): (..., k, j)
+    arrives = ops.exp(ops.minimum(between, 0.0)) * ops.cast(ahead, "float32")
+    # no matrix product, which a GPU may shorten to 10 bits
+    return stop * ops.sum(ops.expand_dims(last, axis=-1) * arrives, axis=-2)  # alpha_ij: (..., j)
+
+
+def _first_stop(energy, allowed, last):
+    """1 at the first place from the last one on that has p > 0.5, else all zero."""
+    reached = ops.greater(ops.cumsum(last, axis=-1), 0.5)  # True from the last place on
+    # energy > 0 is p_ij > 0.5
+    stops = ops.logical_and(ops.logical_and(reached, allowed), ops.greater(energy, 0.0))
+    return first_marked(stops)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class MonotonicChunkwise(Monotonic):
+    """Monotonic attention that looks back at a few places, by a softmax: MoChA.
+
+    alpha_ij of `Monotonic`; u_ij = g e_ij
+    beta_ij = sum_{k=j}^{j+w-1} alpha_ik exp(u_ij) / sum_{l=k-w+1}^k exp(u_il)
+                                             (Chiu and Raffel 2018, eq. 13, training in expectation)
+
+    Hard: outside of training it stops at one place t, and attends to t - w + 1 ... t by the
+    softmax of u (eq. 8 to 10): the same sum, with alpha_i = 1 at t. It needs nothing behind the
+    place where it stops, so it can follow a source that goes on. The paper learns a second
+    score for u; here the score serves both, with a learned factor g.
+
+    Args:
+        width: Positive integer. Number w of places of a chunk.
+        hard: As in `Monotonic`.
+        score_noise: As in `Monotonic`.
+        offset: As in `Monotonic`.
+
+    Call arguments and output: see `Monotonic`; the state is alpha_i.
+
+    Raises:
+        ValueError: As in `Monotonic`, or if `width` is not a positive integer up to 100.
+    """
+
+    def __init__(self, width=4, hard=False, score_noise=1.0, offset=-1.0, **kwargs):
+        super().__init__(hard, score_noise, offset, **kwargs)
+        self.width = checks.positive_integer("width", "the places of a chunk", width, most=100)
+
+    def build(self, scores_shape=None):
+        super().build(scores_shape)
+        self.g = self.add_weight(shape=(), initializer="ones", autocast=False, name="g")
+
+    def align(self, scores, allowed, state, training=None):
+        alignment, state = super().align(scores, allowed, state, training=training)
+        energy = ops.cast(self.g, "float32") * scores
+        return _over_chunks(alignment, energy, allowed, self.width), state
+
+    def get_config(self):
+        return {**super().get_config(), "width": self.width}
+
+
+def _over_chunks(alignment, energy, allowed, width):
+    """beta_i of the class docstring, from alpha_i and u_i."""
+    chunks = _chunks(energy, width)  # -> (batch, [n,] source_time, width), the last one is k
+    real = _chunks(ops.cast(ops.broadcast_to(allowed, ops.shape(energy)), "float32"), width)
+    # alpha_ik exp(u_ij) / sum_l exp(u_il), l from k - w + 1 to k
+    shares = ops.expand_dims(alignment, axis=-1) * masked_softmax(chunks, ops.greater(real, 0))
+    time = ops.shape(energy)[-1]
+    # place j is the element w - 1 - (k - j) of the chunk that ends at k
+    parts = [
+        _padded(shares[..., width - 1 - back], after=back)[..., back : time + back]
+        for back in range(width)
+    ]
+    return sum(parts)
+
+
+def _chunks(tensor, width):
+    """The `width` places up to each place, zeros before the first: `(..., time, width)`."""
+    time = ops.shape(tensor)[-1]
+    tensor = _padded(tensor, before=width - 1)
+    return ops.stack([tensor[..., place : time + place] for place in range(width)], axis=-1)
+
+
+def _padded(tensor, before=0, after=0):
+    return ops.pad(tensor, [[0, 0]] * (len(tensor.shape) - 1) + [[before, after]])

@@ -1,0 +1,57 @@
+"""Base of the normalizers, and the marks that several of them make."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+from keras_bahdanau.layers.attention.part import AttentionPart
+
+
+class Normalizer(AttentionPart):
+    """Base of the normalizers: weights alpha_ij from scores e_ij.
+
+    A subclass writes `align`, and `initial_state` where it takes something along
+    from step to step. The axis n below is the beam of a search, or absent.
+
+    Call arguments:
+        scores: Float32 tensor `(batch, [n,] source_time)`.
+        allowed: Bool tensor that broadcasts to `scores`, True at positions that may be attended to.
+        state: `initial_state(memory)`, or that of the step before, with the axis n.
+        training: Python bool.
+
+    Output:
+        Pair of the weights, float32, of the shape of `scores`, exactly 0 where
+        it is not allowed, and the state of the next step.
+    """
+
+    draws = False  # True if training draws places at random, so that the loss needs `drawn`
+
+    def drawn(self, state):
+        """`Drawn` of the step that gave this state; () of a normalizer that draws nothing."""
+        return ()
+
+    def align(self, scores, allowed, state, training=None):
+        """See the class: what `call` does."""
+        raise NotImplementedError
+
+    def call(self, scores, allowed, state, training=None):
+        return self.align(scores, allowed, state, training=training)
+
+
+class Drawn(NamedTuple):
+    """Places that a step of a training has drawn, for the loss.
+
+    Attributes:
+        log_prob: Float32 tensor `(batch, [n])`, log p(s_i) of the place; 0 where none was drawn.
+        entropy: Float32 tensor `(batch, [n])`, the weight of the entropy times H[alpha_i].
+    """
+
+    log_prob: Any
+    entropy: Any
+
+
+def first_marked(marked):
+    """1 at the first place of each row that is marked, else 0."""
+    marked = ops.cast(marked, "float32")
+    # its count up to there is 1
+    return marked * ops.cast(ops.less(ops.cumsum(marked, axis=-1), 1.5), "float32")

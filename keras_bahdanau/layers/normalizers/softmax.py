@@ -1,0 +1,77 @@
+"""Softmax and sigmoid over the places of a source."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.normalizers.normalizer import Normalizer
+from keras_bahdanau.option import check_value, number
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Softmax(Normalizer):
+    """alpha_ij = exp(beta e_ij) / sum_k exp(beta e_ik)      (Bahdanau et al. 2015, eq. 6).
+
+    With beta > 1 the weights are sharper: few places of a long source, such as speech, get
+    most of them (Chorowski et al. 2015, section 2.3, sharpening).
+
+    Args:
+        beta: Float above 0. Inverse temperature.
+
+    Call arguments and output: see `Normalizer`; the state is (). Weights sum to
+    1, or are all zero where no place is allowed.
+
+    Raises:
+        ValueError: If `beta` is not a number above 0 and up to 1000.
+    """
+
+    def __init__(self, beta=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.beta = beta
+        check_value("beta", beta, number(0, 1000, "(]"))
+
+    def align(self, scores, allowed, state, training=None):
+        return masked_softmax(scores if self.beta == 1 else self.beta * scores, allowed), ()
+
+    def get_config(self):
+        return {**super().get_config(), "beta": self.beta}
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Sigmoid(Normalizer):
+    """alpha_ij = sigma(e_ij) / sum_k sigma(e_ik)      (Chorowski et al. 2015, section 2.3).
+
+    Smoothing: no place gets much more than another that fits as well, so that the context
+    is a mean over several places, such as all frames of a sound.
+
+    Call arguments and output: see `Softmax`.
+    """
+
+    def align(self, scores, allowed, state, training=None):
+        scores = ops.cast(scores, "float32")
+        # log sigma(e), of operations that every runtime has
+        smooth = ops.minimum(scores, 0.0) - ops.log(1.0 + ops.exp(-ops.abs(scores)))
+        return masked_softmax(smooth, allowed), ()
+
+
+def masked_softmax(scores, mask=None):
+    """Softmax over the last axis, in float32, that gives masked places exactly 0.
+
+    Args:
+        scores: Float tensor `(..., source_time)`.
+        mask: Bool tensor that broadcasts to `scores`, True where a place counts, or None.
+
+    Returns:
+        Float32 tensor of the shape of `scores`. Rows sum to 1; a row without
+        any real place is all zero.
+    """
+    scores = ops.cast(scores, "float32")
+    if mask is None:
+        return _softmax(scores)
+    real = ops.cast(mask, "float32")
+    # -> (..., source_time); the product makes a row of masked places zero
+    return _softmax(scores + (1.0 - real) * -1e9) * real
+
+
+def _softmax(scores):
+    """`ops.softmax` without its warning, which a sentence of one token would raise."""
+    return ops.exp(ops.log_softmax(scores, axis=-1))

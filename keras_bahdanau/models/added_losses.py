@@ -1,0 +1,64 @@
+"""Losses that a model adds to its own in training, each reduced as that one is."""
+
+from keras import ops
+
+from keras_bahdanau.losses import TokenCrossentropy, doubly_stochastic, guided_alignment
+from keras_bahdanau.models.ctc_loss import batch_ctc_loss
+from keras_bahdanau.models.training_output import given
+
+
+def with_added(model, loss, y, output, sample_weight):
+    """The loss of a batch with those that the model's weights ask for.
+
+    (1 - w) attention + w CTC, plus guided alignment and evenness; what layers and weights add to
+    the loss stays whole.
+
+    Args:
+        model: `Seq2Seq`.
+        loss: Float32 scalar, the loss of the decoder's tokens.
+        y: Int tensor `(batch, target_time)`.
+        output: `TrainingOutput`.
+        sample_weight: Float tensor `(batch, target_time)`, or None.
+
+    Returns:
+        Float32 scalar.
+    """
+    weight = weight_of(y, sample_weight)
+    if given(output.ctc_logits):
+        total = batch_ctc_loss(output.ctc_logits, output.mask, y, weight)
+        own = [reducing(model.loss).of_total(total, weight), *map(ops.sum, model.losses)]
+        loss = (1 - model.ctc_weight) * loss + model.ctc_weight * ops.sum(ops.stack(own))
+    if given(output.alignment):
+        # -> (passes, batch, target_time, source_time)
+        alignment = ops.broadcast_to(output.alignment, ops.shape(output.weights))
+        loss = loss + model.guided_alignment * guided_alignment(alignment, output.weights)
+    if model.doubly_stochastic:
+        uneven = doubly_stochastic(output.weights, output.mask, weight)  # -> (passes, batch)
+        total = ops.sum(ops.mean(uneven, axis=0))
+        loss = loss + model.doubly_stochastic * reducing(model.loss).of_total(total, weight)
+    return loss
+
+
+def of_drawn(model, output, weight, negative_log_probs):
+    """A list of the loss by which hard attention learns, if it has drawn anything.
+
+    Args:
+        model: `Seq2Seq`.
+        output: `TrainingOutput`.
+        weight: Float tensor `(batch, target_time)`.
+        negative_log_probs: Function that gives -log p(y), a float tensor like the weight.
+    """
+    if not output.drawn:
+        return []
+    total = model.reinforcement(output.drawn, negative_log_probs(), weight)
+    return [reducing(model.loss).of_total(total, weight)]
+
+
+def reducing(loss):
+    """The loss whose mean, over tokens or sentences, all that is added to it has."""
+    return loss if isinstance(loss, TokenCrossentropy) else TokenCrossentropy()
+
+
+def weight_of(y, sample_weight):
+    """The weights of the target tokens; 1 where none are given."""
+    return ops.ones(ops.shape(y)) if sample_weight is None else sample_weight

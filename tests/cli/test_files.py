@@ -1,0 +1,115 @@
+"""Commands whose inputs are files: from a manifest to a model, its lines, scores and pictures."""
+
+import io
+import sys
+from typing import NamedTuple
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bahdanau import ImageToText, SpeechToText, cli, load_pipeline
+from keras_bahdanau.sources.sounds import encoded
+
+TINY = (
+    "--vocabulary-size 12 --target-model-type char --embedding-units 8 --units 8 --epochs 1 "
+    "--encoder-units 4 --attention-units 8 --batch-sentences 8"
+)
+
+
+def write_image(path, number):
+    image = np.full((16, 24, 1), 255, np.uint8)
+    image[4 * number : 4 * number + 4] = 0
+    path.write_bytes(keras.utils.array_to_img(image, scale=False)._repr_png_())
+
+
+def write_sound(path, number):
+    steps = np.arange(3200) / 16_000
+    wave = np.sin(2 * np.pi * 300 * 2**number * steps).astype(np.float32)
+    path.write_bytes(encoded(wave[:, None], 16_000))
+
+
+class Kind(NamedTuple):
+    """A source by its name, with the files that it reads."""
+
+    source: str
+    ending: str
+    write: object
+    settings: str
+    pipeline: type
+    command: str
+
+
+KINDS = {
+    "image": Kind(
+        "image:height=16,width=32",
+        "png",
+        write_image,
+        "--convolutions 4,4,4 --encoder rows",
+        ImageToText,
+        "read",
+    ),
+    "speech": Kind(
+        "speech:bands=20",
+        "wav",
+        write_sound,
+        "--convolutions 4,4 --ctc-weight 0.3",
+        SpeechToText,
+        "transcribe",
+    ),
+}
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    """`command(line)`: (exit code, standard output, standard error), in this process."""
+
+    def run(line):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        with pytest.raises(SystemExit) as ended:
+            cli.main(line.split())
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_manifest_becomes_a_model_that_reads_files(command, kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kind = KINDS[kind]
+    lines = []
+    for number in range(8):
+        name = f"{number}.{kind.ending}"
+        kind.write(tmp_path / name, number % 4)
+        lines.append(f"{name}\t{'abcd'[number % 4]}\n")
+    (tmp_path / f"broken.{kind.ending}").write_bytes(b"no such thing")
+    broken = f"broken.{kind.ending}\ta\n"
+    (tmp_path / "train.tsv").write_text("".join([*lines, broken]))
+    (tmp_path / "dev.tsv").write_text("".join([*lines[:2], broken]))
+
+    code, out, err = command(
+        f"train train.tsv --valid-source dev.tsv --source {kind.source} --out run "
+        f"{TINY} {kind.settings}"
+    )
+    assert code == 0, err
+    assert "1 training pairs with an empty side are left out\n1 file is empty or can't" in out
+    assert f"broken.{kind.ending}" in out
+    pipeline = load_pipeline(tmp_path / "run" / "translator.keras")
+    assert type(pipeline) is kind.pipeline
+
+    code, out, err = command(
+        f"{kind.command} --model run 0.{kind.ending} broken.{kind.ending} 1.{kind.ending} --names"
+    )
+    names = [line.split("\t")[0] for line in out.splitlines()]
+    assert (code, names) == (0, [f"{name}.{kind.ending}" for name in ("0", "broken", "1")])
+    assert out.splitlines()[1].endswith("\t")
+    assert f"1 file is empty or can't be read: broken.{kind.ending}" in err
+    assert command(f"{kind.command} --model run dev.tsv")[1].count("\n") == 3
+
+    code, out, err = command("evaluate --model run dev.tsv --json scores.json")
+    first = {"image": "exact", "speech": "WER"}[kind.source.split(":")[0]]
+    assert code == 0 and out.startswith(first), err
+    code, out, err = command(f"align --model run 0.{kind.ending} --plot picture.png")
+    assert (code, out.count("\n")) == (0, 1), err
+    assert (tmp_path / "picture.png").stat().st_size > 5000
