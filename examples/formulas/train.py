@@ -16,46 +16,10 @@ import formulas
 import keras_bahdanau as kb
 from keras_bahdanau.training import TrainingOptions, train
 
-COMMON = {
-    "target_model_type": "word",
-    "vocabulary_size": 200,
-    "embedding_units": 256,
-    "units": 256,
-    "attention_units": 256,
-    "coverage": "grid",
-    "dropout": 0.3,
-    "embedding_dropout": 0.1,
-    "recurrent_dropout": 0.0,
-    "word_dropout": 0.05,
-    "label_smoothing": 0.1,
-    "batch_sentences": 32,
-    "learning_rate": 1e-3,
-    "warmup": 0.02,
-    "ema_momentum": 0.998,
-    "best_by": "exprate",
-    "patience": 1000,
-    "max_length": 128,
-}
+COMMON = {"target_model_type": "word", "vocabulary_size": 200, "best_by": "exprate"}
 SOURCES = {
     "ink": lambda: kb.sources.InkSource(),
     "image": lambda: kb.sources.ImageSource(height=96, width=768),
-}
-OPTIONS = {
-    "ink": {
-        "encoder": "bidirectional",
-        "encoder_units": 256,
-        "depth": 2,
-        "convolutions": "64,128",
-        "augmentation": 0.5,
-        "epochs": 90,
-    },
-    "image": {
-        "encoder": "rows",
-        "encoder_units": 128,
-        "convolutions": "24,48,96,128",
-        "augmentation": 0.3,
-        "epochs": 30,
-    },
 }
 BEAM_WIDTHS = (5, 10)
 EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
@@ -66,7 +30,7 @@ def main(arguments=None):
     pairs, dev = (formulas.read(arguments.data / f"{part}.jsonl.gz") for part in ("train", "dev"))
     if arguments.source == "image":
         pairs, dev = ([(formulas.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
-    options = TrainingOptions(**{**COMMON, **OPTIONS[arguments.source], **arguments.set})
+    options = TrainingOptions(**COMMON, **arguments.set)  # and the preset of the source
     path = train(pairs, dev, arguments.out, options, verbose=2, source=SOURCES[arguments.source]())
     pipeline = kb.load_pipeline(path)
     best = tuned(pipeline, dev)

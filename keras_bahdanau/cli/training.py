@@ -10,7 +10,7 @@ from keras_bahdanau.cli.arguments import CacheOption, asked, options_of
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
 from keras_bahdanau.ownership import check_unowned
-from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
+from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.run import Run
 
@@ -63,11 +63,12 @@ def train(
 ):
     """Train a translator, or a reader of images or speech; or resume a training that was stopped.
 
-    Options that are left out come from the preset; the defaults shown are those of the preset
-    "small". Files are UTF-8, plain or .gz. OUT/translator.keras is the best translator so far.
-    The same command resumes a training that was stopped or killed.
+    Options that are left out come from the preset, which follows from the source; the defaults
+    shown are those of the preset "small", for text. Files are UTF-8, plain or .gz.
+    OUT/translator.keras is the best model so far. The same command resumes a training that was
+    stopped or killed.
     """
-    options = TrainingOptions(**asked(options))
+    options = TrainingOptions(**{"preset": preset_by_name(kind), **asked(options)})
     inputs = inputs_by_name(kind)
     check_cache(cache, inputs)
     data = _Data.read(inputs, source, target, alignments)

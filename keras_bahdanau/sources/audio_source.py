@@ -54,6 +54,7 @@ class AudioSource(Source):
     """
 
     inputs_are = "files"
+    preset = "speech"
     unit = "frames"
     inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
     feature_spec = Samples(

@@ -58,6 +58,7 @@ class ImageSource(Source):
     """
 
     inputs_are = "files"
+    preset = "images"
     unit = "cells"
 
     def __init__(self, height=64, width=512, channels=1, cell=8, ink="dark"):

@@ -37,6 +37,8 @@ class InkSource(FeatureSource):
         array([16])
     """
 
+    preset = "ink"
+
     def __init__(self):
         super().__init__(SIZE)
         strokes = np.random.default_rng(0).integers(0, 100, (4, 5, 2))

@@ -6,6 +6,7 @@ _CLASS_OF = {
     "image": ("image_source", "ImageSource"),
     "speech": ("audio_source", "AudioSource"),
 }
+_PRESET_OF = {"text": "small", "image": "images", "speech": "speech"}
 NAMES = ("text", *_CLASS_OF)
 
 
@@ -46,6 +47,19 @@ def inputs_by_name(text):
     """
     name, _ = parsed_source(text)
     return "lines" if name == "text" else "files"
+
+
+def preset_by_name(text):
+    """The name of the preset for such a source: see `Source.preset`.
+
+    Args:
+        text: String, as in `parsed_source`.
+
+    Raises:
+        ValueError: As there.
+    """
+    name, _ = parsed_source(text)
+    return _PRESET_OF[name]
 
 
 def source_by_name(text):

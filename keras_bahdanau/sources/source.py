@@ -37,6 +37,7 @@ class Source(abc.ABC):
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
+        preset: String, name of the preset of a training where no options are given.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         unit: String, the name of positions in messages, such as "tokens".
         counted_in: String, the unit that `sizes` counts in, such as "words".
@@ -58,6 +59,7 @@ class Source(abc.ABC):
     examples: list
     subwords = None
     inputs_are = "arrays"
+    preset = "small"
     unit: str = "positions"
     length_band: int = 100
     longest: int = 512

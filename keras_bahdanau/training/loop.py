@@ -1,5 +1,7 @@
 """From pairs to a trained pipeline, in one `fit`."""
 
+import dataclasses
+
 import keras
 
 from keras_bahdanau.callbacks import (
@@ -45,7 +47,7 @@ def train(
             and strings.
         valid_pairs: List of such pairs that decide which epoch was best.
         directory: Path of the run: see `Run`.
-        options: `TrainingOptions`.
+        options: `TrainingOptions`; without a preset, that of the source.
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
         alignments: List of sets of links (source, target) between words, one for each of
@@ -75,7 +77,10 @@ def train(
             target; if its files are damaged; if options and alignments do not go together; or if
             there is a `cache` for a source that decodes no files.
     """
-    options = (options or TrainingOptions()).resolved()
+    options = options or TrainingOptions()
+    if options.preset is None and source is not None:
+        options = dataclasses.replace(options, preset=as_source(source).preset)
+    options = options.resolved()
     run = Run(directory)
     data = (pairs, valid_pairs, alignments, valid_alignments)
     with run.owned(say):

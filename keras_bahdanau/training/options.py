@@ -14,6 +14,7 @@ from keras_bahdanau.option import (
     number,
     one_of,
     option,
+    optional,
     some_of,
 )
 from keras_bahdanau.training.combinations import check_together
@@ -60,7 +61,13 @@ class TrainingOptions:
         ValueError: If a value is out of range, or does not go with the others.
     """
 
-    preset: str = option("small", one_of(*PRESETS), "Source of the options left out: {choices}.")
+    preset: str | None = option(
+        None,
+        optional(one_of(*PRESETS)),
+        "Source of the options left out: {choices}. That of the source if it is left out, too: "
+        '"small" for text, "images", "ink" or "speech".',
+        resolved="small",
+    )
 
     # the text
     vocabulary_size: int | None = _of_training(
@@ -409,7 +416,8 @@ class TrainingOptions:
         if len(asked) == len(fields):
             return self
         defaults = {field.name: field.metadata.get("resolved") for field in fields}
-        values = {**defaults, **PRESETS[self.preset].settings, **asked}
+        preset = PRESETS[asked.get("preset", defaults["preset"])]
+        values = {**defaults, **preset.settings, **asked}
         follows = [name for name, value in values.items() if callable(value)]
         known = SimpleNamespace(**values)
         for name in follows:  # in the order of the fields, after all that follows nothing

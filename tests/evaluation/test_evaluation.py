@@ -103,6 +103,7 @@ def test_perplexity_of_words_accuracy_and_attention_by_hand(translator):
     assert 0.9 < measured.attention_entropy_share <= 1, "untrained, it looks everywhere"
 
 
+@pytest.mark.slow
 def test_words_are_split_into_tokens():
     sides = Subwords.train_pair(PAIRS, 11, model_type="char")
     measured = evaluate(new_translator(*sides, SearchOptions(beam_width=1)), PAIRS)
@@ -111,6 +112,7 @@ def test_words_are_split_into_tokens():
     assert measured.word_perplexity == pytest.approx(expected, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_alignment_errors_are_measured_where_alignments_are_given(translator):
     links = [frozenset({(0, 0)})] * len(PAIRS)
     measured = evaluate(translator, PAIRS, alignments=(links, links))
@@ -168,6 +170,7 @@ def test_pairs_with_an_empty_side_are_translated_but_have_no_perplexity(translat
     assert measured.perplexity == evaluate(translator, PAIRS).perplexity
 
 
+@pytest.mark.slow
 def test_translations_that_did_not_end_are_counted(translator):
     short = SearchOptions(max_length=1, length_normalization=0.0)
     measured = evaluate(translator, [*PAIRS, ("", "x")], search=short)
@@ -197,6 +200,7 @@ def test_pairs_that_are_all_too_long_are_refused_by_the_name_of_their_limit(tran
         evaluate(translator, [("a b", "x y")], search=search)
 
 
+@pytest.mark.slow
 def test_pairs_that_are_too_long_are_counted_and_have_no_perplexity(translator):
     search = SearchOptions(beam_width=1, max_length=5, max_source_length=3)  # all but "b"
     measured = evaluate(translator, PAIRS, search=search)

@@ -162,6 +162,7 @@ def saved(toy_translator, tmp_path):
     return tmp_path / "a.keras"
 
 
+@pytest.mark.slow
 def test_a_file_gets_other_options_and_stays_the_same_model(saved, toy_translator):
     with zipfile.ZipFile(saved) as archive:
         before = {name: archive.read(name) for name in archive.namelist()}

@@ -178,6 +178,7 @@ def mistaken(toy_translator):
     return Mistaken(toy.source, toy.model, toy.target, toy.search)
 
 
+@pytest.mark.slow
 def test_a_file_that_answers_differently_is_not_written(
     mistaken, toy_litert, tmp_path, monkeypatch
 ):

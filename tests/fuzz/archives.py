@@ -150,7 +150,7 @@ def _with_option(card):
     return json.dumps({**card, "search": {**card["search"], "from_the_future": 1}}).encode()
 
 
-@attack(5, ".keras: malformed cards", full=70, few=6)
+@attack(5, ".keras: malformed cards", full=70, few=4)
 def keras_cards(world, count):
     """The answer may be right all the same: not every key is needed for it."""
     yield from _cards(world, keras_path(world), "keras", translated, count)

@@ -76,7 +76,7 @@ def damaged(chance, files):
     return bytes(content)
 
 
-@attack(12, "recordings: damaged files, in the graph", full=10_000, few=30)
+@attack(12, "recordings: damaged files, in the graph", full=10_000, few=20)
 def damaged_recordings(world, count):
     """A row has the same samples in two batches, and the good one beside it those of its own."""
     chance, whole = world.random("recordings"), files()

@@ -138,7 +138,7 @@ LINKS = st.lists(
 LINK = re.compile(r"[0-9]+[-?][0-9]+")
 
 
-@attack(9, "alignments of random signs", full=300, few=6)
+@attack(9, "alignments of random signs", full=300, few=4)
 def random_alignments(world, count):
     """Accepted where each word is a link in Pharaoh form, refused elsewhere."""
     for lines in drawn(LINKS, count):

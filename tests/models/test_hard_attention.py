@@ -96,6 +96,7 @@ def errors(found, exact):
     return np.linalg.norm(found.mean(axis=0) - exact), deviation
 
 
+@pytest.mark.slow
 def test_the_estimator_is_the_exact_gradient_in_expectation():
     exact = exact_gradient()
     model = new(Hard(expected=0.0, entropy=ENTROPY))

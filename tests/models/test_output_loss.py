@@ -248,6 +248,7 @@ def test_two_passes_train_the_same_as_from_logits(losses):
         assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_another_reduction_is_that_of_the_logits():
     logs = [
         new_model(loss).train_on_batch(*batch())[0]

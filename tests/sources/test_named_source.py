@@ -3,7 +3,13 @@
 import pytest
 
 from keras_bahdanau.sources import TextSource
-from keras_bahdanau.sources.named_source import NAMES, inputs_by_name, parsed_source, source_by_name
+from keras_bahdanau.sources.named_source import (
+    NAMES,
+    inputs_by_name,
+    parsed_source,
+    preset_by_name,
+    source_by_name,
+)
 
 
 def test_settings_are_numbers_where_they_can_be():
@@ -34,6 +40,7 @@ def test_text_has_no_source_before_it_is_learnt():
 def test_a_command_knows_the_form_of_the_inputs_before_the_source_is_made(name):
     source = source_by_name(name) or TextSource
     assert inputs_by_name(name) == source.inputs_are
+    assert preset_by_name(name) == source.preset
 
 
 def test_an_unknown_setting_is_refused():

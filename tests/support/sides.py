@@ -16,6 +16,7 @@ class SourceSide(NamedTuple):
 
     size: int
     subwords: Any = None
+    grid_height: int = 1
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
         return TokenEmbedding(self.size, units, name="front_end")

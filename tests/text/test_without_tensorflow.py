@@ -70,6 +70,7 @@ def toy_file(toy_translator, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_without_tensorflow_text_the_graph_says_what_it_needs_and_leaves_nothing(toy_file):
     program = """
 import keras_bahdanau as kb

@@ -167,7 +167,7 @@ def test_the_smalls_embedding_is_tied_where_it_can_be():
     "name, value",
     [
         ("preset", "large"),
-        ("preset", None),
+        ("preset", "large"),
         ("vocabulary_size", 0),
         ("units", 2.5),
         ("depth", True),

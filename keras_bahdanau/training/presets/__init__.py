@@ -8,19 +8,25 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from keras_bahdanau.training.presets.conditional_gru import CONDITIONAL_GRU, conditional_gru
+from keras_bahdanau.training.presets.images import IMAGES, images
+from keras_bahdanau.training.presets.ink import INK, ink
 from keras_bahdanau.training.presets.luong import LUONG, LUONG_LOCAL, luong, luong_local
 from keras_bahdanau.training.presets.rnnsearch import RNNENCDEC, RNNSEARCH, rnnencdec, rnnsearch
 from keras_bahdanau.training.presets.small import SMALL, small
+from keras_bahdanau.training.presets.speech import SPEECH, speech
 
 __all__ = [
     "PRESETS",
     "Preset",
     "conditional_gru",
+    "images",
+    "ink",
     "luong",
     "luong_local",
     "rnnencdec",
     "rnnsearch",
     "small",
+    "speech",
 ]
 
 
@@ -57,5 +63,8 @@ PRESETS = {
         Preset("luong", luong, LUONG),
         Preset("luong-local", luong_local, LUONG_LOCAL),
         Preset("conditional-gru", conditional_gru, CONDITIONAL_GRU),
+        Preset("images", images, IMAGES),
+        Preset("ink", ink, INK),
+        Preset("speech", speech, SPEECH),
     )
 }
