@@ -178,3 +178,22 @@ def test_load_needs_a_list_of_files(kit):
     with pytest.raises(SystemExit) as stopped:
         kit["load"].main(["--bytes", "image_bytes"])
     assert stopped.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("signature", "answer", "wrong"),
+    [
+        ("serving_default", {"text": None, "score": 0}, "text=None"),
+        ("serving_default", {"text": "a", "score": "b"}, "score='b'"),
+        ("serving_default", {"text": "a"}, "no score"),
+        ("serving_default", {"score": 0}, "no translation"),
+        ("read_nbest", {"texts": ["a"], "scores": []}, "1 texts with 0 scores"),
+        ("transcribe_nbest", {"texts": "a", "scores": [0]}, "texts='a'"),
+        ("read_with_alignment", {"text": "a"}, "no source_tokens"),
+    ],
+)
+def test_an_answer_of_another_form_is_refused(kit, signature, answer, wrong):
+    rest = kit["client_rest"]
+    with pytest.raises(rest.ServerError, match="Received: ") as refused:
+        rest.checked(signature, 1, [answer], "a server")
+    assert f"Received: {wrong} in answer 1" in str(refused.value)
