@@ -207,7 +207,7 @@ def _table(result):
 
 
 def unreadable(path, error):
-    """What is said of a file that can't be read."""
+    """Message about a file that can't be read."""
     return f"A file must be readable. Received: {path!r}: {error.strerror}. Correct the name."
 
 
