@@ -39,10 +39,10 @@ def main(arguments=None):
     sys.stdout.reconfigure(encoding="utf-8")
     options = _parse(arguments)
     try:
-        _run(_load_translator(options), options)
+        _run(load_runner("OnDeviceTranslator", options), options)
         return 0
     except InputError as error:
-        _complain(error)
+        complain(error)
         return 2
     except BrokenPipeError:  # the reader has gone, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -70,7 +70,7 @@ def _parse(arguments):
         "--greedy", action="store_true", help="no beam search: faster, a little worse"
     )
     parser.add_argument(
-        "--threads", type=_threads, default=1, help="processor threads [default: %(default)s]"
+        "--threads", type=threads, default=1, help="processor threads [default: %(default)s]"
     )
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
@@ -78,7 +78,8 @@ def _parse(arguments):
     return options
 
 
-def _threads(text):
+def threads(text):
+    """A number of threads, for argparse."""
     with contextlib.suppress(ValueError):
         if 1 <= (number := int(text)) <= MOST_THREADS:
             return number
@@ -87,7 +88,12 @@ def _threads(text):
     )
 
 
-def _load_translator(options):
+def load_runner(kind, options):
+    """An object of a class of `on_device`, for the model of a command line.
+
+    Raises:
+        InputError: If a package or file is missing, or the model wrong.
+    """
     missing = [name for module, name in PACKAGES.items() if not importlib.util.find_spec(module)]
     if missing:
         raise InputError(
@@ -96,9 +102,9 @@ def _load_translator(options):
         )
     on_device = _load_module("on_device", CHECKOUT / "exporters" / "litert")
     try:
-        return on_device.OnDeviceTranslator(options.model, options.threads, options.greedy)
+        return getattr(on_device, kind)(options.model, options.threads, options.greedy)
     except OSError as error:
-        raise InputError(_unreadable(options.model, error)) from None
+        raise InputError(unreadable(options.model, error)) from None
     except ValueError as error:
         raise InputError(error) from None
 
@@ -127,7 +133,7 @@ def _run(translator, options):
         except InputError as error:
             if not asking:
                 raise
-            _complain(error)
+            complain(error)
 
 
 def _lines(options, asking):
@@ -159,7 +165,7 @@ def _opened(path):
     try:
         return open(path, "rb")
     except OSError as error:
-        raise InputError(_unreadable(path, error)) from None
+        raise InputError(unreadable(path, error)) from None
 
 
 def _translated(translator, line, name):
@@ -200,11 +206,13 @@ def _table(result):
     )
 
 
-def _unreadable(path, error):
+def unreadable(path, error):
+    """Message about a file that can't be read."""
     return f"A file must be readable. Received: {path!r}: {error.strerror}. Correct the name."
 
 
-def _complain(error):
+def complain(error):
+    """Prints an error in one line."""
     print("error:", " ".join(str(error).split()), file=sys.stderr, flush=True)
 
 

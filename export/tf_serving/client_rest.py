@@ -3,12 +3,15 @@
     python client_rest.py "A man in an orange hat."
     python client_rest.py --file sentences.txt --alignment
     python client_rest.py --nbest --label canary < sentences.txt
+    python client_rest.py --bytes image_bytes formula.png
 
 Needs Python 3.10 and nothing else. Without sentences and `--file` it reads standard input.
+With `--bytes` a line is the path of a file, which is sent whole as the input of that name.
 
 What is printed is what `keras-bahdanau translate` prints, with control characters escaped as in
 JSON. An input line is a sentence; for `--signature decode_ids` it is ids separated by spaces, and
-for `--signature score_pair` a source and a target separated by a tab. A server is not trusted: a
+for `--signature score_pair` a source and a target separated by a tab. Of files the score is printed
+too, as 'text ||| score'. A server is not trusted: a
 request ends in time, and an answer that is too large, or not what the signature says, is refused.
 
 Exit codes: 0 all is translated; 1 the server can't be reached, has refused or answers wrongly;
@@ -16,6 +19,7 @@ Exit codes: 0 all is translated; 1 the server can't be reached, has refused or a
 """
 
 import argparse
+import base64
 import contextlib
 import functools
 import http.client
@@ -32,11 +36,12 @@ import urllib.parse
 END, UNKNOWN, WORD_START = "</s>", "<unk>", "▁"
 ANSWER_LIMIT = 256 * 2**20  # bytes of one answer; some alignments are large
 LINE_LIMIT = 2**20  # bytes of one line of input
+FILE_LIMIT = 2**26  # bytes of one file
 DAY = 86_400.0  # seconds
 
 TEXT, NUMBER, COUNT = str, float, int
 FIELDS = {  # outputs that are printed, by signature; a list stands for one of any length
-    "serving_default": {"translation": TEXT},
+    "serving_default": {"translation": TEXT, "score": NUMBER},
     "translate_with_alignment": {
         "translation": TEXT,
         "source_tokens": [TEXT],
@@ -49,6 +54,7 @@ FIELDS = {  # outputs that are printed, by signature; a list stands for one of a
     "decode_ids": {"ids": [COUNT], "length": COUNT},
     "score_pair": {"score": NUMBER, "length": COUNT},
 }
+VERBS = ("translate", "read", "transcribe", "decode")  # that begin the names of such signatures
 SIZES = {  # outputs that are longer lists than another output says, or as long
     "source_tokens": "source_length",
     "target_tokens": "target_length",
@@ -103,7 +109,8 @@ class RestServer:
 
         Args:
             signature: Its name.
-            rows: List of dictionaries from an input's name to one sentence's value.
+            rows: List of dictionaries from an input's name to the value of one sentence, or file,
+                whose bytes go as base64.
             connection: What `connect` gave; without it one is made for this request.
 
         Returns:
@@ -117,7 +124,8 @@ class RestServer:
             with contextlib.closing(self.connect()) as connection:
                 return self.predict(signature, rows, connection)
         asked = {"signature_name": signature, "instances": rows}
-        status, body = self._post(connection, json.dumps(asked, ensure_ascii=False))
+        asked = json.dumps(asked, ensure_ascii=False, default=_base64)
+        status, body = self._post(connection, asked)
         try:
             answer = json.loads(body, parse_constant=_no_number)
         except (ValueError, RecursionError):
@@ -213,6 +221,11 @@ class _Reader(io.RawIOBase):
         super().close()
 
 
+def _base64(content):
+    """Bytes as the REST API takes them."""
+    return {"b64": base64.b64encode(content).decode()}
+
+
 def split_url(url):
     """The parts of a URL, or None if it has no port or host that could be one."""
     try:
@@ -268,7 +281,8 @@ def _wrong_output(signature, answer):
     """What is wrong with the answer to one row, as a string, or None."""
     if not isinstance(answer, dict):
         return shortened(repr(answer))
-    kinds = FIELDS.get(signature, {})
+    form = _form(signature)
+    kinds = {_name_in(answer, name): kind for name, kind in FIELDS.get(form, {}).items()}
     for name, kind in {**kinds, **({"truncated": bool} if "truncated" in answer else {})}.items():
         if name not in answer:
             return f"no {name}"
@@ -277,13 +291,28 @@ def _wrong_output(signature, answer):
     for name, counted in SIZES.items():
         if name in kinds and len(answer[name]) < answer[counted]:
             return f"{len(answer[name])} {name} with {counted}={answer[counted]}"
-    if signature == "translate_nbest" and len(answer["translations"]) != len(answer["scores"]):
-        return f"{len(answer['translations'])} translations with {len(answer['scores'])} scores"
-    if signature == "translate_with_alignment":
+    if form == "translate_nbest":
+        name = _name_in(answer, "translations")
+        if len(answer[name]) != len(answer["scores"]):
+            return f"{len(answer[name])} {name} with {len(answer['scores'])} scores"
+    if form == "translate_with_alignment":
         columns = min(map(len, answer["alignment"]), default=answer["source_length"])
         if columns < answer["source_length"]:
             return f"{columns} columns with source_length={answer['source_length']}"
     return None
+
+
+def _form(signature):
+    """The signature of `FIELDS` that one with another verb, such as `read_nbest`, is like."""
+    verb, _, rest = signature.partition("_")
+    alike = f"translate_{rest}"
+    return alike if verb in VERBS and alike in FIELDS else signature
+
+
+def _name_in(answer, name):
+    """The name of an output in an answer: a model that does not translate gives a `text`."""
+    other = name.replace("translation", "text")
+    return other if other in answer else name
 
 
 def _fits(value, kind):
@@ -297,11 +326,17 @@ def _fits(value, kind):
     return isinstance(value, kind) and (kind is TEXT or 0 <= value < 2**31)
 
 
-def to_rows(signature, lines):
+def to_rows(signature, lines, name=None):
     """The inputs of a signature, a dictionary for each line.
 
+    Args:
+        signature: The signature's name.
+        lines: List of strings.
+        name: Name of the input that takes the bytes of files, whose paths the lines are; None
+            for lines of text.
+
     Raises:
-        InputError: If a line is not what the signature takes.
+        InputError: If a line is not what the signature takes, or not the path of a file.
     """
     if signature == "decode_ids":
         ids = [_ids(line) for line in lines]
@@ -310,9 +345,33 @@ def to_rows(signature, lines):
         return [
             {"source": row + [0] * (width - len(row)), "source_length": len(row)} for row in ids
         ]
+    value_of = str if name is None else content_of
     if signature == "score_pair":
-        return [dict(zip(("text", "target"), _pair(line), strict=True)) for line in lines]
-    return [{"text": line} for line in lines]
+        pairs = [_pair(line) for line in lines]
+        return [{name or "text": value_of(source), "target": target} for source, target in pairs]
+    return [{name or "text": value_of(line)} for line in lines]
+
+
+def content_of(path):
+    """The bytes of a file.
+
+    Raises:
+        InputError: If it is none, can't be read, or is larger than `FILE_LIMIT`.
+    """
+    if not os.path.isfile(path):
+        kind = "a directory" if os.path.isdir(path) else "no such file"
+        raise InputError(
+            "A line for --bytes must be the path of a file. "
+            f"Received: line={path[:200]!r}, {kind}. Correct it."
+        )
+    with _open(path) as file:
+        content = file.read(FILE_LIMIT + 1)
+    if len(content) > FILE_LIMIT:
+        raise InputError(
+            f"A file must have at most {FILE_LIMIT:,} bytes. "
+            f"Received: line={path[:200]!r}, which has more. Give a smaller one."
+        )
+    return content
 
 
 def _ids(line):
@@ -342,20 +401,22 @@ def to_lines(signature, answer, number):
     """What is printed of one answer.
 
     Args:
-        signature: The signature's name.
+        signature: The signature's name; None for all outputs, as JSON.
         answer: Dictionary from an output's name to its value.
         number: Integer, which sentence it is, from 0.
 
     Returns:
         List of strings.
     """
-    match signature:
-        case "serving_default":
+    match _form(signature or ""):
+        case "serving_default" if "translation" in answer:
             return [answer["translation"]]
-        case "translate_with_alignment":
+        case "serving_default":
+            return [f"{answer['text']} ||| {answer['score']:.4f}"]
+        case "translate_with_alignment" if "translation" in answer:
             return [f"{answer['translation']} ||| {word_links(answer)}"]
         case "translate_nbest":
-            pairs = zip(answer["translations"], answer["scores"], strict=True)
+            pairs = zip(answer[_name_in(answer, "translations")], answer["scores"], strict=True)
             return [f"{number} ||| {text} ||| {score:.4f}" for text, score in pairs]
         case "decode_ids":
             return [" ".join(map(str, answer["ids"][: answer["length"]]))]
@@ -404,6 +465,11 @@ def parse(description, default_server, arguments=None):
     )
     parser.add_argument("text", nargs="*", help="sentences [default: standard input]")
     parser.add_argument("--file", help="UTF-8, a sentence in each line")
+    parser.add_argument(
+        "--bytes",
+        metavar="INPUT",
+        help="a line is a file's path; send its bytes as this input: image_bytes or audio_bytes",
+    )
     parser.add_argument("--server", default=default_server, help="[default: %(default)s]")
     parser.add_argument("--model", default="translator", help="its name [default: %(default)s]")
     which = parser.add_mutually_exclusive_group()
@@ -418,7 +484,7 @@ def parse(description, default_server, arguments=None):
         "--signature",
         default="serving_default",
         help="serving_default, translate_with_alignment, translate_nbest, decode_ids or "
-        "score_pair [default: %(default)s]",
+        "score_pair; read_nbest or transcribe_nbest of files [default: %(default)s]",
     )
     for flag, name, explanation in (
         ("--alignment", "translate_with_alignment", "append ' ||| 0-0 1-2', the linked words"),
@@ -472,7 +538,8 @@ def run(make_server, options):
     try:
         server, number = make_server(options), 0
         for lines in _batches(options):
-            for answer in server.predict(options.signature, to_rows(options.signature, lines)):
+            rows = to_rows(options.signature, lines, options.bytes)
+            for answer in server.predict(options.signature, rows):
                 signature = None if options.json else options.signature
                 print(*map(printable, to_lines(signature, answer, number)), sep="\n")
                 number += 1

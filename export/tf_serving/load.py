@@ -2,6 +2,7 @@
 
     python load.py --clients 32 --seconds 10
     python load.py --file sentences.txt --label canary
+    python load.py --file images.txt --bytes image_bytes
 
 So many clients ask over REST, each one sentence after the other, and never rest: this is a load
 that can make a server unusable for others. So it asks this machine only; for another server,
@@ -34,6 +35,7 @@ from client_rest import (
 )
 
 MOST_SENTENCES = 100_000  # of a file
+MOST_FILES = 1000  # which stay in memory
 SENTENCES = [
     "A man in an orange hat starring at something.",
     "Two dogs run.",
@@ -121,7 +123,7 @@ def main(arguments=None):
         server = RestServer(
             options.server, options.model, label=options.label, timeout=options.timeout
         )
-        rows = to_rows(options.signature, options.sentences)
+        rows = to_rows(options.signature, options.sentences, options.bytes)
     except InputError as error:
         print(f"error: {printable(str(error))}", file=sys.stderr)
         return 2
@@ -149,6 +151,12 @@ def _parse(arguments):
     parser.add_argument("--signature", default="serving_default", help="[default: %(default)s]")
     parser.add_argument("--file", help="a sentence in each line [default: a few of English]")
     parser.add_argument(
+        "--bytes",
+        metavar="INPUT",
+        help=f"a line of --file is a file's path, up to {MOST_FILES:,} of them; send its bytes as "
+        "this input",
+    )
+    parser.add_argument(
         "--clients", type=positive(int, 1000), default=32, help="[default: %(default)s]"
     )
     parser.add_argument(
@@ -173,10 +181,13 @@ def _parse(arguments):
             f"Received: --server {options.server}. If it is yours, give --i-own-this-server."
         )
     options.sentences = SENTENCES
+    if options.bytes and not options.file:
+        parser.error(f"--bytes needs --file. Received: --bytes {options.bytes} alone.")
     if options.file:
         try:
             with open(options.file, "rb") as stream:
-                options.sentences = [*itertools.islice(lines_of(stream), MOST_SENTENCES)]
+                most = MOST_FILES if options.bytes else MOST_SENTENCES
+                options.sentences = [*itertools.islice(lines_of(stream), most)]
         except (OSError, InputError) as error:
             parser.error(f"--file must be readable text. Received: {options.file}: {error}")
     if not options.sentences:

@@ -102,7 +102,7 @@ class ImageDecoder:
         def decoded():
             ink = tf.cond(
                 _is_png(content),
-                lambda: self._ink(tf.io.decode_png(content, channels=4)),
+                lambda: self._ink(_decoded_png(content)),
                 lambda: self._ink(tf.io.decode_jpeg(content, channels=3)),
             )
             return self._placed(ink)
@@ -153,6 +153,19 @@ def _graph(function, signature):
 
 def _is_png(content):
     return tf.strings.substr(content, 0, len(_SIGNATURE)) == _SIGNATURE
+
+
+def _decoded_png(content):
+    """Pixels uint8 `(high, wide, 4)`.
+
+    Of a file with less than 8 bits and no transparency, libpng's opaque is its own largest number.
+    """
+    pixels = tf.io.decode_png(content, channels=4)
+    head = tf.strings.split(content, b"IDAT")[0]
+    bits = tf.io.decode_raw(tf.strings.substr(head, 24, 1), tf.uint8)  # (1,)
+    opaque = tf.reduce_all(bits < 8) & (_count(head, b"tRNS") == 0)
+    alpha = tf.where(opaque, tf.constant(PAPER, tf.uint8), pixels[..., 3:])
+    return tf.concat([pixels[..., :3], alpha], axis=-1)
 
 
 def _declared_size(head):

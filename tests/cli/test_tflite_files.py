@@ -147,6 +147,7 @@ def test_a_model_of_lines_reads_no_files(command, toy_litert):
 @pytest.mark.parametrize(
     ("source", "why"),
     [
+        (None, "its 'source' has another form"),
         ({}, "ValueError. Import"),
         ({"class_name": "Nobody", "config": {}}, "Error. Import"),
         ({"class_name": "keras_bahdanau>Attention", "config": {}}, "Error. Import"),
@@ -173,3 +174,19 @@ def test_a_damaged_file_is_refused_in_one_line(command, tmp_path, content):
     code, out, err = command("read", "--model", path, __file__)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert f"Received: path={str(path)!r}" in err
+
+
+@pytest.mark.parametrize(
+    "fields", [{"max_source_length": 10**9}, {"max_source_length": 0}, {"reduction": 0}], ids=str
+)
+def test_a_number_of_a_card_above_its_bound_is_refused_in_one_line(
+    command, toy_litert, tmp_path, fields
+):
+    contents = unpack(toy_litert.read_bytes())
+    card = json.loads(contents.files.pop("card.json"))
+    path = tmp_path / "other.tflite"
+    path.write_bytes(pack(contents.model, contents.files, card | fields))
+    code, out, err = command("translate", "--model", path)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    ((name, value),) = fields.items()
+    assert f"Received: {name}={value}" in err

@@ -118,6 +118,20 @@ def test_palettes_sixteen_bits_interlaced_and_animated_files_are_read():
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("colors", [2, 4, 16, 256])
+@pytest.mark.parametrize("clear", [False, True])
+def test_files_of_few_bits_are_read_as_another_library_reads_them(colors, clear):
+    image = PIL.Image.fromarray(RANDOM.integers(0, 256, (16, 8, 3), np.uint8)).quantize(colors)
+    files = [io.BytesIO(), io.BytesIO()]
+    image.save(files[0], "PNG", **({"transparency": 1} if clear else {}))
+    image.convert("1").save(files[1], "PNG")  # of one bit, grey
+    for file, channels in zip(files, (COLOURED, SOURCE), strict=True):
+        paper = PIL.Image.new("RGBA", image.size, "white")
+        paper.alpha_composite(PIL.Image.open(file).convert("RGBA"))
+        expected = np.asarray(paper)[..., : 3 if channels is COLOURED else 1]
+        np.testing.assert_array_equal(read(channels, file.getvalue()).values[0], expected)
+
+
 def test_proportions_are_kept():
     black = [np.zeros(shape, np.uint8) for shape in ((32, 32), (8, 40), (16, 480), (160, 16))]
     values, lengths = read(SOURCE, *black)

@@ -5,6 +5,8 @@ import contextlib
 import numpy as np
 
 from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
+from keras_bahdanau.limits import FIXED_LENGTH
+from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.text.alignments import words_of_groups
 from keras_bahdanau.text.subwords import Subwords
@@ -50,6 +52,8 @@ class LiteRTPipeline:
             self._runner = OnDevicePipeline(path)
             card, files = self._runner.card, self._runner.files
             self._longest, self._reduction = card["max_source_length"], card.get("reduction", 1)
+            check_value("max_source_length", self._longest, FIXED_LENGTH)  # of buffers below
+            check_value("reduction", self._reduction, FIXED_LENGTH)
             self.target = Subwords(files[card["vocabularies"]["target"]])
             self.source = self._read_source(card, files)
             self._decode(self.source.examples[0])  # so that a model that can't run fails now

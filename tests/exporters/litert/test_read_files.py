@@ -1,0 +1,180 @@
+"""The program of the kit for devices that reads files: the features of training, bit for bit."""
+
+import importlib
+import io
+import shutil
+import subprocess
+import sys
+import wave
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+import toy_sources
+from PIL import Image
+
+from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource
+
+ROOT = Path(__file__).parents[3]
+KIT = ROOT / "export" / "on_device"
+LACKING = """
+import importlib.abc, runpy, sys
+
+class Lacking(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"keras", "keras_bahdanau", "tensorflow", "tensorflow_text"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Lacking())
+del sys.argv[0]
+sys.path.insert(0, sys.argv[0].rpartition("/")[0])
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.fixture(scope="module")
+def program():
+    """The module of the program."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(KIT)
+        yield importlib.import_module("read_files")
+    for name in ("read_files", "translate"):
+        del sys.modules[name]
+
+
+def card_of(source, longest, reduction=1):
+    return {
+        "source": keras.saving.serialize_keras_object(source),
+        "max_source_length": longest,
+        "reduction": reduction,
+    }
+
+
+def image_file(mode, high, wide, **settings):
+    """A PNG file of random pixels."""
+    random = np.random.default_rng(high * wide)
+    depth = {"RGB": (3,), "LA": (2,)}.get(mode, ())
+    pixels = random.integers(0, 256, (high, wide, *depth), np.uint8)
+    content = io.BytesIO()
+    image = Image.fromarray(pixels)
+    (image.quantize(16) if mode == "P" else image.convert(mode)).save(content, "PNG", **settings)
+    return content.getvalue()
+
+
+def sound_file(samples, rate=16_000, width=2, channels=1):
+    """A WAV file of random numbers."""
+    content = io.BytesIO()
+    with wave.open(content, "wb") as file:
+        file.setparams((channels, width, rate, 0, "NONE", None))
+        file.writeframes(np.random.default_rng(0).bytes(samples * width * channels))
+    return content.getvalue()
+
+
+def assert_same_features(program, path, source, longest):
+    found, labels = program.features_of(str(path), card_of(source, longest))
+    expected = source.rows([path]).padded([0], (1, longest))
+    named = source.named(expected)
+    assert found.keys() == named.keys() and labels == source.labels(expected)[0]
+    for name, array in named.items():
+        one = np.asarray(found[name])
+        if name == "samples":
+            one = np.pad(one, (0, array.shape[1] - len(one)))
+            assert one.dtype == array.dtype
+        np.testing.assert_array_equal(one, array[0], err_msg=name)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("ink", ["dark", "light"])
+def test_images_have_the_pixels_of_training(program, tmp_path, channels, ink):
+    source = ImageSource(16, 48, channels=channels, ink=ink)
+    path = tmp_path / "one.png"
+    for mode in ("1", "L", "P", "RGB"):
+        for wide in (1, 8, 37, 48):
+            path.write_bytes(image_file(mode, 16, wide))
+            assert_same_features(program, path, source, 12)
+
+
+@pytest.mark.parametrize("samples", [0, 1, 159, 160, 161, 4800])
+def test_sounds_have_the_samples_of_training(program, tmp_path, samples):
+    path = tmp_path / "one.wav"
+    path.write_bytes(sound_file(samples))
+    assert_same_features(program, path, AudioSource(20), 30)
+    whole = sound_file(samples)
+    if samples:
+        path.write_bytes(whole[: len(whole) - 1])  # cut off, in the middle of a number
+        assert_same_features(program, path, AudioSource(20), 30)
+
+
+def test_a_reduced_memory_has_a_name_for_each_of_its_positions(program, tmp_path):
+    path = tmp_path / "one.wav"
+    path.write_bytes(sound_file(1600))
+    _, labels = program.features_of(str(path), card_of(AudioSource(20), 30, reduction=4))
+    assert labels == ["0.00", "0.04", "0.08"]
+
+
+IMAGES, SOUNDS = ImageSource(16, 48), AudioSource(20)
+
+
+@pytest.mark.parametrize(
+    ("source", "content", "message"),
+    [
+        (IMAGES, b"", "a whole PNG file"),
+        (IMAGES, image_file("L", 16, 40)[:60], "a whole PNG file"),
+        (IMAGES, image_file("L", 17, 40), "16 pixels high, at most 48 wide, plain. Received: "),
+        (IMAGES, image_file("L", 16, 49), "49 x 16, L"),
+        (IMAGES, image_file("LA", 16, 40), "40 x 16, LA"),
+        (IMAGES, image_file("L", 16, 40, transparency=3), "40 x 16, L"),
+        (IMAGES, image_file("L", 16, 40) + bytes(2**24), "at most 16,777,216 bytes"),
+        (SOUNDS, b"", "a WAV file of 16 kHz, 16 bits and one channel"),
+        (SOUNDS, sound_file(99)[:30], "a WAV file of 16 kHz"),
+        (SOUNDS, sound_file(99, rate=8000), "8,000 Hz, 16 bits, 1 channels"),
+        (SOUNDS, sound_file(99, width=1), "16,000 Hz, 8 bits, 1 channels"),
+        (SOUNDS, sound_file(99, channels=2), "16,000 Hz, 16 bits, 2 channels"),
+        (SOUNDS, sound_file(12 * 160 + 1), "at most 12 positions. Received: "),
+        (FeatureSource(3), b"", "a model of FeatureSource"),
+    ],
+)
+def test_another_file_is_refused(program, tmp_path, source, content, message):
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with pytest.raises(program.InputError, match="Received: ") as refused:
+        program.features_of(str(path), card_of(source, 12))
+    assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["missing.wav", "."])
+def test_what_is_no_file_is_refused(program, tmp_path, name):
+    with pytest.raises(program.InputError, match="A file must be readable"):
+        program.features_of(str(tmp_path / name), card_of(SOUNDS, 12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["images", "audio"])
+def test_four_files_read_others_as_keras_does_without_tensorflow(
+    name, toy_source, toy_artefact, tmp_path
+):
+    beside = ROOT / "keras_bahdanau" / "exporters" / "litert" / "on_device.py"
+    for path in (KIT / "read_files.py", KIT / "translate.py", beside):
+        shutil.copy(path, tmp_path)
+    case = toy_sources.CASES[name]
+    files = [
+        case.write(case.input_of(numbers), tmp_path / f"{number}")
+        for number, numbers in enumerate([(0, 1), (3, 2), (1,), (2, 2, 1)])
+    ]
+    command = [sys.executable, "-c", LACKING, tmp_path / "read_files.py"]
+    done = subprocess.run(
+        [*command, toy_artefact(name, "litert"), *files], capture_output=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    expected = load_pipeline(toy_source(name)).decode(files)
+    assert done.stdout.decode().splitlines() == [one.text for one in expected]
+    assert expected[0].text == "eins zwei"
+
+
+def test_a_wrong_file_is_refused_in_one_line(program, toy_litert, tmp_path, capsys):
+    assert program.main([str(toy_litert), "one.png"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "Received: a model of text. Use translate.py for text." in err
