@@ -23,7 +23,7 @@ OPTIONS = TrainingOptions(
     batch_sentences=64,
     learning_rate=3e-3,
     ema_momentum=0.99,
-    epochs=40,
+    epochs=18,
     best_by="exact",
 )
 
