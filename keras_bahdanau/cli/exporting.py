@@ -65,7 +65,7 @@ def export(
         Path | None,
         typer.Option(
             help="File of sentences, or manifest of files and their texts, to compare on, beside "
-            "the built-in edge cases."
+            "the built-in edge cases; a manifest adds exact matches and error rates."
         ),
     ] = None,
     references: Annotated[

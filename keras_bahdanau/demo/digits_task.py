@@ -10,27 +10,21 @@ from keras_bahdanau.text.alignments import word_spans
 from keras_bahdanau.training import TrainingOptions
 
 OPTIONS = TrainingOptions(
+    preset="images",
     target_model_type="word",
     vocabulary_size=40,
     embedding_units=96,
-    units=192,
-    encoder="rows",
+    units=128,
     encoder_units=48,
     attention_units=96,
-    convolutions="24,48,96",
-    augmentation=0.3,
-    when="before",
+    convolutions="16,32,64",
     dropout=0.1,
-    embedding_dropout=0.1,
-    recurrent_dropout=0.0,
-    word_dropout=0.0,
     label_smoothing=0.05,
     batch_sentences=64,
-    learning_rate=2e-3,
+    learning_rate=3e-3,
     ema_momentum=0.99,
-    epochs=30,
+    epochs=40,
     best_by="exact",
-    patience=30,
 )
 
 

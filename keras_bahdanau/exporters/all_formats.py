@@ -35,8 +35,9 @@ def export_all(
     At present these are `1/` for TensorFlow Serving, as `export_saved_model` writes it, and
     `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite` for phones, as
     `export_litert` writes them; a SavedModel with ids only is not among them. `parity.json` and
-    the card of each artefact hold the table: size, agreement, speed and, with references, BLEU
-    and chrF. No artefact gets its name before all of them pass their checks.
+    the card of each artefact hold the table: size, agreement, speed and, with references, the
+    pipeline's metrics, such as BLEU. No artefact gets its name before all of them pass their
+    checks.
 
     Args:
         pipeline: A `Pipeline`.

@@ -17,7 +17,7 @@ class Comparison:
     Args:
         pipeline: A `Pipeline`.
         sentences: List of inputs, compared on beside the edge cases of the source.
-        references: List of their texts, for BLEU and chrF.
+        references: List of their texts, for the pipeline's own metrics, such as BLEU.
         say: Function of one string: where progress is reported.
 
     Attributes:
@@ -112,8 +112,13 @@ class Comparison:
             from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
 
             texts = [answers[row].text if row in answers else "" for row in own]
-            for metric in metrics_of(["bleu", "chrf"]):
-                measured[metric.name] = metric.corpus_score(texts, self._references)
+            measured["quality"] = {}
+            for metric in metrics_of(self.pipeline.metrics):
+                score = metric.corpus_score(texts, self._references)
+                if metric.name in ("bleu", "chrf"):  # with fields of their own
+                    measured[metric.name] = score
+                else:
+                    measured["quality"][metric.label] = score
         return measured
 
 

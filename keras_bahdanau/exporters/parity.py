@@ -21,8 +21,11 @@ class Parity:
         alignment: Float, the largest difference of a weight, where the texts are equal.
         megabytes: Float, size in millions of bytes, to two decimals; of Keras, that of its weights.
         milliseconds: Float, median time of one sentence at a time.
-        bleu: Float, sacreBLEU's BLEU with the user's references; None without any.
+        bleu: Float, sacreBLEU's BLEU with the user's references; None without any, and if it is
+            not one of the pipeline's own metrics.
         chrf: Float, sacreBLEU's chrF, likewise.
+        quality: Dictionary, labels of the pipeline's other metrics, such as "WER", to scores,
+            likewise.
         exact: True if this artefact must give the same texts, scores and alignments.
         examples: Tuple of (source, expected, received), the first few that differ.
     """
@@ -38,6 +41,7 @@ class Parity:
     milliseconds: float | None = None
     bleu: float | None = None
     chrf: float | None = None
+    quality: dict = dataclasses.field(default_factory=dict)
     exact: bool = True
     examples: tuple = ()
 
@@ -119,6 +123,7 @@ def table(rows):
     headings = [
         name for name, (field, _) in _COLUMNS.items() if getattr(rows[0], field) is not None
     ]
+    headings.extend(rows[0].quality)
     lines = [["", *headings]]
     for row in rows:
         lines.append([row.artefact, *(_cell(row, name, row is rows[0]) for name in headings)])
@@ -130,8 +135,8 @@ def table(rows):
 
 
 def _cell(row, name, of_keras):
-    field, form = _COLUMNS[name]
-    value = getattr(row, field)
+    field, form = _COLUMNS.get(name, (None, ".2f"))
+    value = row.quality.get(name) if field is None else getattr(row, field)
     return "" if value is None or of_keras and name in _AGAINST_KERAS else format(value, form)
 
 

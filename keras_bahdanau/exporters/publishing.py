@@ -28,7 +28,7 @@ def export(
         pipeline: A `Pipeline`.
         path: Path that the user named; `exporter.place` turns it into that of the artefact.
         sentences: List of inputs of the source to compare on, after its edge cases.
-        references: List of their translations, for BLEU and chrF.
+        references: List of their translations, or texts, for the pipeline's metrics.
         allow_differences: True if it may be written if it does not answer as Keras does.
         say: Function of one string, which reports the comparison.
 

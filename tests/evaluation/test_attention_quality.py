@@ -27,6 +27,9 @@ class Reader(NamedTuple):
     def longest(self):
         return 512
 
+    def words(self, inputs, longest):
+        return self.source.words(inputs, longest)
+
 
 def reading(*rows, source=("▁a", "▁b", "</s>"), target=("▁x", "▁y", "</s>")):
     alignment = np.array(rows, "float32")

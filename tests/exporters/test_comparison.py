@@ -10,11 +10,13 @@ from conftest import toy_pairs
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import check
+from keras_bahdanau.exporters.card import describe_parity, table_of
 from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.litert import conversion
 from keras_bahdanau.exporters.litert.tflite_file import unpack
 from keras_bahdanau.exporters.parity import Parity, differences, require, table
+from keras_bahdanau.pipelines.by_source import KINDS
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import TextSource
 
@@ -86,6 +88,25 @@ def test_the_table_has_a_line_for_each_row():
         "Keras          20.59                                         4.00  36.70",
         "LiteRT int8     5.80  87.50%        2  1.2e-02    5.0e-01          36.89",
     ]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_quality_of_a_pipeline_is_by_its_own_metrics(toy_translator, monkeypatch, kind):
+    monkeypatch.setattr(type(toy_translator), "metrics", kind.metrics)
+    comparison = Comparison(toy_translator, ["one two", "four"], ["eins zwei", "vier"])
+    headings = table([comparison.keras]).splitlines()[0].split()
+    labels = [metric.label for metric in kb.evaluation.metrics_of(kind.metrics)]
+    assert headings[: -len(labels)][-2:] == ["p50", "ms"]
+    assert {*headings[-len(labels) :]} == {*labels}
+    right = {"BLEU": 0, "chrF": 100, "WER": 0, "CER": 0, "exact": 100}  # no text has 4-grams
+    scores = map(float, table([comparison.keras]).splitlines()[1].split()[-len(labels) :])
+    assert [*scores] == [right[label] for label in headings[-len(labels) :]]
+    card = json.loads(json.dumps({"parity": table_of([comparison.keras])}))
+    assert describe_parity(card) == table([comparison.keras])
+    card["parity"][0]["quality"] = {"WER": "low"}
+    with pytest.raises(ValueError, match="no table"):
+        describe_parity(card)
 
 
 def card_of(path):

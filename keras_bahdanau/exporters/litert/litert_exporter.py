@@ -52,7 +52,7 @@ def export_litert(
             included; what the source says if None, 64 tokens of a text.
         max_target_length: Positive integer. Most target tokens, the end token included.
         sentences: List of inputs of the source to compare on, after its edge cases.
-        references: List of their translations, for BLEU and chrF.
+        references: List of their translations, or texts, for the pipeline's metrics.
         allow_differences: True if a float32 file may be written that does not
             answer as Keras does; a quantized one is compared, and may differ.
         say: Function of one string, which reports the comparison.

@@ -44,7 +44,7 @@ def export_saved_model(
         pipeline: A `Pipeline`; its search options are frozen in the graph.
         directory: Path of the model; its versions are "1", "2", ... in it.
         sentences: List of inputs of the source to compare on, after its edge cases.
-        references: List of their translations, for BLEU and chrF.
+        references: List of their translations, or texts, for the pipeline's metrics.
         allow_differences: True if a version may be published that does not
             answer as Keras does.
         say: Function of one string, which reports the comparison.
