@@ -14,16 +14,19 @@ Exit codes: 0 all is read; 2 the command line, the model or a file is wrong.
 """
 
 import argparse
+import io
+import struct
 import sys
-import wave
 
 import translate
 from translate import InputError
 
 RATE, HOP = 16_000, 160  # samples a second, and of a position
+FORM, PCM = struct.Struct("<HHIIHH"), 1  # of a WAV file
 PAPER = 255
 GREY = (77, 150, 29)  # shares of red, green and blue, in 256ths
 MOST_BYTES = 2**24  # of a file
+LAST_CHUNK = b"\0\0\0\0IEND\xaeB`\x82"  # of a PNG file
 
 
 def main(arguments=None):
@@ -83,39 +86,52 @@ def features_of(path, card):
         )
     try:
         with open(path, "rb") as file:
-            features, labels = kinds[source["class_name"]](path, file, source["config"], card)
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
-        if error.errno is None:  # Pillow's, of a broken file
-            raise _wrong(path, "a whole PNG file", str(error)) from None
         raise InputError(translate.unreadable(path, error)) from None
+    if len(content) > MOST_BYTES:
+        raise _wrong(path, f"a file of at most {MOST_BYTES:,} bytes", "a larger one")
+    features, labels = kinds[source["class_name"]](path, content, source["config"], card)
     count, longest = features["lengths"], card["max_source_length"]
     if count > longest:
         raise _wrong(path, f"a file of at most {longest} positions", f"{count}")
     return features, labels[:: card["reduction"]]
 
 
-def _sound(path, file, _, card):
+def _sound(path, content, settings, card):
     import numpy as np
 
-    wanted = "a WAV file of 16 kHz, 16 bits and one channel"
-    try:
-        with wave.open(file) as sound:
-            form = sound.getframerate(), 8 * sound.getsampwidth(), sound.getnchannels()
-            content = sound.readframes(card["max_source_length"] * HOP + 1)
-    except (EOFError, RuntimeError, wave.Error) as error:
-        raise _wrong(path, wanted, str(error) or "no whole file") from None
-    if form != (RATE, 16, 1):
-        raise _wrong(path, wanted, "{:,} Hz, {} bits, {} channels".format(*form))
-    samples = np.frombuffer(content[: len(content) // 2 * 2], "<i2") / np.float32(2**15)
+    tag, channels, rate, _, _, bits, data = _chunks(content)
+    if (tag, rate, bits, channels) != (PCM, RATE, 16, 1):
+        form = f"{rate:,} Hz, {bits} bits, {channels} channels" if data else "no samples"
+        raise _wrong(path, "a WAV file of 16 kHz, 16 bits and one channel", form)
+    samples = np.frombuffer(data[: len(data) // 2 * 2], "<i2") / np.float32(2**15)
     count = -(-len(samples) // HOP)
     return {"samples": samples, "lengths": count}, [f"{n * HOP / RATE:.2f}" for n in range(count)]
 
 
-def _image(path, file, settings, card):
+def _chunks(content):
+    """The numbers of the first "fmt " chunk of a WAV file, and the bytes of its first "data".
+
+    As in training, no other size counts than those of the chunks, and of the file.
+    """
+    found, place = {}, 12
+    if content[:4] != b"RIFF" or content[8:12] != b"WAVE":
+        place = len(content)
+    while place + 8 <= len(content) and len(found) < 2:
+        name, size = struct.unpack_from("<4sI", content, place)
+        if name == b"data" or name == b"fmt " and size >= FORM.size:
+            found.setdefault(name, content[place + 8 : place + 8 + size])
+        place += 8 + size + size % 2  # chunks begin at even places
+    form = found.get(b"fmt ", b"")[: FORM.size]
+    return *FORM.unpack(form.ljust(FORM.size, b"\0")), found.get(b"data", b"")
+
+
+def _image(path, content, settings, card):
     import numpy as np
 
     height, width, cell = settings["height"], settings["width"], settings["cell"]
-    image = _pixels(path, file, height, width)
+    image = _pixels(path, content, height, width)
     ink = PAPER - image if settings["ink"] == "dark" else image  # (height, wide, 1 or 3)
     if settings["channels"] == 1 and ink.shape[2] == 3:
         ink = np.rint(ink @ np.array(GREY, np.float32)[:, np.newaxis] / 256).astype(np.uint8)
@@ -127,7 +143,7 @@ def _image(path, file, settings, card):
     return {"pixels": pixels, "lengths": len(labels)}, labels
 
 
-def _pixels(path, file, height, width):
+def _pixels(path, content, height, width):
     """Pixels uint8 `(height, wide, 1 or 3)` of a PNG file of that height, at most so wide."""
     import numpy as np
 
@@ -137,18 +153,18 @@ def _pixels(path, file, height, width):
         raise InputError(
             "Images need the package pillow. Received: no pillow. Run pip install pillow"
         ) from None
-    if file.seek(0, 2) > MOST_BYTES:
-        raise _wrong(path, f"a file of at most {MOST_BYTES:,} bytes", f"{file.tell():,}")
-    file.seek(0)
     try:
-        image = Image.open(file, formats=["PNG"])
+        Image.open(io.BytesIO(content), formats=["PNG"]).verify()  # or a broken one may be read
+        image = Image.open(io.BytesIO(content), formats=["PNG"])
         wide, high = image.size
         plain = image.mode in ("1", "L", "P", "RGB") and "transparency" not in image.info
         if high != height or wide > width or not plain:
             wanted = f"a PNG file {height} pixels high, at most {width} wide, plain"
             raise _wrong(path, wanted, f"{wide} x {high}, {image.mode}")
         array = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))
-    except (SyntaxError, ValueError) as error:  # Pillow's, of a broken file
+        if LAST_CHUNK not in content:
+            raise ValueError("it has no end")
+    except (OSError, SyntaxError, ValueError) as error:  # Pillow's, of a broken file
         raise _wrong(path, "a whole PNG file", str(error)) from None
     return array if array.ndim == 3 else array[..., np.newaxis]
 

@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import random
 import shutil
 import subprocess
 import sys
@@ -54,9 +55,8 @@ def card_of(source, longest, reduction=1):
 
 def image_file(mode, high, wide, **settings):
     """A PNG file of random pixels."""
-    random = np.random.default_rng(high * wide)
     depth = {"RGB": (3,), "LA": (2,)}.get(mode, ())
-    pixels = random.integers(0, 256, (high, wide, *depth), np.uint8)
+    pixels = np.random.default_rng(high * wide).integers(0, 256, (high, wide, *depth), np.uint8)
     content = io.BytesIO()
     image = Image.fromarray(pixels)
     (image.quantize(16) if mode == "P" else image.convert(mode)).save(content, "PNG", **settings)
@@ -142,6 +142,37 @@ def test_another_file_is_refused(program, tmp_path, source, content, message):
     with pytest.raises(program.InputError, match="Received: ") as refused:
         program.features_of(str(path), card_of(source, 12))
     assert message in str(refused.value) and "\n" not in str(refused.value)
+
+
+def damaged(content, random):
+    """A file with a few other bytes, cut off, or with bytes between."""
+    content = bytearray(content)
+    for _ in range(random.choice((1, 1, 3))):
+        place = random.randrange(min(len(content), random.choice((80, 5000))))
+        kind = random.randrange(4)
+        content[place : place + (kind > 0)] = random.randbytes(kind != 3)
+        del content[len(content) if kind else random.randrange(40, 5000) :]
+    return bytes(content)
+
+
+@pytest.mark.parametrize(("source", "longest"), [(IMAGES, 12), (SOUNDS, 30)])
+def test_a_damaged_file_is_refused_or_has_the_features_of_training(
+    program, tmp_path, source, longest
+):
+    files = {
+        IMAGES: [image_file(mode, 16, 37) for mode in ("1", "L", "P", "RGB")],
+        SOUNDS: [sound_file(samples) for samples in (1, 700, 2400)],
+    }
+    path, generator, read = tmp_path / "file", random.Random(0), 0
+    for _ in range(400):
+        path.write_bytes(damaged(generator.choice(files[source]), generator))
+        try:
+            program.features_of(str(path), card_of(source, longest))
+        except program.InputError:
+            continue
+        assert_same_features(program, path, source, longest)
+        read += 1
+    assert read < 400 and (read or source is IMAGES)  # whose checksums find it all
 
 
 @pytest.mark.parametrize("name", ["missing.wav", "."])
