@@ -4,13 +4,13 @@ import abc
 import copy
 from typing import Any
 
-import keras
 import numpy as np
 
+from keras_bahdanau.sources.feature_structure import FeatureStructure
 from keras_bahdanau.text.subwords import Subwords
 
 
-class Source(abc.ABC):
+class Source(FeatureStructure, abc.ABC):
     """One kind of input: text, frames, images, speech.
 
     There are three forms of an input:
@@ -333,30 +333,6 @@ class Source(abc.ABC):
 
     def __hash__(self):
         return hash((type(self), self.size))
-
-    # structures of features
-
-    def batch_spec(self, rows, source_time):
-        """As `feature_spec`, for a batch of so many rows and positions: no dimension is unknown."""
-
-        def sized(spec):
-            shape = (rows, source_time, *spec.shape[2:])[: len(spec.shape)]
-            return type(spec)(shape, spec.dtype, spec.name)
-
-        return keras.tree.map_structure(sized, self.feature_spec)
-
-    def named(self, features):
-        """Dictionary from the names in `feature_spec` to the tensors of a structure."""
-        specs = keras.tree.flatten(self.feature_spec)
-        tensors = keras.tree.flatten(features)
-        return {spec.name: tensor for spec, tensor in zip(specs, tensors, strict=True)}
-
-    def packed(self, tensors):
-        """The structure of a dictionary that `named` gives."""
-        specs = keras.tree.flatten(self.feature_spec)
-        return keras.tree.pack_sequence_as(
-            self.feature_spec, [tensors[spec.name] for spec in specs]
-        )
 
 
 def refuse_convolutions(source, convolutions, augmentation):
