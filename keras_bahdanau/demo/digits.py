@@ -15,6 +15,7 @@ NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight",
 HEIGHT, WIDTH = 64, 96  # of a canvas
 LAYOUTS = ((2,), (3,), (1, 1), (1, 2), (2, 1), (2, 2))  # digits of each row, from the top
 SMALLEST, LARGEST = 20, 28  # pixels of a digit's box
+DISTORTION = 0.12  # standard deviation of the matrix that turns and shears a digit of training
 UNSEEN = 5  # one composition of this number is in no training
 
 
@@ -55,6 +56,7 @@ def split(train=6000, valid=500, test=500, seed=0):
 
     One composition of five (digits and layout) occurs in the test alone, and so does one
     handwritten digit of five: the test has neither a composition nor a digit of the training.
+    The digits of the training are turned and sheared a little, each time in another way.
 
     Args:
         train: Integer, size of the first list.
@@ -70,20 +72,20 @@ def split(train=6000, valid=500, test=500, seed=0):
     unseen = [kind[::5] for kind in digits]
     rng = random.Random(seed)
     return (
-        _drawn(rng, known, train, new=False),
+        _drawn(rng, known, train, new=False, distorted=True),
         _drawn(rng, known, valid, new=False),
         _drawn(rng, unseen, test, new=True),
     )
 
 
-def _drawn(rng, digits, count, new):
+def _drawn(rng, digits, count, new, distorted=False):
     """Captions of such digits, with compositions that are new or not."""
     captions = []
     while len(captions) < count:
         layout = rng.choice(LAYOUTS)
         chosen = [rng.randrange(10) for _ in range(sum(layout))]
         if _is_unseen(layout, chosen) == new:
-            captions.append(_caption(rng, digits, layout, chosen))
+            captions.append(_caption(rng, digits, layout, chosen, distorted))
     return captions
 
 
@@ -95,7 +97,7 @@ def _is_unseen(layout, chosen):
     return number % UNSEEN == 0
 
 
-def _caption(rng, digits, layout, chosen):
+def _caption(rng, digits, layout, chosen, distorted):
     image = np.full((HEIGHT, WIDTH), 255, np.uint8)
     boxes, names = [], [NAMES[digit] for digit in chosen]
     ends = set(itertools.accumulate(layout))
@@ -106,7 +108,8 @@ def _caption(rng, digits, layout, chosen):
         for column in range(count):
             pixels = rng.choice(digits[chosen[len(boxes)]])
             left, right = WIDTH * column // count, WIDTH * (column + 1) // count
-            boxes.append(_put(rng, image, pixels, (left, top, right, top + HEIGHT // 2)))
+            field = (left, top, right, top + HEIGHT // 2)
+            boxes.append(_put(rng, image, pixels, field, distorted))
     words = []
     for place, name in enumerate(names, start=1):
         words += ["an" if name == "eight" else "a", name]
@@ -115,17 +118,28 @@ def _caption(rng, digits, layout, chosen):
     return Caption(image, " ".join(words), boxes)
 
 
-def _put(rng, image, pixels, field):
+def _put(rng, image, pixels, field, distorted):
     """Draw a digit anywhere in a field; return its box."""
     left, top, right, bottom = field
     size = rng.randint(SMALLEST, min(LARGEST, right - left, bottom - top))
     x, y = rng.randint(left, right - size), rng.randint(top, bottom - size)
-    # bilinear: (8, 8) -> (size, size)
-    steps = np.linspace(0, 7, size)
-    low = np.minimum(steps.astype(int), 6)
-    part = steps - low
-    rows = pixels[low] * (1 - part[:, None]) + pixels[low + 1] * part[:, None]
-    drawn = rows[:, low] * (1 - part) + rows[:, low + 1] * part
+    matrix = np.eye(2)
+    if distorted:
+        matrix += [[rng.gauss(0, DISTORTION) for _ in range(2)] for _ in range(2)]
+    ink = _enlarged(pixels, size, matrix)
     region = image[y : y + size, x : x + size]
-    np.minimum(region, np.rint(255 - drawn).astype(np.uint8), out=region)
+    np.minimum(region, np.rint(255 - ink).astype(np.uint8), out=region)
     return x, y, x + size, y + size
+
+
+def _enlarged(pixels, size, matrix):
+    """Ink `(size, size)` of a digit `(8, 8)`, bilinear, turned and sheared around its middle."""
+    steps = (np.arange(size) + 0.5) * 8 / size - 4
+    places = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1) @ matrix + 3.5
+    places = np.clip(places, -1, 8) + 1  # in the digit with a border of paper
+    low = np.minimum(places.astype(int), 8)
+    (y, x), (v, u) = low.transpose(2, 0, 1), (places - low).transpose(2, 0, 1)
+    ink = np.pad(pixels.astype(np.float64), 1)
+    upper = ink[y, x] * (1 - u) + ink[y, x + 1] * u
+    lower = ink[y + 1, x] * (1 - u) + ink[y + 1, x + 1] * u
+    return upper * (1 - v) + lower * v

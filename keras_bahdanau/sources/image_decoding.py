@@ -169,14 +169,19 @@ def _decoded_png(content):
 
 
 def _declared_size(head):
-    """Int32 (high, wide) by the header, without decoding; an error if there is none."""
+    """Int32 (high, wide) by the header, without decoding; zeros or an error if there is none."""
     return tf.cond(
         _is_png(head),
         # width and height, behind the signature, the length and the name of the first chunk
         lambda: tf.io.decode_raw(tf.strings.substr(head, 16, 8), tf.int32, little_endian=False)[
             ::-1
         ],
-        lambda: tf.io.extract_jpeg_shape(head)[:2],
+        # libjpeg would say on standard error that it is none
+        lambda: tf.cond(
+            tf.strings.substr(head, 0, 2) == b"\xff\xd8",
+            lambda: tf.io.extract_jpeg_shape(head)[:2],
+            lambda: tf.zeros((2,), tf.int32),
+        ),
     )
 
 

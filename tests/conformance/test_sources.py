@@ -105,7 +105,7 @@ def test_it_is_evaluated(trained):
     assert report.scores()["counted_in"] == source.counted_in
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("export", ["saved-model", "litert", "saved-model-ids"])
 def test_an_artefact_answers_alike(trained, export, tmp_path):
     exporter = {

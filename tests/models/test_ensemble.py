@@ -52,7 +52,7 @@ def mean(found):
     return np.log(np.exp(log_probs).mean(axis=0)), weights.mean(axis=0)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("beam", [0, 2])
 def test_a_step_gives_the_mean_of_the_members_probabilities(run, beam):
     models = members()

@@ -10,9 +10,9 @@ from keras_bahdanau.plotting import plot_alignment
 from keras_bahdanau.sources import Picture
 
 
-def picture_of(frames, size=5, axis="seconds", scale=0.01):
+def picture_of(frames, size=5, axis="seconds", scale=0.01, reduction=1):
     values = np.random.default_rng(0).normal(size=(frames, size))
-    return Picture.of_frames(values, axis, scale)
+    return Picture.of_frames(values, axis, scale)._replace(reduction=reduction)
 
 
 def result_of(target, memory, text="a b"):
@@ -28,7 +28,9 @@ def drawn(figure):
 
 
 def test_picture_and_alignment_share_the_seconds():
-    figure = drawn(plot_alignment(result_of(["▁a", "▁b", "</s>"], 30), picture_of(120)))
+    figure = drawn(
+        plot_alignment(result_of(["▁a", "▁b", "</s>"], 30), picture_of(120, reduction=4))
+    )
     above, below = figure.axes
     assert above.images[0].get_extent() == pytest.approx([0, 1.2, 1, 0])
     assert below.images[0].get_extent() == pytest.approx([0, 1.2, 3, 0])
@@ -40,7 +42,9 @@ def test_picture_and_alignment_share_the_seconds():
 
 
 def test_tokens_are_rows_from_the_top_and_each_weight_stands_over_its_frames():
-    figure = drawn(plot_alignment(result_of(["▁a", "b", "▁", "</s>"], 5), picture_of(17)))
+    figure = drawn(
+        plot_alignment(result_of(["▁a", "b", "▁", "</s>"], 5), picture_of(17, reduction=4))
+    )
     below = figure.axes[1]
     assert [label.get_text() for label in below.get_yticklabels()] == ["a", "b", "▁", "</s>"]
     tops = [label.get_window_extent().y1 for label in below.get_yticklabels()]
