@@ -24,6 +24,7 @@ class SoundSize(NamedTuple):
     frames: int
 
 
+_MOST_BYTES, _MOST_SECONDS = 2**30, 1000  # of a file that are read
 BROKEN = SoundSize(RATES[0], 1, 0)
 
 
@@ -56,10 +57,10 @@ def wav_of(one, frames=None):
     return _decoded_flac(content, frames) if content.startswith(_FLAC) else content
 
 
-def content_of(one, most=-1):
+def content_of(one, most=_MOST_BYTES):
     """The first bytes of a file, given by its path or whole."""
     if isinstance(one, bytes):
-        return one if most < 0 else one[:most]
+        return one[:most]
     with open(one, "rb") as file:
         return file.read(most)
 
@@ -148,7 +149,9 @@ def _decoded_flac(content, frames):
     try:
         with soundfile.SoundFile(io.BytesIO(content)) as file:
             kind = "int16" if file.subtype == "PCM_16" else "int32"
-            array = file.read(-1 if frames is None else frames, dtype=kind, always_2d=True)
+            most = _MOST_SECONDS * file.samplerate
+            most = most if frames is None else min(frames, most)
+            array = file.read(most, dtype=kind, always_2d=True)
             return encoded(array, file.samplerate)
     except RuntimeError:
         return b""
