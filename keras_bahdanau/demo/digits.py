@@ -26,11 +26,13 @@ class Caption(NamedTuple):
         image: Uint8 array `(64, 96)`, dark digits on white paper.
         text: String.
         boxes: List of (left, top, right, bottom) in pixels, one a digit in the order of the text.
+        known: Bool, True if its digits are among those of the training.
     """
 
     image: np.ndarray
     text: str
     boxes: list
+    known: bool = True
 
 
 def real_digits():
@@ -51,12 +53,12 @@ def real_digits():
     return [list(images[found.target == digit]) for digit in range(10)]
 
 
-def split(train=6000, valid=500, test=500, seed=0):
+def split(train=6000, valid=500, test=1000, seed=0):
     """Captions for training, validation and test.
 
-    One composition of five (digits and layout) occurs in the test alone, and so does one
-    handwritten digit of five: the test has neither a composition nor a digit of the training.
-    The digits of the training are turned and sheared a little, each time in another way.
+    One composition of five (digits and layout) occurs in the test alone. Half of the test has
+    handwritten digits of the training, the other half has others: one digit of five is kept for
+    it. The digits of the training are turned and sheared a little, each time in another way.
 
     Args:
         train: Integer, size of the first list.
@@ -74,7 +76,10 @@ def split(train=6000, valid=500, test=500, seed=0):
     return (
         _drawn(rng, known, train, new=False, distorted=True),
         _drawn(rng, known, valid, new=False),
-        _drawn(rng, unseen, test, new=True),
+        [
+            *_drawn(rng, known, test - test // 2, new=True),
+            *(one._replace(known=False) for one in _drawn(rng, unseen, test // 2, new=True)),
+        ],
     )
 
 
