@@ -25,7 +25,7 @@ OPTIONS = TrainingOptions(
     batch_sentences=64,
     learning_rate=3e-3,
     ema_momentum=0.99,
-    epochs=26,
+    epochs=22,
     best_by="exact",
 )
 
