@@ -11,27 +11,22 @@ from keras_bahdanau.text.corpus_metrics import metrics_of
 from keras_bahdanau.training import TrainingOptions
 
 OPTIONS = TrainingOptions(
+    preset="speech",
     target_model_type="word",
     vocabulary_size=40,
     embedding_units=64,
     units=128,
     encoder_units=64,
+    depth=1,
     attention_units=64,
     convolutions="16,16",
     augmentation=0.3,
-    ctc_weight=0.3,
-    when="before",
     dropout=0.1,
-    embedding_dropout=0.1,
-    recurrent_dropout=0.0,
-    word_dropout=0.0,
     label_smoothing=0.05,
-    batch_sentences=32,
+    batch_sentences=16,
     learning_rate=2e-3,
     ema_momentum=0.98,
-    epochs=25,
-    best_by="wer",
-    patience=25,
+    epochs=50,
 )
 
 
