@@ -26,7 +26,7 @@ OPTIONS = TrainingOptions(
     batch_sentences=16,
     learning_rate=2e-3,
     ema_momentum=0.98,
-    epochs=50,
+    epochs=24,
 )
 
 
