@@ -1,11 +1,9 @@
 """The demo of images: captions of handwritten digits."""
 
-from pathlib import Path
-
 import numpy as np
 
 from keras_bahdanau.demo.digits import HEIGHT, NAMES, WIDTH, split
-from keras_bahdanau.demo.task import Task
+from keras_bahdanau.demo.task import Task, write_manifest
 from keras_bahdanau.plotting import plot_alignment
 from keras_bahdanau.sources import ImageSource
 from keras_bahdanau.text.alignments import word_spans
@@ -45,14 +43,9 @@ class DigitsTask(Task):
         """Write the images, and NAME.tsv, the manifest."""
         import tensorflow as tf
 
-        directory = Path(directory)
-        (directory / name).mkdir(parents=True, exist_ok=True)
-        lines = []
-        for number, example in enumerate(examples):
-            path = directory / name / f"{number:04}.png"
-            path.write_bytes(tf.io.encode_png(example.image[..., None]).numpy())
-            lines.append(f"{name}/{path.name}\t{example.text}\n")
-        (directory / f"{name}.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+        images = (tf.io.encode_png(one.image[..., None]).numpy() for one in examples)
+        texts = (one.text for one in examples)
+        write_manifest(directory, name, "png", zip(images, texts, strict=True))
 
     def describe(self, training):
         return f"{len(training):,} images of handwritten digits", (training[0].text,)
@@ -75,12 +68,11 @@ class DigitsTask(Task):
         }
 
     def examples(self, test):
-        return sorted(test, key=lambda one: -len(one.boxes))[:3]
+        return sorted(range(len(test)), key=lambda place: -len(test[place].boxes))[:3]
 
     def picture(self, pipeline, test, results):
-        one = self.examples(test)[0]
-        place = next(row for row, other in enumerate(test) if other is one)
-        return plot_alignment(results[place], pipeline.picture(one.image), words=True)
+        place = self.examples(test)[0]
+        return plot_alignment(results[place], pipeline.picture(test[place].image), words=True)
 
     def summary(self, report):
         return (

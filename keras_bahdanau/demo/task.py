@@ -2,6 +2,7 @@
 
 import abc
 import importlib
+from pathlib import Path
 
 CLASS_OF = {
     "text": ("text_task", "TextTask"),
@@ -50,8 +51,8 @@ class Task(abc.ABC):
         """Dictionary of figures: the results for the test against its texts."""
 
     def examples(self, test):
-        """A few examples of the test that are worth showing."""
-        return test[:3]
+        """Numbers of a few examples of the test that are worth showing."""
+        return [0, 1, 2]
 
     @abc.abstractmethod
     def picture(self, pipeline, test, results):
@@ -76,3 +77,22 @@ def task_of(name):
         raise ValueError(f"A demo must be of one of {', '.join(CLASS_OF)}. Received: task={name!r}")
     module, kind = CLASS_OF[name]
     return getattr(importlib.import_module(f"keras_bahdanau.demo.{module}"), kind)()
+
+
+def write_manifest(directory, name, ending, files):
+    """Write files, and NAME.tsv, their manifest.
+
+    Args:
+        directory: Path of a directory; made if absent.
+        name: String, the folder of the files in it.
+        ending: String, that of the names of the files.
+        files: Iterable of (bytes, text).
+    """
+    directory = Path(directory)
+    (directory / name).mkdir(parents=True, exist_ok=True)
+    lines = []
+    for number, (content, text) in enumerate(files):
+        path = directory / name / f"{number:04}.{ending}"
+        path.write_bytes(content)
+        lines.append(f"{name}/{path.name}\t{text}\n")
+    (directory / f"{name}.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")

@@ -72,18 +72,19 @@ class TextTask(Task):
         }
 
     def examples(self, test):
-        """Three sentences worth showing: an elision, a negation, and a longer one that reorders."""
-        elision = next(example for example in test if "l'" in example.target)
-        negation = next(example for example in test if "n'" in example.target)
-        reordered = next(
-            example
-            for example in test
-            if " pas " in example.target and len(example.target.split()) == 12 and _crosses(example)
-        )
-        return [elision, negation, reordered]
+        """An elision, a negation, and a longer sentence that reorders."""
+
+        def first(wanted):
+            return next(place for place, example in enumerate(test) if wanted(example))
+
+        return [
+            first(lambda example: "l'" in example.target),
+            first(lambda example: "n'" in example.target),
+            first(_reorders),
+        ]
 
     def picture(self, pipeline, test, results):
-        return plot_alignment(results[test.index(self.examples(test)[-1])], words=True)
+        return plot_alignment(results[self.examples(test)[-1]], words=True)
 
     def summary(self, report):
         return (
@@ -98,6 +99,12 @@ class TextTask(Task):
   keras-bahdanau align --model {model} "the old woman does not see \
 my red car ." --plot picture.png
   keras-bahdanau train YOUR.source YOUR.target --out runs/mine"""
+
+
+def _reorders(example):
+    """Return True for twelve words with a negation, in which a word moved."""
+    twelve = len(example.target.split()) == 12
+    return twelve and " pas " in example.target and _crosses(example)
 
 
 def _crosses(example):

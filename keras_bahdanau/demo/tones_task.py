@@ -1,8 +1,6 @@
 """The demo of speech: synthetic utterances of digits."""
 
-from pathlib import Path
-
-from keras_bahdanau.demo.task import Task
+from keras_bahdanau.demo.task import Task, write_manifest
 from keras_bahdanau.demo.tones import RATE, split, synthesizer
 from keras_bahdanau.plotting import plot_alignment
 from keras_bahdanau.sources import AudioSource
@@ -44,14 +42,9 @@ class TonesTask(Task):
 
     def write(self, directory, name, examples):
         """Write WAV files, and NAME.tsv, the manifest."""
-        directory = Path(directory)
-        (directory / name).mkdir(parents=True, exist_ok=True)
-        lines = []
-        for number, example in enumerate(examples):
-            path = directory / name / f"{number:04}.wav"
-            path.write_bytes(encoded(example.samples[:, None], RATE))
-            lines.append(f"{name}/{path.name}\t{example.text}\n")
-        (directory / f"{name}.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
+        recordings = (encoded(one.samples[:, None], RATE) for one in examples)
+        texts = (one.text for one in examples)
+        write_manifest(directory, name, "wav", zip(recordings, texts, strict=True))
 
     def describe(self, training):
         how = f"{len(training):,} synthetic utterances ({synthesizer()}), no real speech"

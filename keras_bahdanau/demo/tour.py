@@ -67,9 +67,8 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     report["agreement"] = sum(same) / len(same)
     report["seconds"] = round(time.monotonic() - began, 1)
     (out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
-    for example in task.examples(test):
-        say(f"   {task.name_of(example)}")
-        place = next(row for row, other in enumerate(test) if other is example)
+    for place in task.examples(test):
+        say(f"   {task.name_of(test[place])}")
         for name, texts in answers.items():
             say(f"      {name:<11} {texts[place]}")
     say(
