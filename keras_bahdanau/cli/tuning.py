@@ -52,8 +52,13 @@ def tune(
         str, typer.Option(help="Beam widths to try; 1 is greedy search.")
     ] = "5,10",
     length_normalizations: Annotated[
-        str, typer.Option(help="Exponents of the length penalty to try.")
-    ] = "0.6,0.8,1.0,1.2,1.4",
+        str | None,
+        typer.Option(
+            help="Exponents of the length penalty to try.  "
+            "[default: 0,0.3,0.6,1 of a model with a CTC layer, else 0.6,0.8,1,1.2,1.4]",
+            show_default=False,
+        ),
+    ] = None,
     length_penalties: Annotated[
         str, typer.Option(help="Kinds of length penalty to try.")
     ] = ",".join(LENGTH_PENALTIES),
@@ -86,13 +91,14 @@ def tune(
     check_value("tolerance", tolerance, TOLERANCE)
     path = find_translator(model)
     own = search_of(path, {})
+    asked = {"length_normalizations": length_normalizations, "ctc_weights": ctc_weights}
     lists = {
         "beam_widths": _numbers("beam_widths", beam_widths, int),
-        "length_normalizations": _numbers("length_normalizations", length_normalizations, float),
         "length_penalties": length_penalties.split(","),
     }
-    if ctc_weights is not None:
-        lists["ctc_weights"] = _numbers("ctc_weights", ctc_weights, float)
+    for name, text in asked.items():
+        if text is not None:
+            lists[name] = _numbers(name, text, float)
     _check_values(**lists)
     check_tokenization(tokenize)
     _check_metric(metric)
@@ -111,8 +117,7 @@ def _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settin
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
     pipeline = load_pipeline(path)
-    lists.setdefault("ctc_weights", evaluation.default_ctc_weights(pipeline.model))
-    searches = evaluation.candidates(own, **lists)
+    searches = evaluation.candidates(own, **{**evaluation.tuned_options(pipeline.model), **lists})
     (metric,) = evaluation.metrics_of([settings["metric"] or pipeline.metrics[0]])
     table = _Table(metric, any(search.ctc_weight for search in searches))
     print(table.heading(), flush=True)
@@ -191,7 +196,7 @@ def _check_metric(name):
         metrics_of([name])
 
 
-def _check_values(beam_widths, length_normalizations, length_penalties, ctc_weights=()):
+def _check_values(beam_widths, length_penalties, length_normalizations=(), ctc_weights=()):
     """Raise ValueError if a search does not allow one of them."""
     for width in beam_widths:
         SearchOptions(beam_width=width)

@@ -10,7 +10,7 @@ from keras_bahdanau.evaluation.evaluate import evaluate
 from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
 from keras_bahdanau.evaluation.report import Evaluation, Measured
 from keras_bahdanau.evaluation.significance import Comparison, compare
-from keras_bahdanau.evaluation.tune import Trial, candidates, default_ctc_weights, simplest, tune
+from keras_bahdanau.evaluation.tune import Trial, candidates, simplest, tune, tuned_options
 from keras_bahdanau.text.corpus_metrics import METRICS, CorpusMetric, metrics_of
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "band_starts",
     "candidates",
     "compare",
-    "default_ctc_weights",
     "evaluate",
     "likelihood",
     "metrics_of",
@@ -35,4 +34,5 @@ __all__ = [
     "scores_by_length",
     "simplest",
     "tune",
+    "tuned_options",
 ]

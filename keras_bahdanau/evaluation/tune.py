@@ -10,7 +10,10 @@ from keras_bahdanau.text.corpus_metrics import METRICS, metrics_of
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)
-CTC_WEIGHTS = (0.0, 0.3, 0.5)  # of a model with a CTC layer
+WITH_CTC = {  # CTC explains all frames whatever the length of a text: it favours no short one
+    "length_normalizations": (0.0, 0.3, 0.6, 1.0),
+    "ctc_weights": (0.0, 0.3, 0.5),
+}
 TOLERANCE = 0.1  # percent: on a thousand sentences less is chance
 
 
@@ -57,7 +60,7 @@ def candidates(
         length_normalizations: Iterable of floats, exponents.
         length_penalties: Iterable of "power" and "gnmt".
         ctc_weights: Iterable of floats in [0, 1], shares of CTC; that of `search` alone when
-            left out. `default_ctc_weights` gives those for a model.
+            left out. `tuned_options` gives those for a model.
 
     Returns:
         List of `SearchOptions`.
@@ -87,16 +90,18 @@ def candidates(
     return list(tried.values())
 
 
-def default_ctc_weights(model):
-    """The shares of CTC to try for a model: none but 0 without a CTC layer.
+def tuned_options(model):
+    """The lists of `candidates` that suit a model: other ones for one with a CTC layer.
 
     Args:
         model: A `Seq2Seq`, or an `Ensemble`.
 
     Returns:
-        Tuple of floats.
+        Dictionary of `length_normalizations` and `ctc_weights`, tuples of floats.
     """
-    return CTC_WEIGHTS if getattr(model, "has_ctc", False) else (0.0,)
+    if getattr(model, "has_ctc", False):
+        return dict(WITH_CTC)
+    return {"length_normalizations": LENGTH_NORMALIZATIONS, "ctc_weights": (0.0,)}
 
 
 def tune(
@@ -131,7 +136,7 @@ def tune(
             model does not have what one asks for, or the metric is unknown.
 
     Example:
-        >>> searches = candidates(pipeline.search, ctc_weights=(0, 0.3))
+        >>> searches = candidates(pipeline.search, **tuned_options(pipeline.model))
         >>> trials = tune(pipeline, valid_pairs, searches, metric="cer")
         >>> pipeline.search = simplest(trials).search
     """

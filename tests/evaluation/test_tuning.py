@@ -11,10 +11,10 @@ from keras_bahdanau.evaluation import (
     METRICS,
     Trial,
     candidates,
-    default_ctc_weights,
     metrics_of,
     simplest,
     tune,
+    tuned_options,
 )
 from keras_bahdanau.pipelines.file import CARD, write_search
 from keras_bahdanau.pipelines.translator import Translator
@@ -54,7 +54,7 @@ def test_shares_of_ctc_are_tried_with_all_else():
 
 
 def test_a_model_without_ctc_gets_no_share_of_it(toy_translator):
-    assert default_ctc_weights(toy_translator.model) == (0.0,)
+    assert tuned_options(toy_translator.model)["ctc_weights"] == (0.0,)
     joint = dataclasses.replace(OWN, ctc_weight=0.3)
     with pytest.raises(ValueError, match="ctc_weight=0.3 for a search with another model"):
         tune(toy_translator, PAIRS, [OWN, joint], tell=lambda trial: pytest.fail("one is tried"))
