@@ -10,6 +10,7 @@ import functools
 import tensorflow as tf
 
 from keras_bahdanau.layers.front_ends.image_patches import PAPER
+from keras_bahdanau.sources.orientation import is_turned, orientation_of, upright
 
 MOST_BYTES = 2**24  # of a file
 MOST_PIXELS = 2**24  # that it declares
@@ -103,7 +104,7 @@ class ImageDecoder:
             ink = tf.cond(
                 _is_png(content),
                 lambda: self._ink(_decoded_png(content)),
-                lambda: self._ink(tf.io.decode_jpeg(content, channels=3)),
+                lambda: self._ink(_decoded_jpeg(content)),
             )
             return self._placed(ink)
 
@@ -168,6 +169,12 @@ def _decoded_png(content):
     return tf.concat([pixels[..., :3], alpha], axis=-1)
 
 
+def _decoded_jpeg(content):
+    """Pixels uint8 `(high, wide, 3)`, upright."""
+    orientation = orientation_of(tf.strings.substr(content, 0, _HEAD))
+    return upright(tf.io.decode_jpeg(content, channels=3), orientation)
+
+
 def _declared_size(head):
     """Int32 (high, wide) by the header, without decoding; zeros or an error if there is none."""
     return tf.cond(
@@ -179,10 +186,15 @@ def _declared_size(head):
         # libjpeg would say on standard error that it is none
         lambda: tf.cond(
             tf.strings.substr(head, 0, 2) == b"\xff\xd8",
-            lambda: tf.io.extract_jpeg_shape(head)[:2],
+            lambda: _declared_jpeg_size(head),
             lambda: tf.zeros((2,), tf.int32),
         ),
     )
+
+
+def _declared_jpeg_size(head):
+    size = tf.io.extract_jpeg_shape(head)[:2]
+    return tf.where(is_turned(orientation_of(head)), size[::-1], size)
 
 
 def _is_harmless(content):

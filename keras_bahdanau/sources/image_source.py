@@ -36,10 +36,11 @@ class ImageSource(Source):
       0 to 1; 0 is black.
 
     It keeps its proportions: one that would be too wide is scaled to `width`, and stands in the
-    middle of the height. Transparent pixels show the paper. Bytes that are no image, or an image
-    of more than 2^24 pixels or bytes, are an empty input, and the header says so before anything
-    is decoded. Positions are square cells, column by column; a name "x,y" is that of the cell in
-    column x and row y. Features are `Pixels`.
+    middle of the height. Transparent pixels show the paper, and a JPEG file is turned as its
+    camera asks (EXIF). Bytes that are no image, or an image of more than 2^24 pixels or bytes,
+    are an empty input, and the header says so before anything is decoded. Positions are square
+    cells, column by column; a name "x,y" is that of the cell in column x and row y. Features are
+    `Pixels`.
 
     Args:
         height: Positive integer, a multiple of `cell`, at most 1024. Height in pixels.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import PIL.Image
+import PIL.ImageOps
 import pytest
 import tensorflow as tf
 
@@ -75,6 +76,27 @@ def test_jpeg_files_are_read_as_another_library_reads_them(settings):
     expected = np.asarray(PIL.Image.open(io.BytesIO(content)))
     values, _ = read(COLOURED, content)
     np.testing.assert_allclose(values[0], np.float64(expected), atol=6)
+
+
+@pytest.mark.parametrize("byte_order", ["<", ">"])
+@pytest.mark.parametrize("side", [16, 32])
+def test_photographs_are_turned_as_their_camera_asks(byte_order, side):
+    smooth = np.add.outer(3 * np.arange(16), 7 * np.arange(side)).astype(np.uint8)
+    contents = [file_of(smooth, "JPEG", quality=95)]
+    for orientation in range(1, 10):  # 9 is none
+        exif = PIL.Image.Exif()
+        exif.endian = byte_order
+        exif[274] = orientation
+        contents.append(file_of(smooth, "JPEG", quality=95, exif=exif))
+    expected = SOURCE.batch(
+        [
+            np.asarray(PIL.ImageOps.exif_transpose(PIL.Image.open(io.BytesIO(content))))
+            for content in contents
+        ]
+    )
+    found = read(SOURCE, *contents)
+    np.testing.assert_array_equal(found.lengths, expected.lengths)
+    assert np.abs(found.values - np.float64(expected.values)).max() <= 6
 
 
 def test_transparent_pixels_show_the_paper():
