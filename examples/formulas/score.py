@@ -22,8 +22,12 @@ def main(arguments=None):
     parser.add_argument("file", type=Path)
     parser.add_argument("--model", type=Path, required=True, help="a .keras or a .tflite file")
     parser.add_argument("--json", type=Path, help="file that receives the figures")
+    parser.add_argument("--plot", type=Path, help="picture of what each token attends to")
+    parser.add_argument("--formula", type=int, default=1, help="line of the file for --plot")
     arguments = parser.parse_args(arguments)
     pairs = formulas.read(arguments.file)
+    if not 1 <= arguments.formula <= len(pairs):
+        parser.error(f"--formula must be from 1 to {len(pairs)}, the lines of the file")
     on_device = arguments.model.suffix == ".tflite"
     load = kb.exporters.LiteRTPipeline if on_device else kb.load_pipeline
     pipeline = load(arguments.model)
@@ -33,6 +37,10 @@ def main(arguments=None):
     print(found)
     if arguments.json:
         arguments.json.write_text(json.dumps(found.scores(), indent=1) + "\n")
+    if arguments.plot:
+        picture = pipeline.picture(pairs[arguments.formula - 1][0])
+        result = found.translations[arguments.formula - 1]
+        kb.plotting.plot_attention_maps(result, picture).savefig(arguments.plot)
 
 
 if __name__ == "__main__":

@@ -61,8 +61,9 @@ def test_a_model_is_trained_exported_and_scored(example, data, capsys):
     kb.export_litert(pipeline, data / "ink.tflite", max_source_length=64, max_target_length=8)
     found = []
     for path in (model, data / "ink.tflite"):
-        file = ["--json", str(data / "scores.json")]
-        score.main([str(data / "dev.jsonl.gz"), "--model", str(path), *file])
+        files = ["--json", str(data / "scores.json"), "--plot", str(data / "maps.png")]
+        score.main([str(data / "dev.jsonl.gz"), "--model", str(path), *files, "--formula", "2"])
         assert "ExpRate" in capsys.readouterr().out
         found.append(json.loads((data / "scores.json").read_text())["exprate"])
     assert found[0] == found[1]
+    assert (data / "maps.png").read_bytes().startswith(b"\x89PNG")
