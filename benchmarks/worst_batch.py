@@ -5,7 +5,8 @@
 Each line is a process of its own, which loads the version with the server's C++ loader, is
 warmed up with one short row, and gets one request. Memory is the largest that the process had
 above what it had before the request. Translations that end early make a batch cheaper: for the
-worst case export a translator with `min_length` equal to `max_length`.
+worst case export a translator with `min_length` equal to `max_length`. The last line divides the
+operations of the card by the seconds of the slowest request: so many does this machine a second.
 """
 
 import argparse
@@ -42,11 +43,9 @@ def _peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def table(version, text):
-    """Lists of strings: a line for each signature and number of rows, under `HEADINGS`."""
-    card = json.loads((version / "assets.extra" / "card.json").read_bytes())
+def table(version, card, text):
+    """A line for each signature and number of rows: (seconds, strings under `HEADINGS`)."""
     bound = card.get("max_batch_bytes")
-    yield HEADINGS
     for signature in SIGNATURES:
         for rows in (1, card.get("max_rows", 64)):
             asked = [str(version), signature.format(card["verb"]), str(rows), text]
@@ -59,7 +58,7 @@ def table(version, text):
             seconds, size = json.loads(done.stdout)
             said = "none" if bound is None else f"{bound / 1e6:.0f}"
             numbers = (f"{len(text):,}", f"{seconds:.2f}", f"{size / 1e6:.0f}", said)
-            yield asked[1], str(rows), *numbers
+            yield seconds, (asked[1], str(rows), *numbers)
 
 
 def main():
@@ -72,8 +71,18 @@ def main():
     parser.add_argument("--word", default="a", help="what the rows repeat: tokens of the model")
     options = parser.parse_args()
     text = (options.word * CHARACTERS)[:CHARACTERS]
-    for line in table(options.version, text):
-        print("{:28}{:>5}{:>12}{:>10}{:>8}{:>16}".format(*line), flush=True)
+    card = json.loads((options.version / "assets.extra" / "card.json").read_bytes())
+    slowest, line = 0, "{:28}{:>5}{:>12}{:>10}{:>8}{:>16}"
+    print(line.format(*HEADINGS))
+    for seconds, cells in table(options.version, card, text):
+        print(line.format(*cells), flush=True)
+        slowest = max(slowest, seconds)
+    if "max_batch_operations" in card:
+        billions = card["max_batch_operations"] / 1e9
+        print(
+            f"{slowest:.2f} s for at most {billions:,.1f} billion operations: "
+            f"{billions / slowest:,.1f} billion a second"
+        )
 
 
 if __name__ == "__main__":

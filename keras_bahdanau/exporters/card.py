@@ -13,7 +13,7 @@ _FORMS = {
     **dict.fromkeys(("format", "keras", "keras_bahdanau", "tensorflow", "verb"), str),
     **dict.fromkeys(("min_runtime_version", "quantization"), str),
     **dict.fromkeys(("max_rows", "max_source_length", "max_source_bytes"), int),
-    **dict.fromkeys(("max_target_length", "max_batch_bytes"), int),
+    **dict.fromkeys(("max_target_length", "max_batch_bytes", "max_batch_operations"), int),
     **dict.fromkeys(("max_image_bytes", "max_image_pixels"), int),
     **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
     "inputs": str,

@@ -40,7 +40,7 @@ def _loop_tensorflow(step, state, inputs, like):
     """`tf.while_loop` over arrays: unlike `keras.ops.scan` it has a gradient under XLA."""
     import tensorflow as tf
 
-    time = tf.shape(tree.flatten(inputs)[0])[0]
+    time = ops.shape(tree.flatten(inputs)[0])[0]
     xs = tree.map_structure(
         lambda x: tf.TensorArray(x.dtype, time, element_shape=x.shape[1:]).unstack(x), inputs
     )

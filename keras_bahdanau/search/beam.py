@@ -71,7 +71,7 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
     def body(*fields):
         return _advance(step, BeamState(*fields), limit_at, options, end)
 
-    loop = BeamState(*ops.while_loop(go_on, body, tuple(first)))
+    loop = BeamState(*ops.while_loop(go_on, body, tuple(first), maximum_iterations=time))
     return _finish(loop, options)
 
 
@@ -162,6 +162,7 @@ def _finish(loop, options):
         lambda t, *_: ops.greater(t, 0),
         body,
         (loop.t, order, ops.zeros_like(loop.ids), ops.zeros_like(loop.alignment)),
+        maximum_iterations=ops.shape(loop.ids)[0],
     )
     return SearchResult(
         ids=ops.transpose(ids, (1, 2, 0)),  # -> (batch, beam, time)

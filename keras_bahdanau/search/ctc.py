@@ -198,6 +198,7 @@ def summed_products(log_a, log_b):
         Float32 tensor `(..., time)`.
     """
     time = ops.shape(log_b)[-1]
+    rounds = (time - 1).bit_length() if isinstance(time, int) else 31
     place = ops.arange(time, dtype="int32")
 
     def shifted(tensor, terms, fill):
@@ -209,5 +210,7 @@ def summed_products(log_a, log_b):
         return terms * 2, log_a + shifted(log_a, terms, 0.0), log_x
 
     first = (ops.ones((), "int32"), ops.zeros_like(log_b) + log_a, log_b)
-    *_, log_x = ops.while_loop(lambda terms, *_: ops.less(terms, time), body, first)
+    *_, log_x = ops.while_loop(
+        lambda terms, *_: ops.less(terms, time), body, first, maximum_iterations=rounds
+    )
     return log_x

@@ -74,7 +74,7 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
     def body(*fields):
         return _advance(step, choose, SequentialState(*fields), limits, end)
 
-    return SequentialState(*ops.while_loop(go_on, body, tuple(first)))
+    return SequentialState(*ops.while_loop(go_on, body, tuple(first), maximum_iterations=time))
 
 
 def _advance(step, choose, here, limits, end):

@@ -236,7 +236,8 @@ def describe_limits(card):
     yield (
         f"limits: {card['max_rows']} rows; a source is cut at {card['max_source_length']:,} "
         f"positions{in_bytes}, a given target at {card['max_target_length']:,} tokens; "
-        f"{card['max_batch_bytes'] / 1e6:,.0f} MB suffice for any batch, beside the loaded model"
+        f"{card['max_batch_bytes'] / 1e6:,.0f} MB beside the loaded model and "
+        f"{card['max_batch_operations'] / 1e9:,.1f} billion operations suffice for any batch"
     )
 
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from keras_bahdanau.exporters import signatures
 from keras_bahdanau.exporters.card import card_of
-from keras_bahdanau.exporters.saved_model.batch_memory import largest_batch
+from keras_bahdanau.exporters.saved_model.largest_batch import largest_batch
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.exporters.saved_model.version_card import write_card
 from keras_bahdanau.exporters.saved_model.write_graph import whole, write_graph
@@ -59,7 +59,7 @@ def write_version(exporter, pipeline, path):
         "max_rows": BATCH,
         **pipeline.source.limits(pipeline.longest()),
         "max_target_length": pipeline.search.max_length,
-        "max_batch_bytes": largest_batch(pipeline, BATCH),
+        **largest_batch(pipeline, BATCH),
         "signatures": {name: sorted(arguments) for name, (_, arguments) in served.items()},
         "parity": [],
     }

@@ -8,10 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from keras_bahdanau.exporters import describe, run_in_clean_process
-from keras_bahdanau.exporters.saved_model.batch_memory import graph_bytes
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import (
     SavedModelExporter,
     export_saved_model,
@@ -22,6 +20,7 @@ BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "worst_batch.py"
 LONGEST, LONGEST_TARGET = 512, 256  # what TextSource and SearchOptions say
 SHORT = ["one two", "", "three four five", "five"]
 LONG, CUT = "one " * 600, "one " * (LONGEST - 1)  # the end token is the 512th
+OTHER_LONG = "two five " * 300
 LONG_TARGET, CUT_TARGET = "eins " * 300, "eins " * (LONGEST_TARGET - 1)
 BYTES = "one " + "☃" * 6000  # few tokens
 IDS = [5] * 600
@@ -45,6 +44,7 @@ REQUESTS = {
     "bytes": ("translate_with_alignment", texts(BYTES)),
     "beside long": ("translate_with_alignment", texts(*SHORT, LONG)),
     "beside cut": ("translate_with_alignment", texts(*SHORT, CUT)),
+    "beside others": ("translate_with_alignment", texts(SHORT[0], OTHER_LONG, SHORT[2], "two", "")),
     **{f"alone {row}": ("translate_with_alignment", texts(text)) for row, text in enumerate(SHORT)},
     "best": ("serving_default", texts("one", LONG)),
     "nbest": ("translate_nbest", texts("one", LONG)),
@@ -109,6 +109,21 @@ def test_rows_beside_a_long_one_are_answered_as_alone(answers):
                 np.testing.assert_array_equal(there, value, err_msg=name)
 
 
+@pytest.mark.parametrize("row", [0, 2])
+def test_a_row_has_the_same_bits_beside_any_rows_of_the_same_number_and_width(answers, row):
+    one, other = (
+        {name: value[row] for name, value in answers[request].items()}
+        for request in ("beside long", "beside others")
+    )
+    assert one["alignment"].shape[1] == LONGEST and one["alignment"].any()
+    # lists are as long as the longest of the batch: here empty, or 0, behind the row's own
+    for name in ("target_tokens", "alignment"):
+        time = min(len(one[name]), len(other[name]))
+        assert not one[name][time:].any() and not other[name][time:].any()
+        one[name], other[name] = one[name][:time], other[name][:time]
+    assert_same_bits(one, other)
+
+
 @pytest.mark.parametrize("name", ["best", "nbest"])
 def test_every_signature_marks_what_was_cut(answers, name):
     assert answers[name]["truncated"].tolist() == [False, True]
@@ -164,7 +179,7 @@ def test_a_request_of_other_shapes_or_too_many_rows_is_refused_as_a_whole(toy_id
 def test_the_card_states_the_limits(toy_saved_model):
     card = json.loads((toy_saved_model / CARD_PATH).read_bytes())
     limits = {name: value for name, value in card.items() if name.startswith("max_")}
-    size = limits.pop("max_batch_bytes")
+    size, work = limits.pop("max_batch_bytes"), limits.pop("max_batch_operations")
     assert limits == {
         "max_rows": 64,
         "max_source_length": LONGEST,
@@ -172,19 +187,10 @@ def test_the_card_states_the_limits(toy_saved_model):
         "max_target_length": LONGEST_TARGET,
     }
     assert size > 4 * 64 * 5 * LONGEST_TARGET * LONGEST  # the alignment of 5 hypotheses alone
-    assert "512 positions or 16,384 bytes" in describe(toy_saved_model)
-
-
-def test_the_tensors_of_a_graph_are_counted_by_their_shapes():
-    root = tf.function(tf.sqrt, input_signature=[tf.TensorSpec((2, 3))])
-
-    @tf.function(input_signature=[tf.TensorSpec((2, 3)), tf.TensorSpec((None,))])
-    def graph(known, unknown):
-        return root(tf.reshape(root(known), (2, 3))), tf.exp(unknown)
-
-    definition = graph.get_concrete_function().graph.as_graph_def(add_shapes=True)
-    # two inputs, a root twice and a power, of 4 bytes a number; and the shape (2, 3)
-    assert graph_bytes(definition, unknown=10) == 4 * (6 + 10 + 6 + 6 + 10 + 2)
+    assert work > 64 * 5 * LONGEST_TARGET**2 * LONGEST  # which each step writes
+    described = describe(toy_saved_model)
+    assert "512 positions or 16,384 bytes" in described
+    assert f"{work / 1e9:,.1f} billion operations suffice for any batch" in described
 
 
 @pytest.mark.parametrize("value", [0, 100_001, 2.5, "9"])
@@ -222,8 +228,13 @@ def test_the_worst_batch_takes_no_more_memory_than_the_card_says(
         check=True,
     )
     print(done.stdout)  # with -s: the table of CHANGELOG
-    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    *lines, last = done.stdout.splitlines()[1:]
+    rows = [line.split() for line in lines]
     assert [int(row[1]) for row in rows] == [1, 64] * 4
     taken = [float(row[4]) for row in rows]
     bound = float(rows[0][5])
     assert bound / 20 < max(taken) <= bound
+    # seconds are the machine's: it is their number of operations that has a bound
+    slowest = max(float(row[3]) for row in rows)
+    work = json.loads((path / CARD_PATH).read_bytes())["max_batch_operations"]
+    assert last.startswith(f"{slowest:.2f} s for at most {work / 1e9:,.1f} billion operations: ")

@@ -117,6 +117,7 @@ def test_card_that_is_none_is_found(version, content):
         *(("vocabulary_sha256", {"source": None}), ("signatures", {"serving_default": 3})),
         *(("max_rows", None), ("max_source_length", "a"), ("max_source_bytes", 1.5)),
         *(("max_target_length", []), ("max_batch_bytes", {}), ("max_rows", True)),
+        ("max_batch_operations", "1e9"),
     ],
 )
 def test_field_of_another_form_is_found(version, name, value):
@@ -136,7 +137,7 @@ def test_card_that_lacks_a_field_gets_one_line(version, name):
         describe(version)
 
 
-@pytest.mark.parametrize("name", ["max_batch_bytes", "megabytes"])
+@pytest.mark.parametrize("name", ["max_batch_bytes", "max_batch_operations", "megabytes"])
 def test_number_too_large_for_a_float_gets_one_line(version, name):
     card = json.loads((version / CARD).read_bytes())
     card = {**card, "parity": [{"artefact": "Keras", "sentences": 3}]}

@@ -1,0 +1,232 @@
+"""The memory and the work of a graph, from the shapes of its tensors.
+
+A runtime keeps no tensor longer than its batch lasts, and most of them a moment, so their sum is a
+bound of memory. Work is counted in operations on one number, which are as many on any machine.
+"""
+
+import functools
+import math
+import re
+
+import tensorflow as tf
+
+from keras_bahdanau.exporters.saved_model.operations import calls
+
+_BYTES = 4  # of a number; float32 and int32
+_LOOPS = {"StatelessWhile", "While"}
+# operations that run each of their functions once at most
+_CALLS = {
+    *("Case", "If", "PartitionedCall"),
+    *("StatefulPartitionedCall", "StatelessCase", "StatelessIf"),
+}
+# operations that give a tensor another name or shape, or hand it on
+_NOTHING_NEW = {
+    *("ExpandDims", "Identity", "IdentityN", "Reshape", "Squeeze", "StopGradient"),
+    *_LOOPS,
+    *_CALLS,
+}
+_NO_WORK = {*_NOTHING_NEW, "Const", "Placeholder"}
+_READ_A_PART = re.compile("(Resource)?Gather.*|(Strided)?Slice|Shape|Size|TensorListGetItem")
+# the axes of the second factor that are summed over: turned by a flag, and not
+_PRODUCTS = {
+    "MatMul": ("transpose_b", slice(1, 2), slice(0, 1)),
+    **dict.fromkeys(
+        ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"),
+        ("adj_y", slice(-1, None), slice(-2, -1)),
+    ),
+    **dict.fromkeys(("Conv2D", "Conv3D"), ("", None, slice(None, -1))),
+    "DepthwiseConv2dNative": ("", None, slice(0, 2)),
+}
+_STEPS = {"FusedBatchNormV3": 4, "LogSoftmax": 5, "Softmax": 5}
+# more work than their numbers tell, where it is not said above
+_UNKNOWN = re.compile(
+    r"MatMul|Conv(\d[Dd]|$)|Dilation2D|FFT|Pool|Solve|Cholesky|Determinant|Inverse|Svd|Eig|Qr$|"
+    "^Lu$|^Matrix(Exponential|Logarithm|SquareRoot)|^Xla"
+)
+
+
+def graph_bytes(graph, unknown):
+    """Bytes of all tensors of a graph: those of a function once for each of its calls.
+
+    A loop's body counts for one round; its lists have all of them.
+
+    Args:
+        graph: A `GraphDef` with shapes.
+        unknown: Integer, what an unknown dimension counts as.
+    """
+    return _total(graph, unknown, _bytes, lambda *_: 1)
+
+
+def graph_operations(graph, unknown):
+    """Operations on one number that a graph takes at most.
+
+    Those of a product of matrices or of a convolution are its multiplications and additions.
+    Any other operation of the graph takes one for each number that it reads or makes, whichever
+    are more, be it a copy, a sum, a comparison or an exponential; some steps each a softmax, a
+    normalization, a sort and a Fourier transform. Loops take as many rounds as they can.
+
+    Args:
+        graph: A `GraphDef` with shapes.
+        unknown: Integer, what an unknown dimension counts as.
+
+    Raises:
+        ValueError: If the rounds of a loop, or the work of an operation, have no known bound.
+    """
+    return _total(graph, unknown, _operations, _runs)
+
+
+def _total(graph, unknown, cost, runs):
+    """Sum of `cost(part, node)`, and of a function's `runs(parts, part, node, name)` times."""
+    parts = {None: _Part(graph.node, (), (), unknown)}
+    for function in graph.library.function:
+        arguments = [argument.name for argument in function.signature.input_arg]
+        shapes = function.attr["_input_shapes"].list.shape
+        parts[function.signature.name] = _Part(function.node_def, arguments, shapes, unknown)
+
+    @functools.cache
+    def total(name):
+        part = parts[name]
+        return sum(
+            cost(part, node)
+            + sum(
+                runs(parts, part, node, called) * total(called)
+                for called in calls(node) & parts.keys()
+            )
+            for node in part.nodes.values()
+        )
+
+    return total(None)
+
+
+class _Part:
+    """The nodes of a graph, or of one of its functions, and the shapes of their tensors."""
+
+    def __init__(self, nodes, arguments, shapes, unknown):
+        self.nodes = {node.name: node for node in nodes}
+        self.arguments = arguments
+        made = {name: node.attr["_output_shapes"].list.shape for name, node in self.nodes.items()}
+        given = {name: [shape] for name, shape in zip(arguments, shapes, strict=True)}
+        self._shapes = {
+            name: [
+                tuple(unknown if axis.size < 0 else axis.size for axis in shape.dim)
+                for shape in shapes
+            ]
+            for name, shapes in {**made, **given}.items()
+        }
+
+    def outputs(self, node):
+        """Shapes of the tensors that a node makes."""
+        return self._shapes[node.name]
+
+    def inputs(self, node):
+        """Shapes of the tensors that a node reads."""
+        return [self._shapes[name][index] for name, index in _tensors(node)]
+
+    def constant(self, tensor):
+        """Value of a tensor that is made of constants alone; None of any other one."""
+        name, index = _tensor(tensor)
+        waiting, made_of = [name], {}
+        while waiting:
+            node = self.nodes.get(waiting.pop())
+            if node is None or node.op in _LOOPS | _CALLS:
+                return None
+            before = _tensors(node)
+            if not before and node.op != "Const":
+                return None
+            copied = made_of[node.name] = tf.compat.v1.NodeDef()
+            copied.CopyFrom(node)
+            copied.input[:] = ["{}:{}".format(*one) for one in before]
+            waiting += [one for one, _ in before if one not in made_of]
+        graph = tf.compat.v1.GraphDef(node=made_of.values())
+        (value,) = tf.compat.v1.wrap_function(
+            lambda: tf.import_graph_def(graph, return_elements=[f"{name}:{index}"]), []
+        )()
+        return value.numpy()
+
+
+def _tensors(node):
+    """Those that a node reads: see `_tensor`."""
+    return [_tensor(name) for name in node.input if not name.startswith("^")]
+
+
+def _tensor(name):
+    """(node, number of its output) of "node", "node:1" and, in a function, "node:output:1"."""
+    node, *rest = name.split(":")
+    return node, int(rest[-1]) if rest else 0
+
+
+def _bytes(part, node):
+    """Bytes of the tensors that a node makes."""
+    if node.op in _NOTHING_NEW:
+        return 0
+    return sum(_BYTES * math.prod(shape) for shape in part.outputs(node))
+
+
+def _runs(parts, part, node, called):
+    """Most times that a node runs a function: a loop its body once a round."""
+    if node.op in _CALLS or node.op == called:
+        return 1
+    if node.op in _LOOPS:
+        condition = node.attr["cond"].func.name
+        rounds = part.constant(node.input[1]) if _has_limit(parts[condition]) else None
+        if rounds is not None:
+            return int(rounds) + (called == condition)
+    raise ValueError(
+        "Each loop of a model must have `maximum_iterations`, a number that the lengths of its "
+        f"batch give, for its work to have a bound. Received: {node.op} {node.name!r} without. "
+        "Give it to `while_loop`."
+    )
+
+
+def _has_limit(condition):
+    """True if a loop's condition compares its first arguments: the round and the most rounds."""
+    return any(
+        node.op == "Less" and list(node.input) == condition.arguments[:2]
+        for node in condition.nodes.values()
+    )
+
+
+def _operations(part, node):
+    """Operations of one run of a node, without those of its functions."""
+    if node.op in _NO_WORK:
+        return 0
+    outputs, inputs = part.outputs(node), part.inputs(node)
+    made = sum(map(math.prod, outputs))
+    if node.op == "Einsum":
+        return 2 * made * _summed(node.attr["equation"].s.decode(), inputs)
+    if node.op in _PRODUCTS:
+        flag, turned, straight = _PRODUCTS[node.op]
+        return 2 * made * math.prod(inputs[1][turned if node.attr[flag].b else straight])
+    if _READ_A_PART.fullmatch(node.op):
+        return made
+    return _steps(node, inputs, outputs) * max(made, *map(math.prod, inputs), 0)
+
+
+def _summed(equation, inputs):
+    """Size of the axes that an equation such as "ab,bc->ac" sums over."""
+    terms, result = equation.split("->")
+    sizes = {}
+    for term, shape in zip(terms.split(","), inputs, strict=True):
+        before, _, behind = term.partition("...")
+        sizes |= dict(zip(before, shape, strict=False))
+        sizes |= dict(zip(reversed(behind), reversed(shape), strict=False))
+    return math.prod(size for axis, size in sizes.items() if axis not in result)
+
+
+def _steps(node, inputs, outputs):
+    """Operations of a node on each of its numbers."""
+    if node.op == "TopKV2":  # a heap of the k best
+        return 1 + outputs[0][-1].bit_length()
+    if node.op == "RFFT":  # n log n
+        return 5 * (inputs[0][-1] - 1).bit_length()
+    if node.op == "AddN":
+        return len(inputs)
+    if node.op in ("AvgPool", "MaxPool"):
+        return math.prod(node.attr["ksize"].list.i)
+    if _UNKNOWN.search(node.op):
+        raise ValueError(
+            "The work of each operation of a model must be known, for it to have a bound. "
+            f"Received: {node.op} {node.name!r}. Write it with products of matrices, convolutions "
+            "or operations on each number."
+        )
+    return _STEPS.get(node.op, 1)
