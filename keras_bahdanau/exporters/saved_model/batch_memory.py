@@ -23,7 +23,7 @@ _NOTHING_NEW = frozenset(
 )
 
 
-def largest_batch(pipeline, rows):
+def largest_batch(pipeline, rows, prefix=False):
     """Bytes that suffice for any batch, beside the loaded model and the request itself.
 
     Counted is every tensor of the search and of its texts, or of the scoring of given targets if
@@ -35,6 +35,7 @@ def largest_batch(pipeline, rows):
     Args:
         pipeline: A `Pipeline`.
         rows: Integer, the most rows of a batch.
+        prefix: True if a request may hold a prefix.
     """
     longest, options = pipeline.longest(), pipeline.search
     features = pipeline.source.batch_spec(rows, longest)
@@ -43,8 +44,9 @@ def largest_batch(pipeline, rows):
         for name, spec in pipeline.source.inputs.items()
     }
 
-    def search(features, request):
-        result = pipeline.search_features(features, time=options.max_length)
+    def search(features, request, given):
+        begun = {"prefix": given} if prefix else {}
+        result = pipeline.search_features(features, time=options.max_length, **begun)
         if options.replace_unknown:
             return result, pipeline.graph_texts(result, **request)
         return result
@@ -56,7 +58,7 @@ def largest_batch(pipeline, rows):
     target = tf.TensorSpec((rows, options.max_length), tf.int32)
     unknown = max(longest, options.max_length)
     return pipeline.source.reading_bytes(rows, longest) + max(
-        copied + graph_bytes(_graph(pipeline.model, search, features, request), unknown),
+        copied + graph_bytes(_graph(pipeline.model, search, features, request, target), unknown),
         graph_bytes(_graph(pipeline.model, pipeline.force_features, features, target), unknown),
     )
 
