@@ -67,7 +67,7 @@ def export_litert(
             "nbest" for `translate_nbest` and "prefix" for `translate_prefix`, the best few texts,
             and those that begin with a prefix, by `signatures.decode_nbest_on_device`; "steps" for
             `encode` and `decode_step`, of hosts that drive the loop themselves. Each takes some
-            60 kB beside the weights, which all share, and a second of the conversion.
+            60 kB beside the weights, which all share, and one to two seconds of the conversion.
 
     Returns:
         Path of the file.

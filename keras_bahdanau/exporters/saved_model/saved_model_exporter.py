@@ -104,7 +104,7 @@ class SavedModelExporter(Exporter):
 
     @classmethod
     def variants(cls, **settings):
-        asked = tuple(one for one in settings["signatures"] or () if one in SIGNATURES)
+        asked = tuple(one for one in settings.get("signatures") or () if one in SIGNATURES)
         return [cls(max_source_length=settings["max_source_length"], signatures=asked)]
 
     @staticmethod

@@ -13,7 +13,7 @@ import steps
 from frames import frames_of, new_frames_pipeline
 
 import keras_bahdanau as kb
-from keras_bahdanau import cli
+from keras_bahdanau import cli, exporters
 from keras_bahdanau.exporters import (
     LiteRTExporter,
     LiteRTTranslator,
@@ -248,6 +248,23 @@ def test_other_sources_have_the_signatures_under_their_verb(tmp_path):
             labels = expected[row][0].source_tokens
             prefix = "" if prefixes is None else prefixes[row]
             assert_same(on_device.decode_nbest(features, labels, prefix=prefix), expected[row])
+
+
+@pytest.mark.slow
+def test_the_command_line_names_the_signatures(toy_translator, command, tmp_path, monkeypatch):
+    toy_translator.save(tmp_path / "toy.keras")
+    asked = []
+    monkeypatch.setattr(exporters, "export", lambda exporter, *_, **__: asked.append(exporter))
+    monkeypatch.setattr(
+        exporters, "export_all", lambda *_, **settings: asked.append(settings) or []
+    )
+    for format, out in (("litert", "new.tflite"), ("saved-model", "new"), ("all", "new")):
+        options = ["--model", tmp_path / "toy.keras", "--format", format, "--out", tmp_path / out]
+        assert command("export", *options, "--signatures", "prefix")[0] == 0
+    litert, saved_model, everything = asked
+    assert litert.signatures == saved_model.signatures == everything["signatures"] == ("prefix",)
+    code, _, err = command("export", *options, "--signatures", "best")
+    assert code == 2 and "'greedy', 'nbest', 'prefix', 'steps'" in err
 
 
 @pytest.mark.parametrize("signatures", ["nbest", ("best",), ("nbest", "steps", "PREFIX")])
