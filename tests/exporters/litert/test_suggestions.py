@@ -79,7 +79,13 @@ def assert_same(found, expected):
         np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
 
 
-def test_in_litert_a_prefix_gives_the_hypotheses_of_keras(toy_translator):
+@pytest.fixture(params=["in Python", pytest.param("in LiteRT", marks=pytest.mark.slow)])
+def answer(request):
+    """`answer(function, *arrays)`: outputs of a function of tensors, as it stands or converted."""
+    return steps.litert if request.param == "in LiteRT" else lambda function, *args: function(*args)
+
+
+def test_the_signature_for_a_prefix_gives_the_hypotheses_of_keras(toy_translator, answer):
     sentence, prefix = "three one two", "vier"
     source = toy_translator.source.rows([sentence]).padded([0], (1, 6))
     ids = toy_translator.target.encode([prefix])[0][:-1]
@@ -91,7 +97,8 @@ def test_in_litert_a_prefix_gives_the_hypotheses_of_keras(toy_translator):
             toy_translator, LONGEST, prefix=prefix, prefix_length=length, source=source
         )
 
-    found = steps.litert(function, source, given, np.array([len(ids)], np.int32))
+    found = answer(function, source, given, np.array([len(ids)], np.int32))
+    found = {name: np.asarray(value) for name, value in found.items()}
     search = kb.SearchOptions(max_length=LONGEST)
     (expected,) = toy_translator.translate_nbest([sentence], search=search, prefixes=[prefix])
     assert found["ids"].shape == (1, 5, LONGEST) and found["finished"].dtype == np.int32
