@@ -35,9 +35,10 @@ def main(arguments=None):
     options = _parse(arguments)
     try:
         runner = translate.load_runner("OnDevicePipeline", options)
-        for path in options.files:
+        for number, path in enumerate(options.files):
             features, labels = features_of(path, runner.card)
-            print(runner.decode(features, labels).text, flush=True)
+            for result in _read(runner, features, labels, options):
+                print(translate.text_of(result, number, options), flush=True)
         return 0
     except InputError as error:
         translate.complain(error)
@@ -52,6 +53,7 @@ def _parse(arguments):
     )
     parser.add_argument("model", help="the .tflite file")
     parser.add_argument("files", nargs="+", help="WAV or PNG files")
+    translate.add_suggestions(parser)
     parser.add_argument(
         "--greedy", action="store_true", help="no beam search: faster, a little worse"
     )
@@ -61,7 +63,16 @@ def _parse(arguments):
         default=1,
         help="processor threads [default: %(default)s]",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    translate.check_suggestions(parser, options)
+    return options
+
+
+def _read(runner, features, labels, options):
+    try:
+        return runner.decode_nbest(features, labels, options.nbest or 1, options.prefix)
+    except ValueError as error:
+        raise InputError(error) from None
 
 
 def features_of(path, card):

@@ -2,6 +2,7 @@
 
     python translate.py en-de.tflite "A man in an orange hat."
     python translate.py en-de.tflite --file sentences.txt --alignment
+    python translate.py en-de.tflite --nbest 3 --prefix "Ein M" "A man in an orange hat."
     python translate.py en-de.tflite < sentences.txt
     python translate.py en-de.tflite
 
@@ -66,6 +67,7 @@ def _parse(arguments):
         action="store_true",
         help="print the attention weights under each translation, and an empty line",
     )
+    add_suggestions(parser)
     parser.add_argument(
         "--greedy", action="store_true", help="no beam search: faster, a little worse"
     )
@@ -75,7 +77,34 @@ def _parse(arguments):
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
+    check_suggestions(parser, options)
     return options
+
+
+def add_suggestions(parser):
+    """Adds the options of a search for several texts, which need further signatures of a file."""
+    parser.add_argument(
+        "--nbest",
+        type=int,
+        metavar="K",
+        help="print the K best texts of each input as 'number ||| text ||| score'",
+    )
+    parser.add_argument(
+        "--prefix", type=utf8, default="", metavar="TEXT", help="what each text begins with"
+    )
+
+
+def check_suggestions(parser, options):
+    """Ends the program with a message if these options do not go together."""
+    if options.greedy and (options.nbest is not None or options.prefix):
+        parser.error("--nbest and --prefix need the search, which --greedy leaves out")
+
+
+def utf8(text):
+    """An argument that is UTF-8, for argparse."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return os.fsencode(text).decode("utf-8")
+    raise argparse.ArgumentTypeError("must be UTF-8")
 
 
 def threads(text):
@@ -102,7 +131,10 @@ def load_runner(kind, options):
         )
     on_device = _load_module("on_device", CHECKOUT / "exporters" / "litert")
     try:
-        return getattr(on_device, kind)(options.model, options.threads, options.greedy)
+        runner = getattr(on_device, kind)(options.model, options.threads, options.greedy)
+        if options.nbest is not None:
+            runner.check_nbest(options.nbest)
+        return runner
     except OSError as error:
         raise InputError(unreadable(options.model, error)) from None
     except ValueError as error:
@@ -127,9 +159,10 @@ def _run(translator, options):
     """Translates all input. A bad sentence ends the program, unless somebody types them."""
     alignments = _load_module("alignments", CHECKOUT / "text") if options.alignment else None
     asking = not options.text and not options.file and sys.stdin.isatty()
-    for name, line in _lines(options, asking):
+    for number, (name, line) in enumerate(_lines(options, asking)):
         try:
-            print(_shown(_translated(translator, line, name), alignments, options), flush=True)
+            for result in _translated(translator, line, name, options):
+                print(_shown(result, number, alignments, options), flush=True)
         except InputError as error:
             if not asking:
                 raise
@@ -168,10 +201,10 @@ def _opened(path):
         raise InputError(unreadable(path, error)) from None
 
 
-def _translated(translator, line, name):
+def _translated(translator, line, name, options):
     try:
         sentence = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        return translator.translate([sentence])[0]
+        return translator.translate_nbest([sentence], options.nbest or 1, [options.prefix])[0]
     except UnicodeDecodeError as error:
         raise InputError(
             f"The input must be UTF-8. Received: {name}, with the byte 0x{line[error.start]:02x} "
@@ -181,9 +214,15 @@ def _translated(translator, line, name):
         raise InputError(f"{name}: {error}") from None
 
 
-def _shown(result, alignments, options):
+def text_of(result, number, options):
+    """The text of a result, in the form of an n-best list if there is to be one."""
+    listed = f"{number} ||| {result.text} ||| {result.score:.4f}"
+    return result.text if options.nbest is None else listed
+
+
+def _shown(result, number, alignments, options):
     """What is printed for one translation."""
-    shown = result.text
+    shown = text_of(result, number, options)
     if options.alignment:
         links = alignments.word_links(result.source_tokens, result.target_tokens, result.alignment)
         shown += f" ||| {alignments.format_pharaoh(links)}"

@@ -3,6 +3,7 @@
     python client_grpc.py "A man in an orange hat."
     python client_grpc.py --file sentences.txt --alignment
     python client_grpc.py --nbest --label canary < sentences.txt
+    python client_grpc.py --prefix "Ein M" "A man in an orange hat."
     python client_grpc.py --bytes audio_bytes hello.wav
 
 Needs Python 3.10, `pip install tensorflow-serving-api`, and `client_rest.py` beside it, with

@@ -3,6 +3,7 @@
     python client_rest.py "A man in an orange hat."
     python client_rest.py --file sentences.txt --alignment
     python client_rest.py --nbest --label canary < sentences.txt
+    python client_rest.py --prefix "Ein M" "A man in an orange hat."
     python client_rest.py --bytes image_bytes formula.png
 
 Needs Python 3.10 and nothing else. Without sentences and `--file` it reads standard input.
@@ -51,9 +52,11 @@ FIELDS = {  # outputs that are printed, by signature; a list stands for one of a
         "alignment": [[NUMBER]],
     },
     "translate_nbest": {"translations": [TEXT], "scores": [NUMBER]},
+    "translate_prefix": {"translations": [TEXT], "scores": [NUMBER]},
     "decode_ids": {"ids": [COUNT], "length": COUNT},
     "score_pair": {"score": NUMBER, "length": COUNT},
 }
+LISTS = ("translate_nbest", "translate_prefix")  # which give several texts
 VERBS = ("translate", "read", "transcribe", "decode")  # that begin the names of such signatures
 SIZES = {  # outputs that are longer lists than another output says, or as long
     "source_tokens": "source_length",
@@ -291,7 +294,7 @@ def _wrong_output(signature, answer):
     for name, counted in SIZES.items():
         if name in kinds and len(answer[name]) < answer[counted]:
             return f"{len(answer[name])} {name} with {counted}={answer[counted]}"
-    if form == "translate_nbest":
+    if form in LISTS:
         name = _name_in(answer, "translations")
         if len(answer[name]) != len(answer["scores"]):
             return f"{len(answer[name])} {name} with {len(answer['scores'])} scores"
@@ -326,7 +329,7 @@ def _fits(value, kind):
     return isinstance(value, kind) and (kind is TEXT or 0 <= value < 2**31)
 
 
-def to_rows(signature, lines, name=None):
+def to_rows(signature, lines, name=None, prefix=None):
     """The inputs of a signature, a dictionary for each line.
 
     Args:
@@ -334,6 +337,7 @@ def to_rows(signature, lines, name=None):
         lines: List of strings.
         name: Name of the input that takes the bytes of files, whose paths the lines are; None
             for lines of text.
+        prefix: Beginning of each text, for a signature that takes one; None for the others.
 
     Raises:
         InputError: If a line is not what the signature takes, or not the path of a file.
@@ -349,7 +353,8 @@ def to_rows(signature, lines, name=None):
     if signature == "score_pair":
         pairs = [_pair(line) for line in lines]
         return [{name or "text": value_of(source), "target": target} for source, target in pairs]
-    return [{name or "text": value_of(line)} for line in lines]
+    given = {} if prefix is None else {"prefix": prefix}
+    return [{name or "text": value_of(line), **given} for line in lines]
 
 
 def content_of(path):
@@ -415,7 +420,7 @@ def to_lines(signature, answer, number):
             return [f"{answer['text']} ||| {answer['score']:.4f}"]
         case "translate_with_alignment" if "translation" in answer:
             return [f"{answer['translation']} ||| {word_links(answer)}"]
-        case "translate_nbest":
+        case "translate_nbest" | "translate_prefix":
             pairs = zip(answer[_name_in(answer, "translations")], answer["scores"], strict=True)
             return [f"{number} ||| {text} ||| {score:.4f}" for text, score in pairs]
         case "decode_ids":
@@ -493,6 +498,12 @@ def parse(description, default_server, arguments=None):
         what.add_argument(
             flag, dest="signature", action="store_const", const=name, help=explanation
         )
+    parser.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        help="what each text begins with, printed as by --nbest; the signature is "
+        "translate_prefix, unless --signature names another, such as read_prefix of files",
+    )
     parser.add_argument("--json", action="store_true", help="print all outputs, an object a line")
     parser.add_argument(
         "--batch",
@@ -509,6 +520,10 @@ def parse(description, default_server, arguments=None):
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
+    if options.prefix is not None and options.signature in ("serving_default", "translate_nbest"):
+        options.signature = "translate_prefix"
+    if (options.prefix is None) == (_form(options.signature) == "translate_prefix"):
+        parser.error("--prefix and a signature for prefixes go together")
     return options
 
 
@@ -538,7 +553,7 @@ def run(make_server, options):
     try:
         server, number = make_server(options), 0
         for lines in _batches(options):
-            rows = to_rows(options.signature, lines, options.bytes)
+            rows = to_rows(options.signature, lines, options.bytes, options.prefix)
             for answer in server.predict(options.signature, rows):
                 signature = None if options.json else options.signature
                 print(*map(printable, to_lines(signature, answer, number)), sep="\n")

@@ -15,12 +15,14 @@ from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.exporters.all_formats import exporter_of
+from keras_bahdanau.exporters.litert.litert_exporter import SIGNATURES
 from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 
 ALL = "all"
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
+Signature = enum.Enum("Signature", {name: name for name in SIGNATURES}, type=str)
 
 
 class Quantization(str, enum.Enum):
@@ -61,6 +63,16 @@ def export(
     max_target_length: Annotated[
         int, typer.Option(help="Most tokens of a translation by a LiteRT file.")
     ] = 64,
+    signatures: Annotated[
+        list[Signature] | None,
+        typer.Option(
+            help="Signatures of a LiteRT file beside its main one, given once for each: greedy "
+            "(no beam), nbest (the best few texts), prefix (those that begin with a given text), "
+            "steps (for programs that choose each token). Of a SavedModel prefix, beside those "
+            "that all have.  [default: greedy, steps of litert]",
+            show_default=False,
+        ),
+    ] = None,
     sentences: Annotated[
         Path | None,
         typer.Option(
@@ -84,9 +96,13 @@ def export(
     path = find_translator(model)
     lines, translations = _compared_on(inputs_of(path), sentences, references)
     _check_output(format.value, out, quantization)
-    settings = {"max_source_length": max_source_length, "max_target_length": max_target_length}
+    settings = {
+        "max_source_length": max_source_length,
+        "max_target_length": max_target_length,
+        "signatures": tuple(one.value for one in signatures) if signatures else None,
+    }
     precision = quantization and quantization.value
-    exporter = _new_exporter(format.value, quantization=precision, **settings)
+    exporter = _new_exporter(format.value, precision, **settings)
     load_tensorflow(threads=1)  # for times that compare
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
@@ -140,15 +156,15 @@ def _compared_on(inputs, sentences, references):
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 
-def _new_exporter(format, **settings):
+def _new_exporter(format, quantization, **settings):
     """The `Exporter` of a format, with the settings that it has; None for all formats."""
+    if format == ALL:
+        for kind in exporters.FORMATS.values():
+            kind.variants(**settings)  # which checks them
+        return None
+    kind, settings = exporters.FORMATS[format], {**settings, "quantization": quantization}
     given = {name: value for name, value in settings.items() if value is not None}
-    kinds = exporters.FORMATS.values() if format == ALL else [exporters.FORMATS[format]]
-    made = [
-        kind(**{name: value for name, value in given.items() if _has(kind, name)})
-        for kind in kinds  # of all formats, too: each checks its settings
-    ]
-    return None if format == ALL else made[0]
+    return kind(**{name: value for name, value in given.items() if _has(kind, name)})
 
 
 def _has(kind, setting):

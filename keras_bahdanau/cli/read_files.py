@@ -54,12 +54,14 @@ def read(
     """
     paths = find_models(model)
     require_inputs(paths[0], "files", "translate")
-    search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
+    search = search_of(paths[0], search)
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     inputs = [one for file in files for one in _inputs(file)]
     pipeline = load_translator(paths)
+    if nbest is not None and search is None:
+        pipeline.check_nbest(nbest)
     limits, lengths = pipeline.source.limits(pipeline.longest(search)), []
     for first in range(0, len(inputs), CHUNK):
         chunk = inputs[first : first + CHUNK]

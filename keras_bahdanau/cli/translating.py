@@ -57,13 +57,15 @@ def translate(
     """
     paths = find_models(model)
     require_inputs(paths[0], "lines", "read or transcribe")
-    search = search_of(paths[0], search, prefix=prefix, nbest=None if nbest == 1 else nbest)
+    search = search_of(paths[0], search)
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     prefix = _decoded(prefix, "PREFIX")
     chunks = _lines_arriving() if file is None else _chunked(read_lines(file, may_be_empty=True))
     translator = load_translator(paths)
+    if nbest is not None and search is None:
+        translator.check_nbest(nbest)
     longest, done = translator.longest(search), 0
     limits = translator.source.limits(longest)
     for lines in chunks:
@@ -107,7 +109,7 @@ def align(
     Prints the text and, of a sentence, the links source-target between words, counted from 0.
     """
     (path,) = find_models([model])
-    search = search_of(path, search, prefix=prefix, trace=trace and str(trace))
+    search = search_of(path, search, trace=trace and str(trace))
     one = _one_input(inputs_of(path), sentence)
     prefixes = None if prefix is None else [_decoded(prefix, "PREFIX")]
     for picture, name in ((plot, "plot"), (trace, "trace")):

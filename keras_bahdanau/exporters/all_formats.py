@@ -29,6 +29,7 @@ def export_all(
     references=None,
     allow_differences=False,
     say=lambda line: None,
+    signatures=None,
 ):
     """Write all variants of all formats of `FORMATS`, and one table that compares them with Keras.
 
@@ -50,6 +51,8 @@ def export_all(
         allow_differences: True to write them even if the SavedModel or the float32 file does
             not answer as Keras does.
         say: Function of one string, which reports the comparison.
+        signatures: Tuple of further signatures, as in `export_litert` and `export_saved_model`,
+            which takes those that it knows; their defaults when left out.
 
     Returns:
         List of the paths of the artefacts, in the order of `FORMATS`.
@@ -60,7 +63,11 @@ def export_all(
         ValueError: As in `export_saved_model` and `export_litert`.
     """
     directory = Path(directory)
-    settings = {"max_source_length": max_source_length, "max_target_length": max_target_length}
+    settings = {
+        "max_source_length": max_source_length,
+        "max_target_length": max_target_length,
+        "signatures": signatures,
+    }
     exporters = [
         exporter for format in FORMATS.values() for exporter in format.variants(**settings)
     ]

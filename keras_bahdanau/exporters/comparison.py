@@ -5,7 +5,7 @@ import statistics
 import time
 from pathlib import Path
 
-from keras_bahdanau.exporters.parity import Parity, differences
+from keras_bahdanau.exporters.parity import Parity, differences, list_differences
 
 
 class Comparison:
@@ -58,17 +58,18 @@ class Comparison:
         answers = exporter.answers(path, self.pipeline, self._sentences)
         asked = [row for row, received in enumerate(answers.received) if received]
         expected = self._within(answers)
+        found = differences(
+            [self._sentences[row] for row in asked],
+            [expected[row] for row in asked],
+            [answers.received[row] for row in asked],
+        )
         return Parity(
             artefact=exporter.artefact,
             sentences=len(self._sentences),
             refused=len(self._sentences) - len(asked),
             exact=exporter.exact,
             megabytes=_megabytes(_size(Path(path))),
-            **differences(
-                [self._sentences[row] for row in asked],
-                [expected[row] for row in asked],
-                [answers.received[row] for row in asked],
-            ),
+            **self._with_lists(found, answers),
             **self._measured(
                 {row: answers.received[row][0] for row in asked},  # the answer to it alone
                 {row: answers.seconds[row] for row in asked},
@@ -78,15 +79,33 @@ class Comparison:
     def _begin(self, artefact):
         self.say(f"{artefact}: {len(self._sentences):,} inputs to {self.pipeline.verb}")
 
+    def _with_lists(self, found, given):
+        """The result of `differences`, with that of the lists of hypotheses, if there are any."""
+        if not given.lists:
+            return found
+        prefixes = [one.prefix for one in given.lists]
+        listed = self.pipeline.decode_nbest(
+            [self._sentences[one.row] for one in given.lists],
+            search=self._limited(given),
+            prefixes=prefixes if any(prefixes) else None,
+        )
+        others = list_differences(listed, [one.hypotheses for one in given.lists])
+        larger = {name: max(found[name], others[name]) for name in ("score", "alignment")}
+        return {**found, **others, **larger}
+
+    def _limited(self, given):
+        """The `SearchOptions` of Keras under the limits of an artefact."""
+        options = self.pipeline.search
+        limits = {
+            "max_length": min(given.longest or options.max_length, options.max_length),
+            "max_source_length": given.longest_source or options.max_source_length,
+        }
+        return dataclasses.replace(options, **limits)
+
     def _within(self, given):
         """Answers of Keras under the limits of an artefact that gave these `Answers`."""
-        options = self.pipeline.search
-        limits = {"max_length": given.longest, "max_source_length": given.longest_source}
-        within = dataclasses.replace(
-            options, **{name: limit for name, limit in limits.items() if limit is not None}
-        )
-        longest, answers = min(within.max_length, options.max_length), list(self._answers)
-        within = dataclasses.replace(within, max_length=longest)
+        options, within, answers = self.pipeline.search, self._limited(given), list(self._answers)
+        longest = within.max_length
         _, _, cut = self.pipeline.source.cut(self._sentences, self.pipeline.longest(within))
         for row, (sentence, answer) in enumerate(zip(self._sentences, self._answers, strict=True)):
             limit = len(answer.source_tokens) * options.max_length_ratio + options.max_length_offset

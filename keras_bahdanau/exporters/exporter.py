@@ -8,11 +8,14 @@ the list of formats before anything else.
 """
 
 import abc
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from keras_bahdanau.exporters.publishing import publish
 from keras_bahdanau.finite import require_finite_weights
 from keras_bahdanau.search import require_deterministic
+
+MOST_LISTED = 64  # inputs whose lists of hypotheses are compared
 
 
 class Finding(NamedTuple):
@@ -48,8 +51,22 @@ class Answer(NamedTuple):
     alignment: Any = None
 
 
+class Listed(NamedTuple):
+    """All hypotheses of an artefact for one input.
+
+    Attributes:
+        row: Integer, the place of the input among those that were asked.
+        prefix: String that each text was to begin with; "" for none.
+        hypotheses: List of `Answer`, best first.
+    """
+
+    row: int
+    prefix: str
+    hypotheses: list
+
+
 class Answers(NamedTuple):
-    """All answers of an artefact to some inputs, one entry an input in each list.
+    """All answers of an artefact to some inputs, one entry an input in each of the first lists.
 
     Attributes:
         received: List of lists of `Answer`, the one to the input alone first; an empty list
@@ -57,12 +74,14 @@ class Answers(NamedTuple):
         seconds: List of floats, the time of the input alone; None for one that is too long.
         longest: Integer, most target tokens that the artefact gives; None without such a limit.
         longest_source: Integer, most source positions that it reads; None for the pipeline's own.
+        lists: List of `Listed`; an empty one of an artefact that gives one text alone.
     """
 
     received: list
     seconds: list
     longest: int | None = None
     longest_source: int | None = None
+    lists: Sequence = ()
 
 
 class Exporter(abc.ABC):
@@ -95,8 +114,8 @@ class Exporter(abc.ABC):
         """List of the exporters of this format that `export_all` runs, each with its settings.
 
         Args:
-            **settings: Settings of `export_all`: `max_source_length`, `max_target_length`. A
-                format without settings ignores them.
+            **settings: Settings of `export_all`: `max_source_length`, `max_target_length`,
+                `signatures`. A format ignores those that it does not have.
         """
         return [cls()]
 
@@ -189,3 +208,14 @@ def require_exportable(pipeline):
         )
     require_deterministic(pipeline.search)
     require_finite_weights(pipeline.model)
+
+
+def begun_texts(pipeline, inputs):
+    """The beginning of a text for each input, as somebody types it: half of Keras' last hypothesis.
+
+    Args:
+        pipeline: A `Pipeline`.
+        inputs: List of inputs of its source.
+    """
+    texts = [hypotheses[-1].text for hypotheses in pipeline.decode_nbest(inputs)]
+    return [text[: (len(text) + 1) // 2] for text in texts]

@@ -4,6 +4,7 @@ import dataclasses
 
 SCORE_TOLERANCE = 1e-4
 ALIGNMENT_TOLERANCE = 1e-5
+LISTED = 0.9  # of hypotheses: two that are as good may change places at the end of a beam
 _SHOWN = 200  # bytes of an input in an error
 
 
@@ -17,6 +18,8 @@ class Parity:
         refused: Integer, how many of them it refused, as too long for it.
         equal: Float, the share of the rest with the same text.
         unstable: Integer, how many got another text alone than in a batch, or than in another one.
+        nbest: Float, the share of hypotheses that are among those of Keras, in lists of the best
+            few and of those with a prefix; None if the artefact gives no lists.
         score: Float, the largest difference of a score, where the texts are equal.
         alignment: Float, the largest difference of a weight, where the texts are equal.
         megabytes: Float, size in millions of bytes, to two decimals; of Keras, that of its weights.
@@ -35,6 +38,7 @@ class Parity:
     refused: int = 0
     equal: float = 1.0
     unstable: int = 0
+    nbest: float | None = None
     score: float = 0.0
     alignment: float = 0.0
     megabytes: float | None = None
@@ -51,15 +55,17 @@ class Parity:
         return not self.exact or (
             self.equal == 1
             and self.unstable == 0
+            and (self.nbest is None or self.nbest >= LISTED)
             and self.score <= SCORE_TOLERANCE
             and self.alignment <= ALIGNMENT_TOLERANCE
         )
 
     def __str__(self):
         unstable = f", {self.unstable} that depend on their batch" if self.unstable else ""
+        listed = "" if self.nbest is None else f", {self.nbest:.2%} of all hypotheses"
         return (
             f"{self.artefact}: {self.equal:.2%} of {self.sentences - self.refused:,} texts equal"
-            f"{unstable}, scores to {self.score:.1e}, alignments to {self.alignment:.1e}"
+            f"{unstable}{listed}, scores to {self.score:.1e}, alignments to {self.alignment:.1e}"
         )
 
 
@@ -86,6 +92,36 @@ def differences(sentences, expected, received):
     }
 
 
+def list_differences(expected, received):
+    """The fields of a `Parity` that compare lists of hypotheses, as a dictionary.
+
+    Args:
+        expected: List of lists of `Translation`, from Keras.
+        received: List of lists of `Answer`, as many.
+    """
+    rows = list(zip(expected, received, strict=True))
+    pairs = [pair for hypotheses, answers in rows for pair in _paired(hypotheses, answers)]
+    count = sum(max(len(hypotheses), len(answers)) for hypotheses, answers in rows)
+    return {
+        "nbest": len(pairs) / count if count else 1.0,
+        "score": max((abs(one.score - other.score) for one, other in pairs), default=0.0),
+        "alignment": max((_distance(one, other) for one, other in pairs), default=0.0),
+    }
+
+
+def _paired(hypotheses, answers):
+    """Pairs of a hypothesis of Keras and the answer that is equal to it, each at most once.
+
+    Of several with one text, split into other tokens, the one with the nearest score is taken.
+    """
+    left = dict(enumerate(hypotheses))
+    for answer in answers:
+        equal = [rank for rank, one in left.items() if _equal(one, answer)]
+        if equal:
+            nearest = min(equal, key=lambda rank: abs(left[rank].score - answer.score))
+            yield left.pop(nearest), answer
+
+
 def require(parity, allow_differences):
     """Raise ValueError if a comparison failed that must not.
 
@@ -104,6 +140,7 @@ def require(parity, allow_differences):
 _COLUMNS = {  # heading: (field, format)
     "size MB": ("megabytes", ".2f"),
     "equal": ("equal", ".2%"),
+    "n-best": ("nbest", ".2%"),
     "refused": ("refused", ""),
     "score": ("score", ".1e"),
     "alignment": ("alignment", ".1e"),
@@ -121,7 +158,9 @@ def table(rows):
         rows: List of `Parity`, that of Keras first.
     """
     headings = [
-        name for name, (field, _) in _COLUMNS.items() if getattr(rows[0], field) is not None
+        name
+        for name, (field, _) in _COLUMNS.items()
+        if any(getattr(row, field) is not None for row in rows)
     ]
     headings.extend(rows[0].quality)
     lines = [["", *headings]]

@@ -4,7 +4,7 @@ Every output's first axis is the batch, and every function of a server is total:
 and any numbers in, a well-formed answer out, since one failing row would fail all
 the requests that a server merged into its batch. So a row that is too long is cut, for itself
 alone, and marked in the output `truncated`, bool `(batch,)`: an input that has more positions
-than `max_source_length`, or a given target that has more than `max_length` tokens.
+than `max_source_length`, or a given target or prefix that has more than `max_length` tokens.
 """
 
 import contextlib
@@ -64,13 +64,15 @@ def decode_with_alignment(pipeline, **inputs):
 def decode_nbest(pipeline, **inputs):
     """A request -> texts, such as `translations`, `scores`, `finished`, all `(batch, beam)`."""
     inputs, features, truncated = _cut(pipeline, inputs)
-    result = pipeline.search_features(features)
-    return {
-        f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
-        "scores": result.scores,
-        "finished": result.finished,
-        "truncated": truncated,
-    }
+    return _listed(pipeline, pipeline.search_features(features), inputs, truncated)
+
+
+def decode_prefix(pipeline, prefix, **inputs):
+    """The same of the texts that begin with `prefix`, strings `(batch,)`; "" for a free one."""
+    inputs, features, truncated = _cut(pipeline, inputs)
+    ids, longer = _split_prefix(pipeline, prefix)
+    result = pipeline.search_features(features, prefix=ids)
+    return _listed(pipeline, result, inputs, truncated | longer)
 
 
 def score_pair(pipeline, target, **inputs):
@@ -108,14 +110,20 @@ def decode_ids_with_alignment(pipeline, **inputs):
 def decode_ids_nbest(pipeline, **inputs):
     """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ..."""
     features, truncated = _cut_features(pipeline, inputs)
-    result = pipeline.search_features(features)
-    return {
-        "ids": result.ids,
-        "lengths": result.lengths,
-        "scores": result.scores,
-        "finished": result.finished,
-        "truncated": truncated,
-    }
+    return {**_all_ids(pipeline.search_features(features)), "truncated": truncated}
+
+
+def decode_ids_prefix(pipeline, prefix, prefix_length, **inputs):
+    """The same of hypotheses that begin with given ids.
+
+    `prefix` int32 `(batch, prefix_time)` has no end token; of it `prefix_length` int32 `(batch,)`
+    count, none for a free hypothesis.
+    """
+    features, truncated = _cut_features(pipeline, inputs)
+    ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
+    ids, longer = _cut_prefix(pipeline, ids)
+    result = pipeline.search_features(features, prefix=ids)
+    return {**_all_ids(result), "truncated": truncated | longer}
 
 
 def score_ids(pipeline, target, target_length, **inputs):
@@ -129,18 +137,34 @@ def score_ids(pipeline, target, target_length, **inputs):
     return _forced(pipeline, features, ids, truncated)
 
 
-def decode_on_device(pipeline, time, options=None, **features):
+def decode_on_device(pipeline, time, **features):
     """For a phone: features of one input -> the best hypothesis, all shapes fixed.
 
     `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` float32 `(1,)`,
     `alignment` float32 `(1, time, source_time)`, `finished` int32 `(1,)`, 0 or 1.
     """
-    features = _known(pipeline, features)
-    best = _best(pipeline.search_features(features, options, time))
+    best = _best(pipeline.search_features(_known(pipeline, features), time=time))
     return {
         **_best_ids(best),
         "alignment": best.alignment,
         "finished": _at_border(best.finished),
+    }
+
+
+def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **features):
+    """For a phone: features of one input -> all hypotheses, best first, all shapes fixed.
+
+    `ids` int32 `(1, beam, time)`, `lengths` int32, `scores` float32, `finished` int32, 0 or 1,
+    `(1, beam)`, `alignment` float32 `(1, beam, time, source_time)`. Each begins with `prefix`
+    int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32 `(1,)` ids count.
+    """
+    if prefix is not None:
+        prefix = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
+    result = pipeline.search_features(_known(pipeline, features), time=time, prefix=prefix)
+    return {
+        **_all_ids(result),
+        "alignment": result.alignment,
+        "finished": _at_border(result.finished),
     }
 
 
@@ -172,25 +196,35 @@ def decode_step(pipeline, tokens, **fields):
     return {**chosen, **_numbered("state", state)}
 
 
-def served(pipeline):
-    """Signatures of a SavedModel: dictionary from a name to (function, its arguments)."""
+def served(pipeline, beside=()):
+    """Signatures of a SavedModel: dictionary from a name to (function, its arguments).
+
+    Args:
+        pipeline: A `Pipeline`.
+        beside: Tuple of strings, the `signatures` of `export_saved_model`.
+    """
     source, verb = pipeline.source, pipeline.verb
+    of_prefix = {f"{verb}_prefix": (decode_prefix, {**source.inputs, "prefix": TEXT})}
     return {
         "serving_default": (decode, source.inputs),
         f"{verb}_with_alignment": (decode_with_alignment, source.inputs),
         f"{verb}_nbest": (decode_nbest, source.inputs),
+        **(of_prefix if "prefix" in beside else {}),
         "decode_ids": (decode_ids, source.feature_inputs),
         "score_pair": (score_pair, {**source.inputs, "target": TEXT}),
     }
 
 
-def served_ids(pipeline):
+def served_ids(pipeline, beside=()):
     """Signatures of an ids-only SavedModel: likewise."""
     inputs = pipeline.source.feature_inputs
+    given = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
+    of_prefix = {"decode_ids_prefix": (decode_ids_prefix, given)}
     return {
         "serving_default": (decode_ids, inputs),
         "decode_ids_with_alignment": (decode_ids_with_alignment, inputs),
         "decode_ids_nbest": (decode_ids_nbest, inputs),
+        **(of_prefix if "prefix" in beside else {}),
         "score_ids": (score_ids, {**inputs, "target": IDS, "target_length": LENGTH}),
     }
 
@@ -212,17 +246,25 @@ def portable(model):
 class SearchedOnce:
     """A `Pipeline` for signatures that call one graph of its search, traced by the first of them.
 
+    The search for a prefix is another one, which a single signature needs.
+
     Args:
         pipeline: The `Pipeline`, which gives all else.
     """
 
     def __init__(self, pipeline):
         self._pipeline = pipeline
-        self.search_features = tf.function(
+        self._free = tf.function(
             pipeline.search_features,
             input_signature=[pipeline.source.feature_spec],
             autograph=False,
         )
+
+    def search_features(self, features, prefix=None):
+        """The `SearchResult` of `Pipeline.search_features`."""
+        if prefix is None:
+            return self._free(features)
+        return self._pipeline.search_features(features, prefix=prefix)
 
     def __getattr__(self, name):
         return getattr(self._pipeline, name)
@@ -319,6 +361,22 @@ def _known(pipeline, features):
     return pipeline.source.known(pipeline.source.packed(features))
 
 
+def _split_prefix(pipeline, prefix):
+    """(ids, longer) of strings `(batch,)`, as `_cut_prefix` gives them."""
+    prefix, longer = graph_cut_to_bytes(prefix, byte_limit(pipeline.search.max_length))
+    rows = pipeline.target.graph.tokenize(prefix)
+    ids = at_least_one(rows.to_tensor(default_value=PAD))
+    without_end = tf.sequence_mask(rows.row_lengths() - 1, tf.shape(ids)[1])
+    ids, more = _cut_prefix(pipeline, tf.where(without_end, ids, PAD))
+    return ids, longer | more
+
+
+def _cut_prefix(pipeline, ids):
+    """(ids, longer): at most `max_length` columns, and bool `(batch,)`, which rows had more."""
+    longest = pipeline.search.max_length
+    return ids[:, :longest], tf.reduce_any(ids[:, longest:] != PAD, axis=1)
+
+
 def _best(result):
     """The first hypothesis of each beam."""
     # (batch, beam, ...) -> (batch, ...)
@@ -332,6 +390,26 @@ def _best_ids(best):
         "length": best.lengths,
         "score": best.scores,
         "finished": best.finished,
+    }
+
+
+def _all_ids(result):
+    """The fields of all hypotheses, but for their alignments."""
+    return {
+        "ids": result.ids,
+        "lengths": result.lengths,
+        "scores": result.scores,
+        "finished": result.finished,
+    }
+
+
+def _listed(pipeline, result, inputs, truncated):
+    """All texts of each row, with their scores."""
+    return {
+        f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
+        "scores": result.scores,
+        "finished": result.finished,
+        "truncated": truncated,
     }
 
 

@@ -33,7 +33,9 @@ class Translation:
 
 
 def read_translations(result, texts, labels, truncated, target):
-    """Lists of `Translation`, one list a row; a row of an empty source has one, which is empty.
+    """Lists of `Translation`, one list a row: all but the empty places behind a beam's last.
+
+    A row of an empty source has one, which is empty.
 
     Args:
         result: `SearchResult` of arrays `(batch, beam, ...)`.
@@ -48,6 +50,8 @@ def read_translations(result, texts, labels, truncated, target):
         for rank in range(len(texts[row]) if source else 1):
             # scalars, but alignment (target_time, source_time), with padding
             _, length, score, alignment, finished = (field[row, rank] for field in result)
+            if rank and not length:
+                break
             hypotheses.append(
                 Translation(
                     text=texts[row][rank],

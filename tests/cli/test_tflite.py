@@ -139,10 +139,9 @@ def test_a_sentence_of_the_longest_length_is_whole(translator):
     {
         "translate --beam-width 3 --no-repeat-ngram 2": "beam_width=3, no_repeat_ngram=2.",
         "translate --nbest 2": "nbest=2.",
-        "translate --prefix ein": "prefix='ein'.",
         "translate --model other.tflite": "2 models, model=",
         "align one --trace t.png": "trace='t.png'.",
-        "align one --prefix ein": "prefix='ein'.",
+        "align one --prefix ein": "path=",
         "evaluate s.en s.de --alignments s.en": "alignments='s.en'.",
         "evaluate s.en s.de --min-length 2": "min_length=2.",
         "evaluate s.en s.de --compare absent.tflite": "model='absent.tflite', no such file.",

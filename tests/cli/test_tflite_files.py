@@ -121,7 +121,7 @@ def test_the_card_describes_the_source_and_check_prints_it(command, models):
     ("arguments", "received"),
     [
         (["--nbest", 2], "nbest=2."),
-        (["--prefix", "eins"], "prefix='eins'."),
+        (["--prefix", "eins"], "path="),
         (["--beam-width", 3], "beam_width=3."),
     ],
 )

@@ -15,7 +15,13 @@ from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
 from keras_bahdanau.exporters.litert import conversion
 from keras_bahdanau.exporters.litert.tflite_file import unpack
-from keras_bahdanau.exporters.parity import Parity, differences, require, table
+from keras_bahdanau.exporters.parity import (
+    Parity,
+    differences,
+    list_differences,
+    require,
+    table,
+)
 from keras_bahdanau.pipelines.by_source import KINDS
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import TextSource
@@ -59,8 +65,23 @@ def test_differences_are_counted_by_hand():
     assert differences([], [], [])["equal"] == 1
 
 
+def test_lists_of_hypotheses_are_compared_each_hypothesis_once():
+    expected = [[said("a", -1.0), said("b", -2.0), said("a", -3.0)], [said("")]]
+    received = [
+        [said("b", -2.25), said("a", -3.5, ALIGNMENT + 0.125), said("a", -1.0)],
+        [said("", alignment=None)],
+    ]
+    found = list_differences(expected, received)  # places may change, the texts may not
+    assert found == {"nbest": 1, "score": 0.5, "alignment": 0.125}
+    copies = [[said("a", -1.0)] * 3, [said(""), said("x")]]
+    assert list_differences(expected, copies)["nbest"] == 3 / 5  # a, a and nothing
+    assert list_differences(expected, [[], []])["nbest"] == 0
+    assert list_differences([], [])["nbest"] == 1
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"equal": 0.99}, {"unstable": 1}, {"score": 1.1e-4}, {"alignment": 1.1e-5}]
+    "wrong",
+    [{"equal": 0.99}, {"unstable": 1}, {"score": 1.1e-4}, {"alignment": 1.1e-5}, {"nbest": 0.89}],
 )
 def test_an_exact_artefact_must_agree_in_everything(wrong):
     row = Parity(artefact="SavedModel", sentences=4, examples=(("s", "k", "x"),), **wrong)
@@ -77,6 +98,7 @@ def test_the_table_has_a_line_for_each_row():
         sentences=9,
         refused=2,
         equal=0.875,
+        nbest=0.5,
         score=0.0123,
         alignment=0.5,
         megabytes=5.8,
@@ -84,9 +106,9 @@ def test_the_table_has_a_line_for_each_row():
         bleu=36.89,
     )
     assert table([keras, other]).splitlines() == [
-        "             size MB   equal  refused    score  alignment  p50 ms   BLEU",
-        "Keras          20.59                                         4.00  36.70",
-        "LiteRT int8     5.80  87.50%        2  1.2e-02    5.0e-01          36.89",
+        "             size MB   equal  n-best  refused    score  alignment  p50 ms   BLEU",
+        "Keras          20.59                                                 4.00  36.70",
+        "LiteRT int8     5.80  87.50%  50.00%        2  1.2e-02    5.0e-01          36.89",
     ]
 
 

@@ -125,6 +125,7 @@ WRONG = [
     ("translate_nbest", {"translations": ["a"], "scores": ["0.5"]}),
     ("translate_nbest", {"translations": ["a"], "scores": [10**400]}),
     ("translate_nbest", {"translations": ["a"]}),
+    ("translate_prefix", {"translations": ["a", "b"], "scores": [0.0]}),
     ("decode_ids", {"ids": [5], "length": 2}),
     ("decode_ids", {"ids": [5.5], "length": 1}),
     ("decode_ids", {"ids": "5", "length": 1}),

@@ -41,19 +41,20 @@ def packed(pipeline, model, precision, max_source_length, max_target_length):
     return pack(add_metadata(model, metadata.ENTRY, metadata.to_bytes(described)), files, card)
 
 
-def convert(pipeline, quantization, source_time, target_time, around):
-    """The bytes of the converted model: four signatures over one set of weights.
+def convert(pipeline, quantization, signatures_beside, source_time, target_time, around):
+    """The bytes of the converted model: all signatures over one set of weights.
 
     Args:
         pipeline: A `Pipeline`.
         quantization: None, "float16" or "int8", as in `export_litert`.
+        signatures_beside: Tuple of strings, the `signatures` of `export_litert`.
         source_time: Integer, most source tokens.
         target_time: Integer, most target tokens.
         around: Path of a directory for what is made on the way.
     """
     with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
-        functions = _functions(pipeline, source_time, target_time)
+        functions = _functions(pipeline, signatures_beside, source_time, target_time)
         write_graph(signatures.weights_of(pipeline), directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)
@@ -68,26 +69,41 @@ def convert(pipeline, quantization, source_time, target_time, around):
         return converter.convert()
 
 
-def _functions(pipeline, source_time, target_time):
+def _functions(pipeline, beside, source_time, target_time):
     """The traced signatures, by name."""
-    source = pipeline.source
+    source, verb, options = pipeline.source, pipeline.verb, pipeline.search
     features = source.named(source.batch_spec(1, source_time))
-    greedy = dataclasses.replace(pipeline.search, beam_width=1)
+    greedy = dataclasses.replace(options, beam_width=1)
+    prefix = {
+        "prefix": tf.TensorSpec((1, min(target_time, options.max_length)), tf.int32),
+        "prefix_length": tf.TensorSpec((1,), tf.int32),
+    }
 
-    def searched(options):
-        def search(pipeline, **features):
-            return signatures.decode_on_device(pipeline, target_time, options, **features)
+    def best(pipeline, **features):
+        return signatures.decode_on_device(pipeline, target_time, **features)
 
-        return signatures.traced(pipeline, search, features)
+    def all_hypotheses(pipeline, **inputs):
+        return signatures.decode_nbest_on_device(pipeline, target_time, **inputs)
 
+    functions = {verb: signatures.traced(pipeline, best, features)}
+    if "greedy" in beside:
+        functions[f"{verb}_greedy"] = signatures.traced(pipeline.searching(greedy), best, features)
+    if "nbest" in beside:
+        functions[f"{verb}_nbest"] = signatures.traced(pipeline, all_hypotheses, features)
+    if "prefix" in beside:
+        inputs = {**features, **prefix}
+        functions[f"{verb}_prefix"] = signatures.traced(pipeline, all_hypotheses, inputs)
+    if "steps" in beside:
+        functions |= _steps(pipeline, features)
+    return functions
+
+
+def _steps(pipeline, features):
+    """The signatures of hosts that choose each token themselves."""
     encode = signatures.traced(pipeline, signatures.encode, features)
     step = {"tokens": tf.TensorSpec((1,), tf.int32)} | {
         name: tf.TensorSpec(tensor.shape, tensor.dtype)
         for name, tensor in encode.structured_outputs.items()
     }
-    return {
-        pipeline.verb: searched(pipeline.search),
-        f"{pipeline.verb}_greedy": searched(greedy),
-        "encode": encode,
-        "decode_step": signatures.traced(pipeline, signatures.decode_step, step),
-    }
+    decode_step = signatures.traced(pipeline, signatures.decode_step, step)
+    return {"encode": encode, "decode_step": decode_step}

@@ -17,9 +17,13 @@ _SIGNATURES = {
     "decode_step": "One target token, for hosts that choose each one themselves.",
 }
 _TENSORS = {  # name: (description, axes)
-    "ids": ("Ids of the text, up to `length`.", ("batch", "target_time")),
+    "ids": ("Ids of the text, up to its length.", ("batch", "target_time")),
     "length": ("Number of `ids` that count, the end token 3 included.", ("batch",)),
+    "lengths": ("The same of each hypothesis, best first; 0 behind the last.", ("batch", "beam")),
     "score": ("log p / length^a: the nearer to 0, the better.", ("batch",)),
+    "scores": ("The same of each hypothesis.", ("batch", "beam")),
+    "prefix": ("Ids that each text begins with, up to `prefix_length`.", ("batch", "target_time")),
+    "prefix_length": ("Number of ids of `prefix` that count, 0 for a free text.", ("batch",)),
     "alignment": (
         "Attention weight of each source position for each target token.",
         ("batch", "target_time", "source_time"),
@@ -55,11 +59,14 @@ def describe(model, card, features):
         for name, of in sides.items()
     }
     of_source = tuple(file for name, file in files.items() if set(sides[name]) != {"target"})
-    used = {next(iter(features)): of_source, "ids": (files[card["vocabularies"]["target"]],)}
+    of_target = (files[card["vocabularies"]["target"]],)
+    used = {next(iter(features)): of_source, "ids": of_target, "prefix": of_target}
     verb = card["verb"]
     signatures = {
         verb: "The best text that the search finds.",
         f"{verb}_greedy": "The text that takes the best token at each step.",
+        f"{verb}_nbest": "The best few texts that the search finds, best first.",
+        f"{verb}_prefix": "The best few texts that begin with given tokens, best first.",
         **_SIGNATURES,
     }
     about = AssociatedFile(CARD, "Versions, limits, search options, sha256, parity.", DESCRIPTIONS)
@@ -106,5 +113,7 @@ def _tensors(signature, graph, kind, tensors, used):
 
 def _tensor(name, rank, tensors, used):
     description, axes = tensors.get(name, _BETWEEN)
+    if axes and len(axes) == rank - 1:  # of each hypothesis
+        axes = (*axes[:1], "beam", *axes[1:])
     axes = axes if len(axes) == rank else ()
     return TensorMetadata(name, description, axes, used.get(name, ()))

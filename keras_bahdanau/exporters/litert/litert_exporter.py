@@ -12,12 +12,20 @@ from keras_bahdanau.exporters.card import (
     read_card,
     table_of,
 )
-from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
+from keras_bahdanau.exporters.exporter import (
+    MOST_LISTED,
+    Answer,
+    Answers,
+    Exporter,
+    Listed,
+    begun_texts,
+)
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
 
 QUANTIZATIONS = (None, "float16", "int8")
+SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
 
 
 def export_litert(
@@ -30,18 +38,17 @@ def export_litert(
     references=None,
     allow_differences=False,
     say=lambda line: None,
+    signatures=("greedy", "steps"),
 ):
     """Write a file that phones run, with built-in operations only.
 
-    Its signatures `decode` and `decode_greedy`, of a `Translator` `translate` and
-    `translate_greedy`, take the features of one input, for text `source` int32
-    `(1, max_source_length)`, right-padded with 0, and give the outputs of
-    `signatures.decode_on_device`; `encode` and `decode_step` are for hosts
-    that drive the loop themselves. All shapes are fixed, and every tensor is
-    float32 or int32: `finished` and masks are 0 or 1. The file describes itself
-    in LiteRT's standard metadata, and the SentencePiece models and a card
-    (`card.json`) are packed behind the model, as a zip archive that `zipfile`
-    and the LiteRT metadata libraries read.
+    Its main signature `decode`, of a `Translator` `translate`, takes the features of one input,
+    for text `source` int32 `(1, max_source_length)`, right-padded with 0, and gives the outputs
+    of `signatures.decode_on_device`. Beside it stand those that `signatures` asks for. All
+    shapes are fixed, and every tensor is float32 or int32: `finished` and masks are 0 or 1.
+    The file describes itself in LiteRT's standard metadata, and the SentencePiece models and a
+    card (`card.json`) are packed behind the model, as a zip archive that `zipfile` and the LiteRT
+    metadata libraries read.
 
     Args:
         pipeline: A `Pipeline`.
@@ -56,6 +63,11 @@ def export_litert(
         allow_differences: True if a float32 file may be written that does not
             answer as Keras does; a quantized one is compared, and may differ.
         say: Function of one string, which reports the comparison.
+        signatures: Tuple of the further signatures: "greedy" for `translate_greedy`, a beam of 1;
+            "nbest" for `translate_nbest` and "prefix" for `translate_prefix`, the best few texts,
+            and those that begin with a prefix, by `signatures.decode_nbest_on_device`; "steps" for
+            `encode` and `decode_step`, of hosts that drive the loop themselves. Each takes some
+            60 kB beside the weights, which all share, and one to two seconds of the conversion.
 
     Returns:
         Path of the file.
@@ -63,7 +75,7 @@ def export_litert(
     Raises:
         FileExistsError: If the file exists.
         ImportError: If `ai-edge-litert` is not installed.
-        ValueError: If `quantization` is unknown, a length is not positive or
+        ValueError: If `quantization` or a signature is unknown, a length is not positive or
             `references` are not as many as `sentences`; if the file would be
             refused by a phone, or answers differently and `allow_differences`
             is False.
@@ -72,6 +84,7 @@ def export_litert(
         quantization=quantization,
         max_source_length=max_source_length,
         max_target_length=max_target_length,
+        signatures=signatures,
     )
     return export(exporter, pipeline, path, sentences, references, allow_differences, say)
 
@@ -84,11 +97,13 @@ class LiteRTExporter(Exporter):
         quantization: As in `export_litert`.
         max_source_length: Likewise.
         max_target_length: Likewise.
+        signatures: Likewise.
     """
 
     quantization: str | None = None
     max_source_length: int | None = None
     max_target_length: int = 64
+    signatures: tuple = ("greedy", "steps")
 
     writes_file = True
     check_loads_tensorflow = False
@@ -98,6 +113,11 @@ class LiteRTExporter(Exporter):
             raise ValueError(
                 f"`quantization` must be one of {', '.join(map(repr, QUANTIZATIONS))}. "
                 f"Received: quantization={self.quantization!r}"
+            )
+        if not set(self.signatures) <= set(SIGNATURES):
+            raise ValueError(
+                f"`signatures` must be some of {', '.join(map(repr, SIGNATURES))}. "
+                f"Received: signatures={self.signatures!r}"
             )
         check_value("max_source_length", self.max_source_length, optional(FIXED_LENGTH))
         check_value("max_target_length", self.max_target_length, FIXED_LENGTH)
@@ -152,7 +172,8 @@ class LiteRTExporter(Exporter):
         from keras_bahdanau.exporters.litert import conversion
 
         limits = (self.longest(pipeline), self.max_target_length)
-        model = conversion.convert(pipeline, self.quantization, *limits, path.parent)
+        beside = tuple(self.signatures)
+        model = conversion.convert(pipeline, self.quantization, beside, *limits, path.parent)
         path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
 
     def longest(self, pipeline):
@@ -171,31 +192,22 @@ class LiteRTExporter(Exporter):
         return check_litert(path)
 
     def answers(self, path, pipeline, inputs):
-        """Each input that is short enough is a request of its own."""
-        import numpy as np
+        """Each input that is short enough is a request of its own.
 
+        Lists of hypotheses are those of the first inputs, if the file has the signatures.
+        """
         from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 
         on_device = OnDevicePipeline(path)
-        longest = on_device.card["max_source_length"]
-        received, seconds = [], []
+        card, received, seconds = on_device.card, [], []
         for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
             began = time.perf_counter()
-            rows = pipeline.source.rows([one])
-            if rows.lengths[0] > longest:
-                received.append([])
-                seconds.append(None)
-                continue
-            features = rows.padded(np.arange(1), (1, longest))
-            found = on_device.decode(
-                {name: tensor[0] for name, tensor in pipeline.source.named(features).items()},
-                *pipeline.labels(features),
-            )
-            seconds.append(time.perf_counter() - began)
-            received.append([Answer(found.text, found.score, found.alignment)])
-        received, seconds = received[1:], seconds[1:]
-        card = on_device.card
-        return Answers(received, seconds, card["max_target_length"], card["max_source_length"])
+            features = _features(pipeline, one, card["max_source_length"])
+            received.append([] if features is None else [_answer(on_device.decode(*features))])
+            seconds.append(None if features is None else time.perf_counter() - began)
+        limits = card["max_target_length"], card["max_source_length"]
+        lists = _lists(on_device, pipeline, inputs[:MOST_LISTED])
+        return Answers(received[1:], seconds[1:], *limits, lists)
 
     def add_parity(self, path, rows):
         from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
@@ -228,6 +240,38 @@ class LiteRTExporter(Exporter):
                 describe_parity(card),
             ]
         )
+
+
+def _features(pipeline, one, longest):
+    """The features of an input without a batch, and the labels; None if it is too long."""
+    import numpy as np
+
+    rows = pipeline.source.rows([one])
+    if rows.lengths[0] > longest:
+        return None
+    features = rows.padded(np.arange(1), (1, longest))
+    tensors = {name: tensor[0] for name, tensor in pipeline.source.named(features).items()}
+    return tensors, *pipeline.labels(features)
+
+
+def _answer(found):
+    return Answer(found.text, found.score, found.alignment)
+
+
+def _lists(on_device, pipeline, inputs):
+    """List of `Listed`: hypotheses of each input, without and with a prefix, as far as it can."""
+    if on_device.most == 1 and not on_device.longest_prefix:
+        return []
+    lists = []
+    for row, (one, begun) in enumerate(zip(inputs, begun_texts(pipeline, inputs), strict=True)):
+        features = _features(pipeline, one, on_device.card["max_source_length"])
+        if features is None:
+            continue
+        length = len(pipeline.target.encode([begun])[0]) - 1
+        for prefix in ["", begun] if 0 < length <= on_device.longest_prefix else [""]:
+            found = on_device.decode_nbest(*features, prefix=prefix)
+            lists.append(Listed(row, prefix, [*map(_answer, found)]))
+    return lists
 
 
 def _signature(graph):

@@ -87,28 +87,50 @@ class LiteRTPipeline:
             inputs: List of inputs of the source. An empty one gives an empty text.
             batch_size: Ignored: one input is read at a time.
             search: None: the file has its own.
-            prefixes: None.
+            prefixes: List of strings, one an input: the beginning of its text; "" for a free one.
 
         Returns:
             List of `Translation`, one an input.
 
         Raises:
             TypeError: If `inputs` is not a list of inputs.
-            ValueError: If `search` or `prefixes` is given, or an input is not valid.
+            ValueError: If `search` is given, an input is not valid, there are not as many
+                prefixes as inputs, one is too long for the file, or the file has not the
+                signature.
         """
         return [best for (best,) in self.decode_nbest(inputs, 1, 1, search, prefixes)]
 
-    def decode_nbest(self, inputs, nbest=1, batch_size=1, search=None, prefixes=None):
-        """The same as lists of one `Translation`; `nbest` must be 1, all that the file gives.
+    def decode_nbest(self, inputs, nbest=None, batch_size=1, search=None, prefixes=None):
+        """The best few texts for each input, best first: a list of lists of `Translation`.
+
+        Args:
+            inputs: As in `decode`.
+            nbest: Integer; at most, and by default, as many as the file gives: the beam width of
+                its search, or 1 if its export left the signatures for more out.
+            batch_size: As in `decode`.
+            search: Likewise.
+            prefixes: Likewise.
 
         Raises:
             TypeError: As in `decode`.
-            ValueError: Likewise, or if `nbest` is another number.
+            ValueError: Likewise, or if `nbest` is out of range.
         """
-        check_fixed(nbest=None if nbest == 1 else nbest, search=search, prefixes=prefixes)
+        check_fixed(search=search)
         self.source.check(self.plural, inputs)
+        nbest = self._runner.most if nbest is None else nbest
+        self.check_nbest(nbest)
+        given = [""] * len(inputs) if prefixes is None else prefixes
+        if len(given) != len(inputs):
+            raise ValueError(
+                f"`prefixes` must be as many as the {self.plural}. "
+                f"Received: {len(given)} prefixes, {len(inputs)} {self.plural}."
+            )
         with _failing_in_one_line(self._path):
-            return [[self._decode(one)] for one in inputs]
+            return [self._decode(*one, nbest) for one in zip(inputs, given, strict=True)]
+
+    def check_nbest(self, nbest):
+        """Raise ValueError unless the file gives so many texts for an input."""
+        self._runner.check_nbest(nbest)
 
     def picture(self, one, search=None):
         """Picture of an input as far as it is read: see `Pipeline.picture`."""
@@ -120,13 +142,13 @@ class LiteRTPipeline:
         words = self.source.words(inputs, longest)
         return [words_of_groups(one, self._reduction) for one in words]
 
-    def _decode(self, one):
+    def _decode(self, one, prefix="", nbest=1):
         _, rows, (truncated,) = self.source.cut([one], self._longest)
         features = rows.padded(np.arange(1), (1, self._longest))
         (labels,) = self.source.labels(features)
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
-        result = self._runner.decode(tensors, labels[:: self._reduction])
-        return Translation(**result._asdict(), truncated=bool(truncated))
+        results = self._runner.decode_nbest(tensors, labels[:: self._reduction], nbest, prefix)
+        return [Translation(**one._asdict(), truncated=bool(truncated)) for one in results]
 
 
 def check_fixed(**options):
@@ -141,8 +163,8 @@ def check_fixed(**options):
     asked = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
     if asked:
         raise ValueError(
-            "A .tflite file gives one text for an input, by the search that it was "
-            f"exported with. Received: {asked}. Leave it out, or give the .keras file."
+            "A .tflite file searches as it was exported to. "
+            f"Received: {asked}. Leave it out, or give the .keras file."
         )
 
 

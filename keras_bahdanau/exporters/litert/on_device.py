@@ -16,6 +16,8 @@ import numpy as np
 import sentencepiece
 
 PAD, START, END = 0, 2, 3
+_BEST = ("ids", "length", "score", "alignment", "finished")  # outputs, in the order of `_read`
+_ALL = ("ids", "lengths", "scores", "alignment", "finished")
 _SEAL = 64  # bytes at the end of a file
 _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
@@ -46,11 +48,15 @@ class OnDevicePipeline:
     Args:
         path: Path of the file.
         threads: Positive integer. Processor threads to use.
-        greedy: True to take the best token at each step, instead of the search of the file.
+        greedy: True to take the best token at each step in `decode`, instead of the search of
+            the file.
 
     Attributes:
         card: Dictionary, the card of the file.
         files: Dictionary from the names of the files packed in it to their bytes.
+        most: Integer, the most texts that `decode_nbest` gives: the beam width of the file's
+            search, or 1 if its export left the signatures for more out.
+        longest_prefix: Integer, the most tokens of a prefix; 0 if it left that signature out.
 
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
@@ -70,11 +76,20 @@ class OnDevicePipeline:
         self._path = str(path)
         self.card, self.files = _unpack(path)
         self._target = self.vocabulary("target")
-        signature = self.card["verb"] + ("_greedy" if greedy else "")
+        verb = self.card["verb"]
         try:
             self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
-            self._run = self._interpreter.get_signature_runner(signature)
-        except (RuntimeError, ValueError) as error:
+            found = self._interpreter.get_signature_list()
+            self._run = self._interpreter.get_signature_runner(verb + ("_greedy" if greedy else ""))
+            self._listing, self._completing = (
+                self._interpreter.get_signature_runner(name) if name in found else None
+                for name in (f"{verb}_nbest", f"{verb}_prefix")
+            )
+            lists, given = self._listing or self._completing, self._completing
+            self.most = int(lists.get_output_details()["ids"]["shape"][1]) if lists else 1
+            prefix = given and given.get_input_details()["prefix"]["shape"][1]
+            self.longest_prefix = int(prefix or 0)
+        except (IndexError, KeyError, RuntimeError, ValueError) as error:
             raise ValueError(
                 "A .tflite file must hold a model that LiteRT can load. Received: "
                 f"path={self._path!r} ({error}). Install a newer ai-edge-litert, or export again."
@@ -116,22 +131,84 @@ class OnDevicePipeline:
             ValueError: If an array has another shape or kind of numbers than the file was made
                 for, or more positions.
         """
-        details = self._run.get_input_details()
+        result = self._answer(self._run, features)
+        return self._read(labels, *(result[name][0] for name in _BEST))
+
+    def decode_nbest(self, features, labels, nbest=None, prefix=""):
+        """The best few texts for the features of one input, best first.
+
+        A prefix is split into subwords and stays as it is; a character that the vocabulary lacks
+        counts as unknown. An empty input has one text, which is empty, whatever the prefix.
+
+        Args:
+            features: As in `decode`.
+            labels: Likewise.
+            nbest: Integer, from 1 to `most`, which it is when left out.
+            prefix: String that each text begins with; "" for none.
+
+        Returns:
+            List of `OnDeviceTranslation`: fewer where there are fewer hypotheses.
+
+        Raises:
+            ValueError: As in `decode`; or if `nbest` is out of range, the prefix has more tokens
+                than the file was made for, or the file has not the signature.
+        """
+        nbest = self.most if nbest is None else nbest
+        self.check_nbest(nbest)
+        if nbest == 1 and not prefix:  # for which every file has a signature
+            return [self.decode(features, labels)]
+        run, given = self._listing, {}
+        if prefix or run is None:
+            run, given = self._completing, self._prefix(prefix)
+        result = self._answer(run, {**features, **given})
+        rows = zip(*(result[name][0] for name in _ALL), strict=True)
+        first, *others = [self._read(labels, *row) for row in rows]
+        return [first, *(one for one in others if one.target_tokens)][:nbest]
+
+    def check_nbest(self, nbest):
+        """Raise ValueError if `nbest` is not from 1 to `most`."""
+        if not isinstance(nbest, int) or not 1 <= nbest <= self.most:
+            raise ValueError(
+                f"`nbest` must be from 1 to {self.most} in this file. Received: nbest={nbest!r}. "
+                "Export it with the signature nbest, or with a wider beam."
+            )
+
+    def _prefix(self, prefix):
+        """The inputs of a prefix."""
+        if self._completing is None:
+            raise ValueError(
+                "A file must have a signature for texts with a prefix. "
+                f"Received: path={self._path!r} without it. Export it with the signature prefix."
+            )
+        ids = self._target.encode(prefix)
+        if len(ids) > self.longest_prefix:
+            raise ValueError(
+                f"A prefix may have {self.longest_prefix} tokens in this file. Received: "
+                f"{len(ids)} tokens in {prefix[:80]!r}. Shorten it, or export with a larger "
+                "max_target_length."
+            )
+        return {"prefix": ids, "prefix_length": len(ids)}
+
+    def _answer(self, run, features):
+        """The outputs of a signature, for inputs without a batch."""
+        details = run.get_input_details()
         tensors = {
             name: _padded(name, features.get(name), detail["shape"], detail["dtype"])
             for name, detail in details.items()
         }
-        result = {name: value[0] for name, value in self._run(**tensors).items()}
-        target = result["ids"][: result["length"]].tolist()
+        return run(**tensors)
+
+    def _read(self, labels, ids, length, score, alignment, finished):
+        target = ids[:length].tolist()
         return OnDeviceTranslation(
             text=self._target.decode([one for one in target if one not in (PAD, START, END)]),
-            score=float(result["score"]),
+            score=float(score),
             source_tokens=list(labels),
             target_tokens=[
                 "" if token == PAD else self._target.id_to_piece(token) for token in target
             ],
-            alignment=result["alignment"][: len(target), : len(labels)],
-            finished=bool(result["finished"]),
+            alignment=alignment[: len(target), : len(labels)],
+            finished=bool(finished),
         )
 
 
@@ -162,13 +239,45 @@ class OnDeviceTranslator(OnDevicePipeline):
         Raises:
             ValueError: If a sentence has more tokens than the file was made for.
         """
-        return [self._translate(sentence) for sentence in sentences]
+        return [self.decode(*self._features(sentence)) for sentence in sentences]
+
+    def translate_nbest(self, sentences, nbest=None, prefixes=None):
+        """The best few translations of each sentence, best first: see `decode_nbest`.
+
+        ```python
+        (suggestions,) = translator.translate_nbest(["A man in a hat."], 3, prefixes=["Ein M"])
+        ```
+
+        Args:
+            sentences: List of strings.
+            nbest: Integer, from 1 to `most`, which it is when left out.
+            prefixes: List of strings, one a sentence: the beginning of its translations; "" for
+                a free one.
+
+        Returns:
+            List of lists of `OnDeviceTranslation`.
+
+        Raises:
+            ValueError: As in `translate` and `decode_nbest`, or if there are not as many prefixes
+                as sentences.
+        """
+        prefixes = [""] * len(sentences) if prefixes is None else prefixes
+        if len(prefixes) != len(sentences):
+            raise ValueError(
+                "`prefixes` must be as many as the sentences. "
+                f"Received: {len(prefixes)} prefixes, {len(sentences)} sentences."
+            )
+        return [
+            self.decode_nbest(*self._features(sentence), nbest, prefix)
+            for sentence, prefix in zip(sentences, prefixes, strict=True)
+        ]
 
     def _ids(self, sentence):
         ids = self._source.encode(sentence)
         return [*ids, END] if ids else []
 
-    def _translate(self, sentence):
+    def _features(self, sentence):
+        """The features of a sentence, and its tokens."""
         ids = self._ids(sentence)
         longest = self.card["max_source_length"]
         if len(ids) > longest:
@@ -176,7 +285,7 @@ class OnDeviceTranslator(OnDevicePipeline):
                 f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
                 f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
             )
-        return self.decode({"source": ids}, [self._source.id_to_piece(token) for token in ids])
+        return {"source": ids}, [self._source.id_to_piece(token) for token in ids]
 
 
 def _padded(name, array, shape, dtype):

@@ -48,11 +48,14 @@ class IdsSavedModelExporter(SavedModelExporter):
     def served(self, pipeline):
         from keras_bahdanau.exporters.signatures import served_ids
 
-        return served_ids(pipeline)
+        return served_ids(pipeline, self.signatures)
 
     def examples(self, pipeline):
-        target = {"target": [[4, 3, 0], [4, 5, 3]], "target_length": [2, 3]}
-        return {**super().examples(pipeline), **target}
+        return {
+            **super().examples(pipeline),
+            **{"target": [[4, 3, 0], [4, 5, 3]], "target_length": [2, 3]},
+            **{"prefix": [[4], [0]], "prefix_length": [1, 0]},
+        }
 
     def resources(self, pipeline):
         return []
@@ -60,11 +63,22 @@ class IdsSavedModelExporter(SavedModelExporter):
     def extra_files(self, pipeline):
         return vocabulary_files(pipeline)[0]
 
-    def aligned(self, pipeline):
-        return "decode_ids_with_alignment"
+    def signature(self, pipeline, kind):
+        return f"decode_ids_{kind}"
 
-    def request(self, source, inputs):
-        return source.feature_requests(source.batch(inputs))
+    def request(self, pipeline, inputs, prefixes=None):
+        from keras_bahdanau.text.id_rows import IdRows
+
+        request = pipeline.source.feature_requests(pipeline.source.batch(inputs))
+        if prefixes is not None:
+            rows = IdRows.of([row[:-1] for row in pipeline.target.encode(prefixes)])
+            shape = (len(prefixes), max(1, rows.lengths.max(initial=0)))
+            request["prefix"] = rows.padded(range(len(prefixes)), shape)
+            request["prefix_length"] = rows.lengths.astype("int32")
+        return request
 
     def texts(self, pipeline, result):
         return pipeline.target.decode(result["ids"])
+
+    def listed_texts(self, pipeline, result):
+        return [pipeline.target.decode(row) for row in result["ids"]]

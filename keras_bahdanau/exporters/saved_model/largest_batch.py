@@ -13,7 +13,7 @@ from keras_bahdanau.text.byte_limit import WORD, byte_limit
 _COPIES = 8  # of each word, from the text to the answer
 
 
-def largest_batch(pipeline, rows):
+def largest_batch(pipeline, rows, prefix=False):
     """Bounds for any batch, beside the loaded model and the request itself.
 
     Both are those of the search, or of the scoring of given targets if that is more. To replace
@@ -24,6 +24,7 @@ def largest_batch(pipeline, rows):
     Args:
         pipeline: A `Pipeline`.
         rows: Integer, the most rows of a batch.
+        prefix: True if a request may hold a prefix.
 
     Returns:
         Dictionary for the card: `max_batch_bytes`, see `graph_bytes`, and `max_batch_operations`,
@@ -33,7 +34,7 @@ def largest_batch(pipeline, rows):
         ValueError: If the rounds of a loop, or the work of an operation, have no known bound.
     """
     longest, options = pipeline.longest(), pipeline.search
-    search, forced = largest_graphs(pipeline, rows)
+    search, forced = largest_graphs(pipeline, rows, prefix)
     unknown = max(longest, options.max_length)
     copied = 0
     if options.replace_unknown:
@@ -48,7 +49,7 @@ def largest_batch(pipeline, rows):
     }
 
 
-def largest_graphs(pipeline, rows):
+def largest_graphs(pipeline, rows, prefix=False):
     """The `GraphDef` of the search for the largest batch, and that of the scoring of targets."""
     options = pipeline.search
     features = pipeline.source.batch_spec(rows, pipeline.longest())
@@ -58,8 +59,9 @@ def largest_graphs(pipeline, rows):
     }
     target = tf.TensorSpec((rows, options.max_length), tf.int32)
 
-    def search(features, request):
-        result = pipeline.search_features(features, time=options.max_length)
+    def search(features, request, given):
+        begun = {"prefix": given} if prefix else {}
+        result = pipeline.search_features(features, time=options.max_length, **begun)
         if options.replace_unknown:
             return result, pipeline.graph_texts(result, **request)
         return result
@@ -69,4 +71,6 @@ def largest_graphs(pipeline, rows):
             traced = tf.function(function, autograph=False).get_concrete_function(*specs)
         return traced.graph.as_graph_def(add_shapes=True)
 
-    return graph(search, features, request), graph(pipeline.force_features, features, target)
+    return graph(search, features, request, target), graph(
+        pipeline.force_features, features, target
+    )

@@ -9,7 +9,14 @@ from keras_bahdanau.exporters.card import (
     describe_source,
     table_of,
 )
-from keras_bahdanau.exporters.exporter import Answer, Answers, Exporter
+from keras_bahdanau.exporters.exporter import (
+    MOST_LISTED,
+    Answer,
+    Answers,
+    Exporter,
+    Listed,
+    begun_texts,
+)
 from keras_bahdanau.exporters.publishing import (
     export,
     newest_version,
@@ -19,6 +26,7 @@ from keras_bahdanau.exporters.publishing import (
 from keras_bahdanau.exporters.saved_model.version_card import find_damage, load_card, write_card
 from keras_bahdanau.search import SearchOptions
 
+SIGNATURES = ("prefix",)  # beside those that every version has
 BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
 
 
@@ -30,6 +38,7 @@ def export_saved_model(
     allow_differences=False,
     say=lambda line: None,
     max_source_length=None,
+    signatures=(),
 ):
     """Write the next version of a model for TensorFlow Serving, once it is known to be good.
 
@@ -51,17 +60,19 @@ def export_saved_model(
         max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a
             text included; that of the pipeline's search when left out. Of a text no more than
             32 bytes a position are read.
+        signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few
+            texts that begin with a given one. A server pays for each at every start.
 
     Returns:
         Path of the new version.
 
     Raises:
         FileExistsError: If `directory` holds something else than versions.
-        ValueError: If `references` are not as many as `sentences`; if the
-            version would be refused by a server, or answers differently and
+        ValueError: If a signature is unknown, or `references` are not as many as `sentences`; if
+            the version would be refused by a server, or answers differently and
             `allow_differences` is False.
     """
-    exporter = SavedModelExporter(max_source_length=max_source_length)
+    exporter = SavedModelExporter(max_source_length=max_source_length, signatures=signatures)
     return export(exporter, pipeline, directory, sentences, references, allow_differences, say)
 
 
@@ -71,9 +82,11 @@ class SavedModelExporter(Exporter):
 
     Args:
         max_source_length: As in `export_saved_model`.
+        signatures: Likewise.
     """
 
     max_source_length: int | None = None
+    signatures: tuple = ()
 
     artefact = "SavedModel"
     file_name = ""
@@ -83,10 +96,16 @@ class SavedModelExporter(Exporter):
 
     def __post_init__(self):
         SearchOptions(max_source_length=self.max_source_length)  # which checks it
+        if not set(self.signatures) <= set(SIGNATURES):
+            raise ValueError(
+                f"`signatures` of a SavedModel must be some of {', '.join(map(repr, SIGNATURES))}, "
+                f"beside those that all have. Received: signatures={self.signatures!r}"
+            )
 
     @classmethod
     def variants(cls, **settings):
-        return [cls(max_source_length=settings["max_source_length"])]
+        asked = tuple(one for one in settings.get("signatures") or () if one in SIGNATURES)
+        return [cls(max_source_length=settings["max_source_length"], signatures=asked)]
 
     @staticmethod
     def recognizes(path):
@@ -115,7 +134,7 @@ class SavedModelExporter(Exporter):
         """Signatures: dictionary from a name to (function, its arguments)."""
         from keras_bahdanau.exporters.signatures import served
 
-        return served(pipeline)
+        return served(pipeline, self.signatures)
 
     def examples(self, pipeline):
         """Values of all arguments of the signatures, for the warm-up: two rows."""
@@ -124,6 +143,7 @@ class SavedModelExporter(Exporter):
             **source.feature_requests(source.batch(source.examples)),
             **source.requests(source.examples),
             "target": [b"a", b"a b c"],
+            "prefix": [b"a", b""],
         }
 
     def resources(self, pipeline):
@@ -154,36 +174,57 @@ class SavedModelExporter(Exporter):
     def answers(self, path, pipeline, inputs):
         """Each input is sent alone, in a batch of 64, and in another batch in another order.
 
-        The warm-up is sent first: it must not fail.
+        Lists of hypotheses are those of the first inputs, without and with a prefix. The warm-up
+        is sent first: it must not fail.
         """
         from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
         from keras_bahdanau.exporters.saved_model.version import warmup_requests
 
-        asked = [("serving_default", [row]) for row in range(len(inputs))]
-        for step in (1, -1):
-            asked += [(self.aligned(pipeline), rows) for rows in _batches(len(inputs), step)]
-        requests = [
-            (name, self.request(pipeline.source, [inputs[row] for row in rows]))
-            for name, rows in asked
-        ]
+        asked = self._asked(pipeline, inputs)
         warmup = warmup_requests(self, pipeline)
+        requests = [
+            (name, self.request(pipeline, [inputs[row] for row in rows], prefixes))
+            for name, rows, prefixes in asked
+        ]
         results, seconds = timed_in_clean_process(
             path, [*warmup, *requests], threads=1, text_operations=self.text_operations
         )
-        received = [[] for _ in inputs]
-        for (_, rows), result in zip(asked, results[len(warmup) :], strict=True):
+        received, lists = [[] for _ in inputs], []
+        for (_, rows, prefixes), result in zip(asked, results[len(warmup) :], strict=True):
+            if "scores" in result:
+                given = prefixes or [""] * len(rows)
+                lists += map(Listed, rows, given, self.read_lists(pipeline, result))
+                continue
             for answer, row in zip(self.read(pipeline, result), rows, strict=True):
                 received[row].append(answer)
         alone = seconds[len(warmup) :][: len(inputs)]
-        return Answers(received, alone, longest_source=self.max_source_length)
+        return Answers(received, alone, longest_source=self.max_source_length, lists=lists)
 
-    def aligned(self, pipeline):
-        """Name of the signature that gives alignments."""
-        return f"{pipeline.verb}_with_alignment"
+    def _asked(self, pipeline, inputs):
+        """List of (name of a signature, row numbers, their prefixes or None), one a request."""
+        aligned, nbest, prefix = (
+            self.signature(pipeline, kind) for kind in ("with_alignment", "nbest", "prefix")
+        )
+        asked = [("serving_default", [row], None) for row in range(len(inputs))]
+        for step in (1, -1):
+            asked += [(aligned, rows, None) for rows in _batches(len(inputs), step)]
+        first = range(len(inputs))[:MOST_LISTED]
+        asked.append((nbest, first, None))
+        if "prefix" in self.signatures:
+            begun = begun_texts(pipeline, [inputs[row] for row in first])
+            asked.append((prefix, first, begun))
+        return asked
 
-    def request(self, source, inputs):
-        """Arguments of a request of some inputs."""
-        return source.requests(inputs)
+    def signature(self, pipeline, kind):
+        """Name of the signature of a kind: "with_alignment", "nbest" or "prefix"."""
+        return f"{pipeline.verb}_{kind}"
+
+    def request(self, pipeline, inputs, prefixes=None):
+        """Arguments of a request of some inputs, and of the beginnings of their texts."""
+        request = pipeline.source.requests(inputs)
+        if prefixes is not None:
+            request["prefix"] = [prefix.encode() for prefix in prefixes]
+        return request
 
     def read(self, pipeline, result):
         """The `Answer` of each row of a result; not all signatures give an alignment."""
@@ -197,6 +238,22 @@ class SavedModelExporter(Exporter):
     def texts(self, pipeline, result):
         """The texts of a result: a list of strings."""
         return [text.decode("utf-8", "replace") for text in result[pipeline.noun]]
+
+    def read_lists(self, pipeline, result):
+        """A list of `Answer` for each row of a result: all but the empty places behind the last."""
+        from keras_bahdanau.search.beam import IMPOSSIBLE
+
+        for texts, scores in zip(
+            self.listed_texts(pipeline, result), result["scores"], strict=True
+        ):
+            found = itertools.starmap(Answer, zip(texts, scores.tolist(), strict=True))
+            first, *others = found
+            yield [first, *(one for one in others if one.score > IMPOSSIBLE)]
+
+    def listed_texts(self, pipeline, result):
+        """All texts of each row: a list of lists of strings."""
+        rows = result[f"{pipeline.noun}s"]
+        return [[text.decode("utf-8", "replace") for text in row] for row in rows]
 
     def add_parity(self, path, rows):
         write_card(path, {**load_card(path), "parity": table_of(rows)})

@@ -1,0 +1,147 @@
+"""SavedModels that give the texts which begin with a prefix, and the clients that ask for them."""
+
+import json
+
+import numpy as np
+import pytest
+from serving_double.kit import CLIENTS, programs, served
+
+import keras_bahdanau as kb
+from keras_bahdanau.exporters import (
+    IdsSavedModelExporter,
+    SavedModelExporter,
+    check,
+    export,
+    run_in_clean_process,
+)
+from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
+from keras_bahdanau.exporters.signatures import served as signatures_of
+
+SENTENCES = ["three one two", "", "five", "qqq ☃", "one one four four two"]
+PREFIXES = ["vier", "eins", "", "zw☃", "eins eins"]
+LONG = "eins " * 300
+
+
+@pytest.fixture(scope="module")
+def version(toy_translator, once):
+    """A SavedModel of the toy with the signature for prefixes: the path of version 1."""
+
+    def write(path):
+        kb.export_saved_model(toy_translator, path.parent, signatures=("prefix",))
+
+    return once("begun/1", write)
+
+
+@pytest.fixture(scope="module")
+def expected(toy_translator):
+    return toy_translator.translate_nbest(SENTENCES, prefixes=PREFIXES)
+
+
+def test_the_signature_is_there_if_it_is_asked_for(toy_translator):
+    names = set(signatures_of(toy_translator))
+    assert set(signatures_of(toy_translator, ("prefix",))) - names == {"translate_prefix"}
+    settings = {"max_source_length": None, "max_target_length": 64}
+    (exporter,) = SavedModelExporter.variants(**settings, signatures=("greedy", "prefix"))
+    assert exporter.signatures == ("prefix",)
+    with pytest.raises(ValueError, match="must be some of 'prefix'.* Received: signatures="):
+        SavedModelExporter(signatures=("nbest",))
+
+
+@pytest.mark.slow
+def test_texts_with_a_prefix_are_those_of_keras(version, expected):
+    requests = [
+        ("translate_prefix", {"text": SENTENCES, "prefix": PREFIXES}),
+        ("translate_prefix", {"text": SENTENCES, "prefix": [""] * len(SENTENCES)}),
+        ("translate_nbest", {"text": SENTENCES}),
+        (
+            "translate_prefix",
+            {"text": ["one", "one"], "prefix": np.array([LONG.encode(), b"\xff\xfe"], object)},
+        ),
+    ]
+    begun, free, nbest, strange = run_in_clean_process(version, requests)
+    for row, hypotheses in enumerate(expected):
+        texts = [text.decode() for text in begun["translations"][row]]
+        assert texts[: len(hypotheses)] == [one.text for one in hypotheses]
+        scores = begun["scores"][row]
+        np.testing.assert_allclose(
+            scores[: len(hypotheses)], [one.score for one in hypotheses], atol=1e-5
+        )
+        assert not any(texts[len(hypotheses) :]) and (scores[len(hypotheses) :] < -1e8).all()
+    assert not begun["truncated"].any()
+    assert free["translations"].tolist() == nbest["translations"].tolist()
+    np.testing.assert_allclose(free["scores"], nbest["scores"], atol=1e-5)
+    assert strange["truncated"].tolist() == [True, False]
+    assert strange["translations"][0, 0].decode() == " ".join(["eins"] * 256)
+    assert np.isfinite(strange["scores"]).all()
+
+
+@pytest.mark.slow
+def test_ids_with_a_prefix_are_those_of_keras(toy_translator, expected, tmp_path):
+    exporter = IdsSavedModelExporter(signatures=("prefix",))
+    version = export(exporter, toy_translator, tmp_path / "ids")
+    assert check(version) == []
+    source = toy_translator.source.batch(SENTENCES)
+    request = exporter.request(toy_translator, SENTENCES, PREFIXES)
+    wild = {
+        "source": source[:1],
+        "source_length": np.array([9], np.int32),
+        "prefix": np.array([[10**6, -3, 7]], np.int32),
+        "prefix_length": np.array([99], np.int32),
+    }
+    requests = [("decode_ids_prefix", request), ("decode_ids_prefix", wild)]
+    (found, strange), _ = timed_in_clean_process(version, requests, text_operations=False)
+    for row, hypotheses in enumerate(expected):
+        for rank, one in enumerate(hypotheses):
+            ids = found["ids"][row, rank, : found["lengths"][row, rank]]
+            assert toy_translator.target.tokens(ids).tolist() == one.target_tokens
+            assert found["scores"][row, rank] == pytest.approx(one.score, abs=1e-5)
+    assert strange["ids"][0, :, :3].tolist() == [[1, 1, 7]] * 5
+
+
+def card_of(version):
+    return json.loads((version / "assets.extra" / "card.json").read_bytes())
+
+
+@pytest.mark.slow
+def test_the_version_is_compared_checked_and_states_its_memory(version, toy_saved_model):
+    assert check(version) == []
+    card, plain = card_of(version), card_of(toy_saved_model)
+    assert card["signatures"].pop("translate_prefix") == ["prefix", "text"]
+    assert card["signatures"] == plain["signatures"]
+    assert card["max_batch_bytes"] > plain["max_batch_bytes"]
+    assert card["parity"][1]["nbest"] == plain["parity"][1]["nbest"] == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", CLIENTS)
+def test_a_client_prints_what_begins_with_a_prefix(
+    version, toy_translator, tmp_path, program, capsys
+):
+    sentences = ["three one two", "five"]
+    expected = toy_translator.translate_nbest(sentences, prefixes=["vier"] * 2)
+    with programs() as kit, served(version.parent, tmp_path) as ports:
+        server = ["--server", CLIENTS[program].format(**ports)]
+        for options in (["--prefix", "vier"], ["--prefix", "vier", "--nbest"]):
+            assert kit[program].main([*server, *options, *sentences]) == 0
+            assert capsys.readouterr().out == "".join(
+                f"{row} ||| {one.text} ||| {one.score:.4f}\n"
+                for row, hypotheses in enumerate(expected)
+                for one in hypotheses
+            )
+
+
+@pytest.mark.parametrize(
+    "options", ["--prefix a --alignment", "--signature translate_prefix", "--signature read_prefix"]
+)
+def test_a_client_refuses_options_that_do_not_go_together(options):
+    with programs() as kit, pytest.raises(SystemExit, match="2"):
+        kit["client_rest"].main([*options.split(), "one"])
+
+
+def test_a_client_sends_the_prefix_with_each_row():
+    with programs() as kit:
+        client = kit["client_rest"]
+        options = client.parse("", "http://localhost:8501", ["--prefix", "ein", "one", "two"])
+        rows = client.to_rows(options.signature, options.text, options.bytes, options.prefix)
+    assert options.signature == "translate_prefix"
+    assert rows == [{"text": "one", "prefix": "ein"}, {"text": "two", "prefix": "ein"}]
