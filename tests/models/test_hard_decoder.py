@@ -10,9 +10,15 @@ import reference_hard
 import tensorflow as tf
 from memory import memory_of, shape_of
 
-from keras_bahdanau.layers import BahdanauAttention, ConditionalCell, HardAlignment, UnfedCell
+from keras_bahdanau.layers import (
+    BahdanauAttention,
+    ConditionalCell,
+    ConvolutionalReader,
+    HardAlignment,
+    UnfedCell,
+)
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
-from keras_bahdanau.models import Encoder, HardDecoder, Seq2Seq
+from keras_bahdanau.models import Decoder, Encoder, Ensemble, HardDecoder, Seq2Seq
 
 VOCABULARY, REACH = 6, 2
 RANDOM = np.random.default_rng(5)
@@ -75,7 +81,7 @@ def exact(decoder, row):
     return reference_hard.likelihoods(chain, TARGET[row])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @EACH
 def test_each_step_is_the_sum_over_all_alignments(run, kind):
     decoder = built(kind)
@@ -133,6 +139,7 @@ def test_gradients_are_those_of_the_exact_likelihood(kind):
         assert abs(np.sum(slope * way) - expected) < 1e-4 + 1e-3 * abs(expected)
 
 
+@pytest.mark.slow
 def test_without_a_jump_score_the_first_order_is_the_zeroth(run):
     first = new({"order": 1})
     first.build((None, None), shape_of(6))
@@ -165,7 +172,7 @@ def test_a_source_with_nothing_real_has_no_weights_and_finite_gradients(kind):
         assert gradient is None or np.isfinite(tf.convert_to_tensor(gradient)).all()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @EACH
 def test_it_is_saved_and_loaded(kind, tmp_path):
     decoder = built(kind, cell="lstm", depth=2, query=("state", "embedding"), dropout=0.1)
@@ -186,6 +193,7 @@ def seq2seq(loss, **options):
     return model
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(0.1), SentenceCrossentropy(0.1)])
 def test_losses_with_label_smoothing_are_those_of_the_mixture(loss):
     model, weight = seq2seq(loss), np.float32(TARGET > 0)
@@ -215,6 +223,46 @@ def test_what_does_not_go_with_it_is_refused(options, received):
     arguments = {"vocabulary_size": 6, "units": 8, "attention": HardAlignment(units=3), **options}
     with pytest.raises(ValueError, match=received):
         HardDecoder(embedding_units=5, **arguments)
+
+
+def test_a_search_counts_what_a_step_holds():
+    zeroth, first = (new(KINDS[name]).hypothesis_numbers(9) for name in ("zeroth", "first"))
+    assert (zeroth, first) == (9 * (VOCABULARY + 7), 9 * (VOCABULARY + 7 + 9))
+    model = Seq2Seq(Encoder(VOCABULARY, 5, 4), new(KINDS["first"]))
+    assert Ensemble([model]).hypothesis_numbers(9) == model.hypothesis_numbers(9) == first
+    assert Seq2Seq(Encoder(6, 5, 4), Decoder(6, 5, 8)).hypothesis_numbers(9) == 0
+
+
+@pytest.mark.slow
+def test_it_learns_the_places_of_a_text_read_in_order():
+    """Each digit is written once, or twice if it is even; the encoder tells a place by its digit.
+
+    So the next place follows from the last token and its place alone, which nobody has named.
+    """
+    keras.utils.set_random_seed(0)
+    rng, rows, time = np.random.default_rng(0), 1200, 12
+    source, target = np.zeros((rows, 6), "int32"), np.zeros((rows, time), "int32")
+    where = np.full((rows, time), -1)
+    for row in range(rows):
+        digits = [*rng.integers(4, 12, rng.integers(2, 6)), 3]  # 3 ends both
+        places = [place for place, one in enumerate(digits) for _ in range(1 + (one in (4, 6, 8)))]
+        source[row, : len(digits)] = digits
+        target[row, : len(places)] = np.array(digits)[places]
+        where[row, : len(places)] = places
+    target_in = np.pad(target[:, :-1], [(0, 0), (1, 0)], constant_values=2)
+    attention = HardAlignment("additive", 16, order=1, monotonic=True)
+    model = Seq2Seq(
+        Encoder(12, 16, readers=[ConvolutionalReader(16, kernel_size=1)]),
+        HardDecoder(12, 16, 32, attention, bridge="zeros"),
+    )
+    model.compile(keras.optimizers.Adam(1e-2), TokenCrossentropy())
+    inputs, weight = (source, target_in), np.float32(target > 0)
+    fitted = tuple(one[200:] for one in inputs)
+    model.fit(fitted, target[200:], sample_weight=weight[200:], batch_size=50, epochs=12, verbose=0)
+    log_probs, weights = model(tuple(one[:200] for one in inputs), return_attention_scores=True)
+    real = target[:200] > 0
+    assert np.mean(np.argmax(log_probs, axis=-1)[real] == target[:200][real]) > 0.98
+    assert np.mean(np.argmax(weights, axis=-1)[real] == where[:200][real]) > 0.98
 
 
 def test_a_cell_is_given_whole():
