@@ -12,6 +12,7 @@ _MODULE_OF = {
     "Decoder": "models",
     "Encoder": "models",
     "Ensemble": "models",
+    "HardDecoder": "models",
     "ImageToText": "pipelines",
     "Pipeline": "pipelines",
     "SearchOptions": "search",

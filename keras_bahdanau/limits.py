@@ -10,6 +10,7 @@ FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for ever
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 
 MOST_TOKENS = 1_000_000  # of a vocabulary
+HARD_VOCABULARY_SIZE = 10_000  # that hard attention predicts from each position of a source
 VOCABULARY_SIZE = integer(5, MOST_TOKENS)  # of which 4 are special
 WIDEST = 100_000  # of any other size of a layer
 SEARCH_NUMBERS = 2**27  # in the largest tensors of a search of a batch: 512 MB in float32

@@ -4,6 +4,7 @@ from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttenti
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
+from keras_bahdanau.layers.attention.hard_alignment import HardAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
 from keras_bahdanau.layers.bridge import BRIDGES, StateBridge, ZeroBridge
@@ -36,7 +37,9 @@ from keras_bahdanau.layers.decoder_cells import (
     DecoderState,
     InputFeedingCell,
     Step,
+    UnfedCell,
 )
+from keras_bahdanau.layers.emission import Emission, Emitted
 from keras_bahdanau.layers.front_ends.audio_frames import AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.frame_convolutions import FrameConvolutions
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
@@ -125,6 +128,8 @@ __all__ = [
     "DecoderState",
     "DotScore",
     "Drawn",
+    "Emission",
+    "Emitted",
     "Everywhere",
     "FixedContext",
     "ForcedAlignment",
@@ -134,6 +139,7 @@ __all__ = [
     "GRUCell",
     "GeneralScore",
     "Hard",
+    "HardAlignment",
     "ImagePatches",
     "InputFeedingCell",
     "KerasCell",
@@ -175,6 +181,7 @@ __all__ = [
     "StateBridge",
     "Step",
     "TokenEmbedding",
+    "UnfedCell",
     "UnidirectionalRNN",
     "Window",
     "WordDropout",

@@ -3,7 +3,8 @@
 from keras_bahdanau.models.decoder import Decoder
 from keras_bahdanau.models.encoder import Encoder
 from keras_bahdanau.models.ensemble import Ensemble
+from keras_bahdanau.models.hard_decoder import HardDecoder
 from keras_bahdanau.models.seq2seq import Seq2Seq
 from keras_bahdanau.models.training_output import TrainingOutput
 
-__all__ = ["Decoder", "Encoder", "Ensemble", "Seq2Seq", "TrainingOutput"]
+__all__ = ["Decoder", "Encoder", "Ensemble", "HardDecoder", "Seq2Seq", "TrainingOutput"]

@@ -53,7 +53,8 @@ class Decoder(keras.Model):
         depth: Positive integer. Cells on top of each other.
         residual: Bool. True if each cell but the lowest adds its input to its output.
         when: Time of attention: "before" the cell moves (Bahdanau), "after" it with input
-            feeding (Luong), or "between" two cells (the conditional GRU).
+            feeding (Luong), "between" two cells (the conditional GRU), or "apart": after it,
+            without feeding.
         query: Tuple of the parts of the query, any of "state", "embedding", "context", "task".
         bridge: "summary", made of the encoder's summary, or "zeros".
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the
@@ -98,6 +99,8 @@ class Decoder(keras.Model):
             name unknown; or if a whole decoder cell comes with arguments that make one.
     """
 
+    readouts = READOUTS
+
     def __init__(
         self,
         vocabulary_size,
@@ -127,7 +130,7 @@ class Decoder(keras.Model):
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.embedding_units = embedding_units
-        self.readout_name = checks.choice("readout", readout, READOUTS)
+        self.readout_name = checks.choice("readout", readout, self.readouts)
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         embedding_dropout = checks.rate_or(
             dropout, "embedding_dropout", "the dropout rate of the embeddings", embedding_dropout
@@ -171,7 +174,9 @@ class Decoder(keras.Model):
                 f"Received: readout_units={readout_units}, embedding_units={embedding_units}. "
                 "Make them equal, or leave tying out."
             )
-        self.readout = READOUTS[readout](readout_units, readout_dropout, name="readout", **policy)
+        self.readout = self.readouts[readout](
+            readout_units, readout_dropout, name="readout", **policy
+        )
         self.output_layer = None
         if not tie_embeddings:
             self.output_layer = keras.layers.Dense(vocabulary_size, name="output", **policy)
@@ -233,10 +238,17 @@ class Decoder(keras.Model):
 
     @property
     def output_weights(self):
-        """(kernel, bias or None, whether the kernel is an embedding, to be transposed)."""
+        """(kernel, bias or None, whether the kernel is an embedding, to be transposed).
+
+        None for a decoder whose logits are not one product of its readout.
+        """
         if self.output_layer is None:
             return self.embedding.embeddings, None, True
         return self.output_layer.kernel, self.output_layer.bias, False
+
+    def hypothesis_numbers(self, source_time):
+        """Count the numbers that a step holds for one hypothesis, beside logits and weights."""
+        return 0
 
     def logits(self, readout):
         """Float32 logits `(..., vocabulary)` from a readout."""
@@ -271,21 +283,24 @@ class Decoder(keras.Model):
         training=None,
     ):
         prepared = self.prepare(memory, alignment, training=training)
+        readout, weights, drawn = self._read(target_in, prepared, return_attention_scores, training)
+        output = readout if return_readout else self.logits(readout)
+        weights = (weights,) if return_attention_scores else ()
+        if return_drawn:
+            return (output, *weights, drawn)
+        return (output, *weights) if weights else output
+
+    def _read(self, target_in, prepared, with_weights, training):
+        """(readout, weights or (), `Drawn`) of all steps."""
         if self.scheduled_sampling and training:
             steps, drawn, embedded = sampled_steps(self, target_in, prepared)
         else:
             # -> (batch, target_time, embedding_units)
             embedded = self.embed(target_in, training=training)
-            steps, drawn = self._teacher_forced(
-                embedded, prepared, return_attention_scores, training
-            )
+            steps, drawn = self._teacher_forced(embedded, prepared, with_weights, training)
         # t_i: (batch, target_time, readout_units)
         readout = self.readout(steps.output, steps.context, embedded, training=training)
-        output = readout if return_readout else self.logits(readout)
-        weights = (steps.weights,) if return_attention_scores else ()
-        if return_drawn:
-            return (output, *weights, drawn)
-        return (output, *weights) if weights else output
+        return readout, steps.weights, drawn
 
     def _teacher_forced(self, embedded, prepared, with_weights, training):
         """(`Step` of what the readout reads, and of the weights if `with_weights`, `Drawn`)."""

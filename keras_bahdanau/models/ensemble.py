@@ -64,6 +64,10 @@ class Ensemble(keras.Model):
         """Number of target ids."""
         return self.models[0].target_vocabulary_size
 
+    def hypothesis_numbers(self, source_time):
+        """Those of all members: as in `Seq2Seq`."""
+        return sum(model.hypothesis_numbers(source_time) for model in self.models)
+
     @property
     def exportable(self):
         """True if decoding needs nothing but the source."""

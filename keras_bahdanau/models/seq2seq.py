@@ -125,6 +125,14 @@ class Seq2Seq(keras.Model):
         """Number of target ids."""
         return self.decoder.vocabulary_size
 
+    def hypothesis_numbers(self, source_time):
+        """Count the numbers that a step holds for one hypothesis, beside logits and weights.
+
+        Args:
+            source_time: Integer, positions of the memory.
+        """
+        return self.decoder.hypothesis_numbers(source_time)
+
     @property
     def exportable(self):
         """True if decoding needs nothing but the source."""
@@ -258,7 +266,7 @@ class Seq2Seq(keras.Model):
             if training and (any(weights) or drawn):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        if getattr(self.loss, "sums_tokens", False):
+        if self.decoder.output_weights and getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)

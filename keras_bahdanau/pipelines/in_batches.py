@@ -9,7 +9,7 @@ from keras_bahdanau.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBER
 from keras_bahdanau.option import check_value
 
 
-def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1):
+def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1, held=None):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
     There are as many batches under way as cores: one batch alone leaves cores idle, as
@@ -23,6 +23,8 @@ def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1):
         options: `SearchOptions` of the work, which say how much memory a row takes.
         vocabulary_size: Integer, number of target ids.
         reduction: Positive integer, number of positions of the source for one of the memory.
+        held: Function of the positions of a memory: the numbers that a step of the model holds
+            for a hypothesis beside logits and weights; None for none.
 
     Returns:
         List, one result a row.
@@ -38,7 +40,8 @@ def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1):
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    batches = [*_batches(order, rows.lengths, batch_size, options, vocabulary_size, reduction)]
+    sizes = vocabulary_size, reduction, held
+    batches = [*_batches(order, rows.lengths, batch_size, options, *sizes)]
 
     def worked(members):
         # as wide as its longest: (batch, source_time, ...)
@@ -52,11 +55,13 @@ def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1):
     return results
 
 
-def _batches(order, lengths, batch_size, options, vocabulary_size, reduction=1):
+def _batches(order, lengths, batch_size, options, vocabulary_size, reduction=1, held=None):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
         longest = int(lengths[order[0]])
-        numbers = options.numbers(-(-longest // reduction), vocabulary_size)
+        source_time = -(-longest // reduction)
+        of_hypothesis = held(source_time) if held else 0
+        numbers = options.numbers(source_time, vocabulary_size, of_hypothesis)
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(
                 f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "

@@ -142,7 +142,8 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, truncated[members], result, nbest, options)
 
-        sizes = self.target.vocabulary_size, self.model.reduction
+        model = self.model
+        sizes = self.target.vocabulary_size, model.reduction, model.hypothesis_numbers
         return in_batches(rows, batch_size, decoded, options, *sizes)
 
     def align(self, pairs, batch_size=64, search=None):
@@ -184,7 +185,8 @@ class Pipeline(GraphPipeline):
             batch = [inputs[one] for one in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        sizes = self.target.vocabulary_size, self.model.reduction
+        model = self.model
+        sizes = self.target.vocabulary_size, model.reduction, model.hypothesis_numbers
         return [only for (only,) in in_batches(rows, batch_size, forced, greedy, *sizes)]
 
     def score(self, pairs, batch_size=64, search=None):

@@ -129,18 +129,20 @@ class SearchOptions:
                 f"Received: nbest={nbest!r}. Search with a wider beam for more."
             )
 
-    def numbers(self, source_time, vocabulary):
+    def numbers(self, source_time, vocabulary, of_hypothesis=0):
         """Count the numbers in a sentence's largest tensors: its scores, alignment and draws.
 
         Args:
             source_time: Integer, positions of the memory.
             vocabulary: Integer, tokens of the target's vocabulary.
+            of_hypothesis: Integer, what a step of the model holds for a hypothesis beside them.
         """
         limit = int(source_time * self.max_length_ratio + self.max_length_offset)
         time = min(max(limit, self.min_length), self.max_length)
         drawn = self.max_length if self.random else 0
         of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0
-        return of_ctc + self.beam_width * (vocabulary + time * source_time + drawn)
+        of_step = vocabulary + of_hypothesis
+        return of_ctc + self.beam_width * (of_step + time * source_time + drawn)
 
 
 def require_deterministic(options):

@@ -1,5 +1,12 @@
 """Combinations of training options that do not go together."""
 
+from keras_bahdanau.limits import HARD_VOCABULARY_SIZE
+
+_OF_HARD_ALIGNMENT = {  # what it takes
+    **{"when": "apart", "readout": "tanh", "context_gate": False, "context_dropout": 0},
+    **{"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1, "past": 0},
+    "scheduled_sampling": 0,
+}
 _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
 
 
@@ -19,6 +26,8 @@ def _demands(options):
     """Tuples (demand, bool: it is met, names of its options, mend)."""
     yield from _of_batches_and_text(options)
     yield from _of_the_model(options)
+    if options.hard_alignment != "none":
+        yield from _of_hard_alignments(options)
     yield (
         "Only Adam keeps a moving average of the weights",
         options.optimizer == "adam" or not options.ema_momentum,
@@ -122,3 +131,34 @@ def _of_the_model(options):
             (name, "attention"),
             f"Give {plain!r} for it, or another attention.",
         )
+
+
+def _of_hard_alignments(options):
+    for name, plain in _OF_HARD_ALIGNMENT.items():
+        yield (
+            f"Hard alignments take {name}={plain!r}",
+            getattr(options, name) == plain,
+            (name, "hard_alignment"),
+            "Give that, or leave hard alignments out.",
+        )
+    yield (
+        "Hard alignments take an attention that scores",
+        options.attention not in ("none", "forced"),
+        ("attention", "hard_alignment"),
+        "Give the name of a score, or leave hard alignments out.",
+    )
+    yield (
+        "Hard alignments take a query that is not made of the context",
+        "context" not in options.query.split(","),
+        ("query", "hard_alignment"),
+        "Leave it out of the query.",
+    )
+    positions = options.batch_tokens or options.batch_sentences * options.max_length
+    yield (
+        "Hard alignments predict the vocabulary from each position: its size is at most "
+        f"{HARD_VOCABULARY_SIZE:,}, and times the positions of a batch at most 2^28",
+        options.target_vocabulary_size <= HARD_VOCABULARY_SIZE
+        and options.target_vocabulary_size * positions <= 2**28,
+        ("target_vocabulary_size", "batch_tokens", "batch_sentences", "hard_alignment"),
+        "Give a smaller vocabulary, such as target_model_type='char', or smaller batches.",
+    )

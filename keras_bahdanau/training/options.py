@@ -191,11 +191,18 @@ class TrainingOptions:
         "Number of earlier decoder states that the decoder attends to; 0 for none.",
         0,
     )
+    hard_alignment: str | None = _of_model(
+        one_of("none", "zeroth", "zeroth-monotonic", "first", "first-monotonic"),
+        "Exact hard attention: each token comes from one position, and all alignments are summed "
+        'up. {choices}: of zeroth or first order, which has scores of jumps; "monotonic" ones '
+        "never go back. For characters and other small vocabularies.",
+        "none",
+    )
     when: str | None = _of_model(
-        one_of("before", "after", "between"),
-        'Time of attention: "before" the cell moves, "after" it (input feeding), or "between" '
-        "two cells.",
-        "before",
+        one_of("before", "after", "between", "apart"),
+        'Time of attention: "before" the cell moves, "after" it (input feeding), "between" '
+        'two cells, or "apart": after it, without feeding, as hard alignments need it.',
+        lambda options: "before" if options.hard_alignment == "none" else "apart",
     )
     query: str | None = _of_model(
         some_of("state", "embedding", "context", "task"),

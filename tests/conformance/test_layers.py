@@ -18,7 +18,7 @@ from keras_bahdanau import layers, models
 HALF = [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"]
 BASES = {"AttentionBase", "Cell", "CoverageBase", "Normalizer", "RecurrentCell", "Score", "Window"}
 NEVER_CALLED = {"ForcedAlignment"}  # without a decoder there is no alignment to look up
-SLOW = {"Ensemble"}  # several of another row; tests/models/test_ensemble.py has fast ones
+SLOW = {"Ensemble", "HardDecoder"}  # which take long; tests/models has fast ones of each
 READY = {}
 
 

@@ -30,6 +30,8 @@ CELLS = pytest.mark.parametrize(
         ("lstm", "after", ("state",)),
         ("gru", "between", ("context", "state")),
         ("lstm", "between", EVERYTHING),
+        ("gru", "apart", ("state",)),
+        ("lstm", "apart", EVERYTHING),
     ],
 )
 
@@ -90,6 +92,10 @@ def oracle_step(cell, when, row, state):
         context, alpha = ask(states[0])
         (kernel,) = extract.arrays(cell.attentional)
         return np.tanh(np.concatenate([context, states[0]]) @ kernel), states, context, alpha
+    if when == "apart":
+        states = main(INPUTS[row], states)
+        context, alpha = ask(states[0])
+        return states[0], states, context, alpha
     states = extract.cell(cell.first_cell)(INPUTS[row], states)
     context, alpha = ask(states[0])
     states = main(context, states)

@@ -178,6 +178,12 @@ def attention_row(new, query=(TARGET_TIME, 6), **fields):
     return Row(new, (floats(BATCH, *query), VALUES, MASK), padding=padding, **fields)
 
 
+def hard_alignment_row(**options):
+    return attention_row(
+        lambda **kwargs: layers.HardAlignment("additive", 5, **options, **kwargs), drops=False
+    )
+
+
 def decoder_cell_row(kind, cell="gru", states=1, fed=(), **options):
     """A row of a decoder cell whose attention remembers where it looked."""
 
@@ -254,6 +260,12 @@ def decoder(**options):
         return models.Decoder(7, 5, 4, **{"dropout": 0.5, **attention, **options, **kwargs})
 
     return new
+
+
+def hard_decoder(**kwargs):
+    score = layers.AdditiveScore(5, dtype=kwargs.get("dtype"))
+    attention = layers.HardAlignment(score, order=1, dtype=kwargs.get("dtype"))
+    return models.HardDecoder(7, 5, 4, attention, dropout=0.5, **kwargs)
 
 
 def decoder_row(*alignment, **options):
@@ -347,6 +359,9 @@ TABLE = {
     ),
     "MultiHeadAttention": attention_row(of_bahdanau(layers.MultiHeadAttention, 2)),
     "PastAttention": attention_row(of_bahdanau(layers.PastAttention, 3, 4)),
+    "HardAlignment": hard_alignment_row(order=1),
+    "HardAlignment, zeroth": hard_alignment_row(),
+    "HardAlignment, zeroth, monotonic": hard_alignment_row(monotonic=True),
     "FixedContext": attention_row(layers.FixedContext, drops=False, learns=False),
     "FixedContext, one query": attention_row(
         layers.FixedContext, query=(4,), drops=False, learns=False
@@ -377,6 +392,7 @@ TABLE = {
     "DecoderCell, LSTM": decoder_cell_row(layers.DecoderCell, "lstm", states=2),
     "InputFeedingCell": decoder_cell_row(layers.InputFeedingCell, fed=floats(BATCH, 4)),
     "ConditionalCell": decoder_cell_row(layers.ConditionalCell),
+    "UnfedCell": decoder_cell_row(layers.UnfedCell),
     "Query": row(
         layers.Query,
         ("embedding", "state"),
@@ -391,6 +407,7 @@ TABLE = {
     "MaxoutReadout": readout_row(layers.MaxoutReadout),
     "AttentionalReadout": readout_row(layers.AttentionalReadout),
     "PlainReadout": readout_row(layers.PlainReadout, learns=False),
+    "Emission": readout_row(layers.Emission),
     #
     "TokenEmbedding": row(
         layers.TokenEmbedding,
@@ -475,6 +492,7 @@ TABLE = {
     "Decoder, LSTM": decoder_row(cell="lstm", tie_embeddings=True),
     "Decoder, no attention": decoder_row(attention=None),
     "Decoder, forced alignment": decoder_row(ALIGNMENT, attention="forced"),
+    "HardDecoder": Row(hard_decoder, *decoder_row()[1:]),
     "Seq2Seq": model_row(seq2seq(share_embeddings=True)),
     "Ensemble": model_row(ensemble),
 }

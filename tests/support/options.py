@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_bahdanau import Decoder, Encoder, Seq2Seq, layers, presets, text
+from keras_bahdanau import Decoder, Encoder, HardDecoder, Seq2Seq, layers, presets, text
 from keras_bahdanau.layers.query import PARTS
 
 EMBEDDING_UNITS, UNITS = 4, 8
@@ -20,6 +20,7 @@ class Option(NamedTuple):
         encoder: Of `Encoder`.
         decoder: Of `Decoder`, but for the attention.
         attention: Of `layers.ATTENTIONS`.
+        hard: Of `layers.HardAlignment`, which a `HardDecoder` has in place of that attention.
         model: Of `Seq2Seq`.
         loss: Of `losses.TokenCrossentropy`.
         search: Of `SearchOptions`.
@@ -31,6 +32,7 @@ class Option(NamedTuple):
     encoder: Mapping = NOTHING
     decoder: Mapping = NOTHING
     attention: Mapping = NOTHING
+    hard: Any = None
     model: Mapping = NOTHING
     loss: Mapping = NOTHING
     search: Mapping = NOTHING
@@ -51,10 +53,12 @@ def new_model(option, subwords):
         return presets.PRESETS[option.preset].model(subwords, subwords, **sizes)
     attention = {"kind": "bahdanau", "units": 6, "name": "attention", **option.attention}
     attention = layers.ATTENTIONS.get(attention.pop("kind"), **attention)
+    if option.hard is not None:
+        attention = layers.HardAlignment(units=6, name="attention", **option.hard)
     encoder = {"units": UNITS, "kind": "unidirectional", "cell": "simple", **option.encoder}
     return Seq2Seq(
         Encoder(subwords.vocabulary_size, EMBEDDING_UNITS, **encoder),
-        Decoder(
+        (Decoder if option.hard is None else HardDecoder)(
             subwords.vocabulary_size,
             EMBEDDING_UNITS,
             UNITS,
@@ -125,6 +129,14 @@ TOGETHER = {  # mechanisms that have to get on with each other
         attention={"kind": "pair-tanh", "normalizer": "monotonic"},
         decoder={"cell": "layer-norm-gru", "readout": "maxout", "readout_state": "previous"},
     ),
+    "hard alignments, first order, monotonic": Option(
+        encoder={"kind": "bidirectional"},
+        decoder={"cell": "lstm", "depth": 2, "query": ("state", "task"), "tie_embeddings": True},
+        hard={"score": "general", "order": 1, "monotonic": True, "reach": 1},
+        model={"ctc_weight": 0.2},
+        loss={"label_smoothing": 0.1},
+        search={"ctc_weight": 0.1},
+    ),
 }
 
 _DROPOUTS = {"word_dropout": 0.2, "recurrent_dropout": 0.2, "dropout": 0.2}
@@ -135,6 +147,9 @@ ALONE = {  # the others, each alone or with what cannot disturb it
         decoder={**_DROPOUTS, "context_dropout": 0.2, "scheduled_sampling": True},
         loss={"label_smoothing": 0.1},
         same_inference=True,
+    ),
+    "hard alignments, first order": Option(
+        decoder={**_DROPOUTS}, hard={"order": 1}, model={"r_drop": 1.0}
     ),
     "r-drop": Option(model={"r_drop": 1.0}, same_inference=True),
     "guided alignment": Option(model={"guided_alignment": 0.5}, aligned=True, same_inference=True),
@@ -182,13 +197,15 @@ ONE_BY_ONE = {  # what stands in one of those above
     "score pair-tanh": attending(kind="pair-tanh"),
     "heads, additive": attending(kind="additive", heads=2),
     **queries(),
-    **{f"when {when}": decoding(when=when) for when in ("after", "between")},
+    **{f"when {when}": decoding(when=when) for when in ("after", "between", "apart")},
     **{f"window {kind}": attending(window=kind) for kind in ("local-m", "local-p", "local-median")},
     **{
         f"normalizer {kind}": attending(normalizer=kind)
         for kind in ("softmax-sharp", "sigmoid", "monotonic", "monotonic-hard", "mocha", "hard")
     },
     **{f"coverage {kind}": attending(coverage=kind) for kind in ("sum", "convolution", "grid")},
+    "hard alignments, zeroth order": Option(hard={}),
+    "hard alignments, zeroth order, monotonic": Option(hard={"monotonic": True}),
     "context gate": decoding(context_gate=True),
     "past": attending(past=2),
     "first state zeros": decoding(bridge="zeros"),

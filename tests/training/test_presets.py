@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sides import joint_sides, separate_sides
 
-from keras_bahdanau import layers, presets
+from keras_bahdanau import HardDecoder, layers, presets
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions
@@ -287,6 +287,23 @@ def test_the_mechanisms_are_those_of_the_papers():
     shares = [model.encoder.dropouts[0].rate, model.encoder.dropouts[1].rate]
     assert shares == [0.3, 0.5], "of embeddings, of values"
     assert (model.decoder.embedding_dropout.rate, model.decoder.readout.dropout) == (0.3, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "order", "monotonic"),
+    [
+        ("zeroth", 0, False),
+        ("zeroth-monotonic", 0, True),
+        ("first", 1, False),
+        ("first-monotonic", 1, True),
+    ],
+)
+def test_a_hard_alignment_is_made_by_its_name(name, order, monotonic):
+    model = presets.small(*joint_sides(), **SIZES, hard_alignment=name)
+    attention = model.decoder.cell.attention
+    assert isinstance(model.decoder, HardDecoder)
+    assert (attention.order, attention.monotonic) == (order, monotonic)
+    assert isinstance(attention.score, layers.AdditiveScore)
 
 
 def test_equal_vocabularies_are_one_whatever_objects_hold_them():

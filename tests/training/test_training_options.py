@@ -237,11 +237,33 @@ def test_values_out_of_range_are_refused(name, value):
         ),
         ({"attention": "forced", "heads": 2}, "heads=2, attention='forced'"),
         ({"attention": "none", "preset": "luong-local"}, "window='local-p', attention='none'"),
+        ({"hard_alignment": "first", "when": "after"}, "when='after', hard_alignment='first'"),
+        ({"hard_alignment": "zeroth", "coverage": "sum"}, "coverage='sum', hard_.*='zeroth'"),
+        ({"hard_alignment": "zeroth", "attention": "none"}, "attention='none', hard_alignment="),
+        ({"hard_alignment": "zeroth", "query": "context"}, "query='context', hard_alignment="),
+        (
+            {"hard_alignment": "zeroth", "scheduled_sampling": 0.1},
+            "scheduled_sampling=0.1, hard_alignment='zeroth'",
+        ),
+        (
+            {"hard_alignment": "first", "vocabulary_size": 10_001},
+            "target_vocabulary_size=10001, batch_tokens=1500, batch_sentences=0, hard_alignment=",
+        ),
+        (
+            {"hard_alignment": "first", "batch_tokens": 100_000},
+            "target_vocabulary_size=6000, batch_tokens=100000, batch_sentences=0, hard_alignment=",
+        ),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(given, received):
     with pytest.raises(ValueError, match=f"Received: {received}. [A-Z]"):
         TrainingOptions(**given)
+
+
+def test_hard_alignments_bring_the_time_of_attention_that_they_take():
+    assert resolved(hard_alignment="first-monotonic").when == "apart"
+    assert resolved(preset="speech", hard_alignment="zeroth").when == "apart"
+    assert resolved(hard_alignment="none").when == "between"
 
 
 def test_model_options_are_those_of_a_model():

@@ -7,8 +7,14 @@ from keras_bahdanau.layers.decoder_cells.bahdanau import DecoderCell
 from keras_bahdanau.layers.decoder_cells.conditional import ConditionalCell
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderState, Step
 from keras_bahdanau.layers.decoder_cells.input_feeding import InputFeedingCell
+from keras_bahdanau.layers.decoder_cells.unfed import UnfedCell
 
-DECODER_CELLS = {"before": DecoderCell, "after": InputFeedingCell, "between": ConditionalCell}
+DECODER_CELLS = {
+    "before": DecoderCell,
+    "after": InputFeedingCell,
+    "between": ConditionalCell,
+    "apart": UnfedCell,
+}
 
 __all__ = [
     "DECODER_CELLS",
@@ -17,4 +23,5 @@ __all__ = [
     "DecoderState",
     "InputFeedingCell",
     "Step",
+    "UnfedCell",
 ]

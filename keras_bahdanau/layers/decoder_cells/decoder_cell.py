@@ -22,12 +22,14 @@ class DecoderState(NamedTuple):
         attention: The attention's state.
         context: Float tensor `(batch, context_units)`, c_i, if the next query is made of it.
         output: Float tensor `(batch, units)`, if it is fed to the next step.
+        emitted: `Emitted` of hard attention, to learn its place from the token that is chosen.
     """
 
     cell: Any
     attention: Any
     context: Any = ()
     output: Any = ()
+    emitted: Any = ()
 
 
 class Step(NamedTuple):

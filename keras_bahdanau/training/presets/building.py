@@ -1,7 +1,7 @@
 """The model of a preset: from training options to encoder and decoder."""
 
-from keras_bahdanau.layers import ATTENTIONS, COVERAGES
-from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.layers import ATTENTIONS, COVERAGES, HardAlignment
+from keras_bahdanau.models import Decoder, Encoder, HardDecoder, Seq2Seq
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
@@ -72,11 +72,12 @@ def _encoder(source, options):
 
 
 def _decoder(source, target, options):
-    return Decoder(
+    hard = options.hard_alignment != "none"
+    return (HardDecoder if hard else Decoder)(
         target.vocabulary_size,
         options.embedding_units,
         options.units,
-        attention=_attention(source, options),
+        attention=_hard_alignment(options) if hard else _attention(source, options),
         cell=options.cell,
         depth=options.decoder_depth,
         residual=options.residual,
@@ -108,6 +109,17 @@ def _attention(source, options):
         window=options.window,
         normalizer=options.normalizer,
         coverage=_coverage(source, options.coverage),
+        name="attention",
+    )
+
+
+def _hard_alignment(options):
+    order, _, monotonic = options.hard_alignment.partition("-")
+    return HardAlignment(
+        "additive" if options.attention == "bahdanau" else options.attention,
+        units=options.attention_units,
+        order=("zeroth", "first").index(order),
+        monotonic=bool(monotonic),
         name="attention",
     )
 

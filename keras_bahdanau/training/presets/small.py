@@ -1,12 +1,19 @@
 """The package's own default."""
 
+
+def _when(options):
+    if options.hard_alignment != "none":
+        return "apart"
+    return "before" if options.readout_state == "previous" else "between"
+
+
 SMALL = {
     "vocabulary_size": 6000,
     "embedding_units": 256,
     "units": 512,
     "encoder_units": lambda options: max(1, options.units // 2),
     "attention_units": 256,
-    "when": lambda options: "before" if options.readout_state == "previous" else "between",
+    "when": _when,
     "tie_embeddings": lambda options: options.readout_units == options.embedding_units,
     "dropout": 0.45,  # and in proportion to it, so that without it there is none of any kind
     "embedding_dropout": lambda options: round(2 / 3 * options.dropout, 3),

@@ -1,0 +1,132 @@
+"""Exact hard attention: a hidden Markov model of the place that each token comes from."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
+from keras_bahdanau.layers.scores import SCORES
+
+LOG_ZERO = -1e9  # far below the logarithm of any probability, and finite
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class HardAlignment(AttentionBase):
+    """One place a_i for each token, of which all sequences are summed up exactly.
+
+    p(y | x) = sum_a prod_i p(a_i | a_{i-1}, y_<i, x) p(y_i | a_i, y_<i, x)
+
+    It is the left factor, the transitions; the right one is `Emission`. The forward algorithm
+    sums them up, a step at a time, with probabilities that the tokens so far leave to a place:
+
+    f_i(j) = p(a_i = j | y_<i)  = sum_j' p(a_i = j | a_{i-1} = j') g_{i-1}(j')     `attend`
+    g_i(j) = p(a_i = j | y_<=i) = f_i(j) p(y_i | a_i = j) / p(y_i | y_<i)          `observe`
+
+    order 0: p(a_i = j | a_{i-1} = j') = softmax_j e(s_i, h_j)      (Wu et al. 2018, eq. of alpha)
+    order 1: softmax_j (e(s_i, h_j) + b_{j-j'}(s_i)),   b = U s_i + u
+
+    Monotonic: the softmax is over j >= j'. (Both, with the order 1: Wu and Cotterell 2019. Its
+    first order has the learned scores b of jumps alone, up to a farthest one; here they add to
+    e, and a jump beyond `reach` has the score of the farthest. U and u are zero at first.)
+    The place before the first token is the first one.
+
+    The weights are f_i: all that is known of the place before its token is. They are what g_i
+    is in the mean of all tokens. The context, of the weights, is shown, and nothing reads it.
+
+    Args:
+        score: A name of `layers.SCORES`, or a layer such as `AdditiveScore(256)`.
+        units: Positive integer. Width of a score called by a name, where it has one.
+        order: 0 or 1.
+        monotonic: Bool. True if no place lies before the one of the last token.
+        reach: Positive integer, at most 100. Farthest jump with a score of its own.
+
+    Call arguments and output: see `AttentionBase`. A call without a decoder observes nothing;
+    the state is log f_i, float32 `(batch, [n,] source_time)`.
+
+    Raises:
+        ValueError: If `score` is unknown, `order` not 0 or 1, or `reach` not from 1 to 100.
+
+    Example:
+        >>> attention = keras_bahdanau.layers.HardAlignment("general", order=1, monotonic=True)
+        >>> decoder = keras_bahdanau.HardDecoder(60, 64, 128, attention)
+    """
+
+    def __init__(self, score="additive", units=256, order=0, monotonic=False, reach=5, **kwargs):
+        super().__init__(**kwargs)
+        policy = {"dtype": self.dtype_policy}
+        self.score = SCORES.get(score, units=units, name="score", **policy)
+        self.order = checks.choice("order", order, (0, 1))
+        self.monotonic = bool(monotonic)
+        self.reach = checks.positive_integer("reach", "the farthest jump", reach, most=100)
+        self.back = 0 if self.monotonic else self.reach
+        self.jumps = None
+        if self.order:
+            zeros = {"kernel_initializer": "zeros", "bias_initializer": "zeros"}
+            self.jumps = keras.layers.Dense(  # U, u
+                self.back + 1 + self.reach, name="jumps", **zeros, **policy
+            )
+
+    @property
+    def remembers(self):
+        """True if a step depends on the tokens before it through their places, too."""
+        return bool(self.order or self.monotonic)
+
+    def build(self, query_shape, values_shape):
+        self.score.build(query_shape, values_shape)
+        if self.jumps is not None:
+            self.jumps.build(query_shape)
+
+    def prepare(self, memory):
+        return self.score.project(memory.values)
+
+    def initial_state(self, memory):
+        # 1, 2, 3, ...: (batch, source_time)
+        place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
+        return ops.where(ops.equal(place, 1), 0.0, LOG_ZERO)  # log g_0
+
+    def attend(self, query, prepared, state, training=None):
+        memory = prepared.memory
+        scores = self.score.compare(query, prepared.keys)  # e: (batch, [n,] source_time)
+        real = memory.mask if len(scores.shape) == 2 else ops.expand_dims(memory.mask, axis=1)
+        log_prior = self._log_prior(query, scores, real, state)
+        # of a source with nothing real f_i is even, and seen by nobody
+        weights = ops.exp(log_prior) * ops.cast(real, "float32")
+        return Attended(weighted_sum(weights, memory.values), weights, scores, log_prior)
+
+    def _log_prior(self, query, scores, real, state):
+        """Log f_i from log g_{i-1}: float32 `(batch, [n,] source_time)`."""
+        if not self.remembers:
+            return ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
+        place = ops.arange(ops.shape(scores)[-1], dtype="int32")
+        jump = place - ops.expand_dims(place, axis=-1)  # j - j': (j', j)
+        scores, real = ops.expand_dims(scores, axis=-2), ops.expand_dims(real, axis=-2)
+        if self.order:
+            known = ops.clip(jump, -self.back, self.reach) + self.back
+            of_jumps = ops.cast(self.jumps(query), "float32")  # b: (batch, [n,] jumps)
+            scores = scores + ops.take(of_jumps, known, axis=-1)  # -> (batch, [n,] j', j)
+        if self.monotonic:
+            real = ops.logical_and(real, ops.greater_equal(jump, 0))
+        log_alpha = ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
+        # sum over j': (batch, [n,] j)
+        return log_sum_exp(ops.expand_dims(state, axis=-1) + log_alpha, axis=-2)
+
+    def observe(self, state, log_likelihoods):
+        """Log g_i, from log f_i and log p(y_i | a_i = j), both `(batch, [n,] source_time)`."""
+        joint = state + log_likelihoods
+        return joint - ops.expand_dims(log_sum_exp(joint, axis=-1), axis=-1)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "score": keras.saving.serialize_keras_object(self.score),
+            "order": self.order,
+            "monotonic": self.monotonic,
+            "reach": self.reach,
+        }
+
+
+def log_sum_exp(tensor, axis):
+    """Log sum exp over one axis, of operations that every runtime has."""
+    highest = ops.stop_gradient(ops.max(tensor, axis=axis, keepdims=True))
+    sums = ops.sum(ops.exp(tensor - highest), axis=axis)
+    return ops.squeeze(highest, axis=axis) + ops.log(sums)

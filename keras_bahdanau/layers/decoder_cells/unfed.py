@@ -1,0 +1,47 @@
+"""Move, then attend, and feed nothing back."""
+
+import keras
+
+from keras_bahdanau.layers.decoder_cells.decoder_cell import (
+    DecoderCellBase,
+    DecoderState,
+    Step,
+    as_memory,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class UnfedCell(DecoderCellBase):
+    """Attention apart from the recurrence, which reads the target alone.
+
+    s_i = f(s_{i-1}, y_{i-1})
+    c_i = sum_j alpha_ij h_j,   alpha_i from s_i
+
+    (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu
+    et al. 2018, whose states do not depend on the alignment.) The context goes to the readout.
+
+    Args:
+        units: Positive integer. Width of the decoder state.
+        attention: An attention layer.
+        **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
+            `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
+            `context_gate`.
+
+    Call arguments and output: as in `DecoderCell`.
+    """
+
+    def build(self, inputs_shape, state_shape=None, memory_shape=None):
+        self._build_shared(inputs_shape, as_memory(memory_shape))
+        self.stack.build(inputs_shape)
+
+    def step(self, projected, state, prepared, training=None):
+        projected, embedding = projected
+        # s_i, with residual the sum: (batch, [beam,] units)
+        top, cell = self.stack.step(projected, state.cell, dropout_masks=self._cell_masks(prepared))
+        # c_i: (batch, [beam,] context_units)
+        query, attended = self._attend(top, embedding, state, prepared, training)
+        kept = attended.context if self._queries_context else ()
+        return (
+            Step(top, attended.context, attended.weights, attended.scores, query),
+            DecoderState(cell, attended.state, context=kept),
+        )

@@ -1,0 +1,73 @@
+"""Hard alignments without a decoder: a Markov chain over the places of a source."""
+
+import extract
+import numpy as np
+import pytest
+import reference
+
+from keras_bahdanau.layers import HardAlignment
+
+RANDOM = np.random.default_rng(2)
+QUERY = RANDOM.normal(size=(1, 3, 4)).astype("float32")
+VALUES = RANDOM.normal(size=(1, 6, 5)).astype("float32")
+MASK = np.arange(6)[None] < 4
+
+
+def built(**options):
+    layer = HardAlignment("general", **options)
+    layer.build((None, 4), (None, None, 5))
+    return extract.randomize(layer)
+
+
+def chain(layer):
+    """The priors of the real places, from the transitions one by one."""
+    (W,) = extract.arrays(layer.score)
+    before = np.eye(4)[0]
+    for query in QUERY[0]:
+        scores = np.tile(VALUES[0, :4] @ W @ query, (4, 1))  # (j', j)
+        jump = np.arange(4) - np.arange(4)[:, None]
+        if layer.order:
+            kernel, bias = extract.arrays(layer.jumps)
+            lowest = 0 if layer.monotonic else -layer.reach
+            scores = scores + (query @ kernel + bias)[np.clip(jump, lowest, layer.reach) - lowest]
+        if layer.monotonic:
+            scores[jump < 0] = -np.inf
+        before = before @ reference.softmax(scores)
+        yield before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"monotonic": True}, {"order": 1, "reach": 2}, {"order": 1, "monotonic": True}],
+    ids=["zeroth", "zeroth monotonic", "first", "first monotonic"],
+)
+def test_the_weights_are_those_of_the_chain(options):
+    layer = built(**options)
+    context, weights = layer(QUERY, VALUES, MASK, return_attention_scores=True)
+    expected = np.array([*chain(layer)])
+    np.testing.assert_allclose(weights[0, :, :4], expected, atol=1e-6)
+    np.testing.assert_allclose(context[0], expected @ VALUES[0, :4], atol=1e-5)
+    assert not np.any(weights[..., 4:])
+
+
+def test_a_token_that_only_one_place_can_have_given_tells_the_place():
+    layer = built(order=1)
+    state = np.log(np.float32([[0.7, 0.2, 0.1]]))
+    found = layer.observe(state, np.float32([[-50.0, -1.0, -50.0]]))
+    np.testing.assert_allclose(np.exp(found), [[0, 1, 0]], atol=1e-6)
+    found = layer.observe(state, np.log(np.float32([[0.2, 0.2, 0.4]])))
+    np.testing.assert_allclose(np.exp(found), [[7 / 11, 2 / 11, 2 / 11]], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "received"),
+    [
+        ({"order": 2}, "`order` must be one of 0, 1. Received: order=2"),
+        ({"reach": 0}, "`reach`, the farthest jump, must be a positive integer"),
+        ({"reach": 101}, "at most 100. Received: reach=101"),
+        ({"score": "none"}, "Received: score='none'"),
+    ],
+)
+def test_wrong_values_are_refused(options, received):
+    with pytest.raises(ValueError, match=received):
+        HardAlignment(**options)
