@@ -55,6 +55,7 @@ from keras_bahdanau.layers.normalizers import (
     Softmax,
     masked_softmax,
 )
+from keras_bahdanau.layers.pointer_generator import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
@@ -118,6 +119,7 @@ __all__ = [
     "ConcatScore",
     "ConditionalCell",
     "ConvolutionalReader",
+    "Copying",
     "CosineScore",
     "Coverage",
     "CoverageBase",
@@ -159,6 +161,7 @@ __all__ = [
     "PastAttention",
     "Pixels",
     "PlainReadout",
+    "PointerGenerator",
     "ProjectedMemory",
     "PyramidalRNN",
     "Query",
@@ -179,6 +182,7 @@ __all__ = [
     "Window",
     "WordDropout",
     "ZeroBridge",
+    "log_mixture",
     "masked_softmax",
     "scan",
 ]
