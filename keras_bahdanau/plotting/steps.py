@@ -11,7 +11,7 @@ WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
 ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
 ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
 STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
-COPYING = 32  # pixels of height for p_gen
+COPYING = 40  # pixels of height for p_gen
 
 SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
 
@@ -241,7 +241,7 @@ class _Walkthrough:
         if trace.generation is not None:
             share = trace.generation[step]
             told = f"$p_{{gen}}$ = {share:.2f}: {_percent(1 - share)} is copied from the source"
-            canvas.text(KNOWN, y + COPYING, told, size=9, color="0.45")
+            canvas.text(KNOWN + STRIP / 2 + 20, y + 26, told, size=9, color="0.45")
 
     def _draw_next(self, step):
         canvas, trace = self.canvas, self.trace
