@@ -58,6 +58,7 @@ from keras_bahdanau.layers.normalizers import (
     Softmax,
     masked_softmax,
 )
+from keras_bahdanau.layers.pointer_generator import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.readers import READERS
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
@@ -121,6 +122,7 @@ __all__ = [
     "ConcatScore",
     "ConditionalCell",
     "ConvolutionalReader",
+    "Copying",
     "CosineScore",
     "Coverage",
     "CoverageBase",
@@ -165,6 +167,7 @@ __all__ = [
     "PastAttention",
     "Pixels",
     "PlainReadout",
+    "PointerGenerator",
     "ProjectedMemory",
     "PyramidalRNN",
     "Query",
@@ -186,6 +189,7 @@ __all__ = [
     "Window",
     "WordDropout",
     "ZeroBridge",
+    "log_mixture",
     "masked_softmax",
     "scan",
 ]

@@ -15,6 +15,8 @@ class Memory(NamedTuple):
             a decoder without attention sees.
         task: Float tensor `(batch, embedding_units)`, the embedding of the first source token,
             which may be a language or task token (Johnson et al. 2017).
+        symbols: Int32 tensor `(batch, source_time)`, the id of the target that each position
+            can be copied as, -1 for none; or (), where nothing is copied.
     """
 
     values: Any
@@ -22,6 +24,7 @@ class Memory(NamedTuple):
     summary: Any
     last: Any
     task: Any
+    symbols: Any = ()
 
 
 class ProjectedMemory(NamedTuple):

@@ -6,10 +6,12 @@ from keras import ops
 from keras_bahdanau import checks
 from keras_bahdanau.layers import scan
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
+from keras_bahdanau.layers.attention.fixed import FixedContext
 from keras_bahdanau.layers.decoder_cells import DECODER_CELLS, Step
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
+from keras_bahdanau.layers.pointer_generator import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.readout import READOUTS
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.word_dropout import WordDropout
@@ -75,6 +77,8 @@ class Decoder(keras.Model):
             the rate `sampling_rate`, which `callbacks.ScheduledSampling` moves.
         context_gate: Bool. True if a gate, learned from the state, scales the context of each
             step (beta of Xu et al. 2015), for words that need little of the source.
+        copy: Bool. True to copy tokens of the source beside generating them (See et al. 2017):
+            see `layers.log_mixture`. It takes an `Encoder` with `symbols`.
 
     Call arguments:
         target_in: Int tensor `(batch, target_time)`: the start token and the
@@ -86,17 +90,21 @@ class Decoder(keras.Model):
         return_readout: Python bool. True if the input of the output layer comes in place
             of the logits.
         return_drawn: Python bool. True if the places come too that hard attention has drawn.
+        return_copying: Python bool. True if that comes too by which tokens are copied.
         training: Python bool.
 
     Output:
         Float32 logits `(batch, target_time, vocabulary)`, or with `return_readout` the
         readout `(batch, target_time, readout_units)`; with `return_attention_scores` the
         pair of it and the weights `(batch, target_time, source_time)`. With `return_drawn`
-        the last of a tuple is a `layers.Drawn` of tensors `(batch, target_time)`.
+        a `layers.Drawn` of tensors `(batch, target_time)` follows, with `return_copying` a
+        `layers.Copying`, or () of a decoder that does not copy. The logits of one that copies
+        are log-probabilities.
 
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), or a
-            name unknown; or if a whole decoder cell comes with arguments that make one.
+            name unknown; if a whole decoder cell comes with arguments that make one; or if
+            it copies without an attention, or from a memory without symbols.
     """
 
     readouts = READOUTS
@@ -125,6 +133,7 @@ class Decoder(keras.Model):
         tie_embeddings=False,
         scheduled_sampling=False,
         context_gate=False,
+        copy=False,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -180,6 +189,10 @@ class Decoder(keras.Model):
         self.output_layer = None
         if not tie_embeddings:
             self.output_layer = keras.layers.Dense(vocabulary_size, name="output", **policy)
+        self.pointer = None
+        if copy:
+            _check_attends(self.cell.attention)
+            self.pointer = PointerGenerator(name="pointer", **policy)
 
     def _new_cell(self, cell, units, attention, when, readout_state, **settings):
         """The decoder cell that the arguments of the constructor describe."""
@@ -207,6 +220,11 @@ class Decoder(keras.Model):
         )
         if self.output_layer is not None:
             self.output_layer.build((None, self.readout.units))
+        if self.pointer is not None:
+            _check_symbols(memory_shape)
+            self.pointer.build(
+                (None, self.cell.output_units), (None, self.cell.context_units), embedded
+            )
         if self.scheduled_sampling:
             self.sampling_rate = self.add_weight(
                 shape=(), initializer="zeros", trainable=False, name="sampling_rate"
@@ -250,12 +268,33 @@ class Decoder(keras.Model):
         """Count the numbers that a step holds for one hypothesis, beside logits and weights."""
         return 0
 
-    def logits(self, readout):
-        """Float32 logits `(..., vocabulary)` from a readout."""
+    @property
+    def copies(self):
+        """True for a decoder with `copy`."""
+        return self.pointer is not None
+
+    def copying(self, steps, embedded, memory):
+        """That by which tokens are copied: `Copying`, or () of a decoder that does not copy.
+
+        Args:
+            steps: `Step`.
+            embedded: Float tensor `(..., embedding_units)`, the tokens that the steps read.
+            memory: `Memory`.
+        """
+        if self.pointer is None:
+            return ()
+        generation = self.pointer(steps.output, steps.context, embedded)
+        return Copying(generation, steps.weights, memory.symbols)
+
+    def logits(self, readout, copying=()):
+        """Float32 logits `(..., vocabulary)` from a readout; log-probabilities with `Copying`."""
         if self.output_layer is None:
             # (..., embedding_units) x (embedding_units, vocabulary)
-            return ops.cast(self.embedding(readout, reverse=True), "float32")
-        return ops.cast(self.output_layer(readout), "float32")
+            logits = self.embedding(readout, reverse=True)
+        else:
+            logits = self.output_layer(readout)
+        logits = ops.cast(logits, "float32")
+        return log_mixture(logits, copying) if copying else logits
 
     def step(self, tokens, state, prepared):
         """One step of a search.
@@ -270,7 +309,9 @@ class Decoder(keras.Model):
         """
         embedded = self.embed(tokens)
         shown, state = self.cell(embedded, state, prepared)
-        return self.logits(self.readout(shown.output, shown.context, embedded)), shown, state
+        readout = self.readout(shown.output, shown.context, embedded)
+        copying = self.copying(shown, embedded, prepared.memory)
+        return self.logits(readout, copying), shown, state
 
     def call(
         self,
@@ -280,27 +321,32 @@ class Decoder(keras.Model):
         return_attention_scores=False,
         return_readout=False,
         return_drawn=False,
+        return_copying=False,
         training=None,
     ):
         prepared = self.prepare(memory, alignment, training=training)
-        readout, weights, drawn = self._read(target_in, prepared, return_attention_scores, training)
-        output = readout if return_readout else self.logits(readout)
-        weights = (weights,) if return_attention_scores else ()
-        if return_drawn:
-            return (output, *weights, drawn)
-        return (output, *weights) if weights else output
+        readout, weights, drawn, copying = self._read(
+            target_in, prepared, return_attention_scores, training
+        )
+        output = readout if return_readout else self.logits(readout, copying)
+        others = [weights] if return_attention_scores else []
+        others += [drawn] if return_drawn else []
+        others += [copying] if return_copying else []
+        return (output, *others) if others else output
 
     def _read(self, target_in, prepared, with_weights, training):
-        """(readout, weights or (), `Drawn`) of all steps."""
+        """(readout, weights or (), `Drawn`, `Copying` or ()) of all steps."""
         if self.scheduled_sampling and training:
             steps, drawn, embedded = sampled_steps(self, target_in, prepared)
         else:
             # -> (batch, target_time, embedding_units)
             embedded = self.embed(target_in, training=training)
-            steps, drawn = self._teacher_forced(embedded, prepared, with_weights, training)
+            steps, drawn = self._teacher_forced(
+                embedded, prepared, with_weights or self.copies, training
+            )
         # t_i: (batch, target_time, readout_units)
         readout = self.readout(steps.output, steps.context, embedded, training=training)
-        return readout, steps.weights, drawn
+        return readout, steps.weights, drawn, self.copying(steps, embedded, prepared.memory)
 
     def _teacher_forced(self, embedded, prepared, with_weights, training):
         """(`Step` of what the readout reads, and of the weights if `with_weights`, `Drawn`)."""
@@ -337,6 +383,7 @@ class Decoder(keras.Model):
             "word_dropout": self.word_dropout.rate,
             "tie_embeddings": self.tie_embeddings,
             "scheduled_sampling": self.scheduled_sampling,
+            "copy": self.copies,
         }
 
     @classmethod
@@ -347,3 +394,21 @@ class Decoder(keras.Model):
             if isinstance(config.get(name), dict)
         }
         return cls(**{**config, **parts})
+
+
+def _check_attends(attention):
+    """Raise ValueError if an attention points at no position that could be copied."""
+    if isinstance(attention, FixedContext):
+        raise ValueError(
+            "A decoder copies what it attends to. Received: copy=True with a decoder without "
+            "attention. Give it an attention, or leave copying out."
+        )
+
+
+def _check_symbols(memory_shape):
+    """Raise ValueError if a memory has nothing to copy."""
+    if not memory_shape.symbols:
+        raise ValueError(
+            "A decoder copies the symbols of a memory. Received: copy=True with a memory without "
+            "symbols. Give the encoder `symbols`, those of `Source.symbols`, or leave copying out."
+        )

@@ -63,6 +63,9 @@ class Encoder(keras.Model):
         word_dropout: Float in [0, 1). Rate of the vectors that are dropped whole.
         front_end: A front end: see `layers.front_ends`.
         readers: List of readers, which are called one after another: see `layers.readers`.
+        symbols: For a decoder that copies tokens of the source: sequence of `vocabulary_size`
+            integers, the id of the target that each id of the source is copied as, -1 for none.
+            `Source.symbols` makes it. None for no copying.
 
     Front end and readers may reduce the time: one with the attribute `reduction` makes
     ceil(n / reduction) vectors of n. The `reduction` of the encoder is the product, and the
@@ -79,12 +82,13 @@ class Encoder(keras.Model):
         its part; summary `(batch, summary_units)`; last
         `(batch, values_units)`, the state at the end of each direction (of convolutions the
         mean); task `(batch, task_units)`, the first vector, without dropout. For an empty
-        source all of it is zero.
+        source all of it is zero. With `symbols` also symbols `(batch, source_time)`.
 
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), a name
-            unknown, or a part requested that the kind does not have; or if a whole part comes
-            with arguments that make one.
+            unknown, or a part requested that the kind does not have; if a whole part comes
+            with arguments that make one; or if there are symbols for a source without tokens, or
+            for positions that are left out.
     """
 
     def __init__(
@@ -103,6 +107,7 @@ class Encoder(keras.Model):
         embedding_dropout=None,
         front_end=None,
         readers=None,
+        symbols=None,
         **kwargs,
     ):
         super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
@@ -138,6 +143,7 @@ class Encoder(keras.Model):
         rates = [embedding_dropout, *[dropout] * len(self.readers)]
         self.dropouts = [keras.layers.Dropout(rate, **policy) for rate in rates]
         self.summary_units = SUMMARIES[summary].units(self.readers[-1])
+        self.symbols = None if symbols is None else self._checked_symbols(symbols)
 
     def _check_grid(self):
         """Raise ValueError if positions would be left out of a grid, whose columns would end."""
@@ -149,6 +155,23 @@ class Encoder(keras.Model):
                 f"grid_height={height}. Leave readers that reduce it out, such as those of "
                 'kind="pyramidal"; larger cells make a coarser grid.'
             )
+
+    def _checked_symbols(self, symbols):
+        """The symbols as a tuple, if each token of the source has one."""
+        if not hasattr(self.front_end, "ids") or self.reduction > 1:
+            raise ValueError(
+                "Symbols are copied from a memory that has each token of the source. Received: "
+                f"symbols with front_end={type(self.front_end).__name__}(...), "
+                f"reduction={self.reduction}. Give None for them, or other readers."
+            )
+        symbols = tuple(map(int, symbols))
+        if len(symbols) != self.source_size or min(symbols) < -1:
+            raise ValueError(
+                "`symbols` must have an id of the target, or -1, for each id of the source. "
+                f"Received: {len(symbols)} symbols from {min(symbols, default=None)} on, with "
+                f"vocabulary_size={self.source_size}. Take those of `Source.symbols`."
+            )
+        return symbols
 
     @property
     def source_size(self):
@@ -174,6 +197,7 @@ class Encoder(keras.Model):
             summary=(None, self.summary_units),
             last=(None, self.values_units),
             task=(None, self.front_end.units),
+            symbols=() if self.symbols is None else (None, None),
         )
 
     def build(self, features_shape=None):
@@ -196,7 +220,15 @@ class Encoder(keras.Model):
             summary=SUMMARIES[self.summary_name].make(reader, values, read_mask),
             last=reader.last(values, read_mask),
             task=first_value(vectors, mask),
+            symbols=self._symbols_of(features),
         )
+
+    def _symbols_of(self, features):
+        """Int32 `(batch, source_time)`, or () without symbols."""
+        if self.symbols is None:
+            return ()
+        symbols = ops.convert_to_tensor(self.symbols, "int32")  # (source_size,)
+        return ops.take(symbols, self.front_end.ids(features), axis=0)
 
     def _read(self, vectors, mask, training):
         """(values, zero at padding; their mask)."""
@@ -223,6 +255,7 @@ class Encoder(keras.Model):
             "residual": self.residual,
             "word_dropout": self.word_dropout.rate,
             "embedding_dropout": self.dropouts[0].rate,
+            "symbols": self.symbols,
         }
 
     @classmethod

@@ -59,7 +59,7 @@ class HardDecoder(Decoder):
         super().__init__(vocabulary_size, embedding_units, units, **kwargs)
         _check(self)
 
-    def logits(self, readout):
+    def logits(self, readout, copying=()):
         """Log-probabilities, which are logits, as they are."""
         return readout
 
@@ -134,7 +134,7 @@ class HardDecoder(Decoder):
         like = (log_probs, weights if with_weights else ())
         # -> (batch, target_time, vocabulary), (batch, target_time, source_time)
         log_probs, weights = scan(step, state, inputs, like)
-        return log_probs, weights, ()
+        return log_probs, weights, (), ()
 
     def _dropout_masks(self, embedded, training):
         """A tuple of the readout's mask for all steps, the same for all places; () for none."""

@@ -67,7 +67,8 @@ class Seq2Seq(keras.Model):
 
     Raises:
         ValueError: If embeddings of different shapes are to be shared, the weight of
-            a loss is below 0, or `ctc_weight` not in [0, 1].
+            a loss is below 0, or `ctc_weight` not in [0, 1]; or if the decoder copies, and the
+            encoder has no symbols of its vocabulary.
     """
 
     def __init__(
@@ -106,6 +107,8 @@ class Seq2Seq(keras.Model):
                 f"guided_alignment={guided_alignment} with an encoder of "
                 f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
             )
+        if decoder.copies:
+            _check_symbols(encoder, decoder)
         if share_embeddings:
             _check_shareable(encoder, decoder)
             decoder.use_embedding(encoder.front_end.embedding)
@@ -211,11 +214,12 @@ class Seq2Seq(keras.Model):
             return_attention_scores=weighted,
             return_readout=bool(training),
             return_drawn=drawn,
+            return_copying=bool(training),
             training=training,
         )
         if not training:
             return output
-        readout, *others = output if weighted or drawn else (output,)
+        readout, *others, copying = output
         output = TrainingOutput(
             readout,
             weights=others[0] if weighted else (),
@@ -223,28 +227,31 @@ class Seq2Seq(keras.Model):
             ctc_logits=self.ctc_layer(memory.values) if self.ctc_weight else (),
             mask=memory.mask if spread or self.ctc_weight else (),
             drawn=others[-1] if drawn else (),
+            copying=copying,
         )
         return split_passes(output, passes)  # (passes * batch, ...) -> (passes, batch, ...)
 
-    def logits(self, output):
-        """Logits of a training output, of its first pass.
+    def logits(self, output, one=0):
+        """Logits of a training output, of one of its passes.
 
         Args:
             output: `TrainingOutput` of a call with `training=True`.
+            one: Integer, the number of the pass.
 
         Returns:
             Float32 tensor `(batch, target_time, vocabulary)`.
         """
-        return self.decoder.logits(output.readout[0])
+        copying = tree.map_structure(lambda passes: passes[one], output.copying)
+        return self.decoder.logits(output.readout[one], copying)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
         """The loss of a batch, with all that the model adds to it in training.
 
         From a `TrainingOutput`, one of the package's own losses is taken without logits
-        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss gets
-        logits. The metrics that the model was compiled with are updated at the same time,
-        since the token losses are known only here, and since on the JAX backend Keras'
-        `compute_metrics` has no access to the weights.
+        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, and that of
+        a decoder that copies, gets logits. The metrics that the model was compiled with are
+        updated at the same time, since the token losses are known only here, and since on the
+        JAX backend Keras' `compute_metrics` has no access to the weights.
 
         Args:
             x: The inputs, for a loss of Keras that may read them, or None.
@@ -266,7 +273,8 @@ class Seq2Seq(keras.Model):
             if training and (any(weights) or drawn):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        if self.decoder.output_weights and getattr(self.loss, "sums_tokens", False):
+        from_readout = self.decoder.output_weights and not y_pred.copying
+        if from_readout and getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)
@@ -297,7 +305,7 @@ class Seq2Seq(keras.Model):
         """
         passes = output.readout.shape[0]
         # `passes` of (batch, target_time, vocabulary)
-        logits = [self.decoder.logits(output.readout[one]) for one in range(passes)]
+        logits = [self.logits(output, one) for one in range(passes)]
         self._update_metrics(y, sample_weight, lambda: logits[0])
         losses = [super(Seq2Seq, self).compute_loss(x, y, one, sample_weight) for one in logits]
         weight = weight_of(y, sample_weight)
@@ -364,4 +372,15 @@ def _check_shareable(encoder, decoder):
             "`share_embeddings=True` needs one vocabulary and one embedding width on both "
             f"sides. Received: encoder (vocabulary_size, embedding_units)={source}, "
             f"decoder={target}. Train a joint vocabulary, or leave sharing out."
+        )
+
+
+def _check_symbols(encoder, decoder):
+    """Raise ValueError if an encoder has no symbols, or other ones than the decoder's tokens."""
+    highest = max(encoder.symbols, default=-1) if encoder.symbols else None
+    if highest is None or highest >= decoder.vocabulary_size:
+        raise ValueError(
+            "A decoder copies symbols of its own vocabulary. Received: copy=True, "
+            f"vocabulary_size={decoder.vocabulary_size}, and an encoder of the highest symbol "
+            f"{highest}. Give the encoder those of `Source.symbols`, or leave copying out."
         )

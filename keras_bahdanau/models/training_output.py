@@ -24,6 +24,8 @@ class TrainingOutput(NamedTuple):
         mask: Bool tensor `(passes, batch, source_time)`, True where these values are real, or ().
         drawn: `layers.Drawn` of tensors `(passes, batch, target_time)`, places that hard
             attention has drawn, or ().
+        copying: `layers.Copying` of tensors `(passes, batch, ...)`, by which the decoder copies
+            tokens of the source, or ().
     """
 
     readout: Any
@@ -32,6 +34,7 @@ class TrainingOutput(NamedTuple):
     ctc_logits: Any = ()
     mask: Any = ()
     drawn: Any = ()
+    copying: Any = ()
 
 
 def given(tensor):

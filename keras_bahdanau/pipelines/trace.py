@@ -37,6 +37,8 @@ class Trace:
         log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
         top_tokens: List of T lists of pieces, the most probable next ones, best first.
         top_probabilities: `(T, top)`, their probabilities.
+        generation: `(T,)`, p_gen, with which a step generates its token and does not copy one
+            (`layers.log_mixture`); None of a model that does not copy.
         picture: `sources.Picture` of the input; None if its source has none.
     """
 
@@ -57,6 +59,7 @@ class Trace:
     log_probs: np.ndarray
     top_tokens: list
     top_probabilities: np.ndarray
+    generation: np.ndarray | None = None
     picture: Picture | None = None
 
     @property
@@ -146,14 +149,17 @@ def _run(model, features, tokens):
     for token in tokens:
         token = ops.convert_to_tensor([token], "int32")
         logits, shown, state = model.decoder.step(token, state, prepared)  # logits (1, vocabulary)
-        steps.append(
-            {
-                **shown._asdict(),
-                "embedded": model.decoder.embed(token),
-                "state": _top(state),
-                "log_probs": ops.log_softmax(logits, axis=-1),
-            }
-        )
+        embedded = model.decoder.embed(token)
+        step = {
+            **shown._asdict(),
+            "embedded": embedded,
+            "state": _top(state),
+            "log_probs": ops.log_softmax(logits, axis=-1),
+        }
+        if model.decoder.copies:
+            copying = model.decoder.copying(shown, embedded, prepared.memory)
+            step["generation"] = copying.generation
+        steps.append(step)
     # each (1, ...) -> (time, ...)
     arrays = {name: np.concatenate([_array(step[name]) for step in steps]) for name in steps[0]}
     return prepared, initial_state, arrays

@@ -11,6 +11,7 @@ WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
 ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
 ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
 STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
+COPYING = 40  # pixels of height for p_gen
 
 SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
 
@@ -75,7 +76,8 @@ class _Walkthrough:
         rows = len(self.shown) + (self.left_out > 0)
         self.maps = None if trace.picture is None else StepMaps(trace)
         high = ROW * rows if self.maps is None else self.maps.height
-        self.panel = max(SHORTEST_PANEL, high + 24, TOKEN_ROW * listed + 24)
+        shortest = SHORTEST_PANEL + (COPYING if trace.generation is not None else 0)
+        self.panel = max(shortest, high + 24, TOKEN_ROW * listed + 24)
         self.bottom = HEADER + (self.panel + GAP) * steps - GAP * (steps > 0)
         self.canvas = Canvas(WIDTH, self.bottom + FOOTER, families)
         self.values_limit = _limit(trace.values, trace.context)
@@ -236,6 +238,10 @@ class _Walkthrough:
             canvas.text(KNOWN, y - 20, name, size=9, color="0.45")
             self._strip(KNOWN, y, vectors[step], limit)
             canvas.flow((KNOWN + STRIP + 6, y), (NEXT - 8, self.middle), QUIET, width=1.5)
+        if trace.generation is not None:
+            share = trace.generation[step]
+            told = f"$p_{{gen}}$ = {share:.2f}: {_percent(1 - share)} is copied from the source"
+            canvas.text(KNOWN + STRIP / 2 + 20, y + 26, told, size=9, color="0.45")
 
     def _draw_next(self, step):
         canvas, trace = self.canvas, self.trace

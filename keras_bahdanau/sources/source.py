@@ -99,6 +99,18 @@ class Source(FeatureStructure, abc.ABC):
 
     # Python's side, with NumPy
 
+    def symbols(self, target):
+        """Ids of a target that the ids of the source can be copied as: see `Encoder`.
+
+        Args:
+            target: `Subwords`.
+
+        Returns:
+            List of `size` integers, -1 where the target has no equal token; None for a source
+            that has no tokens.
+        """
+        return None
+
     @abc.abstractmethod
     def check(self, name, inputs):
         """Raise TypeError or ValueError unless an argument of this name is a list of inputs."""

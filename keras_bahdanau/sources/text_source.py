@@ -87,6 +87,13 @@ class TextSource(Source):
         refuse_convolutions(self, convolutions, augmentation)
         return TokenEmbedding(self.size, units, name="front_end")
 
+    def symbols(self, target):
+        own, others = (
+            one.tokens(np.arange(one.vocabulary_size)).tolist() for one in (self.subwords, target)
+        )
+        id_of = {token: number for number, token in enumerate(others) if token}  # "" is padding
+        return [id_of.get(token, -1) for token in own]
+
     def check(self, name, inputs):
         check_strings(name, inputs)
 

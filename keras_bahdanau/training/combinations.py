@@ -117,6 +117,16 @@ def _of_the_model(options):
         ("doubly_stochastic", "attention"),
         "Give 0 for it, or another attention.",
     )
+    for name, positions in {
+        "attention": options.attention != "none",
+        "encoder": options.encoder != "pyramidal",
+    }.items():
+        yield (
+            "Tokens are copied by an attention that has a weight for each of them",
+            positions or not options.copy,
+            ("copy", name),
+            "Leave copy out, or give another of the other.",
+        )
     for name in ("guided_alignment", "doubly_stochastic"):
         yield (
             "A loss of the weights needs weights that are not drawn",

@@ -251,6 +251,12 @@ class TrainingOptions:
     context_gate: bool | None = _of_model(
         flag(), "A learned gate that scales the context of each step.", False
     )
+    copy: bool | None = _of_model(
+        flag(),
+        "Copy tokens of the source to which the decoder attends, beside generating tokens (a "
+        "pointer-generator). Source and target are texts with common tokens, such as characters.",
+        False,
+    )
     word_dropout: float | None = _of_model(
         _RATE, "Rate of the tokens whose embeddings are dropped whole.", 0.0
     )

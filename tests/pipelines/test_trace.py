@@ -168,7 +168,8 @@ def new_translator(subwords, attention="bahdanau", cell="gru", units=10, **optio
         attention = kb.layers.ATTENTIONS.get(settings.pop("kind"), **settings)
     if cell == "keras":
         cell = keras.layers.GRUCell(units)
-    encoder = kb.Encoder(48, 8, units // 2)
+    symbols = (-1, *range(1, 48)) if options.get("copy") else None
+    encoder = kb.Encoder(48, 8, units // 2, symbols=symbols)
     decoder = kb.Decoder(48, 8, units, attention=attention, cell=cell, **options)
     return kb.Translator(subwords, kb.Seq2Seq(encoder, decoder), subwords)
 
@@ -202,6 +203,24 @@ def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(subwords, name
     assert_close(
         trace.top_probabilities, np.exp(-np.sort(-reference.log_softmax(np.asarray(read))))
     )
+
+
+def test_a_model_that_copies_shows_the_gate_of_each_step(subwords):
+    translator = new_translator(subwords, copy=True)
+    translation, chosen = given(subwords, "eins fünf zwei vier")
+    trace = translator.trace(SENTENCE, translation)
+    kernel, bias = map(np.asarray, translator.model.decoder.pointer.projection.weights)
+    read = np.concatenate([trace.context, trace.state, trace.embedded], axis=1)
+    assert_close(trace.generation, reference.sigmoid(read @ kernel + bias)[:, 0])
+    features = translator.source.batch([SENTENCE])
+    inputs = np.array([[START, *chosen[:-1]]], "int32")
+    log_probs = np.asarray(translator.model((features, inputs))[0])
+    assert_close(trace.log_probs, log_probs[np.arange(len(chosen)), chosen])
+    assert translator.trace("").generation.shape == (0,)
+
+
+def test_a_model_that_does_not_copy_has_no_gate(trace):
+    assert trace.generation is None
 
 
 def test_without_attention_nothing_is_attended_to(subwords):

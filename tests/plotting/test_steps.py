@@ -142,6 +142,21 @@ def test_a_chosen_token_that_is_not_among_the_best_is_shown_too():
     assert shown[shown.index("la") + 1] == "2.0%"
 
 
+def test_the_gate_of_a_model_that_copies_is_told_of_each_step():
+    trace = trace_of(RED_CAR, ["▁la", "▁car"], generation=np.array([0.73, 0.02]))
+    figure = drawn(plot_trace(trace))
+    shown = [text for text in figure.axes[0].texts if "p_{gen}" in text.get_text()]
+    assert [text.get_text() for text in shown] == [
+        "$p_{gen}$ = 0.73: 27% is copied from the source",
+        "$p_{gen}$ = 0.02: 98% is copied from the source",
+    ]
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts if text.get_text()]
+    for text in shown:
+        own = text.get_window_extent()
+        assert sum(own.overlaps(box) for box in boxes) == 1, "its own alone"
+    assert not any("p_{gen}" in text for text in texts(plot_trace(trace_of(RED_CAR, ["▁la"]))))
+
+
 @pytest.mark.parametrize(("source", "target"), [([], []), (RED_CAR, []), ([], VOITURE)])
 def test_an_empty_translation_gives_a_picture(source, target):
     assert min(drawn(plot_trace(trace_of(source, target))).bbox.size) > 0

@@ -47,6 +47,14 @@ def test_a_source_has_every_member(source):
     assert source.subwords is None or isinstance(source.subwords, Subwords)
 
 
+def test_symbols_are_ids_of_a_target_for_each_of_its_own(source):
+    target = Subwords.train(SENTENCES, 99, model_type="char", exact=False)
+    symbols = source.symbols(target)
+    if symbols is not None:
+        assert len(symbols) == source.size and symbols[0] == -1
+        assert -1 <= min(symbols) and max(symbols) < target.vocabulary_size
+
+
 def test_host_and_graph_make_the_same_features(source, inputs, features):
     graph = traced(source.features, source.inputs)
     assert_same(graph(source.requests(inputs)), features)

@@ -66,6 +66,16 @@ def test_equal_vocabularies_are_equal_sources(source):
     assert source != new_source("char") and source != source.subwords
 
 
+def test_its_symbols_are_the_ids_of_equal_tokens_of_a_target(source):
+    target = Subwords.train(["c x a a"], 8, model_type="word", exact=False)
+    symbols = source.symbols(target)
+    names = [target.tokens(one) if one >= 0 else None for one in symbols]
+    assert names[:4] == [None, "<unk>", "<s>", "</s>"]
+    known = {"▁a": "▁a", "▁c": "▁c", "▁b": None, "▁d": None}
+    assert names[4:] == [known[source.subwords.tokens(one)] for one in range(4, 8)]
+    assert source.symbols(source.subwords) == [-1, *range(1, source.size)]
+
+
 def test_subwords_stand_for_their_source(source):
     assert as_source(source) is source
     assert as_source(source.subwords) == source

@@ -26,6 +26,7 @@ MEMORY = layers.Memory(
     VALUES, MASK, summary=floats(BATCH, 6), last=floats(BATCH, 6), task=floats(BATCH, 5)
 )
 SOURCE = np.array([[3, 1, 4], [5, 0, 0]], "int32")
+SYMBOLS = (-1, 1, 2, 6, -1, 4, 3)  # of the ids of the source
 TARGET_IN = np.array([[2, 5, 1, 6, 4, 4, 1, 3, 5], [2, 3, 0, 0, 0, 0, 0, 0, 0]], "int32")
 ALIGNMENT = np.repeat(WEIGHTS[:, None], TARGET_TIME, axis=1)
 
@@ -59,7 +60,9 @@ def grid_model():
 
 
 def padded_memory(memory):
-    return memory._replace(values=padded(memory.values, 50.0), mask=padded(memory.mask, False))
+    symbols = padded(memory.symbols, -1) if len(memory.symbols) else ()
+    wider = {"values": padded(memory.values, 50.0), "mask": padded(memory.mask, False)}
+    return memory._replace(**wider, symbols=symbols)
 
 
 # of 12 and 5 frames, which two convolutions make 3 and 2; so quiet that levels keep their digits
@@ -250,7 +253,7 @@ def encoder(**options):
 
 
 def encoder_row(**options):
-    outputs = "compute", "bool", *["compute"] * 3
+    outputs = "compute", "bool", *["compute"] * 3, *["int32"] * ("symbols" in options)
     return Row(encoder(**options), (SOURCE,), outputs, lambda ids: (padded(ids, 0),), drops=True)
 
 
@@ -268,12 +271,12 @@ def hard_decoder(**kwargs):
     return models.HardDecoder(7, 5, 4, attention, dropout=0.5, **kwargs)
 
 
-def decoder_row(*alignment, **options):
+def decoder_row(*alignment, memory=MEMORY, **options):
     def padding(target_in, memory, *alignment):
         wider = (np.pad(part, ((0, 0), (0, 2), (0, 2))) for part in alignment)
         return padded(target_in, 0), padded_memory(memory), *wider
 
-    inputs = (TARGET_IN, MEMORY, *alignment)
+    inputs = (TARGET_IN, memory, *alignment)
     return Row(decoder(**options), inputs, ("float32",), padding, drops=True)
 
 
@@ -284,6 +287,12 @@ def seq2seq(**options):
         **options,
         **kwargs,
     )
+
+
+def copying(**kwargs):
+    dtype = {"dtype": kwargs.get("dtype")}
+    parts = encoder(symbols=SYMBOLS)(**dtype), decoder(copy=True)(**dtype)
+    return models.Seq2Seq(*parts, **kwargs)
 
 
 def ensemble(**kwargs):
@@ -408,6 +417,11 @@ TABLE = {
     "AttentionalReadout": readout_row(layers.AttentionalReadout),
     "PlainReadout": readout_row(layers.PlainReadout, learns=False),
     "Emission": readout_row(layers.Emission),
+    "PointerGenerator": row(
+        layers.PointerGenerator,
+        inputs=tuple(floats(BATCH, TARGET_TIME, width) for width in (4, 6, 8)),
+        outputs=("float32",),
+    ),
     #
     "TokenEmbedding": row(
         layers.TokenEmbedding,
@@ -481,6 +495,7 @@ TABLE = {
         recurrent_dropout=0.5,
         word_dropout=0.5,
     ),
+    "Encoder, symbols": encoder_row(symbols=SYMBOLS),
     "Encoder, whole parts": Row(
         of_frames,
         (FRAMES,),
@@ -493,6 +508,10 @@ TABLE = {
     "Decoder, no attention": decoder_row(attention=None),
     "Decoder, forced alignment": decoder_row(ALIGNMENT, attention="forced"),
     "HardDecoder": Row(hard_decoder, *decoder_row()[1:]),
+    "Decoder, copying": decoder_row(
+        memory=MEMORY._replace(symbols=np.array([[6, 1, -1], [4, -1, -1]], "int32")), copy=True
+    ),
     "Seq2Seq": model_row(seq2seq(share_embeddings=True)),
+    "Seq2Seq, copying": model_row(copying),
     "Ensemble": model_row(ensemble),
 }

@@ -10,6 +10,7 @@ from keras_bahdanau import Decoder, Encoder, HardDecoder, Seq2Seq, layers, prese
 from keras_bahdanau.layers.query import PARTS
 
 EMBEDDING_UNITS, UNITS = 4, 8
+SYMBOLS = (-1, *range(1, 10))  # one vocabulary: each id is copied as itself, but for padding
 NOTHING: Mapping = {}
 
 
@@ -124,6 +125,14 @@ TOGETHER = {  # mechanisms that have to get on with each other
         },
         search={"min_length": 3},
     ),
+    "copying by heads with coverage": Option(
+        encoder={"kind": "bidirectional", "symbols": SYMBOLS},
+        attention={"kind": "general", "heads": 2, "coverage": "sum", "window": "local-p"},
+        decoder={"copy": True, "when": "after", "readout": "plain", "scheduled_sampling": True},
+        model={"r_drop": 1.0, "ctc_weight": 0.2},
+        loss={"label_smoothing": 0.1},
+        search={"no_repeat_ngram": 2},
+    ),
     "normalized layers and maxout": Option(
         encoder={"cell": "layer-norm-lstm", "depth": 2, "residual": True},
         attention={"kind": "pair-tanh", "normalizer": "monotonic"},
@@ -207,6 +216,12 @@ ONE_BY_ONE = {  # what stands in one of those above
     "hard alignments, zeroth order": Option(hard={}),
     "hard alignments, zeroth order, monotonic": Option(hard={"monotonic": True}),
     "context gate": decoding(context_gate=True),
+    "copying": Option(encoder={"symbols": SYMBOLS}, decoder={"copy": True}),
+    "copying by weights that sum to less than 1": Option(
+        encoder={"symbols": SYMBOLS},
+        attention={"kind": "additive", "normalizer": "monotonic"},
+        decoder={"copy": True, "tie_embeddings": True},
+    ),
     "past": attending(past=2),
     "first state zeros": decoding(bridge="zeros"),
     "first state last": encoding(summary="last"),

@@ -9,7 +9,7 @@ import pytest
 from sides import joint_sides, separate_sides
 
 from keras_bahdanau import HardDecoder, layers, presets
-from keras_bahdanau.sources import FeatureSource
+from keras_bahdanau.sources import FeatureSource, TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.presets.initial_weights import draw_as_bahdanau, draw_as_luong
@@ -321,6 +321,19 @@ def test_frames_have_no_embedding_to_share():
     assert type(model.encoder.front_end) is layers.FrameProjection
     frames = layers.Frames(np.ones((1, 6, 5), "float32"), np.array([6], "int32"))
     assert model((frames, np.array([TARGET_IN]))).shape == (1, 4, 10)
+
+
+def test_copying_takes_a_source_of_tokens_that_the_target_has():
+    one, two, other = (
+        Subwords.train([text], 8, model_type="word", exact=False) for text in ("a b", "b c", "x y")
+    )
+    model = presets.small(TextSource(one), two, copy=True, **SIZES)
+    assert model.decoder.copies
+    assert model.encoder.symbols == tuple(TextSource(one).symbols(two))
+    for source, target in ((FeatureSource(5), two), (TextSource(one), other)):
+        received = f"copy=True with a {type(source).__name__} and a target that have none. Leave"
+        with pytest.raises(ValueError, match=received):
+            presets.small(source, target, copy=True, **SIZES)
 
 
 class GridSource(FeatureSource):

@@ -236,6 +236,8 @@ def test_values_out_of_range_are_refused(name, value):
             "subword_sampling=0.1, attention='forced'",
         ),
         ({"attention": "forced", "heads": 2}, "heads=2, attention='forced'"),
+        ({"copy": True, "attention": "none"}, "copy=True, attention='none'"),
+        ({"copy": True, "encoder": "pyramidal"}, "copy=True, encoder='pyramidal'"),
         ({"attention": "none", "preset": "luong-local"}, "window='local-p', attention='none'"),
         ({"hard_alignment": "first", "when": "after"}, "when='after', hard_alignment='first'"),
         ({"hard_alignment": "zeroth", "coverage": "sum"}, "coverage='sum', hard_.*='zeroth'"),

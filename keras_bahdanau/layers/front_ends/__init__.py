@@ -4,5 +4,6 @@ A front end is a layer `(features, training=None) -> (vectors, mask)`: vectors
 `(batch, source_time, units)`, and a bool mask `(batch, source_time)`, True where a vector is
 real, False at the padding on the right. It has the attributes `units`, the width of a vector,
 and `source_size`, the size of its `Source`: the ids of a vocabulary, or the numbers of a frame.
-One that makes ceil(n / reduction) vectors of n positions has the attribute `reduction`, too.
+One that makes ceil(n / reduction) vectors of n positions has the attribute `reduction`, too, and
+one of tokens the method `ids(features)`, the int tensor `(batch, source_time)` of their ids.
 """

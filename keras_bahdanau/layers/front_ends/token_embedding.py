@@ -58,6 +58,10 @@ class TokenEmbedding(FrontEnd):
         """Number of ids of the source."""
         return self.vocabulary_size
 
+    def ids(self, source):
+        """The ids of the tokens, `(batch, source_time)`."""
+        return source
+
     def build(self, source_shape=None):
         self.embedding.build((None, None))
 

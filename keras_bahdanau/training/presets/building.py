@@ -3,6 +3,7 @@
 from keras_bahdanau.layers import ATTENTIONS, COVERAGES, HardAlignment
 from keras_bahdanau.models import Decoder, Encoder, HardDecoder, Seq2Seq
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.vocabulary import END
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 _NONE_IS_A_CHOICE = ("attention", "coverage")
@@ -39,7 +40,7 @@ def new_model(source, target, preset, overrides):
     options = TrainingOptions(preset=preset, **named).resolved()
     source = as_source(source)
     return Seq2Seq(
-        _encoder(source, options),
+        _encoder(source, target, options),
         _decoder(source, target, options),
         share_embeddings=options.share_embeddings and source.subwords == target,
         guided_alignment=options.guided_alignment,
@@ -50,7 +51,7 @@ def new_model(source, target, preset, overrides):
     )
 
 
-def _encoder(source, options):
+def _encoder(source, target, options):
     recurrent = not options.encoder.startswith("convolutional")
     convolutions = tuple(map(int, filter(None, options.convolutions.split(","))))
     return Encoder(
@@ -67,6 +68,7 @@ def _encoder(source, options):
         embedding_dropout=options.embedding_dropout,
         recurrent_dropout=options.recurrent_dropout if recurrent else 0.0,
         word_dropout=options.word_dropout,
+        symbols=_symbols(source, target) if options.copy else None,
         name="encoder",
     )
 
@@ -93,11 +95,24 @@ def _decoder(source, target, options):
         recurrent_dropout=options.recurrent_dropout,
         context_dropout=options.context_dropout,
         context_gate=options.context_gate,
+        copy=options.copy,
         word_dropout=options.word_dropout,
         tie_embeddings=options.tie_embeddings,
         scheduled_sampling=options.scheduled_sampling > 0,
         name="decoder",
     )
+
+
+def _symbols(source, target):
+    """The symbols that a model copies."""
+    symbols = source.symbols(target)
+    if symbols is None or max(symbols) <= END:
+        raise ValueError(
+            "A model copies tokens that source and target have in common. Received: copy=True with "
+            f"a {type(source).__name__} and a target that have none. Leave copying out, or train "
+            "vocabularies with common tokens, such as those of model_type='char'."
+        )
+    return symbols
 
 
 def _attention(source, options):
