@@ -42,7 +42,7 @@ class HardDecoder(Decoder):
         **kwargs: Further arguments of `Decoder`: `cell` (also a whole `UnfedCell`), `depth`,
             `residual`, `query`, `bridge`, `readout_units`, `tie_embeddings` and rates of
             dropout. Nothing of the source is fed to the cell, so `when` is "apart", and there
-            is no `scheduled_sampling`, no gate or dropout of the context, no query made of it.
+            is no `scheduled_sampling`, no `copy`, no gate or dropout of the context, no query made of it.
 
     Call arguments and output: as in `Decoder`; the logits, and also what `return_readout` gives,
     are log-probabilities `(batch, target_time, vocabulary)`, the weights f_i.
@@ -154,6 +154,7 @@ def _check(decoder):
         "context_gate=False": cell.context_gate is None,
         "context_dropout=0": not cell.context_dropout,
         "scheduled_sampling=False": not decoder.scheduled_sampling,
+        "copy=False": not decoder.copies,
         f"a vocabulary_size of at most {HARD_VOCABULARY_SIZE:,}, as each step predicts it from "
         "each position of the source": decoder.vocabulary_size <= HARD_VOCABULARY_SIZE,
     }

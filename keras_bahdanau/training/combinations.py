@@ -5,7 +5,7 @@ from keras_bahdanau.limits import HARD_VOCABULARY_SIZE
 _OF_HARD_ALIGNMENT = {  # what it takes
     **{"when": "apart", "readout": "tanh", "context_gate": False, "context_dropout": 0},
     **{"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1, "past": 0},
-    "scheduled_sampling": 0,
+    **{"scheduled_sampling": 0, "copy": False},
 }
 _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
 
