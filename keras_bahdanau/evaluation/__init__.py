@@ -9,7 +9,7 @@ from keras_bahdanau.evaluation.by_length import Band, band_starts, scores_by_len
 from keras_bahdanau.evaluation.evaluate import evaluate
 from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
 from keras_bahdanau.evaluation.report import Evaluation, Measured
-from keras_bahdanau.evaluation.significance import Comparison, compare
+from keras_bahdanau.evaluation.significance import Comparison, compare, interval
 from keras_bahdanau.evaluation.tune import Trial, candidates, default_ctc_weights, simplest, tune
 from keras_bahdanau.text.corpus_metrics import METRICS, CorpusMetric, metrics_of
 
@@ -29,6 +29,7 @@ __all__ = [
     "compare",
     "default_ctc_weights",
     "evaluate",
+    "interval",
     "likelihood",
     "metrics_of",
     "perplexity",
