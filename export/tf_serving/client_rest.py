@@ -453,13 +453,15 @@ def word_links(answer):
 
 def _words(tokens):
     """Pairs of a word and the positions of its pieces."""
-    words = []
+    words, ended = [], False
     for position, token in enumerate(tokens):
         last = words[-1][0] if words else END
-        if last and (token.startswith(WORD_START) or {END, UNKNOWN} & {token, last}):
+        begins = ended or token.startswith(WORD_START)
+        if last and (begins or {END, UNKNOWN} & {token, last}):
             words.append(["", []])
         words[-1][0] += token.replace(WORD_START, "")
         words[-1][1].append(position)
+        ended = token.endswith(WORD_START)
     return words
 
 

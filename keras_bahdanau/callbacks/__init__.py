@@ -5,6 +5,7 @@ from keras_bahdanau.callbacks.averaging import AverageLast, average_weights
 from keras_bahdanau.callbacks.bleu import BleuCallback
 from keras_bahdanau.callbacks.checkpoint import Checkpoint
 from keras_bahdanau.callbacks.divergence import StopAtDivergence
+from keras_bahdanau.callbacks.metric import MetricCallback
 from keras_bahdanau.callbacks.scheduled_sampling import (
     ExponentialDecay,
     InverseSigmoidDecay,
@@ -20,6 +21,7 @@ __all__ = [
     "ExponentialDecay",
     "InverseSigmoidDecay",
     "LinearDecay",
+    "MetricCallback",
     "ScheduledSampling",
     "StopAtDivergence",
     "average_weights",

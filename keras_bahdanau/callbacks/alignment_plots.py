@@ -5,7 +5,7 @@ from pathlib import Path
 
 import keras
 
-from keras_bahdanau.callbacks.bleu import check_trained
+from keras_bahdanau.callbacks.metric import check_trained
 from keras_bahdanau.training.optimizers import averaged_weights
 
 

@@ -43,6 +43,23 @@ CacheOption = Annotated[
         show_default=False,
     ),
 ]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Columns of the TSV in their order, with commas between: source, target, features "
+        "(such as V;PST: one source token each), and count or - for one to ignore.  "
+        "[default: source,target]",
+        show_default=False,
+    ),
+]
+AnswerSeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Text between several right targets in one cell of the TSV.  "
+        "[default: a cell holds one; several lines may have one source]",
+        show_default=False,
+    ),
+]
 LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
 
 

@@ -6,8 +6,10 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau.cli.arguments import (
+    AnswerSeparatorOption,
     BatchOption,
     CacheOption,
+    ColumnsOption,
     LowercaseOption,
     ModelsOption,
     TokenizeOption,
@@ -67,12 +69,17 @@ def evaluate(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Metrics with commas between: bleu, chrf, ter, wer, cer, exact, exprate, "
-            "exprate1, exprate2, exprate3. The first is that of the scores by length.  "
-            "[default: bleu,chrf of translations, exact,wer of images, wer,cer of speech]",
+            help="Metrics with commas between: bleu, chrf, ter, wer, per, cer, ser, exact, top2, "
+            "top3, top5, top10, exprate, exprate1, exprate2, exprate3. The first is that of the "
+            "scores by length. per: of phonemes with spaces between. ser: texts that are not "
+            "exact, which is the WER of papers on words to phonemes. top5: sources with a right "
+            "one among the best 5 texts.  [default: bleu,chrf of translations, exact,wer of "
+            "images, wer,cer of speech; --best-by of the training first, if it had one]",
             show_default=False,
         ),
     ] = None,
+    columns: ColumnsOption = None,
+    answer_separator: AnswerSeparatorOption = None,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     batch_size: BatchOption = 64,
@@ -84,17 +91,24 @@ def evaluate(
     A .tflite file gives no perplexity and no accuracy of tokens.
     """
     paths = find_models(model)
-    asked, search = search, search_of(paths[0], search, alignments=alignments and str(alignments))
+    nbest = 1 if metrics is None else max(metric.nbest for metric in _metrics_of(metrics))
+    fixed = {"alignments": alignments and str(alignments), "nbest": nbest if nbest > 1 else None}
+    asked, search = search, search_of(paths[0], search, **fixed)
+    if search is not None:
+        search.check_nbest(nbest)
+    if compare is not None and nbest > 1:
+        raise ValueError(
+            "Systems are compared by their best texts. "
+            f"Received: metrics={metrics!r}, which take several. Leave --compare or them out."
+        )
     check_value("batch_size", batch_size, BATCH_SIZE)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
     check_picture(plot, "plot")
     check_tokenization(tokenize)
-    if metrics is not None:
-        _metrics_of(metrics)
     inputs = inputs_of(paths[0])
     check_cache(cache, inputs)
-    pairs = read_examples(inputs, source, target)
+    pairs = read_examples(inputs, source, target, columns, answer_separator).pairs
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)
@@ -115,7 +129,7 @@ def evaluate(
     scores, compared = measured.scores(), []
     if other is not None:
         others = other.lines(pairs, batch_size)
-        compared = evaluation.compare(lines, others, [pair[1] for pair in pairs], **settings)
+        compared = _compared(pairs, lines, others, **settings)
         scores["compared"] = [vars(comparison) for comparison in compared]
     show_progress("")
     if unreadable:
@@ -155,6 +169,28 @@ class _Other:
             found = translator.decode(sources, batch_size, self._search)
             self._lines = [translation.text for translation in found]
         return self._lines
+
+
+def _compared(pairs, lines, others, metrics, **settings):
+    """A `Comparison` by each metric, which counts pairs or sources."""
+    from keras_bahdanau import evaluation
+    from keras_bahdanau.data.answers import answers_by_source
+
+    answers = answers_by_source(pairs)
+    order = [*enumerate(answers.numbers)]
+    firsts = {number: pair for pair, number in reversed(order)}  # the first pair of each source
+    firsts = [firsts[number] for number in range(len(answers.sources))]
+    systems = {
+        False: (lines, others, [text for _, text in pairs]),
+        True: ([lines[i] for i in firsts], [others[i] for i in firsts], answers.references),
+    }
+    chosen, compared = _metrics_of(",".join(metrics)), {}
+    for by_source, arguments in systems.items():
+        names = [one.name for one in chosen if one.by_source == by_source]
+        if names:
+            found = evaluation.compare(*arguments, metrics=names, **settings)
+            compared.update(zip(names, found, strict=True))
+    return [compared[name] for name in metrics]
 
 
 def _metrics_of(names):

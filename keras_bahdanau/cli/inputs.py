@@ -4,6 +4,7 @@ from pathlib import Path
 
 from keras_bahdanau.cli.arguments import is_litert
 from keras_bahdanau.cli.console import lines_from
+from keras_bahdanau.data.columns import PAIRS, Table, parsed_columns, read_table
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.exporters.card import read_packed_card
@@ -32,23 +33,30 @@ def require_inputs(path, wanted, command):
         )
 
 
-def read_examples(inputs, source, target=None):
+def read_examples(inputs, source, target=None, columns=None, answer_separator=None):
     """Pairs of an input and its text, for training and evaluation.
 
     Args:
         inputs: String, the form of the inputs.
         source: Path of a text, a TSV or a manifest.
         target: Path of the texts, or None.
+        columns: String, the columns of a TSV: see `read_table`; None for source and target.
+        answer_separator: String between several answers in a cell of a TSV, or None.
 
     Returns:
-        List of (string or `Path`, string).
+        `Table` with pairs of (string or `Path`, string), and with the symbols of features.
 
     Raises:
         FileNotFoundError: If a file does not exist.
-        ValueError: If they can't be read, or none has content on both sides.
+        ValueError: If they can't be read, or none has content on both sides; or if there are
+            columns for something else than one TSV of texts.
     """
-    if inputs == "lines":
+    _check_columns(inputs, target, columns, answer_separator)
+    symbols = []
+    if inputs == "lines" and target is not None:
         pairs = read_pairs(source, target)
+    elif inputs == "lines":
+        pairs, symbols = read_table(source, columns or PAIRS, answer_separator)
     elif inputs == "files":
         _check_one_file(target)
         pairs = read_manifest(source)
@@ -63,7 +71,7 @@ def read_examples(inputs, source, target=None):
             f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which has. "
             "Give others."
         )
-    return pairs
+    return Table(pairs, symbols)
 
 
 def names_of(sources):
@@ -98,6 +106,18 @@ def check_cache(cache, inputs):
 def has_content(one):
     """False for a text of white space."""
     return isinstance(one, Path) or bool(one.strip())
+
+
+def _check_columns(inputs, target, columns, answer_separator):
+    given = {"columns": columns, "answer_separator": answer_separator}
+    for name, value in given.items():
+        if value is not None and (inputs != "lines" or target is not None):
+            raise ValueError(
+                f"`{name}` is for one TSV of texts. Received: {name}={value!r} with "
+                f"{'two files' if inputs == 'lines' else inputs}. Leave it out."
+            )
+    if columns is not None:
+        parsed_columns(columns)
 
 
 def _check_one_file(target):

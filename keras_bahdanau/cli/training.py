@@ -6,9 +6,16 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from keras_bahdanau.cli.arguments import CacheOption, asked, options_of
+from keras_bahdanau.cli.arguments import (
+    AnswerSeparatorOption,
+    CacheOption,
+    ColumnsOption,
+    asked,
+    options_of,
+)
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
+from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
@@ -58,6 +65,8 @@ def train(
         Path | None,
         typer.Option(help="Links of the validation pairs, for --attention forced."),
     ] = None,
+    columns: ColumnsOption = None,
+    answer_separator: AnswerSeparatorOption = None,
     cache: CacheOption = None,
     **options,
 ):
@@ -71,9 +80,10 @@ def train(
     options = TrainingOptions(**{"preset": preset_by_name(kind), **asked(options)})
     inputs = inputs_by_name(kind)
     check_cache(cache, inputs)
-    data = _Data.read(inputs, source, target, alignments)
+    table = {"columns": columns, "answer_separator": answer_separator}
+    data = _Data.read(inputs, source, target, alignments, **table)
     if valid_source is not None:
-        valid = _Data.read(inputs, valid_source, valid_target, valid_alignments)
+        valid = _Data.read(inputs, valid_source, valid_target, valid_alignments, **table)
     else:
         _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
         data, valid = data.split(_held_out(data.pairs))
@@ -98,6 +108,7 @@ def train(
         verbose=keras_verbosity(),
         say=say,
         source=source_by_name(kind),
+        symbols=data.symbols,
         cache=cache,
         **links,
     )
@@ -105,17 +116,18 @@ def train(
 
 
 class _Data(NamedTuple):
-    """Sentence pairs, and the links between their words, or None."""
+    """Sentence pairs, the links between their words, or None, and the symbols of features."""
 
     pairs: list
     alignments: list | None
+    symbols: tuple | list = ()
 
     @classmethod
-    def read(cls, inputs, source, target, alignments):
+    def read(cls, inputs, source, target, alignments, **table):
         """Pairs and links read from files."""
-        pairs = read_examples(inputs, source, target)
+        pairs, symbols = read_examples(inputs, source, target, **table)
         if alignments is None:
-            return cls(pairs, None)
+            return cls(pairs, None, symbols)
         from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
 
         sure, _ = read_alignments(alignments)
@@ -125,14 +137,16 @@ class _Data(NamedTuple):
                 f"path={str(alignments)!r} with {len(sure)} lines for {len(pairs)} pairs. "
                 "Leave a line empty where nothing is linked."
             )
-        return cls(pairs, sure)
+        return cls(pairs, sure, symbols)
 
     def split(self, chosen):
         """(pairs that are not chosen, pairs that are), by a set of indices."""
         return self._at(lambda i: i not in chosen), self._at(lambda i: i in chosen)
 
     def _at(self, taken):
-        return _Data(*(rows and [row for i, row in enumerate(rows) if taken(i)] for rows in self))
+        rows = (self.pairs, self.alignments)
+        kept = (of and [row for i, row in enumerate(of) if taken(i)] for of in rows)
+        return _Data(*kept, self.symbols)
 
 
 def _check_no_half(**files):
@@ -146,15 +160,20 @@ def _check_no_half(**files):
 
 
 def _held_out(pairs):
-    """Indices of the pairs for validation, which are spread evenly and have no empty side."""
+    """Indices of the pairs for validation, which are spread evenly and have no empty side.
+
+    All pairs of one source stay together.
+    """
     usable = [
         i for i, (source, target) in enumerate(pairs) if has_content(source) and target.strip()
     ]
-    if len(usable) < 2:
+    numbers = answers_by_source(pairs[i] for i in usable).numbers
+    count = 1 + max(numbers, default=-1)  # different sources
+    if count < 2:
         raise ValueError(
-            "Training needs a pair beside those that are held out for validation. "
-            f"Received: {len(usable)} pair with text on both sides. "
+            "Training needs a source beside those that are held out for validation. "
+            f"Received: {count} source with text on both sides. "
             "Give more, or others for validation with --valid-source."
         )
-    step = max(HELD_OUT, -(-len(usable) // MOST_HELD_OUT))
-    return set(usable[::step])
+    step = max(HELD_OUT, -(-count // MOST_HELD_OUT))
+    return {i for i, number in zip(usable, numbers, strict=True) if number % step == 0}

@@ -21,6 +21,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
+from keras_bahdanau.data.columns import parsed_columns, read_table
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -46,6 +47,14 @@ def translate(
     alignment: Annotated[
         bool, typer.Option("--alignment", help="Append ' ||| 0-0 1-2', the linked words.")
     ] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of a TSV in their order, as in train: source, features, and target, "
+            "count or - for those to ignore.  [default: a line is a sentence]",
+            show_default=False,
+        ),
+    ] = None,
     prefix: PrefixOption = None,
     batch_size: BatchOption = 64,
     **search,
@@ -61,8 +70,9 @@ def translate(
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
+    _check_columns(file, columns)
     prefix = _decoded(prefix, "PREFIX")
-    chunks = _lines_arriving() if file is None else _chunked(read_lines(file, may_be_empty=True))
+    chunks = _lines_arriving() if file is None else _chunked(_sentences(file, columns))
     translator = load_translator(paths)
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
@@ -148,6 +158,23 @@ def _one_input(inputs, argument):
 def _decoded(text, name):
     """An argument's text as one line, if it is there."""
     return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
+
+
+def _check_columns(file, columns):
+    if columns is not None and file is None:
+        raise ValueError(
+            "`columns` is for a TSV file. Received: "
+            f"columns={columns!r} with standard input. Give the file."
+        )
+    if columns is not None:
+        parsed_columns(columns, needed=("source",))
+
+
+def _sentences(file, columns):
+    """The lines of a file, or the sources of a table."""
+    if columns is None:
+        return read_lines(file, may_be_empty=True)
+    return [source for source, _ in read_table(file, columns, needed=("source",)).pairs]
 
 
 def _chunked(lines, size=1024):

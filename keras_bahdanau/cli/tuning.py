@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau.cli.arguments import (
+    AnswerSeparatorOption,
     BatchOption,
     CacheOption,
+    ColumnsOption,
     LowercaseOption,
     ModelOption,
     TokenizeOption,
@@ -75,6 +77,8 @@ def tune(
             help="Percent of the metric given up for a narrower beam, no CTC and shorter texts."
         ),
     ] = 0.1,
+    columns: ColumnsOption = None,
+    answer_separator: AnswerSeparatorOption = None,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
@@ -105,7 +109,7 @@ def tune(
     inputs = inputs_of(path)
     check_cache(cache, inputs)
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metric": metric}
-    pairs = read_examples(inputs, source, target)
+    pairs = read_examples(inputs, source, target, columns, answer_separator).pairs
     with contextlib.nullcontext() if dry_run else owned(path):
         _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings)
 

@@ -7,11 +7,13 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "BatchedPairs": "batching",
+    "answers_by_source": "answers",
     "batches": "batching",
     "read_alignments": "reading",
     "read_lines": "reading",
     "read_manifest": "manifest",
     "read_pairs": "reading",
+    "read_table": "columns",
 }
 
 __all__ = [*_MODULE_OF]

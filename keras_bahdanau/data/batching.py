@@ -72,7 +72,9 @@ class BatchedPairs:
         subword_sampling: Float from 0 to 1, less than 1: the share of BPE's merges left out, or
             the smoothing of a unigram model's probabilities (see `SubwordSampler`); 0 for none.
             For training only, and without `alignments`.
-        shuffle: True if each epoch has its own random order.
+        least_steps: Non-negative integer. An epoch passes over the pairs as often as it takes
+            for so many batches: few pairs make short epochs otherwise.
+        shuffle: True if each epoch has its own random order, and each of its passes.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
 
     Attributes:
@@ -84,8 +86,8 @@ class BatchedPairs:
         shapes: Sequence of `(rows, length)`, one for each bucket, shortest first; empty with
             `batch_sentences`.
         steps: Integer, batches in an epoch; the same for each.
-        tokens: Integer, real target tokens in an epoch, end tokens included; with
-            `subword_sampling` those of the first epoch.
+        tokens: Integer, real target tokens in a pass over the pairs, end tokens included; with
+            `subword_sampling` those of the first one.
 
     Raises:
         ValueError: If a setting is not as above, no pair is left to train on, or `alignments`
@@ -112,6 +114,7 @@ class BatchedPairs:
         max_source_length: int | None = None,
         alignments=None,
         subword_sampling: float = 0.0,
+        least_steps: int = 0,
         shuffle: bool = True,
         seed: int = 0,
     ):
@@ -121,7 +124,7 @@ class BatchedPairs:
         )
         if max_source_length is not None:
             _check_integers(1, max_source_length=max_source_length)
-        _check_integers(0, seed=seed)
+        _check_integers(0, seed=seed, least_steps=least_steps)
         _check_sampling(subword_sampling, alignments)
         self.shuffle = shuffle
         self.seed = seed
@@ -162,7 +165,8 @@ class BatchedPairs:
                 kept, *(side.lengths for side in rows), batch_sentences, sort_batches
             )
         self.shapes = self._groups.shapes
-        self.steps = self._groups.steps
+        self._passes = max(1, -(-least_steps // self._groups.steps))
+        self.steps = self._passes * self._groups.steps
         self.tokens = int(rows[1].lengths[kept].sum())
         self._alignments = None
         if alignments is not None:
@@ -235,6 +239,12 @@ class BatchedPairs:
         return counted.prefetch(2).with_options(options)
 
     def _batches(self, number, first_step):
+        done, first_step = divmod(first_step, self._groups.steps)
+        for one in range(number * self._passes + done, (number + 1) * self._passes):
+            yield from self._batches_of_pass(one, first_step)
+            first_step = 0
+
+    def _batches_of_pass(self, number, first_step):
         random = np.random.default_rng((self.seed, number)) if self.shuffle else None
         sides, lengths = (self._source, self._target), None
         if self._sampled is not None:

@@ -27,7 +27,7 @@ def read_pairs(
 
     Args:
         source: Path of the source sentences, one a line; or, without `target`, of a file with
-            exactly two tab-separated columns, source and target.
+            exactly two tab-separated columns, source and target (see `read_table` for others).
         target: Path of the target sentences, line by line the translations of `source`.
 
     Returns:
@@ -43,7 +43,9 @@ def read_pairs(
         >>> pairs = read_pairs("train.tsv")
     """
     if target is None:
-        return _read_columns(source)
+        from keras_bahdanau.data.columns import read_table  # which reads lines
+
+        return read_table(source).pairs
     source_lines, target_lines = read_lines(source), read_lines(target)
     if len(source_lines) != len(target_lines):
         raise ValueError(
@@ -154,20 +156,6 @@ def check_unfinished(part: bytes, length: int, name: str, number: int):
             f"A line must have at most {LONGEST_LINE:,} bytes. "
             f"Received: path={name!r}, whose line {number} has more. Split it."
         )
-
-
-def _read_columns(path):
-    pairs = []
-    for number, line in enumerate(read_lines(path), start=1):
-        columns = line.split("\t") if line else ["", ""]
-        if len(columns) != 2:
-            raise ValueError(
-                "A TSV line must have two columns, source and target, with one tab between. "
-                f"Received: path={os.fspath(path)!r}, whose line {number} has {len(columns)}. "
-                "Mend the line, or give the two sides as two parallel files."
-            )
-        pairs.append((columns[0], columns[1]))
-    return pairs
 
 
 def _read_bytes(path):

@@ -9,7 +9,7 @@ from keras_bahdanau.evaluation.by_length import Band, band_starts, scores_by_len
 from keras_bahdanau.evaluation.evaluate import evaluate
 from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
 from keras_bahdanau.evaluation.report import Evaluation, Measured
-from keras_bahdanau.evaluation.significance import Comparison, compare
+from keras_bahdanau.evaluation.significance import Comparison, compare, interval
 from keras_bahdanau.evaluation.tune import Trial, candidates, simplest, tune, tuned_options
 from keras_bahdanau.text.corpus_metrics import METRICS, CorpusMetric, metrics_of
 
@@ -28,6 +28,7 @@ __all__ = [
     "candidates",
     "compare",
     "evaluate",
+    "interval",
     "likelihood",
     "metrics_of",
     "perplexity",

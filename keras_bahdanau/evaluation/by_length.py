@@ -41,8 +41,8 @@ def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
 
     Args:
         lengths: List of integers, the length of each source: see `Source.sizes`.
-        hypotheses: List of strings, as many.
-        references: List of strings, as many.
+        hypotheses: List of strings, as many; or of lists: see `CorpusMetric.corpus_score`.
+        references: List of strings, as many; or of lists, likewise.
         metric: A `CorpusMetric`, of `metrics_of`.
         starts: Increasing integers, the shortest length of each band; inputs that are
             shorter than the first, such as empty ones, belong to none.

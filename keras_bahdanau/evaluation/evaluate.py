@@ -4,10 +4,12 @@ import time
 
 import numpy as np
 
+from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.by_length import band_starts, scores_by_length
 from keras_bahdanau.evaluation.likelihood import likelihood
 from keras_bahdanau.evaluation.report import Evaluation, Measured
+from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 
@@ -22,6 +24,10 @@ def evaluate(
     metrics=None,
 ):
     """Decode the sources of pairs and compare with their targets.
+
+    Pairs with one source are its several right answers, such as the pronunciations of a word: it
+    is decoded once, and rates such as `exact` and `cer` count it once, with the nearest of them.
+    BLEU, chrF and TER count each pair.
 
     Args:
         translator: A `Translator` or other `Pipeline`; or one of a .tflite file, a
@@ -42,7 +48,8 @@ def evaluate(
 
     Raises:
         ValueError: If every pair has a side that is empty or longer than `max_source_length`,
-            there are not as many alignments as pairs, or a metric is unknown.
+            there are not as many alignments as pairs, a metric is unknown, or the beam is too
+            narrow for one, such as `top5`.
 
     Example:
         >>> print(evaluate(translator, read_pairs("test.en", "test.de")))
@@ -50,7 +57,8 @@ def evaluate(
     pairs = list(pairs)
     source = translator.source
     metrics = metrics_of(translator.metrics if metrics is None else metrics, tokenize, lowercase)
-    sources, references = ([pair[side] for pair in pairs] for side in (0, 1))
+    references = [text for _, text in pairs]
+    answers = answers_by_source(pairs)
     batches = None
     if translator.model is not None:
         batches = _batches(translator, pairs, translator.longest(search))
@@ -58,14 +66,22 @@ def evaluate(
     if alignments is not None:
         error = alignment_error(translator, pairs, *alignments, batch_size)
     began = time.perf_counter()
-    translations = translator.decode(sources, batch_size, search)
+    nbest = max(metric.nbest for metric in metrics)
+    found = translator.decode_nbest(answers.sources, nbest, batch_size, search)
     seconds = time.perf_counter() - began
-    hypotheses = [translation.text for translation in translations]
+    translations = [found[number][0] for number in answers.numbers]
+    texts = [[one.text for one in best] for best in found]  # by source
+    lines = {metric: answers.lines(texts, metric.by_source) for metric in metrics}
+    first, sizes = metrics[0], source.sizes(answers.sources)
+    sizes, _ = answers.lines(sizes, first.by_source)
     entropy, share = attention_entropy(translations)
     return Evaluation(
         by_metric={
             metric.name: Measured(
-                metric.label, metric.corpus_score(hypotheses, references), metric.signature
+                metric.label,
+                metric.corpus_score(*lines[metric]),
+                metric.signature,
+                interval(metric, *lines[metric]),
             )
             for metric in metrics
         },
@@ -74,13 +90,13 @@ def evaluate(
         attention_entropy_share=share,
         alignment_error_rate=error,
         by_length=scores_by_length(
-            *(source.sizes(sources), hypotheses, references, metrics[0]),
-            starts=band_starts(source.length_band),
+            sizes, *lines[first], first, starts=band_starts(source.length_band)
         ),
         inputs=translator.plural,
         texts=f"{translator.noun}s",
         counted_in=source.counted_in,
         sentences=len(pairs),
+        sources=len(answers.sources),
         cut=sum(not translation.finished for translation in translations) / len(pairs),
         seconds=seconds,
         translations=translations,

@@ -11,11 +11,14 @@ class Measured(NamedTuple):
         label: String, the metric's name in tables.
         score: Float, in percent.
         signature: String, settings and version behind the score.
+        interval: (low, high) in percent, between which the score is in 95 % of the samples of a
+            bootstrap, or None: see `significance.interval`.
     """
 
     label: str
     score: float
     signature: str
+    interval: tuple | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,7 +26,7 @@ class Evaluation:
     """Figures that `evaluate` measured.
 
     Each metric is an attribute too: `evaluation.bleu` is its score,
-    `evaluation.bleu_signature` its signature.
+    `evaluation.bleu_signature` its signature, `evaluation.bleu_interval` its interval.
 
     Attributes:
         by_metric: Dictionary from the names of the metrics, in their order, to `Measured`.
@@ -42,6 +45,7 @@ class Evaluation:
         texts: String, that of the results, such as "translations".
         counted_in: String, the unit of a source's length, such as "words".
         sentences: Integer. All pairs, those with an empty side included.
+        sources: Integer. Their different sources, each of which is decoded once.
         skipped: Integer. Pairs with an empty side: perplexities and accuracy leave them
             out; their translations count.
         too_long: Integer. Pairs with a side of more than `max_source_length` positions,
@@ -63,6 +67,7 @@ class Evaluation:
     texts: str = "translations"
     counted_in: str = "words"
     sentences: int
+    sources: int
     skipped: int
     too_long: int
     cut: float
@@ -71,24 +76,24 @@ class Evaluation:
 
     def __getattr__(self, name):
         # `vars`: while a copy is made, there is nothing yet
-        measured, metric = vars(self).get("by_metric", {}), name.removesuffix("_signature")
-        if metric not in measured:
+        measured, (metric, _, field) = vars(self).get("by_metric", {}), name.partition("_")
+        if metric not in measured or field not in ("", "signature", "interval"):
             raise AttributeError(
                 f"An evaluation has the metrics that were asked for, {', '.join(measured)}. "
                 f"Received: name={name!r}. Give its name to `evaluate` in `metrics`."
             )
-        return measured[metric].score if metric == name else measured[metric].signature
+        return getattr(measured[metric], field or "score")
 
     @property
     def sentences_per_second(self):
         """Speed of decoding, in inputs a second."""
-        return self.sentences / self.seconds
+        return self.sources / self.seconds
 
     def scores(self):
         """Everything but the translations as a dictionary that JSON holds."""
         scores = {}
-        for name, (_, score, signature) in self.by_metric.items():
-            scores.update({name: score, f"{name}_signature": signature})
+        for name, (_, score, signature, ends) in self.by_metric.items():
+            scores.update({name: score, f"{name}_signature": signature, f"{name}_interval": ends})
         first, *_ = self.by_metric
         keys = ("label", "sentences", first)
         lengths = [dict(zip(keys, band, strict=True)) for band in self.by_length]
@@ -99,10 +104,11 @@ class Evaluation:
         return {**scores, "by_length": lengths}
 
     def __str__(self):
-        left_out = f", {self.skipped:,} with an empty side" if self.skipped else ""
+        left_out = "" if self.sources == self.sentences else f", {self.sources:,} different"
+        left_out += f", {self.skipped:,} with an empty side" if self.skipped else ""
         left_out += f", {self.too_long:,} with one that is too long" if self.too_long else ""
         lines = [
-            *(f"{label:<12}{score:.2f}   {how}" for label, score, how in self.by_metric.values()),
+            *map(_line, self.by_metric.values()),
             *self._likelihood(),
         ]
         if self.attention_entropy is not None:
@@ -143,3 +149,10 @@ class Evaluation:
             f"perplexity  {self.perplexity:.3f} a token, {self.word_perplexity:.3f} a word",
             f"accuracy    {self.token_accuracy:.2%} of the references' tokens",
         ]
+
+
+def _line(measured):
+    """Line of the report on one metric."""
+    label, score, signature, ends = measured
+    chance = "" if ends is None else f"   95 % from {ends[0]:.2f} to {ends[1]:.2f}"
+    return f"{label:<12}{score:.2f}{chance}   {signature}"

@@ -1,13 +1,48 @@
-"""Significance of the difference between two systems."""
+"""Chance in a score: its interval, and the significance of the difference between two systems."""
 
 import dataclasses
+import itertools
 
+import numpy as np
 from sacrebleu.significance import PairedTest
 
 from keras_bahdanau.option import check_value, integer
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 SAMPLES = integer(1, 100_000)
+_SEED = 12345  # that of sacreBLEU
+
+
+def interval(metric, hypotheses, references, samples=1000):
+    """95 % interval of a score, by bootstrap over sentences (Koehn 2004; Bisani and Ney 2004).
+
+    Args:
+        metric: A `CorpusMetric`, of `metrics_of`.
+        hypotheses: List of strings, or of lists of strings: see `CorpusMetric.corpus_score`.
+        references: List of strings, or of lists of strings, as many.
+        samples: Positive integer, corpora that are drawn from the sentences.
+
+    Returns:
+        (low, high): floats, in percent. The draws are the same each time.
+
+    Raises:
+        ValueError: If the lists differ in length, or are empty, or `samples` is not from 1 to
+            100,000.
+
+    Example:
+        >>> (exact,) = metrics_of(["exact"])
+        >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
+        (50.0, 69.0)
+    """
+    check_value("samples", samples, SAMPLES)
+    statistics = metric.statistics(hypotheses, references)  # (sentences, counts)
+    random, size = np.random.default_rng(_SEED), len(statistics)
+    scores = []
+    for _ in range(samples):
+        drawn = np.bincount(random.integers(0, size, size), minlength=size)  # (sentences,)
+        scores.append(metric.score_of(drawn @ statistics))
+    low, high = np.percentile(scores, [2.5, 97.5])
+    return float(low), float(high)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +92,7 @@ def compare(
     Args:
         hypotheses: List of strings, what the system translated.
         others: List of strings, what the other system did.
-        references: List of strings.
+        references: List of strings; or of lists of strings, several right answers.
         samples: Positive integer, corpora that are drawn from the sentences.
         tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
         lowercase: Bool. True if case counts for nothing.
@@ -68,8 +103,8 @@ def compare(
         (SACREBLEU_SEED in the environment chooses others).
 
     Raises:
-        ValueError: If the lists differ in length, or are empty, a metric is unknown, or
-            `samples` is not from 1 to 100,000.
+        ValueError: If the lists differ in length, or are empty, a metric is unknown or needs
+            more than one text, or `samples` is not from 1 to 100,000.
 
     Example:
         >>> bleu, chrf = compare(new, old, references)
@@ -84,10 +119,17 @@ def compare(
             f"len(references)={len(references)}. Translate the same file with both."
         )
     metrics = metrics_of(metrics, tokenize, lowercase)
+    several = [metric.name for metric in metrics if metric.nbest > 1]
+    if several:
+        raise ValueError(
+            "Systems are compared by their best texts. "
+            f"Received: metrics={several!r}, which take several. Leave them out."
+        )
+    listed = [[one] if isinstance(one, str) else one for one in references]
     test = PairedTest(
         [("other", list(others)), ("system", list(hypotheses))],
         {metric.label: metric.scorer for metric in metrics},
-        [list(references)],
+        [list(stream) for stream in itertools.zip_longest(*listed)],
         test_type="bs",
         n_samples=samples,
     )

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import time
 
+from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 from keras_bahdanau.text.corpus_metrics import METRICS, metrics_of
@@ -116,6 +117,8 @@ def tune(
 ):
     """Decode the sources of the pairs with each of the options.
 
+    Pairs with one source count as in `evaluate`.
+
     Args:
         translator: A `Translator`, or other `Pipeline`.
         pairs: List of (input of the source, target string): validation pairs, never the test's.
@@ -153,16 +156,21 @@ def tune(
         translator.check_options(search)
     name = translator.metrics[0] if metric is None else metric
     (measure,) = metrics_of([name], tokenize, lowercase)
+    for search in searches:
+        search.check_nbest(measure.nbest)
     (bleu,) = metrics_of(["bleu"], tokenize)
     length = _tokens(bleu, references)
+    answers = answers_by_source(pairs)
     trials = []
     for search in searches:
         began = time.perf_counter()
-        found = translator.decode(sources, batch_size, search)
+        found = translator.decode_nbest(answers.sources, measure.nbest, batch_size, search)
         seconds = time.perf_counter() - began
-        texts = [translation.text for translation in found]
-        score = measure.corpus_score(texts, references)
-        trials.append(Trial(search, score, _tokens(bleu, texts) / length, seconds, measure.name))
+        texts = [[one.text for one in best] for best in found]  # by source
+        score = measure.corpus_score(*answers.lines(texts, measure.by_source))
+        by_pair, _ = answers.lines([best for best, *_ in texts], by_source=False)
+        ratio = _tokens(bleu, by_pair) / length
+        trials.append(Trial(search, score, ratio, seconds, measure.name))
         if tell is not None:
             tell(trials[-1])
     return sorted(trials, key=lambda trial: (trial.loss, trial.search.beam_width))

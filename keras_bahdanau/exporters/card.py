@@ -17,6 +17,7 @@ _FORMS = {
     **dict.fromkeys(("max_image_bytes", "max_image_pixels"), int),
     **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
     "inputs": str,
+    "metrics": [str],
     "parity": [dict],
     "reduction": int,
     "search": dict,
@@ -28,7 +29,8 @@ _FORMS = {
 def card_of(pipeline):
     """Dictionary that the cards of all formats hold: versions, search, vocabularies and source.
 
-    `inputs` is the form of an input, as `Source.inputs_are` says, and `reduction` the number of
+    `inputs` is the form of an input, as `Source.inputs_are` says, `metrics` are the names of those
+    that judge it where none are asked for, and `reduction` the number of
     positions of the source for each column of an alignment. `source` has the settings of a source
     that has no assets, so that a host makes the same features.
 
@@ -46,6 +48,7 @@ def card_of(pipeline):
         "search": dataclasses.asdict(pipeline.search),
         "verb": pipeline.verb,
         "inputs": pipeline.source.inputs_are,
+        "metrics": list(pipeline.metrics),
         "reduction": pipeline.model.reduction,
         "vocabularies": vocabularies,
         "vocabulary_sha256": {

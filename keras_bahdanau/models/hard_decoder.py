@@ -42,7 +42,8 @@ class HardDecoder(Decoder):
         **kwargs: Further arguments of `Decoder`: `cell` (also a whole `UnfedCell`), `depth`,
             `residual`, `query`, `bridge`, `readout_units`, `tie_embeddings` and rates of
             dropout. Nothing of the source is fed to the cell, so `when` is "apart", and there
-            is no `scheduled_sampling`, no `copy`, no gate or dropout of the context, no query made of it.
+            is no `scheduled_sampling`, no `copy`, no gate or dropout of the context, and no query
+            made of it.
 
     Call arguments and output: as in `Decoder`; the logits, and also what `return_readout` gives,
     are log-probabilities `(batch, target_time, vocabulary)`, the weights f_i.

@@ -46,6 +46,7 @@ def _verified(path, *of_this_state):
             card = parse_card(archive.read(CARD)) if CARD in archive.namelist() else None
             if card is not None:
                 check_fields(card, {"source": dict, "target": dict, "search": dict})
+                _check_metrics(card)
                 _check_hashes(archive, card)
     except Damage as error:
         raise ValueError(
@@ -102,6 +103,12 @@ def _check_hashes(archive, card):
     changed = [name for name in {**found, **said} if found.get(name) != said.get(name)]
     if changed:
         raise Damage(f"not what was saved in it: {', '.join(map(repr, sorted(changed)))}")
+
+
+def _check_metrics(card):
+    names = card.get("metrics", ["bleu"])  # absent, where they are those of the class
+    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+        raise Damage("its 'metrics' are no list of names")
 
 
 def _check_search(path, card):

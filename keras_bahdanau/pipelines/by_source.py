@@ -9,7 +9,7 @@ from keras_bahdanau.pipelines.translator import Translator
 KINDS = (Translator, ImageToText, SpeechToText)
 
 
-def pipeline_of(source, model, target, search=None):
+def pipeline_of(source, model, target, search=None, metrics=None):
     """A pipeline of these parts: a `Translator` for text, an `ImageToText` for images, and so on.
 
     Args:
@@ -17,8 +17,9 @@ def pipeline_of(source, model, target, search=None):
         model: A `Seq2Seq`, or an `Ensemble`.
         target: The `Subwords` of the target text.
         search: `SearchOptions`, or None.
+        metrics: Tuple of names of metrics; None for those of the class.
     """
-    return kind_of(source)(source, model, target, search)
+    return kind_of(source)(source, model, target, search, metrics)
 
 
 def kind_of(source):

@@ -44,4 +44,4 @@ def ensemble(translators, search=None):
         search = first.search
         if not model.has_ctc:
             search = dataclasses.replace(search, ctc_weight=0.0)
-    return pipeline_of(first.source, model, first.target, search)
+    return pipeline_of(first.source, model, first.target, search, vars(first).get("metrics"))

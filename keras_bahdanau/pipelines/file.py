@@ -92,7 +92,7 @@ def write_search(path, search):
         shutil.copymode(path, unfinished)
 
 
-def write_pipeline(path, source, model, target, search):
+def write_pipeline(path, source, model, target, search, metrics=None):
     """Write the parts of a pipeline to one `.keras` file, or nothing at all.
 
     Args:
@@ -101,6 +101,7 @@ def write_pipeline(path, source, model, target, search):
         model: `Seq2Seq` or `Ensemble`.
         target: `Subwords`.
         search: `SearchOptions`.
+        metrics: Tuple of names of metrics, or None.
 
     Raises:
         ValueError: If `path` does not end in ".keras".
@@ -120,6 +121,8 @@ def write_pipeline(path, source, model, target, search):
         "target": target.get_config(),
         "search": dataclasses.asdict(search),
     }
+    if metrics is not None:
+        card["metrics"] = list(metrics)
     card = json.loads(json.dumps(card))  # as it will be read
     with replacing(path, _unfinished(path)) as unfinished:
         _bare(model).save(unfinished)
@@ -133,7 +136,7 @@ def _unfinished(path):
 
 
 def read_pipeline(path):
-    """Read what `write_pipeline` wrote: (source, model, target, search).
+    """Read what `write_pipeline` wrote: (source, model, target, search, metrics).
 
     Args:
         path: Path of the file.
@@ -173,7 +176,7 @@ def read_pipeline(path):
             f"Received: path={str(path)!r} without a 'build_config'. Save or copy it again."
         )
     require_finite_weights(model, f"path={str(path)!r}")
-    return source, model, target, SearchOptions(**card["search"])
+    return source, model, target, SearchOptions(**card["search"]), card.get("metrics")
 
 
 def read_source(config):

@@ -42,6 +42,7 @@ class Pipeline(GraphPipeline):
         model: A `Seq2Seq`, or an `Ensemble` of several.
         target: The `Subwords` of the target text.
         search: `SearchOptions`; the defaults when left out.
+        metrics: Tuple of names of metrics in place of the attribute's own; the file has them.
 
     Attributes:
         verb: String, the name of the signatures of its exports, such as "decode".
@@ -62,7 +63,7 @@ class Pipeline(GraphPipeline):
     source_class = Source
     metrics = ("bleu", "chrf")
 
-    def __init__(self, source, model, target, search=None):
+    def __init__(self, source, model, target, search=None, metrics=None):
         super().__init__(source, model, target, search)
         if not isinstance(self.source, self.source_class):
             raise TypeError(
@@ -70,6 +71,8 @@ class Pipeline(GraphPipeline):
                 f"{self.source_class.__name__}. Received: a {type(self.source).__name__}. "
                 "Make a Pipeline of it."
             )
+        if metrics is not None:
+            self.metrics = tuple(metrics)
         self._graphs = {}
 
     def decode(self, inputs, batch_size=64, search=None, prefixes=None):
@@ -354,7 +357,8 @@ class Pipeline(GraphPipeline):
         Raises:
             ValueError: If `path` does not end in ".keras".
         """
-        write_pipeline(path, self.source, self.model, self.target, self.search)
+        own = vars(self).get("metrics")  # or they are those of the class
+        write_pipeline(path, self.source, self.model, self.target, self.search, own)
 
     @classmethod
     def load(cls, path):

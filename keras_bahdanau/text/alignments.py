@@ -16,7 +16,8 @@ def join_subwords(tokens):
     """Join SentencePiece pieces to words.
 
     A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
-    that stands alone belongs to the word that follows. The end token is a word of its own, and
+    that stands alone belongs to the word that follows. A piece that ends with it, such as the
+    symbol `<PST>▁` of a text of characters, ends its word. The end token is a word of its own, and
     so is an unknown one, which in text has a space on both sides.
 
     Args:
@@ -30,15 +31,15 @@ def join_subwords(tokens):
         >>> join_subwords(["▁The", "▁gar", "den", "er", "</s>"])
         (['The', 'gardener', '</s>'], [[0], [1, 2, 3], [4]])
     """
-    words, groups, alone = [], [], {END, UNKNOWN}
+    words, groups, alone, ended = [], [], {END, UNKNOWN}, False
     for position, token in enumerate(tokens):
-        if not words or (
-            words[-1] and (token.startswith(WORD_START) or alone & {token, words[-1]})
-        ):
+        begins = ended or token.startswith(WORD_START)
+        if not words or (words[-1] and (begins or alone & {token, words[-1]})):
             words.append("")
             groups.append([])
         words[-1] += token.replace(WORD_START, "")
         groups[-1].append(position)
+        ended = token.endswith(WORD_START)
     return words, groups
 
 

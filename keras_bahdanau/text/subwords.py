@@ -71,15 +71,20 @@ class Subwords:
         Args:
             sentences: Iterable of strings. Empty sentences are skipped.
             vocabulary_size: Integer, number of ids, the four special ones included.
-            model_type: `"bpe"`, `"unigram"`, `"char"` or `"word"`.
+            model_type: `"bpe"`, `"unigram"`, `"char"`, `"grapheme"` (a letter and its combining
+                marks are one token) or `"word"`: what stands between spaces, such as a phoneme.
             character_coverage: Float from 0.98 to 1, share of the characters of the text that the
                 vocabulary must hold; the rarest beyond it become unknown.
             normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
-                `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`.
+                `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, with
+                which only white space changes; or `"none"`, by which the model types "char" and
+                "grapheme" keep that too, so that a text whose characters all have ids comes back
+                as it was.
             symbols: Strings that always are one token, whatever the text holds, such as the
                 language tokens `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids:
                 one at the beginning of a word, and one inside of a word (which a word model
-                does not have).
+                does not have); in a text that is kept as it is, one with the space behind it,
+                and one without.
             exact: True to refuse a text that supports no vocabulary of that size; False to
                 take the largest one that it supports.
             name: Name of the text in errors.

@@ -11,8 +11,10 @@ PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 
 _RESERVED = ("<pad>", "<unk>", "<s>", "</s>")
-_MODEL_TYPES = ("bpe", "unigram", "char", "word")
-_NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+_MODEL_TYPES = ("bpe", "unigram", "char", "grapheme", "word")
+_NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none")
+# settings by which a text of characters stays as it is, every space included
+_KEPT = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}
 _LONGEST_SENTENCE = 2**30  # bytes; SentencePiece drops longer sentences, and allows no more
 
 
@@ -32,12 +34,14 @@ def training_settings(
             "`character_coverage` must be from 0.98 to 1. "
             f"Received: character_coverage={character_coverage!r}"
         )
+    kept = normalization == "none" and model_type in ("char", "grapheme")
     return {
         "vocab_size": vocabulary_size,
         "model_type": model_type,
         "character_coverage": character_coverage,
-        "normalization_rule_name": normalization,
-        "user_defined_symbols": _forms(_checked_symbols(symbols), model_type),
+        "normalization_rule_name": "identity" if normalization == "none" else normalization,
+        "user_defined_symbols": _forms(_checked_symbols(symbols), model_type, kept),
+        **(_KEPT if kept else {}),
     }
 
 
@@ -57,15 +61,18 @@ def _is_symbol(value):
     return value.split() == [value] and "▁" not in value
 
 
-def _forms(symbols, model_type):
+def _forms(symbols, model_type, kept):
     """Each symbol as SentencePiece meets it: inside of a word, and where a word begins.
 
     Without the second form the mark `▁` before a symbol would be a token of its own, and a
-    sentence would not begin with its language token. A word model adds it by itself.
+    sentence would not begin with its language token. A word model adds it by itself. In a text
+    that is kept as it is, no mark stands before the first word: there it is the space behind a
+    symbol that belongs to it.
     """
     if model_type == "word":
         return symbols
-    return [form for symbol in symbols for form in (symbol, f"▁{symbol}")]
+    second = "{}▁" if kept else "▁{}"
+    return [form for symbol in symbols for form in (symbol, second.format(symbol))]
 
 
 def train_model(sentences, name: str, settings: dict, exact: bool = True) -> bytes:
@@ -103,6 +110,8 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
 
 
 def _trained(sentences, settings):
+    if settings["model_type"] == "grapheme":
+        return _trained(*_of_clusters(sentences, settings))
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences),
@@ -116,6 +125,23 @@ def _trained(sentences, settings):
         **settings,
     )
     return model.getvalue()
+
+
+def _of_clusters(sentences, settings):
+    """Sentences and settings of a character model that has clusters of characters as symbols.
+
+    As many clusters as there is room for have an id, the most frequent first. The others are
+    split into their characters, which are sentences here, so that all have ids.
+    """
+    from keras_bahdanau.text.graphemes import frequent_clusters  # which loads regex
+
+    symbols = settings["user_defined_symbols"]
+    clusters = frequent_clusters(sentences, settings["normalization_rule_name"])
+    sentences = [*sentences, *sorted(set().union(*clusters))]
+    settings = {**settings, "model_type": "char"}
+    without = check_model(_trained(sentences, settings), "model")
+    chosen = [one for one in clusters if one not in symbols][: settings["vocab_size"] - without]
+    return sentences, {**settings, "user_defined_symbols": [*symbols, *chosen]}
 
 
 def _training_error(message, name, settings):

@@ -12,7 +12,7 @@ from keras_bahdanau.callbacks import (
     StopAtDivergence,
 )
 from keras_bahdanau.data import BatchedPairs
-from keras_bahdanau.pipelines.by_source import pipeline_of
+from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
@@ -39,6 +39,7 @@ def train(
     source=None,
     target=None,
     cache=None,
+    symbols=(),
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
@@ -62,6 +63,8 @@ def train(
         target: The `Subwords` of the target text, or None, likewise.
         cache: Path of a directory that keeps decoded images or sounds, which may serve several
             trainings; None to decode them anew in each epoch. See `Source.cached`.
+        symbols: List of strings that always are one token of the source, such as the features
+            `<PST>` that `read_table` gives, where its subwords are learnt.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -83,9 +86,10 @@ def train(
     options = options.resolved()
     run = Run(directory)
     data = (pairs, valid_pairs, alignments, valid_alignments)
+    sides = (source, target, symbols)
     with run.owned(say):
         run.check(options, *data)
-        _train_in(run, options, data, (source, target), cache, callbacks or (), verbose, say)
+        _train_in(run, options, data, sides, cache, callbacks or (), verbose, say)
     return run.translator
 
 
@@ -122,7 +126,7 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
     search = SearchOptions(ctc_weight=saved_model.ctc_weight)
-    translator = pipeline_of(source, saved_model, target, search)
+    translator = pipeline_of(source, saved_model, target, search, _metrics(source, options))
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     _fit(
@@ -174,7 +178,7 @@ def _fit(model, training, progress, options, **settings):
         model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
 
 
-def _vocabularies(run, options, pairs, source, target, say):
+def _vocabularies(run, options, pairs, source, target, symbols, say):
     """(source, target) of a run: those of its card, those given, or learned from the pairs."""
     if run.begun():
         kept = _kept(run)
@@ -183,9 +187,10 @@ def _vocabularies(run, options, pairs, source, target, say):
         return kept
     if source is None and target is None and options.joint:
         texts = [pair[side] for side in (0, 1) for pair in pairs]
-        target = source = _learned("joint", texts, options, "source", say)
+        target = source = _learned("joint", texts, options, "source", say, symbols)
     if source is None:
-        source = _learned("source", [pair[0] for pair in pairs], options, "source", say)
+        sources = [pair[0] for pair in pairs]
+        source = _learned("source", sources, options, "source", say, symbols)
     if target is None:
         target = _learned("target", [pair[1] for pair in pairs], options, "target", say)
     return as_source(source), target
@@ -222,13 +227,15 @@ def _check_kept(run, kept, given):
             )
 
 
-def _learned(name, texts, options, side, say):
+def _learned(name, texts, options, side, say, symbols=()):
     """`Subwords` of texts, of the size and the model type of a side."""
     size = getattr(options, f"{side}_vocabulary_size")
     subwords = Subwords.train(
         texts,
         size,
         model_type=getattr(options, f"{side}_model_type"),
+        normalization=options.normalization,
+        symbols=symbols,
         exact=False,
         name="source and target text" if name == "joint" else f"{name} text",
     )
@@ -260,6 +267,7 @@ def _batches(source, target, options, training, validation):
             max_source_length=longest,
             alignments=alignments,
             subword_sampling=options.subword_sampling,
+            least_steps=options.epoch_steps,
             **batches,
         ),
         BatchedPairs(
@@ -284,6 +292,14 @@ def _restore(path, model):
             f"{str(path)!r} of another model, such as that of an older version of this package. "
             "Choose another output directory to begin anew."
         ) from None
+
+
+def _metrics(source, options):
+    """Names of the metrics of the pipeline: the judge and an error rate; None for its class's."""
+    if options.best_by in ("perplexity", *kind_of(source).metrics):
+        return None
+    rate = "per" if options.target_model_type == "word" else "cer"
+    return tuple(dict.fromkeys((options.best_by, rate)))
 
 
 def _sampling(options, steps):

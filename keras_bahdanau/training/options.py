@@ -22,7 +22,7 @@ from keras_bahdanau.training.presets import PRESETS
 
 _CELL = one_of("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm")
 _COUNT = integer(1, 1_000_000)
-_MODEL_TYPE = one_of("bpe", "unigram", "char", "word")
+_MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word")
 _RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
 
 
@@ -74,7 +74,16 @@ class TrainingOptions:
         VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
     )
     model_type: str | None = _of_training(
-        _MODEL_TYPE, "Vocabulary of SentencePiece: {choices}.", "bpe"
+        _MODEL_TYPE,
+        'Vocabulary of SentencePiece: {choices}. "grapheme" has characters, each with its '
+        'combining marks, "word" what stands between spaces, such as phonemes.',
+        "bpe",
+    )
+    normalization: str | None = _of_training(
+        one_of("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none"),
+        "Unicode normalization of both sides: {choices}. The last two leave characters as they "
+        'are, which phonemes need; with "none" a vocabulary of characters keeps every space, too.',
+        "nmt_nfkc",
     )
     source_vocabulary_size: int | None = _of_training(
         VOCABULARY_SIZE,
@@ -335,7 +344,15 @@ class TrainingOptions:
     )
 
     # the optimizer
-    epochs: int | None = _of_training(_COUNT, "Most passes over the pairs.")
+    epochs: int | None = _of_training(
+        _COUNT, "Most epochs: passes over the pairs, or several passes each by `epoch_steps`."
+    )
+    epoch_steps: int | None = _of_training(
+        integer(0, 1_000_000),
+        "Least batches of an epoch: it passes over few pairs several times, and validation, "
+        "patience and schedule count such epochs; 0 for one pass.",
+        0,
+    )
     optimizer: str | None = _of_training(
         one_of("adam", "adadelta", "sgd"), "Optimizer: {choices}.", "adam"
     )
@@ -381,7 +398,7 @@ class TrainingOptions:
         0.0,
     )
     best_by: str | None = _of_training(
-        one_of("perplexity", "bleu", "chrf", "ter", "wer", "cer", "exact", "exprate"),
+        one_of("perplexity", "bleu", "chrf", "ter", "wer", "per", "cer", "exact", "exprate"),
         "Judge of the best epoch: {choices}. A metric decodes the validation pairs greedily "
         "after each epoch; texts of few words, such as speech, can get better by it long after "
         "their perplexity has.",

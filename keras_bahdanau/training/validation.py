@@ -6,6 +6,7 @@ import dataclasses
 import keras
 
 from keras_bahdanau.callbacks.divergence import require_finite, require_finite_state
+from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.text.corpus_metrics import metrics_of
 from keras_bahdanau.training.optimizers import averaged_weights
 from keras_bahdanau.training.run import write_json
@@ -41,7 +42,7 @@ class ValidateAndSave(keras.callbacks.Callback):
         self, run, translator, validation, options, checkpoint, pairs=(), average=None, say=print
     ):
         super().__init__()
-        self.pairs = list(pairs)
+        self.answers = answers_by_source(pairs)
         self.judge = None
         best_by = options.resolved().best_by
         if best_by != "perplexity":
@@ -104,9 +105,9 @@ class ValidateAndSave(keras.callbacks.Callback):
             return logs["val_perplexity"]
         # attention alone: CTC takes longer
         search = dataclasses.replace(self.translator.search, beam_width=1, ctc_weight=0.0)
-        found = self.translator.decode([one for one, _ in self.pairs], search=search)
-        texts, references = [one.text for one in found], [text for _, text in self.pairs]
-        score = self.judge.corpus_score(texts, references)
+        found = self.translator.decode(self.answers.sources, search=search)
+        texts = [one.text for one in found]
+        score = self.judge.corpus_score(*self.answers.lines(texts, self.judge.by_source))
         logs[f"val_{self.judge.name}"] = score
         return -score if self.judge.higher_is_better else score
 

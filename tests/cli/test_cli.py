@@ -112,10 +112,19 @@ BAD_INPUT = {
     "train bad.tsv --out new": "path='bad.tsv', whose line 2 has 1",
     "train nul.en good.de --out new": "path='nul.en', whose line 3 holds the byte 0x00",
     "train good.en cr.de --out new": r"path='cr.de', whose line 1 ends in \r alone",
-    "train single.tsv --out new": "Received: 1 pair with text on both sides",
+    "train single.tsv --out new": "Received: 1 source with text on both sides",
     "train textless.tsv --out new": "path='textless.tsv' with 2 pairs, none of which has",
     "train good.en good.de --out new --valid-source textless.tsv": "path='textless.tsv' with 2",
     "train good.en good.de --out new --alignments utf16.en": "path='utf16.en', whose line 1",
+    "train good.en good.de --out new --columns source,target": "'source,target' with two files",
+    "train single.tsv --out new --columns source,lemma": "columns='source,lemma'",
+    "train single.tsv --out new --columns source,target,features": "line 1 has 2. Mend",
+    "train single.tsv --out new --answer-separator=": "answer_separator=''",
+    "train x.tsv --source image --out new --columns target,source": "with files. Leave it out",
+    "translate --model RUN --columns source,-": "with standard input. Give the file",
+    "translate --model RUN single.tsv --columns features,target": "columns='features,target'",
+    "evaluate --model RUN good.en good.de --metrics top10": "nbest=10",
+    "evaluate --model RUN good.en good.de --metrics top2 --compare good.de": "metrics='top2'",
     "translate --model RUN utf16.en": "path='utf16.en', whose line 1 holds the byte 0x00",
     "evaluate --model RUN textless.tsv": "path='textless.tsv' with 2 pairs",
     "evaluate --model RUN good.en good.de --compare nul.en": "path='nul.en', whose line 3",
@@ -404,7 +413,8 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     scores = json.loads((files / "new.json").read_text())
     assert "against good.en\nBLEU" in answer.out and len(scores["compared"]) == 3
     assert scores["wer"] == 0 and scores["compared"][2]["other"] > 0
-    assert f"WER         0.00   {scores['wer_signature']}\n" in answer.out
+    assert scores["wer_interval"] == [0, 0]
+    assert f"WER         0.00   95 % from 0.00 to 0.00   {scores['wer_signature']}\n" in answer.out
     assert (files / "new.png").read_bytes().startswith(b"\x89PNG")
     assert (scores["sentences"], scores["skipped"], scores["cut"]) == (3, 1, 0)
     assert scores["chrf"] > 90 and scores["perplexity"] < 1.5
@@ -413,7 +423,9 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     both = ["--compare", model, "--alignments", "gold"]
     answer = command("evaluate", "--model", model, *pairs, *both)
     assert "alignment   " in answer.out and "p = " in answer.out
-    assert f"BLEU        {scores['bleu']:.2f}   {scores['bleu_signature']}\n" in answer.out
+    low, high = scores["bleu_interval"]
+    line = f"BLEU        {scores['bleu']:.2f}   95 % from {low:.2f} to {high:.2f}   "
+    assert f"{line}{scores['bleu_signature']}\n" in answer.out
 
 
 @pytest.fixture
@@ -655,11 +667,18 @@ def test_held_out_pairs_are_spread_evenly_and_not_empty():
     assert len(training._held_out(pairs[:102])) == 3
 
 
+def test_the_answers_to_one_source_are_held_out_together():
+    pairs = [*(("a", str(number)) for number in range(7)), ("b", "x"), ("a", "y")]
+    assert training._held_out(pairs) == {0, 1, 2, 3, 4, 5, 6, 8}
+    with pytest.raises(ValueError, match="Received: 1 source with text"):
+        training._held_out(pairs[:7])
+
+
 def test_the_alignments_of_held_out_pairs_are_held_out():
     data = training._Data([("a", "x"), ("b", "y"), ("c", "z")], [{(0, 0)}, set(), {(0, 1)}])
     kept, valid = data.split({1})
-    assert kept == ([("a", "x"), ("c", "z")], [{(0, 0)}, {(0, 1)}])
-    assert valid == ([("b", "y")], [set()])
+    assert kept == ([("a", "x"), ("c", "z")], [{(0, 0)}, {(0, 1)}], ())
+    assert valid == ([("b", "y")], [set()], ())
     assert data._replace(alignments=None).split({1})[1].alignments is None
 
 

@@ -153,6 +153,19 @@ def test_each_iteration_of_the_dataset_is_the_next_epoch(data, subwords):
         assert same(arrays(dataset), arrays(data.epoch(number)))
 
 
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_an_epoch_passes_over_few_pairs_until_it_has_the_least_steps(subwords, shuffle):
+    settings = {"batch_sentences": 8, "shuffle": shuffle, "seed": 2}
+    plain = BatchedPairs(PAIRS[:20], subwords, subwords, **settings)
+    long = BatchedPairs(PAIRS[:20], subwords, subwords, least_steps=7, **settings)
+    assert (plain.steps, long.steps) == (3, 9)
+    passes = [batch for number in (3, 4, 5) for batch in arrays(plain.epoch(number))]
+    assert same(arrays(long.epoch(1)), passes)
+    assert same(arrays(long.epoch(1, first_step=4)), passes[4:])
+    few = BatchedPairs(PAIRS[:20], subwords, subwords, least_steps=3, **settings)
+    assert same(arrays(few.epoch(1)), arrays(plain.epoch(1)))
+
+
 def test_a_dataset_may_begin_at_a_later_epoch(data):
     dataset = data.dataset(first_epoch=2)
     for number in (2, 3):

@@ -82,7 +82,8 @@ def test_the_metrics_asked_for_and_no_others_are_measured(translator):
     assert [line.split()[0] for line in lines[:3]] == ["TER", "exact", "perplexity"]
     assert lines[-2].split() == ["source", "words", "sentences", "TER"]
     scores = json.loads(json.dumps(measured.scores()))
-    assert [*scores][:4] == ["ter", "ter_signature", "exact", "exact_signature"]
+    assert [*scores][:4] == ["ter", "ter_signature", "ter_interval", "exact"]
+    assert scores["ter_interval"] == [*measured.ter_interval]
     assert scores["by_length"] == [{"label": "1-5", "sentences": 4, "ter": measured.ter}]
 
 
@@ -156,6 +157,38 @@ def test_without_metrics_those_of_the_pipeline_are_measured(translator, monkeypa
     assert [*evaluate(translator, PAIRS).by_metric] == ["bleu", "chrf"]
     monkeypatch.setattr(Translator, "metrics", ("wer",))
     assert [*evaluate(translator, PAIRS).by_metric] == ["wer"]
+
+
+SEVERAL = [("a b c", "x y z"), ("b", "y"), ("a b c", "zz"), ("a b c", "x"), ("c a", "q")]
+
+
+def test_a_source_with_several_answers_is_decoded_and_counted_once(translator):
+    """Rates have three sources, each with its nearest answer; BLEU has all five pairs."""
+    decoded, decode = [], translator.decode_nbest
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            translator, "decode_nbest", lambda texts, *a: decoded.append(texts) or decode(texts, *a)
+        )
+        measured = evaluate(translator, SEVERAL, metrics=("exact", "cer", "bleu"))
+    assert decoded == [["a b c", "b", "c a"]]
+    texts = [translation.text for translation in measured.translations]
+    assert texts[0] == texts[2] == texts[3] and len(texts) == measured.sentences == 5
+    right = (texts[0] in ("x y z", "zz", "x")) + (texts[1] == "y") + (texts[4] == "q")
+    assert measured.exact == pytest.approx(100 * right / 3)
+    assert measured.bleu == sacrebleu.corpus_bleu(texts, [[text for _, text in SEVERAL]]).score
+    assert sum(band.sentences for band in measured.by_length) == measured.sources == 3
+    assert "sentences   5, 3 different" in str(measured)
+
+
+def test_accuracy_of_the_best_few_has_them_all(translator):
+    """The second best text of the first source, and a text that none of the second ones is."""
+    best, second = translator.translate_nbest(["a b c"], 2)[0]
+    pairs = [("a b c", second.text), ("b", "q")]
+    measured = evaluate(translator, pairs, metrics=("exact", "top2"))
+    assert (measured.exact, measured.top2) == (0.0, 50.0)
+    assert [one.text for one in measured.translations][:1] == [best.text]
+    with pytest.raises(ValueError, match="`nbest` must be from 1 to the beam width, 2. .*nbest=3"):
+        evaluate(translator, pairs, metrics=("top3",))
 
 
 def test_case_and_tokenization_are_the_users(translator):

@@ -1,10 +1,12 @@
-"""Paired bootstrap: one system against another, on the same sentences."""
+"""Bootstrap: the interval of a score, and one system against another on the same sentences."""
+
+import math
 
 import numpy as np
 import pytest
 import sacrebleu
 
-from keras_bahdanau.evaluation import compare
+from keras_bahdanau.evaluation import compare, interval, metrics_of
 
 RANDOM = np.random.default_rng(0)
 REFERENCES = [" ".join(RANDOM.choice(list("abcdefgh"), 9)) for _ in range(60)]
@@ -82,3 +84,41 @@ def test_case_and_tokenization_are_the_users():
 def test_other_sentences_are_refused(others):
     with pytest.raises(ValueError, match=r"Received: len\(hypotheses\)=60, len\(others\)="):
         compare(REFERENCES, others, REFERENCES)
+
+
+def quantile_of_binomial(size, probability, share):
+    """The lowest number of hits with at least that share of the binomial distribution."""
+    total = 0.0
+    for hits in range(size + 1):
+        total += math.comb(size, hits) * probability**hits * (1 - probability) ** (size - hits)
+        if total >= share:
+            return hits
+
+
+def test_the_interval_of_exact_matches_is_that_of_the_binomial_distribution():
+    texts = ["a"] * 60 + ["b"] * 40
+    (exact,) = metrics_of(["exact"])
+    low, high = interval(exact, texts, ["a"] * 100)
+    assert low == pytest.approx(quantile_of_binomial(100, 0.6, 0.025), abs=1)
+    assert high == pytest.approx(quantile_of_binomial(100, 0.6, 0.975), abs=1)
+    assert (low, high) == interval(exact, texts, ["a"] * 100)
+    assert interval(exact, ["a"] * 9, ["a"] * 9) == (100.0, 100.0)
+
+
+def test_the_interval_of_bleu_is_that_of_its_comparison():
+    better, worse = spoilt(0.05, 1), spoilt(0.3, 2)
+    (bleu,) = metrics_of(["bleu"])
+    low, high = interval(bleu, better, REFERENCES)
+    (compared,) = compare(better, worse, REFERENCES, metrics=["bleu"])
+    mean, half = compared.score_range
+    assert (low + high) / 2 == pytest.approx(mean, abs=half / 4)
+    assert (high - low) / 2 == pytest.approx(half, rel=0.15)
+
+
+def test_systems_are_compared_with_the_nearest_of_several_answers():
+    several = [[line, "never"] if row % 2 else [line] for row, line in enumerate(REFERENCES)]
+    alone = compare(spoilt(0.2, 1), spoilt(0.25, 2), REFERENCES, samples=100, metrics=["wer"])
+    both = compare(spoilt(0.2, 1), spoilt(0.25, 2), several, samples=100, metrics=["wer"])
+    assert both[0].score == alone[0].score and both[0].p_value == alone[0].p_value
+    with pytest.raises(ValueError, match="best texts. Received: metrics=.'top2'."):
+        compare(REFERENCES, REFERENCES, REFERENCES, metrics=["exact", "top2"])

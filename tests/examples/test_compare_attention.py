@@ -28,7 +28,7 @@ def test_every_preset_and_every_score_is_compared():
 
     from keras_bahdanau import layers, presets
 
-    assert set(presets.PRESETS) - {"images", "ink", "speech"} <= set(PRESETS)
+    assert set(presets.PRESETS) - {"characters", "images", "ink", "speech"} <= set(PRESETS)
     assert {"additive", *SCORES} == set(layers.SCORES)
 
 

@@ -123,6 +123,25 @@ def test_field_of_another_form_gets_one_line(saved, tmp_path, name, value):
     one_line(error)
 
 
+@pytest.mark.parametrize("value", [None, 3, [], "exact", [3], ["exact", None]])
+def test_metrics_that_are_no_names_get_one_line(saved, tmp_path, value):
+    card = {**json.loads(members_of(saved)[CARD]), "metrics": value}
+    with pytest.raises(ValueError, match="its 'metrics' are no list of names") as error:
+        read_card(with_card(saved, tmp_path, json.dumps(card)))
+    one_line(error)
+
+
+def test_metrics_of_a_pipeline_are_those_of_its_file(saved, toy_translator, tmp_path):
+    assert "metrics" not in read_card(saved)
+    assert toy_translator.metrics == kb.Translator.metrics == ("bleu", "chrf")
+    parts = toy_translator.source, toy_translator.model, toy_translator.target
+    path = tmp_path / "judged.keras"
+    kb.Translator(*parts, metrics=("exact", "per")).save(path)
+    loaded = kb.load_pipeline(path)
+    assert loaded.metrics == ("exact", "per")
+    assert kb.ensemble([loaded]).metrics == ("exact", "per")
+
+
 def test_search_option_of_a_newer_version_names_that_version(changed):
     path = changed(keras_bahdanau="9.1.0", search={"beam_width": 5, "new": 1})
     with pytest.raises(ValueError, match="'new', .* keras-bahdanau 9[.]1[.]0") as error:

@@ -6,7 +6,7 @@ from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkS
 from keras_bahdanau.text import Subwords
 
 SENTENCES = ["a man in a hat.", "one two three four", "the cat sat on the mat", "A ☃ B"]
-KINDS = ("bpe", "unigram", "char", "word", "frames", "images", "audio", "ink")
+KINDS = ("bpe", "unigram", "char", "grapheme", "word", "frames", "images", "audio", "ink")
 
 
 def new_source(kind):
@@ -18,7 +18,9 @@ def new_source(kind):
         return ImageSource(16, 48, channels=3)
     if kind == "audio":
         return AudioSource(20)
-    return TextSource(Subwords.train(SENTENCES, 60, model_type=kind, exact=False))
+    normalization = "none" if kind == "grapheme" else "nmt_nfkc"  # every space is a token
+    settings = {"model_type": kind, "normalization": normalization}
+    return TextSource(Subwords.train(SENTENCES, 60, exact=False, **settings))
 
 
 def padded(source, inputs):

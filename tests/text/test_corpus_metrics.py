@@ -41,14 +41,14 @@ def test_names_give_metrics_in_their_order():
     labels = [metric.label for metric in metrics_of(["exact", "ter", "bleu"])]
     assert labels == ["exact", "TER", "BLEU"]
     lower = {metric.name for metric in metrics_of(METRICS) if not metric.higher_is_better}
-    assert lower == {"ter", "wer", "cer"}
+    assert lower == {"ter", "wer", "per", "cer", "ser"}
 
 
 @pytest.mark.parametrize("names", [[], ["rouge"], ["bleu", "wer", "bleu"], "wer"])
 def test_unknown_repeated_and_absent_names_are_refused(names):
     with pytest.raises(
         ValueError,
-        match="bleu, chrf, ter, wer, cer, exact, exprate, exprate1, .*, each once. Received",
+        match="bleu, chrf, ter, wer, per, cer, ser, exact, top2, .*, each once. Received",
     ):
         metrics_of(names)
 
@@ -148,3 +148,49 @@ def test_expression_rates_count_wrong_tokens():
     references = ["x  ^ 2", "x ^ 2", "x ^ 2", "a b"]  # 0, 1, 5 and 2 wrong tokens
     rates = {name: score(name, hypotheses, references) for name in METRICS if "exprate" in name}
     assert rates == {"exprate": 25, "exprate1": 50, "exprate2": 75, "exprate3": 75}
+
+
+def test_the_nearest_of_several_answers_counts_by_its_own_length():
+    """Of the first word's answers "a b c d" has 1 error in 4, as "a b d" has 1 in 3."""
+    texts, answers = ["a b c", "e f"], [["a b d", "x y z", "a b c d"], ["e g"]]
+    assert score("per", texts, answers) == pytest.approx(100 * (1 + 1) / (4 + 2))
+    assert score("per", texts, answers) == score("wer", texts, answers)
+    assert score("cer", ["abc"], [["xbc", "abcd"]]) == pytest.approx(100 / 4)
+    assert score("exact", texts, [["q", "a b c"], ["e g"]]) == 50
+    assert score("ser", texts, [["q", "a b c"], ["e g"]]) == 50
+    assert score("exprate1", texts, [["q", "a b x"], ["h i"]]) == 50
+
+
+def test_the_order_of_answers_does_not_matter():
+    answers = [["a b d", "x y z", "a b c d"], ["e g", "e f g h"]]
+    turned = [one[::-1] for one in answers]
+    for name in ("per", "cer", "exact", "exprate1", "bleu", "chrf"):
+        texts = ["a b c", "e f"]
+        assert score(name, texts, answers) == score(name, texts, turned)
+
+
+def test_several_answers_are_sacrebleus_references():
+    answers = [["the cat sat on the mat", "a cat sat"], ["hello world ."], ["a b", "a c"]]
+    streams = [["the cat sat on the mat", "hello world .", "a b"], ["a cat sat", None, "a c"]]
+    expected = sacrebleu.corpus_bleu(HYPOTHESES, streams, force=True).score
+    assert score("bleu", HYPOTHESES, answers) == expected
+    (metric,) = metrics_of(["bleu"])
+    metric.corpus_score(HYPOTHESES, answers)
+    assert metric.signature.startswith("nrefs:var|")
+
+
+def test_one_of_the_best_few_may_be_right():
+    best = [["b", "a", "c"], ["y", "x", "q"], ["m", "n", "o"]]
+    answers = [["a"], ["z", "q"], ["k"]]
+    found = {name: score(name, best, answers) for name in ("exact", "top2", "top3", "top5")}
+    third = 100 / 3
+    expected = {"exact": 0, "top2": third, "top3": 2 * third, "top5": 2 * third}
+    assert found == pytest.approx(expected)
+    assert score("top2", [[" A ", "b"]], [["a"]], lowercase=True) == 100
+
+
+def test_statistics_add_up_to_the_score():
+    answers = [[one, "a b"] for one in REFERENCES]
+    for metric in metrics_of(["bleu", "chrf", "ter", "per", "exact", "top2"]):
+        found = metric.score_of(metric.statistics(HYPOTHESES, answers).sum(axis=0))
+        assert found == pytest.approx(metric.corpus_score(HYPOTHESES, answers))

@@ -158,6 +158,15 @@ def test_the_small_reads_the_previous_state_where_it_is_asked_to():
     assert resolved(readout_state="previous").when == "before"
 
 
+def test_characters_are_kept_as_they_are_and_judged_by_whole_texts():
+    options = resolved(preset="characters")
+    assert (options.source_model_type, options.target_model_type) == ("char", "char")
+    assert (options.normalization, options.best_by, options.joint) == ("none", "exact", True)
+    phonemes = resolved(preset="characters", target_model_type="word")
+    assert not phonemes.joint and not phonemes.share_embeddings
+    assert resolved(preset="characters", batch_tokens=500).batch_sentences == 0
+
+
 def test_the_smalls_embedding_is_tied_where_it_can_be():
     assert resolved(readout="maxout").tie_embeddings
     assert not resolved(readout="plain").tie_embeddings
@@ -181,6 +190,9 @@ def test_the_smalls_embedding_is_tied_where_it_can_be():
         ("clip_norm", 0),
         ("cell", "rnn"),
         ("model_type", "words"),
+        ("normalization", "nfc"),
+        ("epoch_steps", -1),
+        ("best_by", "top5"),
         ("joint", "yes"),
         ("query", "state,states"),
         ("query", "state,state"),

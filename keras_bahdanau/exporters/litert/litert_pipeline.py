@@ -56,6 +56,8 @@ class LiteRTPipeline:
             check_value("reduction", self._reduction, FIXED_LENGTH)
             self.target = Subwords(files[card["vocabularies"]["target"]])
             self.source = self._read_source(card, files)
+            # cards of older versions have none
+            self.metrics = tuple(card.get("metrics") or self.metrics)
             self._decode(self.source.examples[0])  # so that a model that can't run fails now
 
     def _read_source(self, card, files):

@@ -7,6 +7,7 @@ settings do not: the command line shows them before anything slow is loaded.
 import dataclasses
 from collections.abc import Callable, Mapping
 
+from keras_bahdanau.training.presets.characters import CHARACTERS, characters
 from keras_bahdanau.training.presets.conditional_gru import CONDITIONAL_GRU, conditional_gru
 from keras_bahdanau.training.presets.images import IMAGES, images
 from keras_bahdanau.training.presets.ink import INK, ink
@@ -18,6 +19,7 @@ from keras_bahdanau.training.presets.speech import SPEECH, speech
 __all__ = [
     "PRESETS",
     "Preset",
+    "characters",
     "conditional_gru",
     "images",
     "ink",
@@ -58,6 +60,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         Preset("small", small, SMALL),
+        Preset("characters", characters, CHARACTERS),
         Preset("rnnsearch", rnnsearch, RNNSEARCH),
         Preset("rnnencdec", rnnencdec, RNNENCDEC),
         Preset("luong", luong, LUONG),

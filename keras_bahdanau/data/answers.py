@@ -1,0 +1,62 @@
+"""Several right answers to one source: the pairs that have it in common."""
+
+import os
+from typing import NamedTuple
+
+
+class Answers(NamedTuple):
+    """The different sources of pairs, each with its right answers.
+
+    Attributes:
+        sources: List of inputs, in the order in which they come first.
+        references: List of lists of strings, the answers to each of them.
+        numbers: List of integers, for each pair the place of its source among `sources`.
+    """
+
+    sources: list
+    references: list
+    numbers: list
+
+    def lines(self, texts, by_source=True):
+        """The arguments of `CorpusMetric.corpus_score`.
+
+        Args:
+            texts: List, what was decoded from each source.
+            by_source: Bool. True if a source counts once; False if each of its pairs counts.
+
+        Returns:
+            (hypotheses, references): two lists of the same length.
+        """
+        if by_source:
+            return texts, self.references
+        rest = [iter(references) for references in self.references]
+        references = [next(rest[number]) for number in self.numbers]
+        return [texts[number] for number in self.numbers], references
+
+
+def answers_by_source(pairs) -> Answers:
+    """Gather the targets of equal sources, such as the pronunciations of one word.
+
+    Texts and paths can be equal; each array or sound is a source of its own.
+
+    Args:
+        pairs: Iterable of (input of a source, target string).
+
+    Returns:
+        `Answers`.
+
+    Example:
+        >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])
+        Answers(sources=['read', 'red'], references=[['R IY D', 'R EH D'], ['R EH D']],
+        numbers=[0, 1, 0])
+    """
+    sources, references, numbers, places = [], [], [], {}
+    for pair, (one, text) in enumerate(pairs):
+        key = one if isinstance(one, str | bytes | os.PathLike) else pair
+        place = places.setdefault(key, len(sources))
+        if place == len(sources):
+            sources.append(one)
+            references.append([])
+        references[place].append(text)
+        numbers.append(place)
+    return Answers(sources, references, numbers)

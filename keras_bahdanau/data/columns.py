@@ -1,0 +1,147 @@
+"""Tables as they are published: TSV files whose columns are source, target, features, counts."""
+
+import os
+import re
+from typing import NamedTuple
+
+from keras_bahdanau.data.reading import read_lines
+
+PAIRS = "source,target"
+IGNORED = ("count", "-")
+MOST_FEATURES = 4096
+_NAMES = ("source", "target", "features", *IGNORED)
+_BETWEEN_FEATURES = re.compile(r"[;|\s]+")
+_NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
+
+
+class Table(NamedTuple):
+    """The content of a TSV file.
+
+    Attributes:
+        pairs: List of (source, target) strings. Features stand before the text of a source, as
+            one word each: `<V> <PST> walk`.
+        symbols: List of the different features in this form, for `train(symbols=)`.
+    """
+
+    pairs: list
+    symbols: list
+
+
+def parsed_columns(text, needed=("source", "target")):
+    """The names of columns, from one string.
+
+    Args:
+        text: String, names with commas between.
+        needed: Names of which each must come.
+
+    Returns:
+        Tuple of names.
+
+    Raises:
+        ValueError: If a name is unknown, comes twice, or is missing.
+
+    Example:
+        >>> parsed_columns("source,target,features")
+        ('source', 'target', 'features')
+    """
+    names = tuple(text.split(","))
+    once = [name for name in names if name not in IGNORED]
+    if not {*needed} <= {*names} <= {*_NAMES} or len({*once}) < len(once):
+        raise ValueError(
+            f"`columns` must be names out of {', '.join(_NAMES)} with commas between, "
+            f"{' and '.join(needed)} among them; only count and - may come twice. "
+            f"Received: columns={text!r}"
+        )
+    return names
+
+
+def read_table(
+    path: str | os.PathLike,
+    columns: str = PAIRS,
+    answer_separator: str | None = None,
+    needed=("source", "target"),
+) -> Table:
+    """Read a TSV file by the names of its columns.
+
+    The file is UTF-8, plain or (named `.gz`) compressed. Features are split at `;`, `|` and white
+    space, and each is put in angle brackets before the source: `walk` with `V;PST` is the source
+    `<V> <PST> walk`. Counts are ignored: a line is one pair, however often it was seen. An empty
+    line is an empty pair.
+
+    Args:
+        path: Path of the file.
+        columns: Names of all columns in their order: "source", "target", "features", and
+            "count" or "-" for a column to ignore.
+        answer_separator: String between several right targets of one cell, each of which makes
+            a pair; None if a cell holds one.
+        needed: Names of columns that there must be.
+
+    Returns:
+        `Table`. Without a column of targets they are empty.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it can't be read as text, the columns are not as above, or a line has
+            another number of them or an invalid feature. The message names the line.
+
+    Example:
+        >>> pairs, symbols = read_table("turkish-train.tsv.gz", "source,target,features")
+        >>> pairs[0], symbols[:2]
+        (('<N> <LOC> <PL> kuzu', 'kuzularda'), ['<N>', '<LOC>'])
+    """
+    names = parsed_columns(columns, needed)
+    if answer_separator is not None and not answer_separator.strip("\t"):
+        raise ValueError(
+            "`answer_separator` must be text other than tabs. "
+            f"Received: answer_separator={answer_separator!r}"
+        )
+    pairs, known = [], {}  # symbols by features, in the order of the file
+    for number, line in enumerate(read_lines(path), start=1):
+        cells = dict(zip(names, _cells(path, number, line, names), strict=True))
+        source, target = cells["source"], cells.get("target", "")
+        symbols = [
+            known.get(one) or known.setdefault(one, _symbol(path, number, one, known))
+            for one in filter(None, _BETWEEN_FEATURES.split(cells.get("features", "")))
+        ]
+        if source:  # or features alone would make it one
+            source = " ".join([*symbols, source])
+        for answer in _answers(target, answer_separator):
+            pairs.append((source, answer))
+    return Table(pairs, list(known.values()))
+
+
+def _cells(path, number, line, names):
+    """The cells of a line, as many as there are names."""
+    cells = line.split("\t") if line else [""] * len(names)
+    if len(cells) != len(names):
+        raise ValueError(
+            f"A TSV line must have {len(names)} columns, {', '.join(names)}, with one tab "
+            f"between. Received: path={os.fspath(path)!r}, whose line {number} has {len(cells)}. "
+            "Mend the line, name all columns in their order, or give the two sides as two "
+            "parallel files."
+        )
+    return cells
+
+
+def _symbol(path, number, feature, known):
+    """A feature as a token of its own."""
+    if feature in _NO_FEATURE or "▁" in feature:
+        raise ValueError(
+            f"A feature must have no `▁` and be none of {', '.join(sorted(_NO_FEATURE))}. "
+            f"Received: path={os.fspath(path)!r}, whose line {number} has {feature!r}. Rename it."
+        )
+    if len(known) == MOST_FEATURES:
+        raise ValueError(
+            f"A table must have at most {MOST_FEATURES:,} different features. Received: "
+            f"path={os.fspath(path)!r}, whose line {number} has one more, {feature!r}. Name the "
+            "columns in their order."
+        )
+    return f"<{feature}>"
+
+
+def _answers(cell, separator):
+    """The right answers of a cell, each once."""
+    if separator is None:
+        return [cell]
+    parts = [part.strip() for part in cell.split(separator)]
+    return list(dict.fromkeys(filter(None, parts))) or [""]

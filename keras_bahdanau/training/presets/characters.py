@@ -1,0 +1,62 @@
+"""Characters to characters: pronunciation, transliteration, inflection."""
+
+from keras_bahdanau.training.presets.small import SMALL
+
+CHARACTERS = {
+    **SMALL,
+    "model_type": "char",
+    "normalization": "none",  # NFKC makes "th" of the aspirated tʰ
+    "embedding_units": 128,
+    "units": 256,
+    "attention_units": 128,
+    "when": "before",
+    "query": "state,embedding",
+    "dropout": 0.3,
+    "word_dropout": 0.0,  # a character that is dropped can't be copied
+    "batch_tokens": 0,
+    "batch_sentences": lambda options: 0 if options.batch_tokens else 32,
+    "learning_rate": 1e-3,
+    "epochs": 40,
+    "epoch_steps": 500,
+    "patience": 20,  # 10,000 batches at least
+    "best_by": "exact",
+}
+
+
+def characters(source, target, **overrides):
+    """Bahdanau's attention over the characters of a word, in about 900,000 weights.
+
+    h_j  = [GRU(e(x_1) ... e(x_j)); GRU(e(x_n) ... e(x_j))]
+    s_0  = tanh(W mean_j h_j + b)
+    e_ij = v^T tanh(W_a [s_{i-1}; e(y_{i-1})] + U_a h_j)
+    s_i  = GRU(s_{i-1}, [e(y_{i-1}); c_i]),   c_i = sum_j softmax(e_i)_j h_j
+    p(y_i) = softmax(E tanh(W_t [s_i; c_i; e(y_{i-1})] + b_t))
+
+    The toolkits for such tasks have the same parts: one bidirectional encoder, embeddings of 128
+    to 200, attention before the cell, dropout 0.2 to 0.4, Adam with 0.001, batches of 20 to 32
+    (Wu and Cotterell 2019; the defaults of yoyodyne). Here the query has the last character, too:
+    a word is written from left to right, and the state before the cell does not know which
+    character was the last. The conditional GRU of the preset "small" does, by a second cell as
+    large as the first; this model has fewer than a million weights, and int8 takes a byte each.
+
+    Batches stay small, since only Transformers need large ones for characters (Wu, Cotterell and
+    Hulden 2021). An epoch has at least 500 batches, as long as the moving average reaches, so
+    that epochs, patience and schedule mean the same at 800 pairs, which an epoch passes over 20
+    times, and at 100,000, which it passes over once. The best epoch is the one with the most
+    exact texts: they become more long after the perplexity has begun to rise.
+
+    Source and target share one vocabulary where both are characters, as in inflection, which
+    copies most of them; phonemes take `--target-model-type word`, and scripts whose marks belong
+    to letters `grapheme`.
+
+    Args:
+        source: The `Subwords` of the source, or a `Source`.
+        target: The `Subwords` of the target text.
+        **overrides: Model options that differ, such as `units=128`: see `building.new_model`.
+
+    Returns:
+        A `Seq2Seq`, not yet compiled.
+    """
+    from keras_bahdanau.training.presets.building import new_model
+
+    return new_model(source, target, "characters", overrides)

@@ -1,0 +1,72 @@
+"""Tables of characters from the command line: trained, scored and translated, features included."""
+
+import itertools
+import json
+
+import pytest
+
+from keras_bahdanau import cli
+
+SETTINGS = (
+    "--preset characters --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "
+    "--label-smoothing 0 --learning-rate 0.006 --ema-momentum 0.9 --epoch-steps 40 --epochs 12 "
+    "--batch-sentences 16 --checkpoint-steps 1000"
+)
+ENDINGS = {"N;SG": "", "N;PL": "lar", "N;PL;ACC": "ları", "V;PST;3": " idi"}
+STEMS = ["".join(letters) for letters in itertools.product("ktm", "aı", "rl")] + ["Kü"]
+
+
+def rows():
+    """Stem, form and features: 52 lines; each plural has two right forms."""
+    for stem, (features, ending) in itertools.product(STEMS, ENDINGS.items()):
+        form = stem + ending
+        yield stem, f"{form}/{stem}-lar" if features == "N;PL" else form, features
+
+
+@pytest.fixture
+def command(capsys):
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert ended.value.code in (0, None), err
+        return out
+
+    return run
+
+
+@pytest.mark.slow
+def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "".join("\t".join(row) + "\n" for row in rows())
+    (tmp_path / "table.tsv").write_text(text, encoding="utf-8")
+    table = ["table.tsv", "--columns", "source,target,features"]
+    several = ["--answer-separator", "/"]
+    valid = ["--valid-source", "table.tsv"]
+    command("train", *table, *several, *valid, "--out", "run", *SETTINGS.split())
+    history = json.loads((tmp_path / "run" / "history.json").read_text())
+    assert history[-1]["val_exact"] > 90
+
+    report = command(
+        *("evaluate", *table, *several, "--model", "run", "--json", "scores.json"),
+        *("--metrics", "exact,ser,cer,top2"),
+    )
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert (scores["sentences"], scores["sources"]) == (65, 52)
+    assert scores["exact"] > 90
+    assert scores["ser"] == pytest.approx(100 - scores["exact"])
+    assert scores["top2"] >= scores["exact"]
+    low, high = scores["exact_interval"]
+    assert low <= scores["exact"] <= high
+    assert "sentences   65, 52 different" in report
+    assert command("evaluate", *table, *several, "--model", "run").startswith("exact   ")
+
+    forms = command("translate", "table.tsv", "--columns", "source,-,features", "--model", "run")
+    right = [
+        form in answers.split("/")
+        for form, (_, answers, _) in zip(forms.splitlines(), rows(), strict=True)
+    ]
+    assert 100 * sum(right) / len(right) == pytest.approx(scores["exact"])
+    (tmp_path / "lines.txt").write_text("<N> <PL> <ACC> Kü\n", encoding="utf-8")
+    line = command("translate", "lines.txt", "--model", "run", "--nbest", "2").splitlines()[0]
+    assert line.startswith("0 ||| ")

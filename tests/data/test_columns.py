@@ -1,0 +1,101 @@
+"""Tables as they are published: columns by name, features as symbols, several answers."""
+
+import gzip
+import re
+
+import pytest
+
+from keras_bahdanau.data import read_pairs, read_table
+
+INFLECTION = "kuzu\tkuzular\tN;NOM;PL\nvade\tvadem\tN;NOM;SG;PSS1S\n"
+
+
+def written(tmp_path, text, name="table.tsv"):
+    path = tmp_path / name
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["table.tsv", "table.tsv.gz"])
+def test_features_stand_before_the_source_as_one_word_each(tmp_path, name):
+    pairs, symbols = read_table(written(tmp_path, INFLECTION, name), "source,target,features")
+    assert pairs == [
+        ("<N> <NOM> <PL> kuzu", "kuzular"),
+        ("<N> <NOM> <SG> <PSS1S> vade", "vadem"),
+    ]
+    assert symbols == ["<N>", "<NOM>", "<PL>", "<SG>", "<PSS1S>"]
+
+
+@pytest.mark.parametrize(
+    "cell", ["Case=Nom|Number=Sing", "Case=Nom;Number=Sing", "Case=Nom Number=Sing;"]
+)
+def test_features_are_split_as_their_schemes_do(tmp_path, cell):
+    pairs, _ = read_table(written(tmp_path, f"{cell}\tx\ty\n"), "features,source,target")
+    assert pairs == [("<Case=Nom> <Number=Sing> x", "y")]
+
+
+def test_columns_come_in_any_order_and_some_are_ignored(tmp_path):
+    path = written(tmp_path, "1\tд ж\tgen\tnote\n2\tа\ta b\t\n")
+    assert read_table(path, "count,target,source,-").pairs == [("gen", "д ж"), ("a b", "а")]
+    assert read_table(path, "-,-,source,-", needed=("source",)).pairs == [("gen", ""), ("a b", "")]
+
+
+def test_a_source_without_features_and_an_empty_one_have_no_symbols(tmp_path):
+    path = written(tmp_path, "x\ty\t\n\tz\tN\n\n")
+    pairs, symbols = read_table(path, "source,target,features")
+    assert pairs == [("x", "y"), ("", "z"), ("", "")]
+    assert symbols == ["<N>"]
+
+
+def test_each_answer_of_a_cell_makes_a_pair_once(tmp_path):
+    path = written(tmp_path, "a\tx; y;x;\nb\t;\nc\tz\n")
+    expected = [("a", "x"), ("a", "y"), ("b", ""), ("c", "z")]
+    assert read_table(path, answer_separator=";").pairs == expected
+    assert read_table(path).pairs[0] == ("a", "x; y;x;")
+
+
+def test_two_columns_are_those_of_read_pairs(tmp_path):
+    path = written(tmp_path, " a \tx\u2028\n\n\u00e9\te\u0301\n")
+    assert read_table(path).pairs == read_pairs(path)
+    assert read_pairs(path) == [(" a ", "x\u2028"), ("", ""), ("\u00e9", "e\u0301")]
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "received"),
+    [
+        ("a\tb\nc\td\te\n", "source,target", "table.tsv', whose line 2 has 3. Mend"),
+        (
+            "a\tb\n",
+            "source,target,features",
+            "3 columns, source, target, features, .* line 1 has 2",
+        ),
+        ("a\tb\tN\nc\td\tN;unk\n", "source,target,features", "line 2 has 'unk'. Rename"),
+        ("a\tb\t▁N\n", "source,target,features", "line 1 has '▁N'. Rename"),
+    ],
+)
+def test_a_wrong_line_is_named_with_its_file(tmp_path, text, columns, received):
+    path = written(tmp_path, text)
+    with pytest.raises(ValueError, match=received) as error:
+        read_table(path, columns)
+    assert re.escape(str(path)) in re.escape(str(error.value)) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "columns", ["", "source", "source,target,lemma", "source,source,target", "target,features"]
+)
+def test_columns_must_be_known_and_hold_both_sides(tmp_path, columns):
+    with pytest.raises(ValueError, match="`columns` must be names out of .* Received: columns="):
+        read_table(written(tmp_path, "a\tb\n"), columns)
+
+
+def test_a_column_of_text_is_not_taken_for_features(tmp_path):
+    path = written(tmp_path, "".join(f"a\tb\tw{number}\n" for number in range(4097)))
+    with pytest.raises(ValueError, match="at most 4,096 .* line 4097 has one more, 'w4096'"):
+        read_table(path, "source,target,features")
+
+
+@pytest.mark.parametrize("separator", ["", "\t"])
+def test_a_separator_must_be_text(tmp_path, separator):
+    with pytest.raises(ValueError, match="Received: answer_separator="):
+        read_table(written(tmp_path, "a\tb\n"), answer_separator=separator)
