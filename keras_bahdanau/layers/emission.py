@@ -32,8 +32,8 @@ class Emission(ReadoutBase):
     p(y_i = k | a_i = j, y_<i) = exp(l_ijk) / Z_ij,   l_ij = O t_ij + o
     log p(y_i = k | y_<i)      = log sum_j f_i(j) exp(l_ijk) / Z_ij
 
-    (Wu et al. 2018, section 3.1, whose t_ij has no y_{i-1}; O is the output layer, f_i comes
-    from `HardAlignment`.) A step holds `source_time * vocabulary` numbers for each hypothesis;
+    (Wu et al. 2018, whose t_ij has no y_{i-1}; O is the output layer, f_i comes from
+    `HardAlignment`.) A step holds `source_time * vocabulary` numbers for each hypothesis;
     in training they are made again for the gradient, so that those of one step alone are held.
 
     Arguments and output: see `ReadoutBase`; a call reads a single h_j, given as the context.

@@ -22,13 +22,13 @@ class HardAlignment(AttentionBase):
     f_i(j) = p(a_i = j | y_<i)  = sum_j' p(a_i = j | a_{i-1} = j') g_{i-1}(j')     `attend`
     g_i(j) = p(a_i = j | y_<=i) = f_i(j) p(y_i | a_i = j) / p(y_i | y_<i)          `observe`
 
-    order 0: p(a_i = j | a_{i-1} = j') = softmax_j e(s_i, h_j)      (Wu et al. 2018, eq. of alpha)
+    order 0: p(a_i = j | a_{i-1} = j') = softmax_j e(s_i, h_j)                (Wu et al. 2018)
     order 1: softmax_j (e(s_i, h_j) + b_{j-j'}(s_i)),   b = U s_i + u
 
-    Monotonic: the softmax is over j >= j'. (Both, with the order 1: Wu and Cotterell 2019. Its
-    first order has the learned scores b of jumps alone, up to a farthest one; here they add to
-    e, and a jump beyond `reach` has the score of the farthest. U and u are zero at first.)
-    The place before the first token is the first one.
+    Monotonic: the softmax is over j >= j' (Wu and Cotterell 2019, as is the order 1). Theirs
+    has scores of jumps from s_i and h_j', up to a farthest jump, in place of e. Here the scores
+    of jumps add to e, and one beyond `reach` has that of the farthest. U and u are zero at
+    first: the zeroth order. The place before the first token is the first one.
 
     The weights are f_i: all that is known of the place before its token is. They are what g_i
     is in the mean of all tokens. The context, of the weights, is shown, and nothing reads it.
