@@ -135,14 +135,13 @@ def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
     encoder = built(**options)
     batch = run(encoder, np.pad(SOURCE, ((0, 0), (0, 2))))
     for row, length in enumerate(LENGTHS):
-        values, mask, *vectors = (
-            field[0] for field in run(encoder, SOURCE[row : row + 1, :length])
-        )
+        alone = keras.tree.flatten(run(encoder, SOURCE[row : row + 1, :length]))
+        values, mask, *vectors = (field[0] for field in alone)
         assert mask.all()
         length = -(-length // encoder.reduction)
         np.testing.assert_allclose(batch.values[row, :length], values, atol=1e-5)
         assert not batch.values[row, length:].any()
-        for found, expected in zip(batch[2:], vectors, strict=True):
+        for found, expected in zip(keras.tree.flatten(batch[2:]), vectors, strict=True):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
@@ -153,7 +152,7 @@ def test_each_form_takes_an_empty_sentence(options, policy):
     encoder = built(**options, dtype=policy)
     source = tf.constant([[3, 1, 4], [0, 0, 0]])
     with tf.GradientTape() as tape:
-        memory = encoder(source)
+        memory = keras.tree.flatten(encoder(source))
         loss = sum(
             tf.reduce_sum(tf.cast(field, "float32") ** 2)
             for field in memory
@@ -170,9 +169,9 @@ def test_each_form_takes_an_empty_sentence(options, policy):
 @EACH
 def test_each_form_says_its_shapes_and_widths(options):
     encoder = built(**options)
-    symbols = encoder(keras.Input((None,), dtype="int32"))
-    assert tuple(symbol.shape for symbol in symbols) == tuple(encoder.memory_shape)
-    for symbol, field in zip(symbols, encoder(SOURCE), strict=True):
+    symbols = keras.tree.flatten(encoder(keras.Input((None,), dtype="int32")))
+    assert [symbol.shape for symbol in symbols] == [*filter(None, encoder.memory_shape)]
+    for symbol, field in zip(symbols, keras.tree.flatten(encoder(SOURCE)), strict=True):
         assert symbol.shape[-1] in (None, field.shape[-1])
         assert symbol.dtype == keras.backend.standardize_dtype(field.dtype)
 
