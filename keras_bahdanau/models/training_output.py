@@ -14,7 +14,7 @@ class TrainingOutput(NamedTuple):
 
     Attributes:
         readout: Float tensor `(passes, batch, target_time, readout_units)`, the input of
-            the output layer.
+            the output layer; of a `HardDecoder` log-probabilities, as wide as the vocabulary.
         weights: Float tensor `(passes, batch, target_time, source_time)`, the attention
             weights, if they were requested or guide the attention, otherwise ().
         alignment: Float tensor like one pass of `weights`, the alignment that the weights

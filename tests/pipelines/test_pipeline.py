@@ -134,6 +134,10 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     # the search holds the positions of the memory: three for nine, so that all four fit
     parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary, 3)
     assert [part.tolist() for part in parts] == [[3, 0, 2, 1]]
+    # one number more for each position and token: two rows fit of 2 and 0 positions alone
+    sizes = vocabulary, 1, lambda positions: positions * vocabulary
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, *sizes)
+    assert [part.tolist() for part in parts] == [[3], [0], [2, 1]]
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):

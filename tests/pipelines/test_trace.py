@@ -223,6 +223,22 @@ def test_a_model_that_does_not_copy_has_no_gate(trace):
     assert trace.generation is None
 
 
+@pytest.mark.slow
+def test_a_hard_alignment_is_traced_step_by_step(subwords):
+    keras.utils.set_random_seed(1)
+    attention = kb.layers.HardAlignment(units=6, order=1, monotonic=True)
+    model = kb.Seq2Seq(kb.Encoder(48, 8, 5), kb.HardDecoder(48, 8, 10, attention))
+    translator = kb.Translator(subwords, model, subwords)
+    translation, chosen = given(subwords, "eins fünf zwei vier")
+    trace = translator.trace(SENTENCE, translation, top=48)
+    (source,) = translator.source.subwords.encode([SENTENCE])
+    inputs = np.array([[START, *chosen[:-1]]], "int32")
+    log_probs, weights = model((source[None], inputs), return_attention_scores=True)
+    assert_close(trace.weights, weights[0])
+    assert_close(trace.log_probs, np.asarray(log_probs[0])[np.arange(len(chosen)), chosen])
+    assert_close(trace.top_probabilities, np.exp(-np.sort(-np.asarray(log_probs[0]))))
+
+
 def test_without_attention_nothing_is_attended_to(subwords):
     trace = new_translator(subwords, attention=None).trace(SENTENCE, "eins zwei")
     assert not trace.weights.any() and not trace.scores.any()
