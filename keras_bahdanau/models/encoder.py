@@ -164,11 +164,12 @@ class Encoder(keras.Model):
                 f"symbols with front_end={type(self.front_end).__name__}(...), "
                 f"reduction={self.reduction}. Give None for them, or other readers."
             )
-        symbols = tuple(map(int, symbols))
-        if len(symbols) != self.source_size or min(symbols) < -1:
+        symbols = tuple(symbols)
+        wrong = [one for one in symbols if not isinstance(one, int) or one < -1]
+        if wrong or len(symbols) != self.source_size:
             raise ValueError(
                 "`symbols` must have an id of the target, or -1, for each id of the source. "
-                f"Received: {len(symbols)} symbols from {min(symbols, default=None)} on, with "
+                f"Received: {len(symbols)} symbols, {len(wrong)} of them no such ids, with "
                 f"vocabulary_size={self.source_size}. Take those of `Source.symbols`."
             )
         return symbols

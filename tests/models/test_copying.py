@@ -148,10 +148,10 @@ def test_an_ensemble_may_have_members_that_copy_and_others(model):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"symbols": None}, "copy=True with a memory without symbols. Give|highest symbol None"),
+        ({"symbols": None}, "vocabulary_size=6, and an encoder of the highest symbol None. Give"),
         ({"vocabulary_size": 5}, "copy=True, vocabulary_size=5, and .* highest symbol 5. Give"),
-        ({"symbols": SYMBOLS[1:]}, "Received: 6 symbols from -1 on, with vocabulary_size=7. Take"),
-        ({"symbols": (-2, *SYMBOLS[1:])}, "Received: 7 symbols from -2 on"),
+        ({"symbols": SYMBOLS[1:]}, "6 symbols, 0 of them no such ids, with vocabulary_size=7"),
+        ({"symbols": (-2, 0.5, "a", *SYMBOLS[3:])}, "Received: 7 symbols, 3 of them no such ids"),
         ({"attention": None}, "copy=True with a decoder without attention. Give"),
     ],
 )

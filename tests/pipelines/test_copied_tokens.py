@@ -18,8 +18,8 @@ def translator(tmp_path_factory):
     options = kb.training.TrainingOptions(
         model_type="char", joint=False, copy=True, epochs=2, ema_momentum=0.0, **SIZES
     )
-    path = tmp_path_factory.mktemp("copied") / "run"
-    kb.training.train(PAIRS, PAIRS, path, options, verbose=0, say=lambda line: None)
+    run = tmp_path_factory.mktemp("copied") / "run"
+    path = kb.training.train(PAIRS, PAIRS, run, options, verbose=0, say=lambda line: None)
     return kb.Translator.load(path)
 
 
