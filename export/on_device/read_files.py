@@ -175,7 +175,10 @@ def _pixels(path, content, height, width):
         array = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))
         if LAST_CHUNK not in content:
             raise ValueError("it has no end")
-    except (OSError, SyntaxError, ValueError) as error:  # Pillow's, of a broken file
+    except (
+        *(IndexError, OSError, SyntaxError, ValueError),  # Pillow's, of a broken file
+        Image.DecompressionBombError,
+    ) as error:
         raise _wrong(path, "a whole PNG file", str(error)) from None
     return array if array.ndim == 3 else array[..., np.newaxis]
 

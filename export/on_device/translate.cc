@@ -1,96 +1,113 @@
-// Translates standard input, a line in, a line out. Not compiled in this project's tests.
-//
-//   translate en-de.tflite source.spm [target.spm]
-//
-// The second vocabulary is left out where `vocabularies` in card.json names one file for both.
+// Translates with one .tflite file: a line in, a line out.
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <fstream>
+#include <cstdio>
 #include <iostream>
-#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "sentencepiece_processor.h"
-#include "sha256.h"
-#include "tflite/interpreter.h"
-#include "tflite/interpreter_builder.h"
-#include "tflite/kernels/register.h"
-#include "tflite/model_builder.h"
-#include "tflite/signature_runner.h"
+#include "on_device.h"
+#include "utf8.h"
 
 namespace {
 
-constexpr int kPad = 0;
-constexpr int kEnd = 3;
-constexpr int kThreads = 2;
-constexpr char kSignature[] = "translate";  // or "translate_greedy"
+using on_device::InputError;
 
-void Require(bool condition, const std::string& otherwise) {
-  if (condition) return;
-  std::cerr << "error: " << otherwise << std::endl;
-  std::exit(2);
+constexpr char kHelp[] =
+    R"(usage: translate [--greedy] [--threads N] MODEL.tflite [SENTENCE...]
+
+Translates the sentences of the command line or, without any, of standard input in UTF-8: a line in,
+a line out; an empty line stays empty.
+
+  --greedy     no beam search: faster, a little worse
+  --threads N  processor threads, 1 by default
+
+Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
+)";
+constexpr size_t kMostBytes = 1 << 20;  // of one line of input
+constexpr size_t kShown = 80;           // characters of a sentence in an error
+
+// Throws InputError if any of a text is no UTF-8.
+void CheckUtf8(std::string_view text, const std::string& name) {
+  const size_t place = utf8::FirstBadByte(text);
+  if (place == text.size()) return;
+  char byte[5];
+  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[place]));
+  throw InputError("The input must be UTF-8. Received: " + name + ", with the byte " + byte +
+                   " where UTF-8 allows none. Convert it, with iconv for example.");
 }
 
-std::string Read(const char* path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+std::string_view FirstCharacters(std::string_view text, size_t count) {
+  size_t place = 0;
+  for (; count > 0 && place < text.size(); --count) {
+    place += utf8::CharacterSize(text.substr(place));
+  }
+  return text.substr(0, place);
 }
 
-// Ends the program unless the model is as it was exported, and the vocabularies are its own: the
-// card, which lies uncompressed in the file, holds their hashes.
-void RequireAsExported(const char* model, const std::vector<const char*>& vocabularies) {
-  const std::string file = Read(model);
-  Require(sha256::IsSealed(file), "the model is damaged, or was not exported by this version");
-  for (const char* path : vocabularies) {
-    Require(file.find(sha256::Hex(Read(path))) != std::string::npos,
-            std::string("not a vocabulary of the model: ") + path);
+// The next line with its end; an empty one at the end of the input.
+std::string NextLine(std::istream& input, size_t number) {
+  std::string line;
+  for (int next; line.size() <= kMostBytes && (next = input.get()) != EOF;) {
+    line += static_cast<char>(next);
+    if (next == '\n') break;
+  }
+  if (line.size() > kMostBytes) {
+    throw InputError("A line must have at most " + on_device::Grouped(kMostBytes) +
+                     " bytes. Received: line " + std::to_string(number) +
+                     ", which has more. Split it.");
+  }
+  return line;
+}
+
+class Translator {
+ public:
+  explicit Translator(const on_device::Options& options)
+      : pipeline_(options), source_(pipeline_.Vocabulary("source")) {}
+
+  // The best translation of a sentence, which may end with the end of a line.
+  std::string Translate(std::string_view sentence, const std::string& name) {
+    if (sentence.ends_with('\n')) sentence.remove_suffix(1);
+    if (sentence.ends_with('\r')) sentence.remove_suffix(1);
+    CheckUtf8(sentence, name);
+    std::vector<int> ids;
+    const auto status = source_->Encode(sentence, &ids);
+    if (!status.ok()) throw InputError(name + ": " + status.ToString());
+    if (!ids.empty()) ids.push_back(on_device::kEnd);
+    const size_t longest = pipeline_.longest();
+    if (ids.size() > longest) {
+      throw InputError(name + ": A sentence may have " + std::to_string(longest) +
+                       " tokens in this file. Received: " + std::to_string(ids.size()) +
+                       " tokens in " + on_device::Quoted(FirstCharacters(sentence, kShown)) +
+                       ". Split it, or export with a larger max_source_length.");
+    }
+    pipeline_.Write("source", ids);
+    return pipeline_.Decode();
+  }
+
+ private:
+  on_device::Pipeline pipeline_;
+  std::unique_ptr<sentencepiece::SentencePieceProcessor> source_;
+};
+
+void Run(const on_device::Options& options) {
+  Translator translator(options);
+  size_t number = 0;
+  for (const std::string& sentence : options.inputs) {
+    const std::string name = "sentence " + std::to_string(++number);
+    std::cout << translator.Translate(sentence, name) << std::endl;
+  }
+  if (!options.inputs.empty()) return;
+  for (std::string line; !(line = NextLine(std::cin, ++number)).empty();) {
+    constexpr std::string_view kMark = "\xef\xbb\xbf";  // some programs begin a file with
+    if (number == 1 && line.starts_with(kMark)) line.erase(0, kMark.size());
+    std::cout << translator.Translate(line, "line " + std::to_string(number)) << std::endl;
   }
 }
 
 }  // namespace
 
-int main(int count, char** arguments) {
-  Require(count == 3 || count == 4, "give MODEL.tflite SOURCE.spm [TARGET.spm]");
-  RequireAsExported(arguments[1], {arguments[2], arguments[count - 1]});
-  sentencepiece::SentencePieceProcessor source, target;
-  Require(source.Load(arguments[2]).ok(), "the source vocabulary can't be read");
-  Require(target.Load(arguments[count - 1]).ok(), "the target vocabulary can't be read");
-
-  const auto model = tflite::FlatBufferModel::BuildFromFile(arguments[1]);
-  Require(model != nullptr, "the model can't be read");
-  tflite::ops::builtin::BuiltinOpResolver operations;
-  tflite::InterpreterBuilder builder(*model, operations);
-  builder.SetNumThreads(kThreads);
-  std::unique_ptr<tflite::Interpreter> interpreter;
-  Require(builder(&interpreter) == kTfLiteOk, "the model can't be run");
-  tflite::SignatureRunner* runner = interpreter->GetSignatureRunner(kSignature);
-  Require(runner != nullptr, "the model has no such signature");
-  Require(runner->AllocateTensors() == kTfLiteOk, "there is too little memory");
-
-  for (std::string line; std::getline(std::cin, line);) {
-    std::vector<int> ids;
-    Require(source.Encode(line, &ids).ok(), "a sentence can't be tokenized");
-    if (!ids.empty()) ids.push_back(kEnd);
-
-    TfLiteTensor* input = runner->input_tensor("source");  // (1, max_source_length)
-    const size_t longest = input->dims->data[1];
-    Require(ids.size() <= longest, "a sentence is too long: " + line);
-    std::fill_n(input->data.i32, longest, kPad);
-    std::copy(ids.begin(), ids.end(), input->data.i32);
-    Require(runner->Invoke() == kTfLiteOk, "the model has failed");
-
-    const int length = runner->output_tensor("length")->data.i32[0];
-    const int32_t* found = runner->output_tensor("ids")->data.i32;
-    std::vector<int> tokens(found, found + length);
-    tokens.erase(std::remove(tokens.begin(), tokens.end(), kEnd), tokens.end());
-    std::string text;
-    Require(target.Decode(tokens, &text).ok(), "a translation can't be written");
-    std::cout << text << std::endl;
-    // alignment[t * longest + s] is how much target token t attends to source token s:
-    // runner->output_tensor("alignment")->data.f, for t < length and s < ids.size().
-  }
-}
+int main(int count, char** arguments) { return on_device::Main(count, arguments, kHelp, Run); }

@@ -1,19 +1,16 @@
 """The program of the kit for devices that reads files: the features of training, bit for bit."""
 
 import importlib
-import io
 import random
 import shutil
 import subprocess
 import sys
-import wave
 from pathlib import Path
 
-import keras
 import numpy as np
 import pytest
 import toy_sources
-from PIL import Image
+from device_files import card_of, damaged, image_file, png_of, sound_file
 
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource
@@ -43,33 +40,6 @@ def program():
         yield importlib.import_module("read_files")
     for name in ("read_files", "translate"):
         del sys.modules[name]
-
-
-def card_of(source, longest, reduction=1):
-    return {
-        "source": keras.saving.serialize_keras_object(source),
-        "max_source_length": longest,
-        "reduction": reduction,
-    }
-
-
-def image_file(mode, high, wide, **settings):
-    """A PNG file of random pixels."""
-    depth = {"RGB": (3,), "LA": (2,)}.get(mode, ())
-    pixels = np.random.default_rng(high * wide).integers(0, 256, (high, wide, *depth), np.uint8)
-    content = io.BytesIO()
-    image = Image.fromarray(pixels)
-    (image.quantize(16) if mode == "P" else image.convert(mode)).save(content, "PNG", **settings)
-    return content.getvalue()
-
-
-def sound_file(samples, rate=16_000, width=2, channels=1):
-    """A WAV file of random numbers."""
-    content = io.BytesIO()
-    with wave.open(content, "wb") as file:
-        file.setparams((channels, width, rate, 0, "NONE", None))
-        file.writeframes(np.random.default_rng(0).bytes(samples * width * channels))
-    return content.getvalue()
 
 
 def assert_same_features(program, path, source, longest):
@@ -122,6 +92,8 @@ IMAGES, SOUNDS = ImageSource(16, 48), AudioSource(20)
     [
         (IMAGES, b"", "a whole PNG file"),
         (IMAGES, image_file("L", 16, 40)[:60], "a whole PNG file"),
+        (IMAGES, png_of(40, 16), "a whole PNG file"),  # without pixels
+        (IMAGES, png_of(100_000, 100_000, (b"IDAT", b"")), "a whole PNG file"),
         (IMAGES, image_file("L", 17, 40), "16 pixels high, at most 48 wide, plain. Received: "),
         (IMAGES, image_file("L", 16, 49), "49 x 16, L"),
         (IMAGES, image_file("LA", 16, 40), "40 x 16, LA"),
@@ -142,17 +114,6 @@ def test_another_file_is_refused(program, tmp_path, source, content, message):
     with pytest.raises(program.InputError, match="Received: ") as refused:
         program.features_of(str(path), card_of(source, 12))
     assert message in str(refused.value) and "\n" not in str(refused.value)
-
-
-def damaged(content, random):
-    """A file with a few other bytes, cut off, or with bytes between."""
-    content = bytearray(content)
-    for _ in range(random.choice((1, 1, 3))):
-        place = random.randrange(min(len(content), random.choice((80, 5000))))
-        kind = random.randrange(4)
-        content[place : place + (kind > 0)] = random.randbytes(kind != 3)
-        del content[len(content) if kind else random.randrange(40, 5000) :]
-    return bytes(content)
 
 
 @pytest.mark.parametrize(("source", "longest"), [(IMAGES, 12), (SOUNDS, 30)])

@@ -1,0 +1,208 @@
+// A signature of a .tflite model at work, by LiteRT's C API. Handles own what they stand for.
+
+#ifndef KERAS_BAHDANAU_LITERT_RUNNER_H_
+#define KERAS_BAHDANAU_LITERT_RUNNER_H_
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "litert.h"
+
+namespace litert {
+
+static_assert(sizeof(LiteRtEnvOption) == 24);
+#ifndef _MSC_VER  // which has no place for a bool behind seven bits
+static_assert(sizeof(LiteRtRankedTensorType) == 72);
+#endif
+
+// A function of the library has failed, or the model has another tensor.
+class Error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+inline void Check(LiteRtStatus status) {
+  if (status != kLiteRtStatusOk) throw Error("LiteRT gives status " + std::to_string(status));
+}
+
+// The result of a function of the library, which writes it to its last argument.
+template <typename Result, typename Function, typename... Arguments>
+Result Get(Function function, Arguments... arguments) {
+  Result result{};
+  Check(function(arguments..., &result));
+  return result;
+}
+
+template <auto destroy>
+struct Destroy {
+  template <typename Object>
+  void operator()(Object* object) const {
+    destroy(object);
+  }
+};
+
+// A handle that destroys its object.
+template <typename Handle, auto destroy>
+using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Destroy<destroy>>;
+
+// An input or output, in memory of the library's.
+class Tensor {
+ public:
+  Tensor(LiteRtEnvironment environment, LiteRtTensor tensor,
+         LiteRtTensorBufferRequirements requirements)
+      : type_(Get<LiteRtRankedTensorType>(LiteRtGetRankedTensorType, tensor)),
+        buffer_(Get<LiteRtTensorBuffer>(LiteRtCreateManagedTensorBufferFromRequirements,
+                                        environment, &type_, requirements)) {
+    for (unsigned axis = 0; axis < type_.layout.rank; ++axis) {
+      size_ *= static_cast<size_t>(type_.layout.dimensions[axis]);
+    }
+  }
+
+  LiteRtTensorBuffer buffer() const { return buffer_.get(); }
+
+  // Sets the first elements to some values, and all others to 0.
+  template <typename T>
+  void Write(const std::vector<T>& values) const {
+    CheckType<T>();
+    if (values.size() > size_) {
+      throw Error("a tensor of the model has " + std::to_string(size_) + " elements, not " +
+                  std::to_string(values.size()));
+    }
+    T* first = Lock<T>(kLiteRtTensorBufferLockModeWrite);
+    std::fill(std::copy(values.begin(), values.end(), first), first + size_, T{});
+    Check(LiteRtUnlockTensorBuffer(buffer()));
+  }
+
+  template <typename T>
+  std::vector<T> Read() const {
+    CheckType<T>();
+    const T* first = Lock<T>(kLiteRtTensorBufferLockModeRead);
+    std::vector<T> values(first, first + size_);
+    Check(LiteRtUnlockTensorBuffer(buffer()));
+    return values;
+  }
+
+  size_t size() const { return size_; }
+
+ private:
+  template <typename T>
+  void CheckType() const {
+    constexpr int type = std::is_same_v<T, float>     ? kLiteRtElementTypeFloat32
+                         : std::is_same_v<T, int32_t> ? kLiteRtElementTypeInt32
+                                                      : kLiteRtElementTypeUInt8;
+    static_assert(type != kLiteRtElementTypeUInt8 || std::is_same_v<T, uint8_t>);
+    if (type_.element_type != type) throw Error("a tensor of the model holds other numbers");
+  }
+
+  template <typename T>
+  T* Lock(int mode) const {
+    void* address = nullptr;
+    Check(LiteRtLockTensorBuffer(buffer(), &address, mode));
+    return static_cast<T*>(address);
+  }
+
+  LiteRtRankedTensorType type_;
+  Owned<LiteRtTensorBuffer, LiteRtDestroyTensorBuffer> buffer_;
+  size_t size_ = 1;  // elements
+};
+
+// One signature of a model: write the inputs, run, read the outputs.
+class Runner {
+ public:
+  // Loads a model. Its bytes, and all that lies behind them, must outlive the runner.
+  Runner(std::string_view model, std::string_view signature, int threads)
+      : environment_(Get<LiteRtEnvironment>(LiteRtCreateEnvironment, 2, kEnvironmentOptions)),
+        model_(Get<LiteRtModel>(LiteRtCreateModelFromBuffer, environment_.get(), model.data(),
+                                model.size())),
+        index_(IndexOf(signature)),
+        compiled_(Compile(threads)) {
+    const auto chosen = Get<LiteRtSignature>(LiteRtGetModelSignature, model_.get(), index_);
+    const auto input_count = Get<size_t>(LiteRtGetNumSignatureInputs, chosen);
+    const auto output_count = Get<size_t>(LiteRtGetNumSignatureOutputs, chosen);
+    for (size_t i = 0; i < input_count; ++i) {
+      Add(Get<const char*>(LiteRtGetSignatureInputName, chosen, i),
+          Get<LiteRtTensor>(LiteRtGetSignatureInputTensorByIndex, chosen, i),
+          Get<LiteRtTensorBufferRequirements>(LiteRtGetCompiledModelInputBufferRequirements,
+                                              compiled_.get(), index_, i),
+          inputs_);
+    }
+    for (size_t i = 0; i < output_count; ++i) {
+      Add(Get<const char*>(LiteRtGetSignatureOutputName, chosen, i),
+          Get<LiteRtTensor>(LiteRtGetSignatureOutputTensorByIndex, chosen, i),
+          Get<LiteRtTensorBufferRequirements>(LiteRtGetCompiledModelOutputBufferRequirements,
+                                              compiled_.get(), index_, i),
+          outputs_);
+    }
+  }
+
+  const Tensor& Input(const std::string& name) const { return Find(inputs_, name); }
+  const Tensor& Output(const std::string& name) const { return Find(outputs_, name); }
+
+  void Run() {
+    std::vector<LiteRtTensorBuffer> inputs = Buffers(inputs_), outputs = Buffers(outputs_);
+    Check(LiteRtRunCompiledModel(compiled_.get(), index_, inputs.size(), inputs.data(),
+                                 outputs.size(), outputs.data()));
+  }
+
+ private:
+  using Named = std::vector<std::pair<std::string, Tensor>>;  // in the order of the signature
+  static constexpr LiteRtEnvOption kEnvironmentOptions[] = {
+      {kLiteRtEnvOptionTagAutoRegisterAccelerators, {kLiteRtAnyTypeInt, kLiteRtHwAcceleratorCpu}},
+      {kLiteRtEnvOptionTagMinLoggerSeverity, {kLiteRtAnyTypeInt, kLiteRtLogSeveritySilent}},
+  };
+
+  size_t IndexOf(std::string_view key) const {
+    const auto count = Get<size_t>(LiteRtGetNumModelSignatures, model_.get());
+    for (size_t index = 0; index < count; ++index) {
+      const auto one = Get<LiteRtSignature>(LiteRtGetModelSignature, model_.get(), index);
+      if (Get<const char*>(LiteRtGetSignatureKey, one) == key) return index;
+    }
+    throw Error("the model has no signature " + std::string(key));
+  }
+
+  LiteRtCompiledModel Compile(int threads) const {
+    std::string settings = "num_threads = " + std::to_string(threads);  // of the CPU
+    const Owned<LiteRtOptions, LiteRtDestroyOptions> options(
+        Get<LiteRtOptions>(LiteRtCreateOptions));
+    Check(LiteRtSetOptionsHardwareAccelerators(options.get(), kLiteRtHwAcceleratorCpu));
+    Check(LiteRtAddOpaqueOptions(
+        options.get(), Get<LiteRtOpaqueOptions>(LiteRtCreateOpaqueOptions, "xnnpack",
+                                                settings.data(), [](void*) {})));
+    return Get<LiteRtCompiledModel>(LiteRtCreateCompiledModel, environment_.get(), model_.get(),
+                                    options.get());
+  }
+
+  void Add(const char* name, LiteRtTensor tensor, LiteRtTensorBufferRequirements requirements,
+           Named& tensors) {
+    tensors.emplace_back(name, Tensor(environment_.get(), tensor, requirements));
+  }
+
+  static const Tensor& Find(const Named& tensors, const std::string& name) {
+    for (const auto& [one, tensor] : tensors) {
+      if (one == name) return tensor;
+    }
+    throw Error("the model has no tensor " + name);
+  }
+
+  static std::vector<LiteRtTensorBuffer> Buffers(const Named& tensors) {
+    std::vector<LiteRtTensorBuffer> buffers;
+    for (const auto& [name, tensor] : tensors) buffers.push_back(tensor.buffer());
+    return buffers;
+  }
+
+  Owned<LiteRtEnvironment, LiteRtDestroyEnvironment> environment_;
+  Owned<LiteRtModel, LiteRtDestroyModel> model_;
+  size_t index_;  // of the signature
+  Owned<LiteRtCompiledModel, LiteRtDestroyCompiledModel> compiled_;
+  Named inputs_, outputs_;
+};
+
+}  // namespace litert
+
+#endif  // KERAS_BAHDANAU_LITERT_RUNNER_H_

@@ -1,0 +1,105 @@
+// A PNG file in memory to pixels, by libpng: strictly, since a broken file may not be read.
+
+#ifndef KERAS_BAHDANAU_PNG_FILE_H_
+#define KERAS_BAHDANAU_PNG_FILE_H_
+
+#include <png.h>
+
+#include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace on_device {
+
+// Reads first the header and then, if that is to the caller's liking, the pixels.
+//
+// libpng leaves a function by longjmp after an error, so those that call it hold no objects.
+class PngFile {
+ public:
+  explicit PngFile(std::string_view content) : rest_(content) {
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, Fail, [](png_structp, auto) {});
+    info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
+  }
+  ~PngFile() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngFile(const PngFile&) = delete;
+  PngFile& operator=(const PngFile&) = delete;
+
+  // Both return false after an error.
+  bool ReadHeader() {
+    if (info_ == nullptr || setjmp(png_jmpbuf(png_))) return false;
+    png_set_read_fn(png_, this, Read);
+    png_set_crc_action(png_, PNG_CRC_ERROR_QUIT, PNG_CRC_ERROR_QUIT);
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);  // no texts, no time
+    png_read_info(png_, info_);
+    return true;
+  }
+
+  bool ReadPixels() {
+    if (setjmp(png_jmpbuf(png_))) return false;
+    png_set_strip_16(png_);
+    png_set_expand_gray_1_2_4_to_8(png_);
+    png_set_palette_to_rgb(png_);
+    png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    const size_t row = png_get_rowbytes(png_, info_);
+    pixels_.resize(row * height());
+    for (size_t y = 0; y < height(); ++y) rows_.push_back(pixels_.data() + y * row);
+    png_read_image(png_, rows_.data());
+    png_read_end(png_, nullptr);
+    return true;
+  }
+
+  size_t width() const { return png_get_image_width(png_, info_); }
+  size_t height() const { return png_get_image_height(png_, info_); }
+  size_t channels() const { return png_get_channels(png_, info_); }
+  bool has_transparency() const { return png_get_valid(png_, info_, PNG_INFO_tRNS); }
+
+  // Pixels (height, width, channels), of 1 or 3 channels if `mode` is 1, L, P or RGB.
+  const std::vector<uint8_t>& pixels() const { return pixels_; }
+  const std::string& error() const { return error_; }
+
+  // The name that Pillow gives to such images.
+  std::string mode() const {
+    const int depth = png_get_bit_depth(png_, info_);
+    switch (png_get_color_type(png_, info_)) {
+      case PNG_COLOR_TYPE_GRAY:
+        return depth == 1 ? "1" : depth == 16 ? "I;16" : "L";
+      case PNG_COLOR_TYPE_PALETTE:
+        return "P";
+      case PNG_COLOR_TYPE_RGB:
+        return "RGB";
+      case PNG_COLOR_TYPE_GRAY_ALPHA:
+        return depth == 16 ? "RGBA" : "LA";
+      default:
+        return "RGBA";
+    }
+  }
+
+ private:
+  [[noreturn]] static void Fail(png_structp png, png_const_charp message) {
+    static_cast<PngFile*>(png_get_error_ptr(png))->error_ = message;
+    png_longjmp(png, 1);
+  }
+
+  static void Read(png_structp png, png_bytep bytes, size_t size) {
+    std::string_view& rest = static_cast<PngFile*>(png_get_io_ptr(png))->rest_;
+    if (size > rest.size()) png_error(png, "it has no end");
+    std::memcpy(bytes, rest.data(), size);
+    rest.remove_prefix(size);
+  }
+
+  std::string_view rest_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  std::vector<uint8_t> pixels_;
+  std::vector<png_bytep> rows_;
+  std::string error_ = "there is too little memory";
+};
+
+}  // namespace on_device
+
+#endif  // KERAS_BAHDANAU_PNG_FILE_H_

@@ -1,0 +1,125 @@
+// A .tflite file as it is shipped: the model, behind it a zip archive, and the seal of both.
+
+#ifndef KERAS_BAHDANAU_TFLITE_FILE_H_
+#define KERAS_BAHDANAU_TFLITE_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "input_file.h"
+#include "json.h"
+#include "sha256.h"
+
+namespace on_device {
+
+// A positive number of a card, which has an upper bound.
+inline size_t Setting(const json::Value& settings, const std::string& name, int64_t most) {
+  const auto* number = settings[name].As<int64_t>();
+  if (number == nullptr || *number < 1 || *number > most) {
+    throw InputError("`" + name + "` of a card must be an integer from 1 to " + Grouped(most) +
+                     ". Received: another one. Export the model again.");
+  }
+  return static_cast<size_t>(*number);
+}
+
+// Positions that a source may have.
+inline size_t Longest(const json::Value& card) {
+  return Setting(card, "max_source_length", 100'000);
+}
+
+// What a file holds, if it is as it was exported. Throws InputError otherwise.
+class TfliteFile {
+ public:
+  explicit TfliteFile(const std::string& path) : path_(path), content_(ReadFile(path, kLargest)) {
+    try {
+      Require(content_.size() <= kLargest, "it is larger than 2 GiB");
+      Require(sha256::IsSealed(content_), "its last 64 bytes are not its sha256");
+      Unpack();
+      card_ = json::Parse(File("card.json"));
+      CheckCard();
+    } catch (const std::invalid_argument& error) {
+      throw InputError(
+          "A .tflite file to translate with must have its vocabulary packed inside, and be as it "
+          "was exported. Received: path=" + Quoted(path) + " (" + error.what() + "). Copy it "
+          "again, or write it with export_litert.");
+    }
+  }
+  TfliteFile(const TfliteFile&) = delete;  // whose views refer to its content
+  TfliteFile& operator=(const TfliteFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string_view content() const { return content_; }
+  const json::Value& card() const { return card_; }
+
+  // The bytes of a packed file.
+  std::string_view File(std::string_view name) const {
+    const auto found = files_.find(name);
+    Require(found != files_.end(), "it lacks " + std::string(name));
+    return found->second;
+  }
+
+ private:
+  static constexpr size_t kLargest = size_t{1} << 31;  // of any FlatBuffer
+  static constexpr size_t kSeal = 64;                  // the comment of the archive
+  static constexpr size_t kEnd = 22, kEntry = 46, kHeader = 30;  // bytes of the archive's records
+
+  static void Require(bool condition, const std::string& otherwise) {
+    if (!condition) throw std::invalid_argument(otherwise);
+  }
+
+  std::string_view Slice(size_t place, size_t size) const {
+    const bool inside = place <= content_.size() && size <= content_.size() - place;
+    Require(inside, "its archive is damaged");
+    return std::string_view(content_).substr(place, size);
+  }
+
+  // A number of the archive, whose lowest byte comes first.
+  size_t Number(size_t place, size_t size) const {
+    size_t number = 0;
+    for (const char byte : Slice(place, size)) {
+      number = number >> 8 | size_t{static_cast<unsigned char>(byte)} << 8 * (size - 1);
+    }
+    return number;
+  }
+
+  // Finds the packed files, which are stored as they are, by the archive's directory.
+  void Unpack() {
+    Require(content_.size() >= kEnd + kSeal, "it has no archive");
+    const size_t end = content_.size() - kEnd - kSeal;
+    Require(Slice(end, 4) == "PK\5\6" && Number(end + 20, 2) == kSeal, "it has no archive");
+    size_t entry = Number(end + 16, 4);
+    for (size_t left = Number(end + 10, 2); left > 0; --left) {
+      Require(Slice(entry, 4) == "PK\1\2", "its archive is damaged");
+      const size_t size = Number(entry + 24, 4), header = Number(entry + 42, 4);
+      const bool stored = Number(entry + 10, 2) == 0 && Number(entry + 20, 4) == size;
+      Require(stored, "its archive is compressed");
+      const size_t data = header + kHeader + Number(header + 26, 2) + Number(header + 28, 2);
+      const size_t name_size = Number(entry + 28, 2);
+      files_[std::string(Slice(entry + kEntry, name_size))] = Slice(data, size);
+      entry += kEntry + name_size + Number(entry + 30, 2) + Number(entry + 32, 2);
+    }
+  }
+
+  void CheckCard() const {
+    const auto* names = card_["vocabularies"].As<json::Object>();
+    Require(card_["verb"].As<std::string>() && names, "its card.json does not say how to run it");
+    Require(card_["max_source_length"].As<int64_t>(), "its card.json states no max_source_length");
+    Require(names->contains("target"), "it lacks the vocabulary of the target");
+    for (const auto& [side, name] : *names) {
+      Require(name.As<std::string>(), "its card.json names no file of a vocabulary");
+      File(*name.As<std::string>());
+    }
+  }
+
+  std::string path_, content_;
+  std::map<std::string, std::string_view, std::less<>> files_;
+  json::Value card_;
+};
+
+}  // namespace on_device
+
+#endif  // KERAS_BAHDANAU_TFLITE_FILE_H_

@@ -1,0 +1,403 @@
+"""The programs for devices in C++: compiled as their README says, they do as those in Python do."""
+
+import hashlib
+import importlib
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import toy_sources
+from device_files import card_of, damaged, image_file, png_of, sound_file
+from PIL import Image
+
+from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
+from keras_bahdanau.sources import AudioSource, ImageSource
+
+ROOT = Path(__file__).parents[3]
+KIT = ROOT / "export" / "on_device"
+PROBE = ROOT / "tests" / "support" / "device_probe.cc"
+LIBRARY = Path(importlib.import_module("ai_edge_litert").__file__).parent / "libLiteRt.so"
+
+
+def missing():
+    """The name of a thing that compiling needs and that this machine lacks, or None."""
+    if not LIBRARY.is_file():
+        return LIBRARY.name
+    for tool in ("g++", "cmake", "pkg-config"):
+        if shutil.which(tool) is None:
+            return tool
+    for package in ("libpng", "sentencepiece"):
+        if subprocess.run(["pkg-config", "--exists", package]).returncode:
+            return package
+    return None
+
+
+needs_compiler = pytest.mark.skipif(missing() is not None, reason=f"needs {missing()}")
+
+
+@pytest.mark.skipif(not LIBRARY.is_file(), reason=f"needs {LIBRARY.name}")
+@pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
+def test_the_header_declares_functions_that_the_library_has():
+    declared = re.findall(r"\b(LiteRt\w+)\(", (KIT / "litert.h").read_text())
+    symbols = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True)
+    exported = {line.split()[-1].partition("@")[0] for line in symbols.stdout.decode().splitlines()}
+    assert len(declared) == len(set(declared)) > 20
+    assert set(declared) - exported == set()
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_the_header_is_one_of_c_too():
+    command = ["gcc", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic"]
+    subprocess.run([*command, "-x", "c", KIT / "litert.h"], check=True)
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_the_example_in_the_readme_compiles(tmp_path):
+    example = re.search(r"```cpp\n(.*?)```", (KIT / "README.md").read_text(), re.DOTALL)[1]
+    (tmp_path / "example.cc").write_text(example)
+    command = ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", KIT]
+    subprocess.run([*command, tmp_path / "example.cc"], check=True)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The directory of the programs."""
+    path = tmp_path_factory.mktemp("build")
+    subprocess.run(["cmake", "-S", KIT, "-B", path, f"-DLITERT={LIBRARY}"], check=True)
+    subprocess.run(["cmake", "--build", path], check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory):
+    """`probe(kind, files)`: the lines of `device_probe.cc`, which checks each access to memory."""
+    path = tmp_path_factory.mktemp("probe") / "probe"
+    checked = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+    strict = ("-Wall", "-Wextra", "-Werror")
+    libpng = subprocess.run(["pkg-config", "--cflags", "--libs", "libpng"], capture_output=True)
+    command = ["g++", "-std=c++20", *checked, *strict, "-I", KIT, PROBE, "-o", path]
+    subprocess.run([*command, *libpng.stdout.decode().split()], check=True)
+
+    def run(kind, files):
+        done = subprocess.run([path, kind, *files], capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done.stdout.decode().splitlines()
+
+    return run
+
+
+def answer(command, data=b""):
+    """(exit code, lines of standard output, lines of standard error but LiteRT's own)."""
+    done = subprocess.run([*map(str, command)], input=data, capture_output=True)
+    complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"INFO: ")]
+    return done.returncode, done.stdout.decode().split("\n"), [c.decode() for c in complaints]
+
+
+def in_python(program, *arguments, data=b""):
+    return answer([sys.executable, KIT / f"{program}.py", *arguments], data)
+
+
+def demand(complaint):
+    """The part of an error that says what must hold."""
+    return complaint.partition(" Received: ")[0]
+
+
+def assert_refused_alike(found, expected):
+    """Both programs write the same lines first, and then one error."""
+    assert found[:2] == expected[:2] and found[0] == 2
+    assert len(found[2]) == len(expected[2]) == 1
+    assert found[2][0].startswith("error: ") and ". Received: " in found[2][0]
+    assert demand(found[2][0]) == demand(expected[2][0])
+
+
+def lines_to_translate():
+    rng, words = random.Random(0), ["one", "two", "three", "four", "five"]
+    sentences = [" ".join(rng.choices(words, k=rng.randrange(1, 9))) for _ in range(120)]
+    odd = ["", "  ", "qqq ☃", "a b", "on e\ttwo", "two\u3000three", "ﬁve", "😀", "▁one▁", "\0"]
+    return [*sentences, *odd]
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--greedy",), ("--threads", "2")])
+def test_lines_have_the_translations_of_python(compiled, toy_litert, options):
+    data = "\n".join(lines_to_translate()).encode()
+    found = answer([compiled / "translate", toy_litert, *options], data)
+    assert found == in_python("translate", toy_litert, *options, data=data)
+    code, texts, complaints = found
+    assert (code, complaints) == (0, []) and len(texts) == len(lines_to_translate()) + 1
+    assert len(set(texts)) > 50 and texts[120] == texts[121] == ""
+    data = b"\xef\xbb\xbfthree one two\r\n\r\nfive"
+    texts = answer([compiled / "translate", *options, toy_litert], data)[1]
+    assert texts == ["drei eins zwei", "", "fünf", ""]
+    arguments = [*options, "--", toy_litert, "three one two", "", "five\n"]
+    assert answer([compiled / "translate", *arguments])[1] == texts
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"two\n" + bad for bad in (b"\xff", b"on\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80")),
+        *(b"\xc0\xaf", b"\xe2\x82(", b"\xf0\x8f\xbf\xbf", b"\xe0\x9f\xbf", b"\xf8\x88\x80\x80\x80"),
+        *(b"two\n" + b"one " * 30, b"one 'two' \"\n" * 3 + "\\ ☃'\"".encode() * 30),
+        b"x" * 2**20 + b"\n",
+    ],
+    ids=lambda data: repr(data[:12]),
+)
+def test_bad_lines_are_refused_as_in_python(compiled, toy_litert, data):
+    found = answer([compiled / "translate", toy_litert], data)
+    expected = in_python("translate", toy_litert, data=data)
+    assert_refused_alike(found, expected)
+    assert found[2] == expected[2]
+
+
+@pytest.fixture
+def bad_models(toy_litert, tmp_path):
+    """Paths of damaged files, of no files, and of whole ones around what can't be loaded."""
+    content = toy_litert.read_bytes()
+    model, packed, *_ = unpack(content)
+    files = {"source.spm": packed["source.spm"]}
+    vocabularies = {"source": "source.spm", "target": "source.spm"}
+    card = {"verb": "translate", "vocabularies": vocabularies, "max_source_length": 9}
+    contents = {
+        "another bit": content[:1000] + bytes([content[1000] ^ 1]) + content[1001:],
+        "half": content[: len(content) // 2],
+        "nothing": b"",
+        "no model": pack(b"no model", files, card),
+        "no vocabulary": pack(model, {"source.spm": b"none"}, card),
+        "no limit": pack(model, files, {**card, "max_source_length": None}),
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    return [*(tmp_path / name for name in contents), tmp_path / "none", tmp_path]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_bad_models_are_refused_as_in_python(compiled, bad_models):
+    for path in bad_models:
+        for program in ("translate", "read_files"):
+            found = answer([compiled / program, path, "one.wav"])
+            assert_refused_alike(found, in_python(program, path, "one.wav"))
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *((), ("--threads", "0"), ("--threads=1025",), ("--threads", "two"), ("--threads",)),
+        *(("--threads", "9" * 5000), ("--none",), ("-x",), ("--greedy",)),
+    ],
+)
+def test_a_wrong_command_line_is_refused(compiled, arguments):
+    for program in ("translate", "read_files"):
+        code, texts, complaints = answer([compiled / program, *arguments])
+        assert (code, texts, len(complaints)) == (2, [""], 1)
+        assert complaints[0].startswith("error: ") and len(complaints[0]) < 300
+        assert answer([compiled / program, "--help"])[0] == 0
+
+
+def other_forms(paths, directory):
+    """The same images in other forms of PNG."""
+    for number, path in enumerate(paths):
+        image = Image.open(path)
+        for mode in ("1", "P", "RGB"):
+            path = directory / f"{number}.{mode}.png"
+            image.convert("RGB").convert(mode).save(path)
+            yield path
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["images", "audio"])
+def test_files_have_the_texts_of_python(compiled, toy_artefact, tmp_path, name):
+    case, model = toy_sources.CASES[name], toy_artefact(name, "litert")
+    files = [
+        case.write(case.input_of(numbers), tmp_path / f"{number}")
+        for number, numbers in enumerate(toy_sources.NUMBERS)
+    ]
+    if name == "images":
+        files += other_forms(files[:8], tmp_path)
+    for options in ((), ("--greedy", "--threads", "2")):
+        found = answer([compiled / "read_files", *options, model, *files])
+        assert found == in_python("read_files", *options, model, *files)
+        assert found[0] == 0
+        assert found[1][:20] == [*map(toy_sources.text_of, toy_sources.NUMBERS)]
+
+
+BAD_FILES = {
+    "images": {
+        "truncated": image_file("L", 16, 40)[:60],
+        "empty": b"",
+        "without pixels": png_of(40, 16),
+        "wide": image_file("L", 16, 49),
+        "high": image_file("L", 17, 40),
+        "huge": png_of(9000, 9000, (b"IDAT", b"")),
+        "transparent": image_file("LA", 16, 40),
+        "transparent by a colour": image_file("L", 16, 40, transparency=3),
+        "large": image_file("L", 16, 40) + bytes(2**24),
+        "no image": sound_file(99),
+    },
+    "audio": {
+        "truncated": sound_file(99)[:30],
+        "empty": b"",
+        "8 kHz": sound_file(99, rate=8000),
+        "8 bits": sound_file(99, width=1),
+        "stereo": sound_file(99, channels=2),
+        "long": sound_file(48 * 160 + 1),
+        "no sound": image_file("L", 16, 40),
+    },
+}
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["images", "audio"])
+def test_bad_files_are_refused_as_in_python(compiled, toy_artefact, tmp_path, name):
+    case, model = toy_sources.CASES[name], toy_artefact(name, "litert")
+    good = case.write(case.input_of((0, 1)), tmp_path / "good")
+    for form, content in BAD_FILES[name].items():
+        (tmp_path / form).write_bytes(content)
+    for path in [*(tmp_path / form for form in BAD_FILES[name]), tmp_path / "none", tmp_path]:
+        found = answer([compiled / "read_files", model, good, path, good])
+        assert_refused_alike(found, in_python("read_files", model, good, path, good))
+        assert found[1] == ["eins zwei", ""]
+    assert_refused_alike(
+        answer([compiled / "translate", model, "one"]), in_python("translate", model, "one")
+    )
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_model_of_text_reads_no_files(compiled, toy_litert):
+    found = answer([compiled / "read_files", toy_litert, "one.png"])
+    assert_refused_alike(found, in_python("read_files", toy_litert, "one.png"))
+
+
+@pytest.fixture(scope="module")
+def read_files():
+    """The module of the program in Python."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(KIT)
+        yield importlib.import_module("read_files")
+    for name in ("read_files", "translate"):
+        del sys.modules[name]
+
+
+def expected_line(read_files, path, card):
+    """The line of the probe for a file, by Python."""
+    try:
+        features, _ = read_files.features_of(str(path), card)
+    except read_files.InputError as error:
+        return f"refused: {error}"
+    name = "samples" if "samples" in features else "pixels"
+    return f"{name} {features['lengths']} {hashlib.sha256(features[name].tobytes()).hexdigest()}"
+
+
+def files_of(source, wide):
+    if isinstance(source, AudioSource):
+        return [sound_file(samples) for samples in (0, 1, 159, 160, 161, 700, 2400, 4800)]
+    return [image_file(mode, 16, width) for mode in ("1", "L", "P", "RGB") for width in wide]
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(ImageSource(16, 48, channels=c, ink=i) for c in (1, 3) for i in ("dark", "light")),
+        AudioSource(20),
+    ],
+    ids=["dark", "light", "dark colours", "light colours", "sound"],
+)
+def test_files_have_the_features_of_python_bit_for_bit(probe, read_files, tmp_path, source):
+    card, rng = card_of(source, 30 if isinstance(source, AudioSource) else 12), random.Random(0)
+    contents = files_of(source, (1, 8, 37, 48))
+    contents += [damaged(rng.choice(contents[1:]), rng) for _ in range(400)]
+    (tmp_path / "card").write_text(json.dumps(card))
+    paths = [tmp_path / f"{number}" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_bytes(content)
+    found = probe("features", [tmp_path / "card", *paths])
+    expected = [expected_line(read_files, path, card) for path in paths]
+    read = [line for line in expected if not line.startswith("refused")]
+    assert len(expected) > len(read) > 7
+    for one, other in zip(found, expected, strict=True):
+        assert one == other or demand(one) == demand(other) != other
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_an_archive_of_any_bytes_is_read_or_refused(probe, tmp_path):
+    names, rng = {"source": "source.spm", "target": "source.spm"}, random.Random(0)
+    card = {"verb": "translate", "vocabularies": names, "max_source_length": 9}
+    model = b"TFL3" * 16
+    whole = pack(model, {"source.spm": b"vocabulary" * 9}, card)
+    paths = [tmp_path / f"{number}" for number in range(1000)]
+    for number, path in enumerate(paths):
+        content = bytearray(whole[:-64])
+        for _ in range(number and rng.choice((1, 2, 8))):
+            place = rng.randrange(len(model), len(content))
+            content[place] = rng.choice((0, 1, 255, rng.randrange(256)))
+        path.write_bytes(content + hashlib.sha256(content).hexdigest().encode())
+    found = probe("archives", paths)
+    assert len(found) == 1000 and found[0].startswith("card.json ")
+    assert 100 < sum(line.startswith("refused") for line in found) < 950
+
+
+def shown(value):
+    """A value as the probe writes it."""
+    if isinstance(value, str):
+        return f"'{value.encode().hex()}'"
+    if isinstance(value, dict):
+        members = sorted((name.encode(), shown(one)) for name, one in value.items())
+        return "{" + "".join(f"{name.hex()}:{one}," for name, one in members) + "}"
+    if isinstance(value, list):
+        return "[" + "".join(f"{shown(one)}," for one in value) + "]"
+    return f"{value:.17g}." if isinstance(value, float) else json.dumps(value)
+
+
+TEXTS = [
+    *("", " ", "{", "[", "]", "{]", "[1,]", "[,1]", '{"a":1,}', '{"a"}', "{a:1}", "[1 2]", '"a'),
+    *("tru", "nul", "01", "-", "-01", "1.", ".5", "1e", "1.e5", "+1", "1-2", "--1", "0x10", "1e5e"),
+    *('"\\x"', '"\\u12"', '"\\u12g4"', '"\t"', "1 1", "\x00", "'a'", "//", "[" * 100_000),
+    *(b'"\xff"', "0", "-0", "1", "-12", "1.5", "1e5", "1E+2", "-2.5e-3", "9223372036854775807"),
+    *("true", "false", "null", ' [ 1 , {"a" : [ ] } ]\n', '"\\"\\\\\\/\\b\\f\\n\\r\\t"'),
+    *(
+        '"\\u00e9\\u20ac"',
+        '"\\ud83d\\ude00"',
+        '{"a":1,"a":2}',
+        '{"":{}}',
+        '"☃"',
+        "[[[[]]]]",
+        "1e308",
+    ),
+]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_json_has_the_values_of_python(probe, tmp_path):
+    paths = [tmp_path / f"{number}" for number in range(len(TEXTS))]
+    for path, text in zip(paths, TEXTS, strict=True):
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    read = 0
+    for text, line in zip(TEXTS, probe("json", paths), strict=True):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            assert line == "refused: it is no JSON", text
+            continue
+        assert line == shown(value), text
+        read += 1
+    assert 15 < read < len(TEXTS) - 30
