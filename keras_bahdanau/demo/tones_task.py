@@ -1,5 +1,7 @@
 """The demo of speech: synthetic utterances of digits."""
 
+import numpy as np
+
 from keras_bahdanau.demo.task import Task, write_manifest
 from keras_bahdanau.demo.tones import RATE, split, synthesizer
 from keras_bahdanau.plotting import plot_alignment
@@ -42,7 +44,7 @@ class TonesTask(Task):
 
     def write(self, directory, name, examples):
         """Write WAV files, and NAME.tsv, the manifest."""
-        recordings = (encoded(one.samples[:, None], RATE) for one in examples)
+        recordings = (encoded(_integers(one.samples)[:, None], RATE) for one in examples)
         texts = (one.text for one in examples)
         write_manifest(directory, name, "wav", zip(recordings, texts, strict=True))
 
@@ -79,3 +81,8 @@ class TonesTask(Task):
   keras-bahdanau align --model {model} {data / "test" / "0001.wav"} --plot picture.png
   keras-bahdanau evaluate --model {model} {data / "test.tsv"}
   keras-bahdanau train YOUR.tsv --source speech --out runs/mine"""
+
+
+def _integers(samples):
+    """Samples in 16 bits, as in most recordings: programs for devices read no others."""
+    return np.clip(np.rint(samples * 2**15), -(2**15), 2**15 - 1).astype(np.int16)
