@@ -57,6 +57,8 @@ class HardDecoder(Decoder):
     def __init__(self, vocabulary_size, embedding_units, units=None, attention=None, **kwargs):
         if not isinstance(kwargs.get("cell"), DecoderCellBase):
             kwargs = {"when": "apart", **kwargs, "attention": attention}
+        elif attention is not None:  # which is refused
+            kwargs = {**kwargs, "attention": attention}
         super().__init__(vocabulary_size, embedding_units, units, **kwargs)
         _check(self)
 

@@ -240,7 +240,7 @@ class _Walkthrough:
             canvas.flow((KNOWN + STRIP + 6, y), (NEXT - 8, self.middle), QUIET, width=1.5)
         if trace.generation is not None:
             share = trace.generation[step]
-            told = f"$p_{{gen}}$ = {share:.2f}: {_percent(1 - share)} is copied from the source"
+            told = f"$p_{{gen}}$ = {share:.2f}: at most {_percent(1 - share)} is copied"
             canvas.text(KNOWN + STRIP / 2 + 20, y + 26, told, size=9, color="0.45")
 
     def _draw_next(self, step):

@@ -125,7 +125,7 @@ def _of_the_model(options):
             "Tokens are copied by an attention that has a weight for each of them",
             positions or not options.copy,
             ("copy", name),
-            "Leave copy out, or give another of the other.",
+            f"Leave copy out, or give another {name}.",
         )
     for name in ("guided_alignment", "doubly_stochastic"):
         yield (
@@ -171,4 +171,11 @@ def _of_hard_alignments(options):
         and options.target_vocabulary_size * positions <= 2**28,
         ("target_vocabulary_size", "batch_tokens", "batch_sentences", "hard_alignment"),
         "Give a smaller vocabulary, such as target_model_type='char', or smaller batches.",
+    )
+    yield (
+        "Hard alignments that remember their place take each pair of positions, in a batch at most "
+        "2^28",
+        options.hard_alignment == "zeroth" or positions * options.max_length <= 2**28,
+        ("max_length", "batch_tokens", "batch_sentences", "hard_alignment"),
+        "Give a smaller max_length, smaller batches, or hard_alignment='zeroth'.",
     )

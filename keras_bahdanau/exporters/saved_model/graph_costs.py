@@ -45,6 +45,10 @@ _UNKNOWN = re.compile(
 )
 
 
+class Unbounded(ValueError):
+    """Work that has no bound which the shapes of a graph give."""
+
+
 def graph_bytes(graph, unknown):
     """Bytes of all tensors of a graph: those of a function once for each of its calls.
 
@@ -70,7 +74,7 @@ def graph_operations(graph, unknown):
         unknown: Integer, what an unknown dimension counts as.
 
     Raises:
-        ValueError: If the rounds of a loop, or the work of an operation, have no known bound.
+        Unbounded: If the rounds of a loop, or the work of an operation, have no known bound.
     """
     return _total(graph, unknown, _operations, _runs)
 
@@ -108,7 +112,9 @@ class _Part:
         given = {name: [shape] for name, shape in zip(arguments, shapes, strict=True)}
         self._shapes = {
             name: [
-                tuple(unknown if axis.size < 0 else axis.size for axis in shape.dim)
+                None  # of any number of axes
+                if shape.unknown_rank
+                else tuple(unknown if axis.size < 0 else axis.size for axis in shape.dim)
                 for shape in shapes
             ]
             for name, shapes in {**made, **given}.items()
@@ -159,7 +165,7 @@ def _bytes(part, node):
     """Bytes of the tensors that a node makes."""
     if node.op in _NOTHING_NEW:
         return 0
-    return sum(_BYTES * math.prod(shape) for shape in part.outputs(node))
+    return sum(_BYTES * math.prod(shape or ()) for shape in part.outputs(node))
 
 
 def _runs(parts, part, node, called):
@@ -171,7 +177,7 @@ def _runs(parts, part, node, called):
         rounds = part.constant(node.input[1]) if _has_limit(parts[condition]) else None
         if rounds is not None:
             return int(rounds) + (called == condition)
-    raise ValueError(
+    raise Unbounded(
         "Each loop of a model must have `maximum_iterations`, a number that the lengths of its "
         f"batch give, for its work to have a bound. Received: {node.op} {node.name!r} without. "
         "Give it to `while_loop`."
@@ -191,12 +197,17 @@ def _operations(part, node):
     if node.op in _NO_WORK:
         return 0
     outputs, inputs = part.outputs(node), part.inputs(node)
+    if None in outputs or None in inputs:
+        raise Unbounded(
+            "Each tensor of a model must have a known number of axes, for its work to have a "
+            f"bound. Received: {node.op} {node.name!r}. Set its shape."
+        )
     made = sum(map(math.prod, outputs))
     if node.op == "Einsum":
         return 2 * made * _summed(node.attr["equation"].s.decode(), inputs)
     if node.op in _PRODUCTS:
         flag, turned, straight = _PRODUCTS[node.op]
-        return 2 * made * math.prod(inputs[1][turned if node.attr[flag].b else straight])
+        return 2 * made * math.prod(inputs[1][turned if flag and node.attr[flag].b else straight])
     if _READ_A_PART.fullmatch(node.op):
         return made
     return _steps(node, inputs, outputs) * max(made, *map(math.prod, inputs), 0)
@@ -224,7 +235,7 @@ def _steps(node, inputs, outputs):
     if node.op in ("AvgPool", "MaxPool"):
         return math.prod(node.attr["ksize"].list.i)
     if _UNKNOWN.search(node.op):
-        raise ValueError(
+        raise Unbounded(
             "The work of each operation of a model must be known, for it to have a bound. "
             f"Received: {node.op} {node.name!r}. Write it with products of matrices, convolutions "
             "or operations on each number."

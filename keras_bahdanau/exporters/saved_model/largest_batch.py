@@ -4,9 +4,15 @@ A signature's graph has unknown dimensions. Traced for the largest batch there i
 it has a known size, and every loop a known number of rounds.
 """
 
+import contextlib
+
 import tensorflow as tf
 
-from keras_bahdanau.exporters.saved_model.graph_costs import graph_bytes, graph_operations
+from keras_bahdanau.exporters.saved_model.graph_costs import (
+    Unbounded,
+    graph_bytes,
+    graph_operations,
+)
 from keras_bahdanau.exporters.signatures import portable
 from keras_bahdanau.text.byte_limit import WORD, byte_limit
 
@@ -28,10 +34,7 @@ def largest_batch(pipeline, rows, prefix=False):
 
     Returns:
         Dictionary for the card: `max_batch_bytes`, see `graph_bytes`, and `max_batch_operations`,
-        see `graph_operations`.
-
-    Raises:
-        ValueError: If the rounds of a loop, or the work of an operation, have no known bound.
+        see `graph_operations`, unless a layer of your own has none that is known.
     """
     longest, options = pipeline.longest(), pipeline.search
     search, forced = largest_graphs(pipeline, rows, prefix)
@@ -40,13 +43,12 @@ def largest_batch(pipeline, rows, prefix=False):
     if options.replace_unknown:
         words = longest + options.beam_width * options.max_length
         copied = rows * (longest * byte_limit(longest) + _COPIES * words * WORD)
-    return {
-        "max_batch_bytes": pipeline.source.reading_bytes(rows, longest)
-        + max(copied + graph_bytes(search, unknown), graph_bytes(forced, unknown)),
-        "max_batch_operations": max(
-            graph_operations(search, unknown), graph_operations(forced, unknown)
-        ),
-    }
+    size = max(copied + graph_bytes(search, unknown), graph_bytes(forced, unknown))
+    bounds = {"max_batch_bytes": pipeline.source.reading_bytes(rows, longest) + size}
+    with contextlib.suppress(Unbounded):
+        work = [graph_operations(graph, unknown) for graph in (search, forced)]
+        bounds["max_batch_operations"] = max(work)
+    return bounds
 
 
 def largest_graphs(pipeline, rows, prefix=False):

@@ -289,12 +289,15 @@ def describe_limits(card):
     """Lines of text with what a request may be, if the card says so: those of 0.1.0 do not."""
     if "max_rows" not in card:
         return
+    work = "no known number of"
+    if "max_batch_operations" in card:
+        work = f"{card['max_batch_operations'] / 1e9:,.1f} billion"
     in_bytes = f" or {card['max_source_bytes']:,} bytes" if "max_source_bytes" in card else ""
     yield (
         f"limits: {card['max_rows']} rows; a source is cut at {card['max_source_length']:,} "
         f"positions{in_bytes}, a given target at {card['max_target_length']:,} tokens; "
         f"{card['max_batch_bytes'] / 1e6:,.0f} MB beside the loaded model and "
-        f"{card['max_batch_operations'] / 1e9:,.1f} billion operations suffice for any batch"
+        f"{work} operations suffice for any batch"
     )
 
 

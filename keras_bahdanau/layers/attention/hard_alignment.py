@@ -88,21 +88,28 @@ class HardAlignment(AttentionBase):
         memory = prepared.memory
         scores = self.score.compare(query, prepared.keys)  # e: (batch, [n,] source_time)
         real = memory.mask if len(scores.shape) == 2 else ops.expand_dims(memory.mask, axis=1)
-        log_prior = self._log_prior(query, scores, real, state)
+        log_prior = self._log_prior(query, scores, real, state, training)
         # of a source with nothing real f_i is even, and seen by nobody
         weights = ops.exp(log_prior) * ops.cast(real, "float32")
         return Attended(weighted_sum(weights, memory.values), weights, scores, log_prior)
 
-    def _log_prior(self, query, scores, real, state):
+    def _log_prior(self, query, scores, real, state, training):
         """Log f_i from log g_{i-1}: float32 `(batch, [n,] source_time)`."""
         if not self.remembers:
             return ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
+        # b: (batch, [n,] jumps)
+        of_jumps = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
+        # the gradient makes the pairs of places anew, which would be kept for all steps
+        prior = keras.remat(self._of_pairs) if training else self._of_pairs
+        return prior(scores, real, state, *of_jumps)
+
+    def _of_pairs(self, scores, real, state, of_jumps=None):
+        """Log f_i of scores e, by all pairs of a place and the one before."""
         place = ops.arange(ops.shape(scores)[-1], dtype="int32")
         jump = place - ops.expand_dims(place, axis=-1)  # j - j': (j', j)
         scores, real = ops.expand_dims(scores, axis=-2), ops.expand_dims(real, axis=-2)
-        if self.order:
+        if of_jumps is not None:
             known = ops.clip(jump, -self.back, self.reach) + self.back
-            of_jumps = ops.cast(self.jumps(query), "float32")  # b: (batch, [n,] jumps)
             scores = scores + ops.take(of_jumps, known, axis=-1)  # -> (batch, [n,] j', j)
         if self.monotonic:
             real = ops.logical_and(real, ops.greater_equal(jump, 0))

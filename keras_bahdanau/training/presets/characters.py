@@ -9,7 +9,7 @@ CHARACTERS = {
     "embedding_units": 128,
     "units": 256,
     "attention_units": 128,
-    "when": "before",
+    "when": lambda options: "before" if options.hard_alignment == "none" else "apart",
     "query": "state,embedding",
     "dropout": 0.3,
     "word_dropout": 0.0,  # a character that is dropped can't be copied

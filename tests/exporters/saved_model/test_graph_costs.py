@@ -20,6 +20,11 @@ from keras_bahdanau.exporters.saved_model.largest_batch import largest_batch, la
 from keras_bahdanau.exporters.signatures import portable
 
 ROWS, LONGEST, LONGEST_TARGET = 3, 7, 4
+MECHANISMS = [
+    "copying by heads with coverage",
+    "hard alignments, first order",
+    "hard alignments, first order, monotonic",
+]
 PRODUCTS = {"BatchMatMulV2", "Conv2D", "MatMul"}
 # renamed tensors; shapes, which a graph knows before; lists of a loop, which are none outside of it
 UNCOUNTED = {"ExpandDims", "Identity", "IdentityN", "Reshape", "Squeeze", "StopGradient"}
@@ -209,6 +214,7 @@ def full_features(pipeline):
         ("audio", 1.7),  # a step of a Fourier transform runs as one operation
         *((name, 1.1) for name in ("convolutions and a task", "joint CTC", "preset luong")),
         *((name, 1.1) for name in ("past and heads between deep LSTMs", "monotonic with coverage")),
+        *((name, 1.1) for name in MECHANISMS),
     ],
 )
 def test_the_largest_batch_runs_what_is_counted(name, most):
