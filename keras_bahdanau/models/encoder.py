@@ -1,9 +1,9 @@
 """From the features of a source to the `Memory` that a decoder attends to."""
 
 import math
+from numbers import Integral
 
 import keras
-import numpy as np
 from keras import ops
 
 from keras_bahdanau import checks
@@ -165,15 +165,15 @@ class Encoder(keras.Model):
                 f"symbols with front_end={type(self.front_end).__name__}(...), "
                 f"reduction={self.reduction}. Give None for them, or other readers."
             )
-        symbols = np.asarray(symbols).tolist()
-        wrong = [one for one in symbols if type(one) is not int or one < -1]
+        symbols = tuple(symbols)
+        wrong = [one for one in symbols if not isinstance(one, Integral) or one < -1]
         if wrong or len(symbols) != self.source_size:
             raise ValueError(
                 "`symbols` must have an id of the target, or -1, for each id of the source. "
                 f"Received: {len(symbols)} symbols, {len(wrong)} of them no such ids, with "
                 f"vocabulary_size={self.source_size}. Take those of `Source.symbols`."
             )
-        return tuple(symbols)
+        return tuple(map(int, symbols))
 
     @property
     def source_size(self):
