@@ -14,11 +14,13 @@ def translator(toy_translator):
     """A copy, whose weights may be changed."""
     model = type(toy_translator.model).from_config(toy_translator.model.get_config())
     model.build()
+    model.compile(optimizer="sgd", loss=kb.losses.TokenCrossentropy())
     model.set_weights(toy_translator.model.get_weights())
     search = kb.SearchOptions(beam_width=2)
     return kb.Translator(toy_translator.source, model, toy_translator.target, search)
 
 
+@pytest.mark.slow
 def test_a_source_counts_once_with_the_nearest_of_its_answers(translator):
     """One word of "x y z" is not met by "fünf": all three are wrong."""
     assert MetricCallback(translator, PAIRS).measure() == 50
