@@ -118,16 +118,16 @@ def test_a_client_prints_what_begins_with_a_prefix(
     version, toy_translator, tmp_path, program, capsys
 ):
     sentences = ["three one two", "five"]
-    expected = toy_translator.translate_nbest(sentences, prefixes=["vier"] * 2)
+    lists = toy_translator.translate_nbest(sentences, prefixes=["vier"] * 2)
+    expected = [(str(row), one) for row, hypotheses in enumerate(lists) for one in hypotheses]
     with programs() as kit, served(version.parent, tmp_path) as ports:
         server = ["--server", CLIENTS[program].format(**ports)]
         for options in (["--prefix", "vier"], ["--prefix", "vier", "--nbest"]):
             assert kit[program].main([*server, *options, *sentences]) == 0
-            assert capsys.readouterr().out == "".join(
-                f"{row} ||| {one.text} ||| {one.score:.4f}\n"
-                for row, hypotheses in enumerate(expected)
-                for one in hypotheses
-            )
+            lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
+            assert [line[:2] for line in lines] == [[row, one.text] for row, one in expected]
+            scores = [float(line[2]) for line in lines]
+            assert scores == pytest.approx([one.score for _, one in expected], abs=1.1e-4)
 
 
 @pytest.mark.parametrize(
