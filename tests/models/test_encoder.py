@@ -136,13 +136,13 @@ def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
     batch = run(encoder, np.pad(SOURCE, ((0, 0), (0, 2))))
     for row, length in enumerate(LENGTHS):
         values, mask, *vectors = (
-            field[0] for field in run(encoder, SOURCE[row : row + 1, :length])
+            field[0] for field in tf.nest.flatten(run(encoder, SOURCE[row : row + 1, :length]))
         )
         assert mask.all()
         length = -(-length // encoder.reduction)
         np.testing.assert_allclose(batch.values[row, :length], values, atol=1e-5)
         assert not batch.values[row, length:].any()
-        for found, expected in zip(batch[2:], vectors, strict=True):
+        for found, expected in zip(tf.nest.flatten(batch)[2:], vectors, strict=True):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
