@@ -92,7 +92,7 @@ def evaluate(
     """
     paths = find_models(model)
     nbest = 1 if metrics is None else max(metric.nbest for metric in _metrics_of(metrics))
-    fixed = {"alignments": alignments and str(alignments), "nbest": nbest if nbest > 1 else None}
+    fixed = {"alignments": alignments and str(alignments)}
     asked, search = search, search_of(paths[0], search, **fixed)
     if search is not None:
         search.check_nbest(nbest)
@@ -112,6 +112,8 @@ def evaluate(
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)
+    if search is None:  # a .tflite file has its own
+        translator.check_nbest(nbest)
     if cache is not None:
         translator.source = translator.source.cached(cache, say=warn)
     from keras_bahdanau import evaluation

@@ -3,6 +3,8 @@
 import os
 from typing import NamedTuple
 
+MOST_ANSWERS = 1_000  # of a source: a metric takes as many cells for each source
+
 
 class Answers(NamedTuple):
     """The different sources of pairs, each with its right answers.
@@ -28,7 +30,7 @@ class Answers(NamedTuple):
             (hypotheses, references): two lists of the same length.
         """
         if by_source:
-            return texts, self.references
+            return texts, [list(dict.fromkeys(references)) for references in self.references]
         rest = [iter(references) for references in self.references]
         references = [next(rest[number]) for number in self.numbers]
         return [texts[number] for number in self.numbers], references
@@ -37,13 +39,17 @@ class Answers(NamedTuple):
 def answers_by_source(pairs) -> Answers:
     """Gather the targets of equal sources, such as the pronunciations of one word.
 
-    Texts and paths can be equal; each array or sound is a source of its own.
+    Texts and paths can be equal; each array or sound is a source of its own, and each empty text,
+    to which there is no right answer. The same answer counts once.
 
     Args:
         pairs: Iterable of (input of a source, target string).
 
     Returns:
         `Answers`.
+
+    Raises:
+        ValueError: If a source has more than 1,000 different answers.
 
     Example:
         >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])
@@ -52,11 +58,17 @@ def answers_by_source(pairs) -> Answers:
     """
     sources, references, numbers, places = [], [], [], {}
     for pair, (one, text) in enumerate(pairs):
-        key = one if isinstance(one, str | bytes | os.PathLike) else pair
+        key = one if isinstance(one, str | bytes | os.PathLike) and one else pair
         place = places.setdefault(key, len(sources))
         if place == len(sources):
             sources.append(one)
             references.append([])
         references[place].append(text)
         numbers.append(place)
+    for one, answers in zip(sources, references, strict=True):
+        if len(answers) > MOST_ANSWERS and len(set(answers)) > MOST_ANSWERS:
+            raise ValueError(
+                f"A source must have at most {MOST_ANSWERS:,} different answers. Received: "
+                f"{len(set(answers)):,} of {one!r:.80}. Name the columns in their order."
+            )
     return Answers(sources, references, numbers)

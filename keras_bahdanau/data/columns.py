@@ -8,7 +8,7 @@ from keras_bahdanau.data.reading import read_lines
 
 PAIRS = "source,target"
 IGNORED = ("count", "-")
-MOST_FEATURES = 4096
+MOST_FEATURES = 1024
 _NAMES = ("source", "target", "features", *IGNORED)
 _BETWEEN_FEATURES = re.compile(r"[;|\s]+")
 _NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens

@@ -71,6 +71,11 @@ class Pipeline(GraphPipeline):
                 f"{self.source_class.__name__}. Received: a {type(self.source).__name__}. "
                 "Make a Pipeline of it."
             )
+        if isinstance(metrics, str) or metrics is not None and not metrics:
+            raise ValueError(
+                "`metrics` must be names of metrics, or None for those of the pipeline. "
+                f'Received: metrics={metrics!r}. Give a list, such as ["exact", "cer"].'
+            )
         if metrics is not None:
             self.metrics = tuple(metrics)
         self._graphs = {}

@@ -94,6 +94,9 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
             f"Training a vocabulary needs text. Received: no sentence of the {name} that is not "
             "empty. Give sentences with words."
         )
+    least = END + 1 + len(settings["user_defined_symbols"])
+    if settings["vocab_size"] <= least:
+        raise _size_error("at least", least + 1, name, settings)
     try:
         model = _trained(sentences, settings)
     except RuntimeError as error:
@@ -148,9 +151,10 @@ def _training_error(message, name, settings):
     too_small = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
     if too_small:
         return _size_error("at least", int(too_small[1]), name, settings)
+    shown = {**settings, "user_defined_symbols": len(settings["user_defined_symbols"])}
     return ValueError(
         f"SentencePiece could not train a vocabulary of the {name}. "
-        f"Received: settings={settings}. It says: {message}"
+        f"Received: settings={shown}. It says: {message}"
     )
 
 

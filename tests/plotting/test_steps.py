@@ -147,8 +147,8 @@ def test_the_gate_of_a_model_that_copies_is_told_of_each_step():
     figure = drawn(plot_trace(trace))
     shown = [text for text in figure.axes[0].texts if "p_{gen}" in text.get_text()]
     assert [text.get_text() for text in shown] == [
-        "$p_{gen}$ = 0.73: 27% is copied from the source",
-        "$p_{gen}$ = 0.02: 98% is copied from the source",
+        "$p_{gen}$ = 0.73: at most 27% is copied",
+        "$p_{gen}$ = 0.02: at most 98% is copied",
     ]
     boxes = [text.get_window_extent() for text in figure.axes[0].texts if text.get_text()]
     for text in shown:
