@@ -139,6 +139,7 @@ def test_a_sentence_of_the_longest_length_is_whole(translator):
     {
         "translate --beam-width 3 --no-repeat-ngram 2": "beam_width=3, no_repeat_ngram=2.",
         "translate --nbest 2": "nbest=2.",
+        "evaluate s.en s.de --metrics exact,top2": "nbest=2.",
         "translate --model other.tflite": "2 models, model=",
         "align one --trace t.png": "trace='t.png'.",
         "align one --prefix ein": "path=",

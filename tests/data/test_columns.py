@@ -90,8 +90,8 @@ def test_columns_must_be_known_and_hold_both_sides(tmp_path, columns):
 
 
 def test_a_column_of_text_is_not_taken_for_features(tmp_path):
-    path = written(tmp_path, "".join(f"a\tb\tw{number}\n" for number in range(4097)))
-    with pytest.raises(ValueError, match="at most 4,096 .* line 4097 has one more, 'w4096'"):
+    path = written(tmp_path, "".join(f"a\tb\tw{number}\n" for number in range(1025)))
+    with pytest.raises(ValueError, match="at most 1,024 .* line 1025 has one more, 'w1024'"):
         read_table(path, "source,target,features")
 
 

@@ -140,6 +140,9 @@ def test_metrics_of_a_pipeline_are_those_of_its_file(saved, toy_translator, tmp_
     loaded = kb.load_pipeline(path)
     assert loaded.metrics == ("exact", "per")
     assert kb.ensemble([loaded]).metrics == ("exact", "per")
+    for wrong in ("exact", ()):
+        with pytest.raises(ValueError, match="`metrics` must be names .* Received: metrics="):
+            kb.Translator(*parts, metrics=wrong)
 
 
 def test_search_option_of_a_newer_version_names_that_version(changed):

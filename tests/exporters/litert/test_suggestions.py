@@ -205,6 +205,12 @@ def test_the_program_and_the_command_print_suggestions_as_for_keras(
             found, wanted = line.split(" ||| "), other.split(" ||| ")
             assert float(found.pop(2)) == pytest.approx(float(wanted.pop(2)), abs=1.1e-4)
             assert found == wanted  # number, text and links
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("".join(f"{line}\tvier\n" for line in lines if line), encoding="utf-8")
+    asked = ("evaluate", "--metrics", "exact,top3", pairs, "--model")
+    (_, of_keras, _), (code, of_file, _) = command(*asked, model), command(*asked, suggesting)
+    assert code == 0
+    assert [line for line in of_keras.splitlines() if "op" in line and "3" in line][0] in of_file
     best = command("translate", "--model", model, "--prefix", "vier", stdin=text)[1]
     assert translate(suggesting, *lines, "--prefix", "vier")[1] == best
 
