@@ -59,6 +59,7 @@ def test_the_search_is_the_translators_own_or_another(translator):
     assert new_bleu(translator, search=short).measure() < new_bleu(translator).measure()
 
 
+@pytest.mark.slow
 def test_it_is_measured_inside_fit(translator):
     data = kb.data.batches(PAIRS, translator.source, translator.target)
     fitted = translator.model.fit(data, callbacks=[new_bleu(translator)], shuffle=False, verbose=0)

@@ -289,6 +289,7 @@ def test_version_is_shown(command):
     assert command("--version") == (0, f"keras-bahdanau {__version__}\n", "")
 
 
+@pytest.mark.slow
 def test_translation_is_a_filter_with_a_clean_terminal(model, expected):
     answer = subprocess.run(
         [*PROGRAM, "translate", "--model", model],
@@ -309,6 +310,7 @@ def test_each_line_in_gives_a_line_out(command, model, expected, end):
     assert answer == (0, "".join(f"{line}\n" for line in expected), "")
 
 
+@pytest.mark.slow
 def test_many_lines_come_in_pieces_and_stay_in_order(command, model, expected, monkeypatch):
     monkeypatch.setattr(translating, "ARRIVING", 7)  # bytes
     stdin = ("\n".join(SENTENCES) + "\n").encode()
@@ -405,6 +407,7 @@ def test_translations_are_drawn_and_begin_as_they_are_told_to(command, model, to
     assert answer.out.splitlines()[0] == expected.text == first
 
 
+@pytest.mark.slow
 def test_evaluation_as_json_and_as_text(command, files, model):
     pairs = ["good.en", "good.de"]
     asked = ["--json", "new.json", "--hypotheses", "new.de", "--plot", "new.png"]
@@ -604,6 +607,7 @@ def test_check_tells_what_an_artefact_says_of_itself(
     assert answer.code == 1 and answer.out.count("\n") == 1 and "sha256" in answer.out
 
 
+@pytest.mark.slow
 def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, tmp_path):
     from conftest import toy_pairs
 

@@ -57,6 +57,7 @@ def test_shorthand_and_whole_parts_are_one_encoder(run, name):
     assert (other.source_size, other.front_end.units) == (7, 4)
 
 
+@pytest.mark.slow
 def test_each_of_the_two_can_be_given_alone(run):
     plain = run(built(Encoder(7, 4, 3)), SOURCE)
     front_end = Encoder(front_end=layers.TokenEmbedding(7, 4), units=3)

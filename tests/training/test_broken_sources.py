@@ -58,6 +58,7 @@ def weights_after_one_step(pairs):
     return model.get_weights()
 
 
+@pytest.mark.slow
 def test_a_batch_trains_as_if_broken_sources_were_not_in_it(pairs):
     expected = weights_after_one_step([pairs[0], pairs[3]])
     for one, other in zip(weights_after_one_step(pairs), expected, strict=True):

@@ -311,6 +311,7 @@ def test_a_training_does_not_resume_with_other_vocabularies(interrupted):
             trained(out, options, **{name: other})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
