@@ -232,6 +232,10 @@ def write_image_files(kind):
         for settings in ({}, {"progressive": True}, {"subsampling": 0, "quality": 30}):
             files.append((str(settings), file_of(colours, "JPEG", **settings)))
         files.append(("grey", file_of(noise[..., 0], "JPEG")))
+        for byte_order, orientation in (("<", 6), (">", 3)):
+            exif = PIL.Image.Exif()
+            exif.endian, exif[274] = byte_order, orientation
+            files.append((f"turned {orientation}", file_of(colours, "JPEG", exif=exif)))
     else:
         content = file_of(np.full((4000, 4000, 3), 200, np.uint8), "JPEG", progressive=True)
         scan, size = content[content.rindex(b"\xff\xda") : -2], content.index(b"\xff\xc2") + 5
