@@ -18,9 +18,9 @@ INK = {
     "batch_tokens": 0,
     "batch_sentences": lambda options: 0 if options.batch_tokens else 32,
     "learning_rate": 1e-3,
-    "epochs": 60,
+    "epochs": 40,
     "best_by": "wer",
-    "patience": 60,
+    "patience": 40,
 }
 
 

@@ -18,9 +18,9 @@ SPEECH = {
     "batch_tokens": 0,
     "batch_sentences": lambda options: 0 if options.batch_tokens else 16,
     "learning_rate": 1e-3,
-    "epochs": 170,
+    "epochs": 100,
     "best_by": "wer",
-    "patience": 170,
+    "patience": 100,
 }
 
 
