@@ -4,7 +4,14 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from keras_bahdanau.search.result import SearchResult, normalized, spread, take_beams, write_row
+from keras_bahdanau.search.result import (
+    SearchResult,
+    blank_alignment,
+    normalized,
+    spread,
+    take_beams,
+    write_row,
+)
 from keras_bahdanau.search.top_k import top_k_tokens
 
 IMPOSSIBLE = -1e9
@@ -92,7 +99,7 @@ def _first(state, limits, beam, start, time, source_time):
         log_probs=ops.cast(rows, "float32") + ops.where(real, 0.0, IMPOSSIBLE),
         ids=ops.zeros((time, batch, beam), "int32"),
         parents=ops.zeros((time, batch, beam), "int32") + identity,
-        alignment=ops.zeros((time, batch, beam, source_time), "float32"),
+        alignment=blank_alignment(limits, (time, batch, beam, source_time)),
         model=spread(state, beam),  # (batch, ...) -> (batch, beam, ...)
     )
 
@@ -158,10 +165,11 @@ def _finish(loop, options):
         alignment = write_row(alignment, t, weights)
         return t, take_beams(ops.take(loop.parents, t, axis=0), beams), ids, alignment
 
+    blank = blank_alignment(loop.lengths, ops.shape(loop.alignment))
     _, _, ids, alignment = ops.while_loop(
         lambda t, *_: ops.greater(t, 0),
         body,
-        (loop.t, order, ops.zeros_like(loop.ids), ops.zeros_like(loop.alignment)),
+        (loop.t, order, ops.zeros_like(loop.ids), blank),
         maximum_iterations=ops.shape(loop.ids)[0],
     )
     return SearchResult(
