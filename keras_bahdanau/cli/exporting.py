@@ -152,7 +152,7 @@ def _compared_on(inputs, sentences, references):
         )
     if references is None and inputs == "lines":
         return read_lines(sentences), None
-    pairs = read_examples(inputs, sentences, references)
+    pairs = read_examples(inputs, sentences, references).pairs
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 
