@@ -181,6 +181,10 @@ class AudioFrames(FrontEnd):
 def real_samples(samples):
     """(values, lengths): float32 and int32, zero behind the end of each row."""
     values, lengths = ops.cast(samples.values, "float32"), ops.cast(samples.lengths, "int32")
-    lengths = ops.clip(lengths, 0, frames_of(ops.shape(values)[1]))
-    real = until(lengths * HOP, ops.shape(values)[1])
-    return zeroed(values, real), lengths
+    size = ops.shape(values)[1]
+    frames = frames_of(size)
+    lengths = ops.clip(lengths, 0, frames)
+    # by frames: a LiteRT file would hold the number of each sample. -> (batch, frames, HOP)
+    values = ops.pad(values, ((0, 0), (0, frames * HOP - size)))
+    values = zeroed(ops.reshape(values, (-1, frames, HOP)), until(lengths, frames))
+    return ops.reshape(values, (-1, frames * HOP))[:, :size], lengths
