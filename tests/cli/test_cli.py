@@ -539,6 +539,7 @@ def test_an_alignment_is_printed_and_drawn(command, tmp_path, model, ending, sta
     assert picture.read_bytes().startswith(start)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sentence", ["one two", ""])
 def test_the_steps_of_a_translation_are_drawn(command, tmp_path, model, sentence):
     picture = tmp_path / "trace.png"

@@ -51,6 +51,7 @@ def test_a_cut_sentence_is_translated_as_its_beginning(toy_translator):
     assert cut.score == pytest.approx(beginning.score, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_given_text_and_a_prefix_are_bounded_too(toy_translator):
     found, whole = toy_translator.align(
         [("one", "eins eins eins eins"), ("one", "eins eins")], search=SEARCH

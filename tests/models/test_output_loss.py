@@ -232,6 +232,7 @@ def test_two_passes_count_by_how_far_they_are_apart(loss):
     assert_allclose(first, second, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "losses",

@@ -262,6 +262,7 @@ def test_metrics_without_weights_count_every_token():
     assert logs[0]["perplexity"] != pytest.approx(logs[0]["all"], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_loop_by_hand_trains_as_fit_does():
     x, y, weight = batch()
     fitted, model = (new(TokenCrossentropy(0.1), guided_alignment=0.5) for _ in range(2))

@@ -57,6 +57,7 @@ def test_a_translator_and_its_copy_translate_as_it_does(toy_translator, path, be
     assert both.search == toy_translator.search
 
 
+@pytest.mark.slow
 def test_a_pair_has_the_mean_of_the_members_probabilities(mixed):
     pair = ("three one", "drei eins")
     target_out = np.array(mixed.target.encode([pair[1]]))  # (1, time)

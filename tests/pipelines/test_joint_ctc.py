@@ -33,6 +33,7 @@ def translator(subwords):
     return new_translator(subwords)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("width", [1, 4])
 def test_a_text_has_the_score_that_the_search_gave_it(translator, width):

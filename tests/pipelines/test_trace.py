@@ -205,6 +205,7 @@ def test_every_mechanism_gives_step_by_step_what_it_gives_at_once(subwords, name
     )
 
 
+@pytest.mark.slow
 def test_a_model_that_copies_shows_the_gate_of_each_step(subwords):
     translator = new_translator(subwords, copy=True)
     translation, chosen = given(subwords, "eins fünf zwei vier")

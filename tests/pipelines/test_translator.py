@@ -162,6 +162,7 @@ def test_lengths_and_repetition_follow_the_options(toy_translator):
         assert len(set(result.target_tokens)) == len(result.target_tokens) >= 6
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_seed_and_the_sentence_alone(toy_translator):
     def found(sentences, batch_size=64, **settings):
         options = kb.SearchOptions(beam_width=4, temperature=2.0, **settings)
