@@ -65,7 +65,7 @@ class Ensemble(keras.Model):
         return self.models[0].target_vocabulary_size
 
     def hypothesis_numbers(self, source_time):
-        """Those of all members: as in `Seq2Seq`."""
+        """Sum over all members: see `Seq2Seq`."""
         return sum(model.hypothesis_numbers(source_time) for model in self.models)
 
     @property

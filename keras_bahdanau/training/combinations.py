@@ -26,6 +26,7 @@ def _demands(options):
     """Tuples (demand, bool: it is met, names of its options, mend)."""
     yield from _of_batches_and_text(options)
     yield from _of_the_model(options)
+    yield from _of_attention_weights(options)
     if options.hard_alignment != "none":
         yield from _of_hard_alignments(options)
     yield (
@@ -95,6 +96,17 @@ def _of_the_model(options):
         ("readout_state", "when"),
         "Give 'current', or attend 'before'.",
     )
+    for name, plain in _OF_SCORES.items():
+        yield (
+            f"`{name}` is part of an attention that scores",
+            not unscored or getattr(options, name) == plain,
+            (name, "attention"),
+            f"Give {plain!r} for it, or another attention.",
+        )
+
+
+def _of_attention_weights(options):
+    unscored = options.attention in ("none", "forced")
     yield (
         "Alignments guide an attention that learns where to look",
         not (unscored and options.guided_alignment),
@@ -133,13 +145,6 @@ def _of_the_model(options):
             not (options.normalizer == "hard" and getattr(options, name)),
             (name, "normalizer"),
             "Give 0 for it, or another normalizer.",
-        )
-    for name, plain in _OF_SCORES.items():
-        yield (
-            f"`{name}` is part of an attention that scores",
-            not unscored or getattr(options, name) == plain,
-            (name, "attention"),
-            f"Give {plain!r} for it, or another attention.",
         )
 
 

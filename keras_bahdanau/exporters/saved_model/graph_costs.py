@@ -151,7 +151,7 @@ class _Part:
 
 
 def _tensors(node):
-    """Those that a node reads: see `_tensor`."""
+    """List of the tensors that a node reads: see `_tensor`."""
     return [_tensor(name) for name in node.input if not name.startswith("^")]
 
 

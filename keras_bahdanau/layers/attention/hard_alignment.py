@@ -101,10 +101,12 @@ class HardAlignment(AttentionBase):
         of_jumps = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
         # the gradient makes the pairs of places anew, which would be kept for all steps
         prior = keras.remat(self._of_pairs) if training else self._of_pairs
-        return prior(scores, real, state, *of_jumps)
+        # as numbers: it takes the gradient of each tensor
+        return prior(scores, ops.cast(real, "float32"), state, *of_jumps)
 
     def _of_pairs(self, scores, real, state, of_jumps=None):
-        """Log f_i of scores e, by all pairs of a place and the one before."""
+        """Log f_i of scores e, by all pairs of a place and the one before; `real` is 1 or 0."""
+        real = ops.greater(real, 0)
         place = ops.arange(ops.shape(scores)[-1], dtype="int32")
         jump = place - ops.expand_dims(place, axis=-1)  # j - j': (j', j)
         scores, real = ops.expand_dims(scores, axis=-2), ops.expand_dims(real, axis=-2)
@@ -115,12 +117,12 @@ class HardAlignment(AttentionBase):
             real = ops.logical_and(real, ops.greater_equal(jump, 0))
         log_alpha = ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
         # sum over j': (batch, [n,] j)
-        return log_sum_exp(ops.expand_dims(state, axis=-1) + log_alpha, axis=-2)
+        return ops.logsumexp(ops.expand_dims(state, axis=-1) + log_alpha, axis=-2)
 
     def observe(self, state, log_likelihoods):
         """Log g_i, from log f_i and log p(y_i | a_i = j), both `(batch, [n,] source_time)`."""
         joint = state + log_likelihoods
-        return joint - ops.expand_dims(log_sum_exp(joint, axis=-1), axis=-1)
+        return joint - ops.expand_dims(ops.logsumexp(joint, axis=-1), axis=-1)
 
     def get_config(self):
         return {
@@ -130,10 +132,3 @@ class HardAlignment(AttentionBase):
             "monotonic": self.monotonic,
             "reach": self.reach,
         }
-
-
-def log_sum_exp(tensor, axis):
-    """Log sum exp over one axis, of operations that every runtime has."""
-    highest = ops.stop_gradient(ops.max(tensor, axis=axis, keepdims=True))
-    sums = ops.sum(ops.exp(tensor - highest), axis=axis)
-    return ops.squeeze(highest, axis=axis) + ops.log(sums)
