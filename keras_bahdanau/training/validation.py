@@ -32,8 +32,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         validation: `BatchedPairs`.
         options: `TrainingOptions`.
         checkpoint: `Checkpoint`, whose `progress` is kept up to date.
-        pairs: List of (input, text): the validation pairs, decoded greedily, by the attention
-            alone, after each epoch if the option `best_by` names a metric.
+        pairs: List of (input, text): the validation pairs, decoded after each epoch if the option
+            `best_by` names a metric: greedily, otherwise with the options of the pipeline's search.
         average: `AverageLast` of the run, or None.
         say: Function of one string, which reports the result.
     """
@@ -103,8 +103,7 @@ class ValidateAndSave(keras.callbacks.Callback):
         """The value that decides which epoch is best, lower is better; a metric joins the logs."""
         if self.judge is None:
             return logs["val_perplexity"]
-        # attention alone: CTC takes longer
-        search = dataclasses.replace(self.translator.search, beam_width=1, ctc_weight=0.0)
+        search = dataclasses.replace(self.translator.search, beam_width=1)
         found = self.translator.decode(self.answers.sources, search=search)
         texts = [one.text for one in found]
         score = self.judge.corpus_score(*self.answers.lines(texts, self.judge.by_source))
