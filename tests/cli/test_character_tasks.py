@@ -62,6 +62,7 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     low, high = scores["exact_interval"]
     assert low <= scores["exact"] <= high
     assert "sentences   65, 52 different" in report
+    assert "source symbols" in report  # of features and stem
     assert command("evaluate", *table, *several, "--model", "run").startswith("exact   ")
 
     forms = command("translate", "table.tsv", "--model", "run")
