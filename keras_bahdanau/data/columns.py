@@ -11,7 +11,6 @@ IGNORED = ("count", "-")
 MOST_FEATURES = 1024
 _NAMES = ("source", "target", "features", *IGNORED)
 _BETWEEN_FEATURES = re.compile(r"[;|\s]+")
-_BUNDLE = re.compile(r"[!-~]+")  # ASCII without white space, such as V;PST or Case=Nom|Number=Sing
 _COUNT = re.compile(r"[0-9]+(\.[0-9]+)?")
 _NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
 
@@ -61,8 +60,9 @@ def find_columns(lines, needed=("source", "target")):
     r"""The names of columns of a table as it is published, found from its text.
 
     The last of three columns holds counts if each of its cells is a number, and features if they
-    have no white space and most have several features, such as `V;PST`. Where no target is
-    needed, the second of two columns can hold features, too.
+    are bundles such as `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in
+    capitals or with names. Where no target is needed, the second of two columns can hold
+    features, too.
 
     Args:
         lines: List of strings; empty ones are no rows.
@@ -88,7 +88,14 @@ def find_columns(lines, needed=("source", "target")):
 def _are_features(cells):
     """True if cells hold bundles of features, most of them several."""
     several = sum(";" in cell or "|" in cell for cell in cells)
-    return 2 * several > len(cells) and all(map(_BUNDLE.fullmatch, filter(None, cells)))
+    features = {one for cell in cells for one in cell.replace("|", ";").split(";")}
+    return 2 * several > len(cells) and all(map(_is_feature, features))
+
+
+def _is_feature(text):
+    """True for ASCII without white space, in capitals or as name=value; or for nothing."""
+    is_name = text.isascii() and text.isprintable() and " " not in text
+    return is_name and (text == text.upper() or "=" in text)
 
 
 def read_table(

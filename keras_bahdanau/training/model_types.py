@@ -5,7 +5,8 @@ import dataclasses
 import regex
 
 AUTO = "auto"
-READ = 2000  # lines of a side, spread evenly
+READ = 2000  # lines of a side, spread evenly,
+LONGEST = 1000  # and code points of each
 SEVERAL, LENGTH = 0.8, 2  # share of lines with several symbols; characters of a symbol in the mean
 _CHARACTER = regex.compile(r"\X")
 _MEANING = {"word": "word (symbols with spaces between)", "char": "char"}
@@ -62,10 +63,10 @@ def with_model_types(options, pairs, symbols=(), say=None):
 def model_type_of(texts, symbols=()):
     """The model type of a side of characters: "word" for symbols with spaces between.
 
-    Of 2,000 lines, spread evenly, four in five must be several symbols with one space between
-    each two, and a symbol must have less than two characters in the mean. Phonemes have 1.0 to
-    1.5, letters 1; words have more, syllables such as those of Vietnamese too. A character is one
-    with its marks: t͡ʃʰ has two.
+    Of some 2,000 lines, spread evenly, more than four in five must be several symbols with one
+    space between each two, and a symbol must have less than two characters in the mean. Phonemes
+    have 1.0 to 1.5, letters 1; words have more, syllables such as those of Vietnamese too. A
+    character is one with its marks: t͡ʃʰ has two.
 
     Args:
         texts: List of strings; inputs of other kinds, such as frames, have no symbols.
@@ -80,7 +81,7 @@ def model_type_of(texts, symbols=()):
     """
     ignored = set(symbols)
     texts = [text for text in texts if isinstance(text, str) and text.strip()]
-    texts = texts[:: max(1, len(texts) // READ)]
+    texts = [text[:LONGEST] for text in texts[:: max(1, len(texts) // READ)]]
     rows = [[word for word in text.split() if word not in ignored] for text in texts]
     several = sum(
         len(row) > 1 and " ".join(row) in text for row, text in zip(rows, texts, strict=True)

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import time
 
 import pytest
 
@@ -75,6 +76,8 @@ def test_two_columns_are_those_of_read_pairs(tmp_path):
         ),
         (["a\tb\tV;PST", "c\td\tN", "e\tf\tN"], None),  # one in three has several
         (["a\tb\tN;SG", "c\td\tN;PL;past tense"], None),
+        (["a\tb\tV;IND;PST;3;SG", "c\td\tV.PTCP;IN+ABL;"], "source,target,features"),
+        (["a\tb\tcat;dog"], None),
         (["a\tb\tein; zwei"], None),
         (["a\tb\t猫;犬"], None),
         (["a\tb\t1", "c\td\tx"], None),
@@ -87,6 +90,13 @@ def test_two_columns_are_those_of_read_pairs(tmp_path):
 )
 def test_columns_are_found_from_the_text_alone(rows, columns):
     assert find_columns(rows) == columns
+
+
+@pytest.mark.parametrize("last", ["a=b" * 30_000 + "é", "=" * 90_000 + " ", "1" * 90_000 + "x"])
+def test_a_long_cell_takes_no_time(last):
+    began = time.process_time()
+    assert find_columns([f"a\tb\tN;{last}"]) is None
+    assert time.process_time() - began < 1
 
 
 def test_features_are_found_without_a_target_where_none_is_needed():
