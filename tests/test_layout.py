@@ -20,7 +20,8 @@ FLOORS = (
     "whole_file",
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "sources", "data"),
-    *("training.optimizers", "training.schedules", "training.progress", "training.run"),
+    *("training.optimizers", "training.schedules", "training.progress"),
+    *("training.model_types", "training.run"),
     *("pipelines", "plotting", "callbacks"),
     *("exporters", "evaluation", "training", "demo", "cli"),
 )

@@ -48,7 +48,7 @@ ColumnsOption = Annotated[
     typer.Option(
         help="Columns of the TSV in their order, with commas between: source, target, features "
         "(such as V;PST: one source token each), and count or - for one to ignore.  "
-        "[default: source,target]",
+        "[default: source,target, and features or count if the third column holds such]",
         show_default=False,
     ),
 ]

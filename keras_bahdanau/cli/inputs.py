@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from keras_bahdanau.cli.arguments import is_litert
-from keras_bahdanau.cli.console import lines_from
-from keras_bahdanau.data.columns import PAIRS, Table, parsed_columns, read_table
+from keras_bahdanau.cli.console import lines_from, warn
+from keras_bahdanau.data.columns import Table, parsed_columns, read_table
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.exporters.card import read_packed_card
@@ -33,15 +33,16 @@ def require_inputs(path, wanted, command):
         )
 
 
-def read_examples(inputs, source, target=None, columns=None, answer_separator=None):
+def read_examples(inputs, source, target=None, columns=None, answer_separator=None, say=warn):
     """Pairs of an input and its text, for training and evaluation.
 
     Args:
         inputs: String, the form of the inputs.
         source: Path of a text, a TSV or a manifest.
         target: Path of the texts, or None.
-        columns: String, the columns of a TSV: see `read_table`; None for source and target.
+        columns: String, the columns of a TSV; None to find them from its text: see `read_table`.
         answer_separator: String between several answers in a cell of a TSV, or None.
+        say: Function of one string, which is told of the columns that were found.
 
     Returns:
         `Table` with pairs of (string or `Path`, string), and with the symbols of features.
@@ -56,7 +57,7 @@ def read_examples(inputs, source, target=None, columns=None, answer_separator=No
     if inputs == "lines" and target is not None:
         pairs = read_pairs(source, target)
     elif inputs == "lines":
-        pairs, symbols = read_table(source, columns or PAIRS, answer_separator)
+        pairs, symbols = read_table(source, columns, answer_separator, say=say)
     elif inputs == "files":
         _check_one_file(target)
         pairs = read_manifest(source)

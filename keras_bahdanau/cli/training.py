@@ -80,7 +80,8 @@ def train(
     options = TrainingOptions(**{"preset": preset_by_name(kind), **asked(options)})
     inputs = inputs_by_name(kind)
     check_cache(cache, inputs)
-    table = {"columns": columns, "answer_separator": answer_separator}
+    say = functools.partial(print, flush=True)
+    table = {"columns": columns, "answer_separator": answer_separator, "say": say}
     data = _Data.read(inputs, source, target, alignments, **table)
     if valid_source is not None:
         valid = _Data.read(inputs, valid_source, valid_target, valid_alignments, **table)
@@ -90,7 +91,6 @@ def train(
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
     run = Run(out)
     run.check(options, data.pairs, valid.pairs, **links)
-    say = functools.partial(print, flush=True)
     check_unowned(run.translator, say)
     if valid_source is None:
         say(f"{len(valid.pairs):,} pairs are held out for validation")

@@ -19,9 +19,9 @@ from keras_bahdanau.cli.arguments import (
     search_of,
     with_search_options,
 )
-from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut
+from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
-from keras_bahdanau.data.columns import parsed_columns, read_table
+from keras_bahdanau.data.columns import find_columns, parsed_columns, read_table
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -51,7 +51,8 @@ def translate(
         str | None,
         typer.Option(
             help="Columns of a TSV in their order, as in train: source, features, and target, "
-            "count or - for those to ignore.  [default: a line is a sentence]",
+            "count or - for those to ignore.  [default: found from the text of a file named .tsv "
+            "or .tsv.gz, as in train; else a line is a sentence]",
             show_default=False,
         ),
     ] = None,
@@ -173,7 +174,16 @@ def _check_columns(file, columns):
 def _sentences(file, columns):
     """The lines of a file, or the sources of a table."""
     if columns is None:
-        return read_lines(file, may_be_empty=True)
+        lines = read_lines(file, may_be_empty=True)
+        # a pipe can't be read again
+        named = file.name.endswith((".tsv", ".tsv.gz")) and file.is_file()
+        columns = find_columns(lines, needed=("source",)) if named else None
+        if columns is None:
+            return lines
+        warn(
+            f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
+            "translated, not whole lines"
+        )
     return [source for source, _ in read_table(file, columns, needed=("source",)).pairs]
 
 

@@ -11,6 +11,7 @@ IGNORED = ("count", "-")
 MOST_FEATURES = 1024
 _NAMES = ("source", "target", "features", *IGNORED)
 _BETWEEN_FEATURES = re.compile(r"[;|\s]+")
+_COUNT = re.compile(r"[0-9]+(\.[0-9]+)?")
 _NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
 
 
@@ -55,11 +56,54 @@ def parsed_columns(text, needed=("source", "target")):
     return names
 
 
+def find_columns(lines, needed=("source", "target")):
+    r"""The names of columns of a table as it is published, found from its text.
+
+    The last of three columns holds counts if each of its cells is a number, and features if they
+    are bundles such as `V;PST` or `Case=Nom|Number=Sing`, most of them of several features, in
+    capitals or with names. Where no target is needed, the second of two columns can hold
+    features, too.
+
+    Args:
+        lines: List of strings; empty ones are no rows.
+        needed: As in `parsed_columns`.
+
+    Returns:
+        String for `parsed_columns`; None if the lines have other columns.
+
+    Example:
+        >>> find_columns(["mannerheim\tм а н н е р г е й м\t2", "euwe\tэ й в е\t1"])
+        'source,target,count'
+    """
+    lines = [line for line in lines if line]
+    tabs = {line.count("\t") for line in lines}
+    last = [line.rpartition("\t")[2] for line in lines]
+    if tabs == {1}:
+        return "source,features" if "target" not in needed and _are_features(last) else PAIRS
+    if tabs == {2} and all(map(_COUNT.fullmatch, last)):
+        return f"{PAIRS},count"
+    return f"{PAIRS},features" if tabs == {2} and _are_features(last) else None
+
+
+def _are_features(cells):
+    """True if cells hold bundles of features, most of them several."""
+    several = sum(";" in cell or "|" in cell for cell in cells)
+    features = {one for cell in cells for one in cell.replace("|", ";").split(";")}
+    return 2 * several > len(cells) and all(map(_is_feature, features))
+
+
+def _is_feature(text):
+    """True for ASCII without white space, in capitals or as name=value; or for nothing."""
+    is_name = text.isascii() and text.isprintable() and " " not in text
+    return is_name and (text == text.upper() or "=" in text)
+
+
 def read_table(
     path: str | os.PathLike,
-    columns: str = PAIRS,
+    columns: str | None = None,
     answer_separator: str | None = None,
     needed=("source", "target"),
+    say=None,
 ) -> Table:
     """Read a TSV file by the names of its columns.
 
@@ -71,10 +115,13 @@ def read_table(
     Args:
         path: Path of the file.
         columns: Names of all columns in their order: "source", "target", "features", and
-            "count" or "-" for a column to ignore.
+            "count" or "-" for a column to ignore. Left out, a third column of numbers or of
+            features is found from the text: see `find_columns`.
         answer_separator: String between several right targets of one cell, each of which makes
             a pair; None if a cell holds one.
         needed: Names of columns that there must be.
+        say: Function of one string, which is told of columns other than source and target that
+            were found; None for none.
 
     Returns:
         `Table`. Without a column of targets they are empty.
@@ -85,18 +132,25 @@ def read_table(
             another number of them or an invalid feature. The message names the line.
 
     Example:
-        >>> pairs, symbols = read_table("turkish-train.tsv.gz", "source,target,features")
+        >>> pairs, symbols = read_table("turkish-train.tsv.gz")
         >>> pairs[0], symbols[:2]
         (('<N> <LOC> <PL> kuzu', 'kuzularda'), ['<N>', '<LOC>'])
     """
-    names = parsed_columns(columns, needed)
+    if columns is not None:
+        parsed_columns(columns, needed)
     if answer_separator is not None and not answer_separator.strip("\t"):
         raise ValueError(
             "`answer_separator` must be text other than tabs. "
             f"Received: answer_separator={answer_separator!r}"
         )
+    lines = read_lines(path)
+    if columns is None:
+        columns = find_columns(lines, needed) or PAIRS
+        if columns != PAIRS and say is not None:
+            say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
+    names = parsed_columns(columns, needed)
     pairs, known = [], {}  # symbols by features, in the order of the file
-    for number, line in enumerate(read_lines(path), start=1):
+    for number, line in enumerate(lines, start=1):
         cells = dict(zip(names, _cells(path, number, line, names), strict=True))
         source, target = cells["source"], cells.get("target", "")
         symbols = [

@@ -43,9 +43,9 @@ def read_pairs(
         >>> pairs = read_pairs("train.tsv")
     """
     if target is None:
-        from keras_bahdanau.data.columns import read_table  # which reads lines
+        from keras_bahdanau.data.columns import PAIRS, read_table  # which reads lines
 
-        return read_table(source).pairs
+        return read_table(source, PAIRS).pairs
     source_lines, target_lines = read_lines(source), read_lines(target)
     if len(source_lines) != len(target_lines):
         raise ValueError(

@@ -19,14 +19,15 @@ def band_starts(step):
     return tuple(1 + step * count for count in (0, 1, 2, 3, 4, 6, 8, 10))
 
 
-STARTS = band_starts(5)  # of texts, in words
+STARTS = band_starts(5)  # of texts, in words or symbols
 
 
 class Band(NamedTuple):
     """The inputs of similar length.
 
     Attributes:
-        label: String, such as "6-10": words of a text, positions of other sources.
+        label: String, such as "6-10": words of a text, symbols of one of characters, positions
+            of other sources.
         sentences: Integer, number of inputs.
         score: Float, the score of their texts as a corpus.
     """

@@ -246,7 +246,7 @@ class Source(FeatureStructure, abc.ABC):
         return [_every_position(length) for length in rows.lengths]
 
     def sizes(self, inputs):
-        """Length of each input, for scores by length: words of a text, or positions."""
+        """Length of each input, for scores by length: words or symbols of a text, or positions."""
         return self.rows(inputs).lengths.tolist()
 
     def picture(self, one, longest=None):

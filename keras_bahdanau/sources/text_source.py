@@ -63,7 +63,6 @@ class TextSource(Source):
     }
     inputs_are = "lines"
     unit = "tokens"
-    counted_in = "words"
     length_band = 5
     longest_of_training = None
     edge_cases = _EDGE_CASES
@@ -77,6 +76,11 @@ class TextSource(Source):
     def size(self):
         """Number of ids."""
         return self.subwords.vocabulary_size
+
+    @property
+    def counted_in(self):
+        """Words, or the symbols of a vocabulary of characters."""
+        return self.subwords.counted_in
 
     @property
     def assets(self):
@@ -126,7 +130,7 @@ class TextSource(Source):
         return self.subwords.words(inputs, end_of_empty=False, longest=longest)
 
     def sizes(self, inputs):
-        return [len(one.split()) for one in inputs]
+        return self.subwords.sizes(inputs)
 
     def key(self, one):
         return zlib.crc32(tf.compat.as_bytes(one))

@@ -220,6 +220,25 @@ class Subwords:
             for one in spans
         ]
 
+    @functools.cached_property
+    def counted_in(self) -> str:
+        """Unit of the length of a sentence: "symbols" of characters or graphemes, else "words"."""
+        from sentencepiece import sentencepiece_model_pb2  # which takes its time
+
+        trainer = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
+        return "symbols" if trainer.model_type == trainer.CHAR else "words"
+
+    def sizes(self, sentences) -> list:
+        """Lengths of sentences in this unit, as integers: a symbol is a token.
+
+        Example:
+            >>> characters.sizes(["<V> <PST> walk"])
+            [6]
+        """
+        if self.counted_in == "symbols":
+            return [len(row) - 1 for row in self.encode(sentences)]  # without the end token
+        return [len(sentence.split()) for sentence in sentences]
+
     def pieces(self, sentence) -> list:
         """SentencePiece's record of each token: `piece`, `id`, `surface`, `begin` and `end`.
 

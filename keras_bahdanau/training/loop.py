@@ -17,6 +17,7 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.run import Run
@@ -83,12 +84,12 @@ def train(
     options = options or TrainingOptions()
     if options.preset is None and source is not None:
         options = dataclasses.replace(options, preset=as_source(source).preset)
-    options = options.resolved()
     run = Run(directory)
     data = (pairs, valid_pairs, alignments, valid_alignments)
     sides = (source, target, symbols)
     with run.owned(say):
         run.check(options, *data)
+        options = with_model_types(run.kept(options), pairs, symbols, say).resolved()
         _train_in(run, options, data, sides, cache, callbacks or (), verbose, say)
     return run.translator
 

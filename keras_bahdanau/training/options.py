@@ -22,7 +22,7 @@ from keras_bahdanau.training.presets import PRESETS
 
 _CELL = one_of("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm")
 _COUNT = integer(1, 1_000_000)
-_MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word")
+_MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", "auto")
 _RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
 
 
@@ -76,7 +76,8 @@ class TrainingOptions:
     model_type: str | None = _of_training(
         _MODEL_TYPE,
         'Vocabulary of SentencePiece: {choices}. "grapheme" has characters, each with its '
-        'combining marks, "word" what stands between spaces, such as phonemes.',
+        'combining marks, "word" what stands between spaces, such as phonemes; "auto" is "word" '
+        'for a side whose text is single symbols with spaces between, and else "char".',
         "bpe",
     )
     normalization: str | None = _of_training(

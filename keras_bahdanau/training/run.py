@@ -9,6 +9,7 @@ from pathlib import Path
 
 from keras_bahdanau.finite import as_json, first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
+from keras_bahdanau.training.model_types import undecided
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import replacing
 
@@ -73,7 +74,7 @@ class Run:
             ValueError: If the run was begun with other options or other pairs, or is damaged;
                 or if options and alignments do not go together.
         """
-        options = options.resolved()
+        options = self.kept(options).resolved()
         _check_used(options, alignments, valid_alignments)
         self._check_free()
         if self.begun():
@@ -108,6 +109,24 @@ class Run:
             **vocabularies,
         }
         write_json(self.card, content)
+
+    def kept(self, options):
+        """Options with the model types that the run began with where they are to be found.
+
+        Args:
+            options: `TrainingOptions`.
+
+        Returns:
+            `TrainingOptions`; the same ones if nothing has begun here.
+
+        Raises:
+            ValueError: If `run.json` is damaged.
+        """
+        if not self.begun():
+            return options
+        begun = self._options_of(self.read_card(), type(options))
+        types = {name: getattr(begun, name) for name in undecided(options)}
+        return dataclasses.replace(options, **types)
 
     def read_card(self):
         """The content of `run.json`, as `begin` wrote it.

@@ -40,10 +40,13 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     monkeypatch.chdir(tmp_path)
     text = "".join("\t".join(row) + "\n" for row in rows())
     (tmp_path / "table.tsv").write_text(text, encoding="utf-8")
-    table = ["table.tsv", "--columns", "source,target,features"]
+    table = ["table.tsv"]  # whose columns are found
     several = ["--answer-separator", "/"]
     valid = ["--valid-source", "table.tsv"]
-    command("train", *table, *several, *valid, "--out", "run", *SETTINGS.split())
+    lines = command("train", *table, *several, *valid, "--out", "run", *SETTINGS.split())
+    told = "columns of 'table.tsv', found from its text: source,target,features"
+    assert lines.splitlines()[:2] == [told, told]  # of the training, and of the validation
+    assert "model types, found from the text: source char, target char" in lines
     history = json.loads((tmp_path / "run" / "history.json").read_text())
     assert history[-1]["val_exact"] > 90
 
@@ -59,9 +62,12 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     low, high = scores["exact_interval"]
     assert low <= scores["exact"] <= high
     assert "sentences   65, 52 different" in report
+    assert "source symbols" in report  # of features and stem
     assert command("evaluate", *table, *several, "--model", "run").startswith("exact   ")
 
-    forms = command("translate", "table.tsv", "--columns", "source,-,features", "--model", "run")
+    forms = command("translate", "table.tsv", "--model", "run")
+    named = ["--columns", "source,-,features"]
+    assert forms == command("translate", "table.tsv", *named, "--model", "run")
     right = [
         form in answers.split("/")
         for form, (_, answers, _) in zip(forms.splitlines(), rows(), strict=True)
@@ -70,3 +76,24 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     (tmp_path / "lines.txt").write_text("<N> <PL> <ACC> Kü\n", encoding="utf-8")
     line = command("translate", "lines.txt", "--model", "run", "--nbest", "2").splitlines()[0]
     assert line.startswith("0 ||| ")
+
+
+@pytest.mark.slow
+def test_phonemes_need_no_option_and_a_training_resumes_without_one(command, tmp_path):
+    table, run = tmp_path / "table.tsv", tmp_path / "run"
+    letters = {"K": "k", "T": "t", "AA": "a", "IY": "i"}
+    rows = itertools.product(letters, ("AA", "IY"), letters, ("AA", "IY"))
+    table.write_text(
+        "".join(f"{''.join(map(letters.get, row))}\t{' '.join(row)}\t3\n" for row in rows)
+    )
+    settings = "--units 16 --embedding-units 8 --attention-units 8 --epoch-steps 2".split()
+    train = ("train", table, "--preset", "characters", *settings, "--out", run)
+    assert "source char, target word (symbols with spaces between)" in command(
+        *train, "--epochs", "1"
+    )
+    card = json.loads((run / "run.json").read_text())
+    assert card["options"]["target_model_type"] == "word"
+    (run / "checkpoint.weights.h5").unlink()  # as if it had been killed before the first
+    assert "model types" not in command(*train, "--epochs", "1")
+    report = command("evaluate", table, "--model", run)
+    assert report.startswith("exact") and "PER" in report

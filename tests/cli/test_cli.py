@@ -11,6 +11,7 @@ import sys
 import threading
 import typing
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -353,6 +354,56 @@ def test_a_line_without_end_is_refused(command, model, monkeypatch):
 def test_a_compressed_file_is_translated(command, files, model, expected):
     (files / "text.gz").write_bytes(gzip.compress("\r\n".join(SENTENCES).encode()))
     assert command("translate", "--model", model, "text.gz").out.splitlines() == expected
+
+
+@pytest.mark.parametrize(
+    "ending, columns, before",
+    [
+        ("\tx\t2", "source,target,count", ""),
+        ("\tx", "source,target", ""),
+        ("\tx\tN;SG", "source,target,features", "<N> <SG> "),
+        ("\tN;SG", "source,features", "<N> <SG> "),
+    ],
+)
+def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
+    tmp_path, monkeypatch, capsys, ending, columns, before
+):
+    monkeypatch.chdir(tmp_path)
+    path = Path("table.tsv")
+    path.write_text(f"one two{ending}\n\nthree{ending}\n")
+    assert translating._sentences(path, None) == [f"{before}one two", "", f"{before}three"]
+    told = f"columns of 'table.tsv', found from its text: {columns}; its sources are translated"
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1) and told in err
+
+
+@pytest.mark.parametrize("name", ["table.txt", "mixed.tsv", "empty.tsv"])
+def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
+    lines = {"table.txt": ["one\ttwo", "four\tfive"], "mixed.tsv": ["one\ttwo", "four"]}
+    path = tmp_path / name
+    path.write_text("".join(f"{line}\n" for line in lines.get(name, [])))
+    assert translating._sentences(path, None) == lines.get(name, [])
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_a_table_is_scored_without_a_word_on_its_columns(command, files, model, expected):
+    (files / "plain.tsv").write_text("one\teins\nfour two\tvier zwei\n")
+    (files / "counted.tsv").write_text("one\teins\t7\nfour two\tvier zwei\t1\n")
+    plain, counted = (
+        command("evaluate", f"{name}.tsv", "--model", model, "--metrics", "exact,cer")
+        for name in ("plain", "counted")
+    )
+    scores = [
+        [line for line in answer.out.splitlines() if not line.startswith("speed")]
+        for answer in (plain, counted)
+    ]
+    assert scores[0] == scores[1] and scores[0][0].startswith("exact ")
+    told = "columns of 'counted.tsv', found from its text: source,target,count"
+    assert told in counted.err and "columns" not in plain.err
+    (files / "given.tsv").write_text("".join(f"{one}\tx\t1\n" for one in SENTENCES))
+    answer = command("translate", "given.tsv", "--model", model)
+    assert answer.out == "".join(f"{text}\n" for text in expected)
 
 
 def test_the_best_few_come_in_the_form_of_moses(command, model, toy_translator):

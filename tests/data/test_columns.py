@@ -2,10 +2,12 @@
 
 import gzip
 import re
+import time
 
 import pytest
 
 from keras_bahdanau.data import read_pairs, read_table
+from keras_bahdanau.data.columns import find_columns
 
 INFLECTION = "kuzu\tkuzular\tN;NOM;PL\nvade\tvadem\tN;NOM;SG;PSS1S\n"
 
@@ -59,6 +61,65 @@ def test_two_columns_are_those_of_read_pairs(tmp_path):
     path = written(tmp_path, " a \tx\u2028\n\n\u00e9\te\u0301\n")
     assert read_table(path).pairs == read_pairs(path)
     assert read_pairs(path) == [(" a ", "x\u2028"), ("", ""), ("\u00e9", "e\u0301")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (["a\tb"], "source,target"),
+        (["a\tV;PST"], "source,target"),
+        (["a\tb\t1", "", "c\td e\t20.5"], "source,target,count"),
+        (["a b\tb\tV;PST", "c\td\tN", "e\tf\tN;SG"], "source,target,features"),
+        (
+            ["a\tb\tCase=Nom|Number=Sing", "c\td\t", "", "e\tf\tN;IN+ESS;{1/2}"],
+            "source,target,features",
+        ),
+        (["a\tb\tV;PST", "c\td\tN", "e\tf\tN"], None),  # one in three has several
+        (["a\tb\tN;SG", "c\td\tN;PL;past tense"], None),
+        (["a\tb\tV;IND;PST;3;SG", "c\td\tV.PTCP;IN+ABL;"], "source,target,features"),
+        (["a\tb\tcat;dog"], None),
+        (["a\tb\tein; zwei"], None),
+        (["a\tb\t猫;犬"], None),
+        (["a\tb\t1", "c\td\tx"], None),
+        (["a\tb\t1", "c\td"], None),
+        (["a\tb\tc\t1"], None),
+        (["a"], None),
+        (["", ""], None),
+        ([], None),
+    ],
+)
+def test_columns_are_found_from_the_text_alone(rows, columns):
+    assert find_columns(rows) == columns
+
+
+@pytest.mark.parametrize("last", ["a=b" * 30_000 + "é", "=" * 90_000 + " ", "1" * 90_000 + "x"])
+def test_a_long_cell_takes_no_time(last):
+    began = time.process_time()
+    assert find_columns([f"a\tb\tN;{last}"]) is None
+    assert time.process_time() - began < 1
+
+
+def test_features_are_found_without_a_target_where_none_is_needed():
+    rows = ["kuzu\tN;NOM;PL", "vade\tN;SG"]
+    assert find_columns(rows, needed=("source",)) == "source,features"
+    assert find_columns(["kuzu\tkuzular"], needed=("source",)) == "source,target"
+
+
+def test_columns_that_were_found_are_told_unless_they_are_the_two_sides(tmp_path):
+    lines = []
+    path = written(tmp_path, INFLECTION)
+    found = read_table(path, say=lines.append)
+    assert found == read_table(path, "source,target,features")
+    assert lines == [f"columns of {str(path)!r}, found from its text: source,target,features"]
+    assert read_table(written(tmp_path, "a\tb\t3\n"), "source,target,-", say=lines.append)
+    assert read_table(written(tmp_path, "a\tb\n"), say=lines.append).pairs == [("a", "b")]
+    assert len(lines) == 1
+
+
+def test_a_third_column_of_something_else_is_refused(tmp_path):
+    path = written(tmp_path, "Go.\tGeh.\tCC-BY 2.0 (France)\n")
+    with pytest.raises(ValueError, match="2 columns, source, target, .* 1 has 3. .* name all colu"):
+        read_table(path)
 
 
 @pytest.mark.parametrize(

@@ -90,6 +90,21 @@ def test_symbols_between_spaces_are_a_token_each(normalization):
     assert tokens(symbols, "<V> <3;SG> R") == ["▁<V>", "▁<3;SG>", "▁R"]
 
 
+@pytest.mark.parametrize(
+    ("model_type", "unit", "sizes"),
+    [
+        ("char", "symbols", [2 + 4 + 1 + 2, 0, 2]),  # features, letters and a space; a mark counts
+        ("grapheme", "symbols", [2 + 4 + 1 + 2, 0, 1]),
+        ("word", "words", [4, 0, 1]),
+        ("bpe", "words", [4, 0, 1]),
+    ],
+)
+def test_the_length_of_a_text_of_characters_is_that_of_what_is_read(model_type, unit, sizes):
+    found = trained(model_type, symbols=FEATURES)
+    assert found.counted_in == unit
+    assert found.sizes(["<V> <PST> walk in", "", ACUTE]) == sizes
+
+
 def test_compatibility_normalization_changes_phonemes():
     """The reason for a choice of normalization: aspiration becomes a letter."""
     assert tokens(trained("word", "nmt_nfkc", ["tʰ a"]), "tʰ") == ["▁th"]

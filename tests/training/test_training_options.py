@@ -160,7 +160,7 @@ def test_the_small_reads_the_previous_state_where_it_is_asked_to():
 
 def test_characters_are_kept_as_they_are_and_judged_by_whole_texts():
     options = resolved(preset="characters")
-    assert (options.source_model_type, options.target_model_type) == ("char", "char")
+    assert (options.source_model_type, options.target_model_type) == ("auto", "auto")
     assert (options.normalization, options.best_by, options.joint) == ("none", "exact", True)
     phonemes = resolved(preset="characters", target_model_type="word")
     assert not phonemes.joint and not phonemes.share_embeddings

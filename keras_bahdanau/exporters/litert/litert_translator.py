@@ -49,12 +49,16 @@ class _Text:
     """The source side, as `TextSource` has it, which loads TensorFlow."""
 
     unit = "tokens"
-    counted_in = "words"
     length_band = 5
     examples = [""]
 
     def __init__(self, subwords):
         self.subwords = subwords
+
+    @property
+    def counted_in(self):
+        """Words, or symbols: see `TextSource`."""
+        return self.subwords.counted_in
 
     def check(self, name, inputs):
         """All that are decoded are lines of text."""
@@ -85,5 +89,5 @@ class _Text:
         return self.subwords.words(sentences, end_of_empty=False, longest=longest)
 
     def sizes(self, sentences):
-        """The lengths of sentences in words."""
-        return [len(one.split()) for one in sentences]
+        """The lengths of sentences in words, or in symbols."""
+        return self.subwords.sizes(sentences)

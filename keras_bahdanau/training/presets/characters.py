@@ -4,7 +4,7 @@ from keras_bahdanau.training.presets.small import SMALL
 
 CHARACTERS = {
     **SMALL,
-    "model_type": "char",
+    "model_type": "auto",  # phonemes and letters with spaces between, or characters
     "normalization": "none",  # NFKC makes "th" of the aspirated tʰ
     "embedding_units": 128,
     "units": 256,
@@ -46,8 +46,9 @@ def characters(source, target, **overrides):
     exact texts: they become more long after the perplexity has begun to rise.
 
     Source and target share one vocabulary where both are characters, as in inflection, which
-    copies most of them; phonemes take `--target-model-type word`, and scripts whose marks belong
-    to letters `grapheme`.
+    copies most of them. A side of single symbols with spaces between, such as phonemes, has a
+    vocabulary of these, which `model_types.model_type_of` finds from the text; scripts whose
+    marks belong to letters take `--model-type grapheme`.
 
     Args:
         source: The `Subwords` of the source, or a `Source`.

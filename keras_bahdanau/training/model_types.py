@@ -1,0 +1,91 @@
+"""Model types of both sides, found from their text: single symbols, or words and phrases."""
+
+import dataclasses
+
+import regex
+
+AUTO = "auto"
+READ = 2000  # lines of a side, spread evenly,
+LONGEST = 1000  # and code points of each
+SEVERAL, LENGTH = 0.8, 2  # share of lines with several symbols; characters of a symbol in the mean
+_CHARACTER = regex.compile(r"\X")
+_MEANING = {"word": "word (symbols with spaces between)", "char": "char"}
+
+
+def undecided(options):
+    """The names of the options of model types that are to be found.
+
+    Args:
+        options: `TrainingOptions`.
+
+    Returns:
+        List of strings, such as `["model_type", "source_model_type"]`.
+    """
+    resolved = options.resolved()
+    names = ("model_type", "source_model_type", "target_model_type")
+    return [name for name in names if getattr(resolved, name) == AUTO]
+
+
+def with_model_types(options, pairs, symbols=(), say=None):
+    """Options with the model types of both sides that were to be found.
+
+    Args:
+        options: `TrainingOptions`.
+        pairs: List of (input of the source, target string).
+        symbols: Strings before a source that are no part of its text, such as features.
+        say: Function of one string, which is told of what was found; None for none.
+
+    Returns:
+        `TrainingOptions`; the same ones if all model types are given.
+
+    Raises:
+        ValueError: If the types do not go with other options, such as `joint`.
+
+    Example:
+        >>> options = TrainingOptions(preset="characters")
+        >>> with_model_types(options, [("red", "R EH D")]).target_model_type
+        'word'
+    """
+    names = undecided(options)
+    found = {
+        f"{side}_model_type": model_type_of([pair[number] for pair in pairs], symbols)
+        for number, side in enumerate(("source", "target"))
+        if f"{side}_model_type" in names
+    }
+    if not found:
+        return options
+    if say is not None:
+        sides = (f"{name.partition('_')[0]} {_MEANING[kind]}" for name, kind in found.items())
+        say(f"model types, found from the text: {', '.join(sides)}")
+    return dataclasses.replace(options, **found)
+
+
+def model_type_of(texts, symbols=()):
+    """The model type of a side of characters: "word" for symbols with spaces between.
+
+    Of some 2,000 lines, spread evenly, more than four in five must be several symbols with one
+    space between each two, and a symbol must have less than two characters in the mean. Phonemes
+    have 1.0 to 1.5, letters 1; words have more, syllables such as those of Vietnamese too. A
+    character is one with its marks: t͡ʃʰ has two.
+
+    Args:
+        texts: List of strings; inputs of other kinds, such as frames, have no symbols.
+        symbols: Strings that do not count.
+
+    Returns:
+        String, "word" or "char".
+
+    Example:
+        >>> model_type_of(["R EH D", "HH ER"]), model_type_of(["red", "New York"])
+        ('word', 'char')
+    """
+    ignored = set(symbols)
+    texts = [text for text in texts if isinstance(text, str) and text.strip()]
+    texts = [text[:LONGEST] for text in texts[:: max(1, len(texts) // READ)]]
+    rows = [[word for word in text.split() if word not in ignored] for text in texts]
+    several = sum(
+        len(row) > 1 and " ".join(row) in text for row, text in zip(rows, texts, strict=True)
+    )
+    lengths = [len(_CHARACTER.findall(word)) for row in rows for word in row]
+    are_symbols = several > SEVERAL * len(rows) and sum(lengths) < LENGTH * len(lengths)
+    return "word" if are_symbols else "char"
