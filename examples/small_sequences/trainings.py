@@ -2,12 +2,11 @@
 
 import json
 import os
-import resource
 import subprocess
 import sys
 
 from results import kept
-from tasks import KINDS, LENGTHS, SETTINGS
+from tasks import KINDS, LEFT_OUT, LENGTHS, SETTINGS
 
 from keras_bahdanau.training import Run, TrainingOptions
 
@@ -22,8 +21,8 @@ def environment(threads):
 
 def processor_seconds():
     """Time of all processes that have been run so far: with it one sees that a core was shared."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def logged(command, log, threads, stdin=None, stdout=None):
@@ -100,7 +99,8 @@ class Training:
     def _export(self):
         if self.file.is_file():
             return
-        signatures = KINDS[self.task.kind].signatures
+        left_out = LEFT_OUT.get(self.setting, ())
+        signatures = [one for one in KINDS[self.task.kind].signatures if one not in left_out]
         self._command(
             *("export", "--model", self.run.directory, "--format", "litert"),
             *("--quantization", "int8", *LENGTHS, "--out", self.file),

@@ -63,10 +63,10 @@ def test_tasks_are_chosen_by_name_group_and_example(example):
         chosen("ice,klingon")
 
 
-@pytest.mark.parametrize("setting", ["preset", "small", "hard", "copy"])
+@pytest.mark.parametrize("setting", ["preset", "megabyte", "small", "hard", "copy"])
 def test_train_takes_the_options_of_each_setting(example, setting, tmp_path, capsys):
     tasks = example("tasks")
-    assert setting in tasks.SETTINGS
+    assert {"preset", setting} <= {*tasks.SETTINGS}
     options = ("--preset", "characters", *tasks.SYMBOLS, *tasks.SETTINGS[setting])
     missing = str(tmp_path / "missing.tsv")
     with pytest.raises(SystemExit) as ended:
