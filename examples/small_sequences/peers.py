@@ -14,6 +14,7 @@ import json
 import shutil
 import sys
 import time
+import unicodedata
 from pathlib import Path
 
 from results import scored
@@ -174,7 +175,7 @@ def _write(path, content):
 def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
     """(texts, bytes of the transducer): it counts n-grams, in no need of a seed or of minutes."""
     lexicon, model, found = folder / "lexicon.tsv", folder / "model.fst", folder / "predicted.tsv"
-    train, dev = ([(word.replace(" ", SPACE), phones) for word, phones in part] for part in rows)
+    train, dev = ([(readable(word), phones) for word, phones in part] for part in rows)
     lexicon.write_text("".join(f"{word}\t{phones}\n" for word, phones in train), encoding="utf-8")
     words = folder / "words.txt"
     words.write_text("".join(f"{word}\n" for word in dict(dev)), encoding="utf-8")
@@ -188,3 +189,12 @@ def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
         line.split(" ", 1) for line in found.read_text(encoding="utf-8").splitlines() if " " in line
     )
     return [texts.get(word, "") for word, _ in dev], model.stat().st_size
+
+
+def readable(word):
+    """A word for Phonetisaurus: without spaces, and of Hangul the letters, not the syllables.
+
+    It gives a letter two phonemes at most.
+    """
+    letters = (unicodedata.normalize("NFD", one) if "가" <= one <= "힣" else one for one in word)
+    return "".join(letters).replace(" ", SPACE)

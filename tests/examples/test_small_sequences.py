@@ -156,6 +156,15 @@ def test_yoyodyne_gets_columns_separators_and_time_of_the_task(example):
     assert shared["model"]["init_args"]["features_encoder"] is True
 
 
+def test_phonetisaurus_gets_the_letters_of_a_syllable_and_no_spaces(example):
+    readable = example("peers").readable
+    assert [readable(word) for word in ("an giang", "가곡", "é")] == [
+        "an▁giang",
+        "\u1100\u1161\u1100\u1169\u11a8",
+        "é",
+    ]
+
+
 def test_what_is_there_is_not_made_again_and_a_failure_leaves_the_rest(
     example, monkeypatch, tmp_path, capsys
 ):
