@@ -168,7 +168,7 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
 # Options of `train` beside `--preset characters` and what `Task.training` says.
 SETTINGS = {
     "preset": (),
-    "megabyte": ("--units", "224"),  # for a file of at most 1 MB in 8 bits
+    "megabyte": ("--units", "208"),  # for a file of at most 1 MB in 8 bits
     "small": ("--units", "128", "--attention-units", "64", "--embedding-units", "64"),  # 400 kB
     "hard": ("--hard-alignment", "first-monotonic"),
     "copy": ("--copy",),  # of source and target with common characters: inflection
