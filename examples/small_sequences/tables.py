@@ -1,0 +1,162 @@
+"""The results as Markdown: a table of scores, one of sizes, and the published figures' origin."""
+
+import statistics
+
+import tasks
+
+PEERS = {  # headings
+    "yoyodyne-soft": "yoyodyne LSTM",
+    "yoyodyne-hard": "hard attention",
+    "yoyodyne-transformer": "Transformer",
+    "yoyodyne-pointer": "copying Transformer",
+    "phonetisaurus": "Phonetisaurus",
+}
+UNITS = {"ser": "WER", "exact": "exact"}
+
+
+def report(results):
+    """All tables.
+
+    Args:
+        results: List of dictionaries, as `Results.read` gives them.
+
+    Returns:
+        String, Markdown.
+    """
+    if not results:
+        return "There are no results yet.\n"
+    scores = Scores(results)
+    parts = [_accuracy(scores), _sizes(scores), _settings(scores), _origins(scores)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+class Scores:
+    """The first metric of results, by task, system and seed."""
+
+    def __init__(self, results):
+        self.by_place = {(one["task"], one["system"], one["seed"]): one for one in results}
+        found = {task for task, _, _ in self.by_place}
+        self.groups = {}
+        for task in tasks.ALL:
+            if task.name in found:
+                self.groups.setdefault(task.group, []).append(task)
+
+    def seeds(self, task, system):
+        """Numbers of the seeds that there are."""
+        places = (place for place in self.by_place if place[:2] == (task.name, system))
+        return sorted(seed for *_, seed in places if seed != "ensemble")
+
+    def of(self, task, system, seed, part="dev"):
+        """A score, or None."""
+        result = self.by_place.get((task.name, system, seed), {})
+        return result.get(part, {}).get(task.metrics[0])
+
+    def first(self, task, system, part="dev"):
+        """The score of the first seed, or None."""
+        seeds = self.seeds(task, system)
+        return self.of(task, system, seeds[0], part) if seeds else None
+
+    def mean(self, task, system, part="dev"):
+        """The mean over the seeds, or None."""
+        scores = [self.of(task, system, seed, part) for seed in self.seeds(task, system)]
+        return statistics.fmean(scores) if scores and None not in scores else None
+
+    def minutes(self, task):
+        """The limits of all trainings, as text."""
+        limits = {
+            one["minutes"]
+            for (name, system, _), one in self.by_place.items()
+            if name == task.name and system != "phonetisaurus"
+        }
+        return ", ".join(f"{one:g}" for one in sorted(limits - {None}))
+
+
+def _accuracy(scores):
+    """Task x (published, peers, one model, mean of the seeds, ensemble)."""
+    peers = [name for name in PEERS if any(name == system for _, system, _ in scores.by_place)]
+    head = ["task", "", "minutes", "published best", *(PEERS[name] for name in peers)]
+    head += ["ours, one model", "mean of the seeds", "ensemble"]
+    rows = []
+
+    def cells(task):
+        return [
+            *(scores.mean(task, name) for name in peers),
+            scores.first(task, "preset"),
+            scores.mean(task, "preset"),
+            scores.of(task, "preset", "ensemble"),
+        ]
+
+    for group, members in scores.groups.items():
+        unit = UNITS[members[0].metrics[0]]
+        table = [cells(task) for task in members]
+        whole = len(members) > 1 and len(members) == sum(one.group == group for one in tasks.ALL)
+        if whole:
+            means = [_mean(column) for column in zip(*table, strict=True)]
+            rows.append([f"**{group}**, mean", unit, "", _published(group), *map(_number, means)])
+        for task, row in zip(members, table, strict=True):
+            minutes = scores.minutes(task)
+            rows.append([task.name, unit, minutes, _published(task.name), *map(_number, row)])
+    return _table(head, rows, left=2)
+
+
+def _sizes(scores):
+    """Task x (bytes of the files, what 8 bits cost)."""
+    head = ["task", "setting", "", "float32", "int8", "int8, kB", ".keras, kB"]
+    rows = []
+    for task in (one for members in scores.groups.values() for one in members):
+        for setting in tasks.SETTINGS:
+            seeds = scores.seeds(task, setting)
+            if seeds:
+                size = scores.by_place[task.name, setting, seeds[0]]["bytes"]
+                both = [scores.mean(task, setting, part) for part in ("dev", "int8")]
+                kilobytes = [f"{size[name] / 1000:.0f}" for name in ("int8", "keras")]
+                unit = UNITS[task.metrics[0]]
+                rows.append([task.name, setting, unit, *map(_number, both), *kilobytes])
+    return _table(head, rows, left=3) if rows else ""
+
+
+def _settings(scores):
+    """Task x settings, means of the seeds, where there are several."""
+    used = [one for one in tasks.SETTINGS if any(one == place[1] for place in scores.by_place)]
+    if len(used) < 2:
+        return ""
+    rows = [
+        [task.name, UNITS[task.metrics[0]], *(_number(scores.mean(task, one)) for one in used)]
+        for members in scores.groups.values()
+        for task in members
+    ]
+    return _table(["task", "", *used], [row for row in rows if sum(map(bool, row[2:])) > 1], left=2)
+
+
+def _origins(scores):
+    """The published figures in full."""
+    names = [name for group, members in scores.groups.items() for name in (group, *members)]
+    names = dict.fromkeys(name if isinstance(name, str) else name.name for name in names)
+    lines = [
+        f"- {name}: {'; '.join(map(str, tasks.PUBLISHED[name]))}."
+        for name in names
+        if name in tasks.PUBLISHED
+    ]
+    if not lines:
+        return ""
+    about = "Published figures are of the official test parts, all others of dev:"
+    return "\n".join([about, "", *lines])
+
+
+def _published(name):
+    figures = tasks.PUBLISHED.get(name, ())
+    return f"{figures[0].value:g}{'' if figures[0].read else ' (recalled)'}" if figures else ""
+
+
+def _mean(column):
+    return None if None in column else statistics.fmean(column)
+
+
+def _number(value):
+    return "" if value is None else f"{value:.1f}"
+
+
+def _table(head, rows, left):
+    """Markdown; the first columns are to the left."""
+    rule = [*["---"] * left, *["--:"] * (len(head) - left)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))

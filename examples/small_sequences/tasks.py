@@ -1,0 +1,193 @@
+"""The tasks as plain data: files, columns, metrics, settings of the training, published figures."""
+
+import dataclasses
+from typing import NamedTuple
+
+PAIRS = "source,target"
+
+# The columns and vocabularies that `--preset characters` can't see: the only place that has them.
+SYMBOLS = ("--target-model-type", "word")  # a target such as "R EH D" has spaces between its tokens
+
+
+class Kind(NamedTuple):
+    """An example: metrics, the first of which ranks, and signatures of the .tflite file."""
+
+    metrics: tuple
+    signatures: tuple
+
+
+KINDS = {
+    "pronounce": Kind(("ser", "per", "top5"), ("greedy", "nbest")),
+    "transliterate": Kind(("exact", "cer", "top2", "top3"), ("greedy", "nbest", "prefix")),
+    "inflect": Kind(("exact", "cer"), ("greedy",)),
+}
+LENGTHS = ("--max-source-length", "64", "--max-target-length", "64")  # of a .tflite file
+
+
+class Figure(NamedTuple):
+    """A published figure, for the first metric of its task.
+
+    Attributes:
+        value: Float, in percent.
+        system: String, its name, with what else a reader has to know.
+        read: Bool. True if it was read in the source; False if it is recalled from memory.
+    """
+
+    value: float
+    system: str
+    read: bool = True
+
+    def __str__(self):
+        return f"{self.value:g} ({self.system}{'' if self.read else '; recalled'})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """A file to train on, and one to choose on.
+
+    Attributes:
+        name: String, which no other task has.
+        group: String: tasks whose mean is a row of the table.
+        kind: String, a key of `KINDS`.
+        train: String, path below the directory of the data.
+        dev: Likewise.
+        columns: String, the columns of both files: see `kb.data.read_table`.
+        symbols: Bool. True if the tokens of a target have spaces between them.
+    """
+
+    name: str
+    group: str
+    kind: str
+    train: str
+    dev: str
+    columns: str = PAIRS
+    symbols: bool = True
+
+    @property
+    def metrics(self):
+        return KINDS[self.kind].metrics
+
+    @property
+    def reading(self):
+        """Arguments of all commands that read its files."""
+        return ("--columns", self.columns)
+
+    @property
+    def training(self):
+        """Arguments of `train` beside the preset."""
+        return SYMBOLS if self.symbols else ()
+
+
+def _sigmorphon_2021():
+    for size, languages in {
+        "high": ("eng_us",),
+        "medium": (
+            *("arm_e", "bul", "dut", "fre", "geo", "hbs_latn", "hun", "jpn_hira", "kor"),
+            "vie_hanoi",
+        ),
+        "low": (*("ady", "gre", "ice", "ita", "khm", "lav", "mlt_latn", "rum", "slv", "wel_sw"),),
+    }.items():
+        for language in languages:
+            path = f"g2p/sigmorphon2021/develop/{size}/{language}"
+            files = f"{path}_train.tsv.gz", f"{path}_dev.tsv.gz"
+            yield Task(language, f"sigmorphon-2021-{size}", "pronounce", *files)
+
+
+def _wikidata():
+    for script in ("katakana", "russian", "arabic", "hebrew", "korean"):
+        path = f"transliteration/wikidata/develop/wd_{script}"
+        files = f"{path}_64.tsv.gz", f"{path}_16.tsv.gz"
+        yield Task(f"wd-{script}", "wikidata", "transliterate", *files, "source,target,count")
+
+
+def _inflection():
+    for size in ("high", "medium"):
+        for language in (
+            *("german", "finnish", "spanish", "turkish", "russian", "arabic", "english"),
+            "hungarian",
+        ):
+            path = f"inflection_sigmorphon2017/develop/{language}"
+            yield Task(
+                *(f"{language}-{size}", f"inflection-{size}", "inflect"),
+                *(f"{path}-train-{size}.tsv.gz", f"{path}-dev.tsv.gz"),
+                *("source,target,features", False),
+            )
+
+
+_CMUDICT = "g2p/cmudict/develop/train.tsv.gz", "g2p/cmudict/develop/dev.tsv.gz"
+_AR2EN = "transliteration/google_ar2en/develop/ar2en"
+ALL = (
+    Task("cmudict", "cmudict", "pronounce", *_CMUDICT),
+    *_sigmorphon_2021(),
+    *_wikidata(),
+    Task(
+        *("ar2en", "google", "transliterate", f"{_AR2EN}-train.txt.gz", f"{_AR2EN}-eval.txt.gz"),
+        symbols=False,
+    ),
+    *_inflection(),
+)
+TASKS = {task.name: task for task in ALL}
+
+# All are of the official tests, or where a note says so of others; ours and the peers' are of dev.
+_BASELINE = "baseline of SIGMORPHON 2021, an ensemble of neural transducers"
+_OF_LANGUAGES = {
+    **{"eng_us": 41.94},
+    **{"arm_e": 7.0, "bul": 18.3, "dut": 14.7, "fre": 8.5, "geo": 0.0, "hbs_latn": 32.1},
+    **{"hun": 1.8, "jpn_hira": 5.2, "kor": 16.3, "vie_hanoi": 2.5},
+    **{"ady": 22, "gre": 21, "ice": 12, "ita": 19, "khm": 34, "lav": 55, "mlt_latn": 19},
+    **{"rum": 10, "slv": 49, "wel_sw": 10},
+}
+PUBLISHED = {  # of a task or of a group's mean, the best first
+    "cmudict": (
+        Figure(20.24, "Toshniwal and Livescu 2016, global attention, five models"),
+        Figure(20.6, "g2p-seq2seq, Transformer of 3 layers of 256, one model"),
+        Figure(21.7, "Toshniwal and Livescu 2016, one model", read=False),
+        Figure(22.1, "Yolchuyeva et al. 2019, Transformer", read=False),
+        Figure(24.4, "Phonetisaurus, in the table of g2p-seq2seq"),
+    ),
+    **{name: (Figure(value, _BASELINE),) for name, value in _OF_LANGUAGES.items()},
+    "sigmorphon-2021-medium": (Figure(10.64, _BASELINE),),
+    "sigmorphon-2021-low": (
+        Figure(24.1, "best system of SIGMORPHON 2021"),
+        Figure(25.10, _BASELINE),
+    ),
+    "wd-russian": (
+        Figure(60, "Merhav and Ash 2018, tensor2tensor; 71 with two answers, 75 with three"),
+    ),
+    "inflection-high": (
+        Figure(95.6, "Transformer, mean of 52 languages", read=False),
+        Figure(95.3, "best soft attention, mean of 52 languages", read=False),
+    ),
+    "turkish-medium": (
+        Figure(89.4, "yoyodyne's tests, pointer-generator rotary Transformer"),
+        Figure(86.3, "the same, pointer-generator LSTM"),
+        Figure(84.1, "the same, soft attention LSTM"),
+    ),
+}
+
+# Options of `train` beside `--preset characters` and what `Task.training` says.
+SETTINGS = {
+    "preset": (),
+    "megabyte": ("--units", "208"),  # for a file of at most 1 MB in 8 bits
+    "small": ("--units", "128", "--attention-units", "64", "--embedding-units", "64"),  # 400 kB
+    "hard": ("--hard-alignment", "first-monotonic"),
+    "copy": ("--copy",),  # of source and target with common characters: inflection
+}
+LEFT_OUT = {"small": {"greedy"}}  # signatures, which take some 60 kB each
+
+
+def chosen(names):
+    """The tasks that a text names, with commas between: by name, group or kind.
+
+    Raises:
+        ValueError: If there is no such name.
+    """
+    wanted = names.split(",")
+    known = {name for task in ALL for name in (task.name, task.group, task.kind)}
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise ValueError(
+            "--tasks must name tasks, groups or examples. "
+            f"Received: {', '.join(unknown)}. `run.py list` prints them."
+        )
+    return [task for task in ALL if {task.name, task.group, task.kind} & {*wanted}]

@@ -1,0 +1,149 @@
+"""Our models: trained, scored, exported and scored again by the command line, each in a process."""
+
+import json
+import os
+import subprocess
+import sys
+
+from results import kept
+from tasks import KINDS, LEFT_OUT, LENGTHS, SETTINGS
+
+from keras_bahdanau.training import Run, TrainingOptions
+
+
+def environment(threads):
+    """Variables that keep a process to so many threads: TensorFlow's and PyTorch's."""
+    # operations side by side, each on one core, are the fastest way: benchmarks/README.md
+    counts = {"TF_NUM_INTRAOP_THREADS": 1, "TF_NUM_INTEROP_THREADS": threads}
+    counts |= {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+    return {**os.environ, **{name: str(count) for name, count in counts.items()}}
+
+
+def processor_seconds():
+    """Time of all processes that have been run so far: with it one sees that a core was shared."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+def logged(command, log, threads, stdin=None, stdout=None):
+    """Run a command whose output goes to a file, but for that of a `stdout`.
+
+    Raises:
+        RuntimeError: If it fails; the message has the last line of its output.
+    """
+    with open(log, "a", encoding="utf-8") as out:
+        print("$", *command, file=out, flush=True)
+        streams = {"stdin": stdin, "stdout": stdout or out, "stderr": out}
+        done = subprocess.run([*map(str, command)], env=environment(threads), **streams)
+    if done.returncode:
+        last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1]
+        raise RuntimeError(f"exit code {done.returncode}: {last} (all of it: {log})")
+
+
+class Training:
+    """One task, setting and seed, in a directory of its own; what is there is not made again.
+
+    Args:
+        task: `Task`.
+        setting: String, a key of `SETTINGS`.
+        seed: Integer.
+        arguments: Namespace of the command line.
+    """
+
+    def __init__(self, task, setting, seed, arguments):
+        self.task, self.setting, self.seed = task, setting, seed
+        self.data, self.minutes, self.threads = arguments.data, arguments.minutes, arguments.threads
+        self.folder = arguments.out / task.name / f"{setting}-{seed}"
+        self.run = Run(self.folder / "run")
+        self.file = self.folder / "model.int8.tflite"
+
+    def result(self):
+        """The result, once all of it has been made."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        began = processor_seconds()
+        self._train()
+        trained = processor_seconds() - began  # in this sitting
+        self._export()
+        metrics = self.task.metrics
+        progress = self.run.progress()
+        return {
+            **{"task": self.task.name, "system": self.setting, "seed": self.seed},
+            **{"minutes": self.minutes, "threads": self.threads},
+            **{"epochs": progress.epoch, "seconds": progress.seconds},
+            "processor_seconds": trained,
+            "dev": kept(self._evaluated("keras", self.run.translator), metrics),
+            "int8": kept(self._evaluated("int8", self.file), metrics),
+            "bytes": {
+                "keras": self.run.translator.stat().st_size,
+                "int8": self.file.stat().st_size,
+            },
+        }
+
+    def _train(self):
+        if self._ended():
+            return
+        limit = ("--minutes", self.minutes) if self.minutes else ()
+        options = ("--preset", "characters", *self.task.training, *SETTINGS[self.setting])
+        self._command(
+            *("train", self.data / self.task.train, "--valid-source", self.data / self.task.dev),
+            *(*self.task.reading, *options, "--seed", self.seed, *limit),
+            *("--out", self.run.directory),
+        )
+
+    def _ended(self):
+        if not self.run.begun() or not self.run.checkpoint.is_file():
+            return False
+        options = TrainingOptions(**self.run.read_card()["options"])
+        return self.run.progress().is_over(options)
+
+    def _export(self):
+        if self.file.is_file():
+            return
+        left_out = LEFT_OUT.get(self.setting, ())
+        signatures = [one for one in KINDS[self.task.kind].signatures if one not in left_out]
+        self._command(
+            *("export", "--model", self.run.directory, "--format", "litert"),
+            *("--quantization", "int8", *LENGTHS, "--out", self.file),
+            *(part for name in signatures for part in ("--signatures", name)),
+        )
+
+    def _evaluated(self, name, model):
+        """All scores of a model's file on dev."""
+        return evaluated(self.task, self.data, [model], self.folder / f"{name}.json", self._command)
+
+    def _command(self, *arguments):
+        ours(arguments, self.folder / "log.txt", self.threads)
+
+
+def ensemble(task, setting, seeds, arguments):
+    """The result of all seeds' models together."""
+    models = [Training(task, setting, seed, arguments).run.translator for seed in seeds]
+    folder = arguments.out / task.name / f"{setting}-ensemble"
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def command(*words):
+        ours(words, folder / "log.txt", arguments.threads)
+
+    path = folder / f"keras-{'-'.join(map(str, seeds))}.json"
+    scores = evaluated(task, arguments.data, models, path, command)
+    return {
+        **{"task": task.name, "system": setting, "seed": "ensemble", "seeds": seeds},
+        **{"minutes": arguments.minutes, "threads": arguments.threads},
+        "dev": kept(scores, task.metrics),
+    }
+
+
+def evaluated(task, data, models, path, command):
+    """All scores of models on dev, from a JSON file that `command` writes if it is not there."""
+    if not path.is_file():
+        given = [part for model in models for part in ("--model", model)]
+        command(
+            *("evaluate", data / task.dev, *task.reading, *given),
+            *("--metrics", ",".join(task.metrics), "--json", path),
+        )
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def ours(arguments, log, threads):
+    """Run `keras-bahdanau`."""
+    logged([sys.executable, "-m", "keras_bahdanau.cli", *arguments], log, threads)

@@ -1,0 +1,219 @@
+"""The driver of the character tasks: what it would train, how it scores peers, and its tables."""
+
+import gzip
+import importlib
+import itertools
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from keras_bahdanau import cli
+from keras_bahdanau.data.columns import parsed_columns
+from keras_bahdanau.text.corpus_metrics import metrics_of
+
+FOLDER = Path(__file__).parents[2] / "examples" / "small_sequences"
+MODULES = ("environments", "peers", "results", "run", "tables", "tasks", "trainings")
+TINY = (
+    "--units 24 --embedding-units 16 --attention-units 16 --epochs 1 --epoch-steps 4 "
+    "--batch-sentences 8 --ema-momentum 0.5 --dropout 0 --learning-rate 0.01"
+)
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """Function that imports a module of the example as Python does when it runs there."""
+    monkeypatch.syspath_prepend(FOLDER)
+    yield importlib.import_module
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+def result(task, system, seed, score, metric="ser", **more):
+    return {"task": task, "system": system, "seed": seed, "dev": {metric: score}, **more}
+
+
+def row(report, name):
+    """Cells of the first line of a table whose first cell is `name`."""
+    lines = (line.strip("| ").split(" | ") for line in report.splitlines() if line.startswith("|"))
+    return next([cell.strip() for cell in cells] for cells in lines if cells[0].strip() == name)
+
+
+def test_each_task_has_a_name_of_its_own_and_figures_belong_to_tasks(example):
+    tasks = example("tasks")
+    names = [task.name for task in tasks.ALL]
+    groups, kinds = ({getattr(task, name) for task in tasks.ALL} for name in ("group", "kind"))
+    assert len({*names}) == len(names) == 1 + 21 + 5 + 1 + 16
+    assert not {*names} & kinds and kinds == {*tasks.KINDS}
+    assert {*tasks.PUBLISHED} <= {*names} | groups
+    files = [(task.train, task.dev) for task in tasks.ALL]
+    assert len({train for train, _ in files}) == len(files)
+    assert not any("test" in path for path in itertools.chain(*files))
+    for task in tasks.ALL:
+        parsed_columns(task.columns)
+        metrics_of(task.metrics)
+
+
+def test_tasks_are_chosen_by_name_group_and_example(example):
+    chosen = example("tasks").chosen
+    assert [task.name for task in chosen("ar2en,ice")] == ["ice", "ar2en"]
+    assert len(chosen("sigmorphon-2021-low,transliterate")) == 10 + 6
+    with pytest.raises(ValueError, match="Received: klingon"):
+        chosen("ice,klingon")
+
+
+@pytest.mark.parametrize("setting", ["preset", "megabyte", "small", "hard", "copy"])
+def test_train_takes_the_options_of_each_setting(example, setting, tmp_path, capsys):
+    tasks = example("tasks")
+    assert {"preset", setting} <= {*tasks.SETTINGS}
+    options = ("--preset", "characters", *tasks.SYMBOLS, *tasks.SETTINGS[setting])
+    missing = str(tmp_path / "missing.tsv")
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["train", missing, "--columns", tasks.PAIRS, *options, "--out", str(tmp_path)])
+    assert ended.value.code and "missing.tsv" in capsys.readouterr().err  # the first thing wrong
+
+
+def test_a_word_is_scored_once_with_the_nearest_of_its_pronunciations(example):
+    pairs = [
+        *(("read", "R IY D"), ("read", "R EH D"), ("red", "R EH D")),
+        ("dog", "D AO G"),
+    ]
+    found = example("results").scored(
+        pairs, ["R EH D", "R EH D", "R IY D", "D AO G"], ("ser", "per", "top5")
+    )
+    assert found["sources"] == 3 and "top5" not in found
+    assert found["ser"] == pytest.approx(100 / 3)  # red
+    assert found["per"] == pytest.approx(100 / 9)
+    low, high = found["ser_interval"]
+    assert low <= found["ser"] <= high
+
+
+def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
+    tasks, tables = example("tasks"), example("tables")
+    low = [task.name for task in tasks.ALL if task.group == "sigmorphon-2021-low"]
+    found = []
+    for place, name in enumerate(low):
+        for seed, score in ((1, 10.0 + place), (2, 12.0 + place)):
+            size = {"int8": 412_345, "keras": 2_000_000}
+            more = {"int8": {"ser": score + 0.5}, "bytes": size, "minutes": 5.0}
+            found.append(result(name, "preset", seed, score, **more))
+        found.append(result(name, "preset", "ensemble", 9.0, minutes=5.0))
+        found.append(result(name, "phonetisaurus", 0, 30.0, minutes=5.0))
+    found.append(result("wd-russian", "preset", 1, 61.5, "exact", minutes=7.0, bytes=size))
+    report = tables.report(found)
+    ice = ["ice", "WER", "5", "12", "30.0", "12.0", "13.0", "9.0"]  # the third of the group
+    assert row(report, "ice") == ice
+    mean = ["**sigmorphon-2021-low**, mean", "WER", "", "24.1", "30.0", "14.5", "15.5", "9.0"]
+    assert row(report, mean[0]) == mean
+    assert row(report, "wd-russian")[:7] == ["wd-russian", "exact", "7", "60", "", "61.5", "61.5"]
+    sizes = report.split("\n\n")[1]
+    assert row(sizes, "ice") == ["ice", "preset", "WER", "13.0", "13.5", "412", "2000"]
+    assert "best system of SIGMORPHON 2021" in report and "Toshniwal" not in report
+    part = tables.report([one for one in found if one["task"] == "ice"])
+    assert "mean |" not in part.splitlines()[2]  # of a group that is not whole
+    assert tables.report([]) == "There are no results yet.\n"
+
+
+def test_a_figure_that_is_recalled_says_so(example):
+    tables = example("tables")
+    more = {"minutes": 9.0, "bytes": {"int8": 1, "keras": 1}}
+    found = [
+        result(one.name, "preset", 1, 95.0, "exact", **more)
+        for one in example("tasks").chosen("inflection-high")
+    ]
+    report = tables.report(found)
+    assert row(report, "**inflection-high**, mean")[3] == "95.6 (recalled)"
+    assert "95.6 (Transformer, mean of 52 languages; recalled)" in report
+
+
+def test_settings_stand_side_by_side_where_there_are_two(example):
+    tables, more = example("tables"), {"minutes": 9.0, "bytes": {"int8": 1, "keras": 1}}
+    found = [
+        result("ice", name, 1, score, **more) for name, score in (("preset", 20), ("hard", 18))
+    ]
+    found.append(result("gre", "preset", 1, 22, **more))
+    settings = tables.report(found).split("\n\n")[2]
+    assert settings.splitlines()[0] == "| task |  | preset | hard |"
+    assert settings.splitlines()[2:] == ["| ice | WER | 20.0 | 18.0 |"]
+
+
+def test_yoyodyne_gets_columns_separators_and_time_of_the_task(example):
+    peers, tasks = example("peers"), example("tasks").TASKS
+    russian, turkish = (
+        peers.config("yoyodyne-hard", tasks[name], 3, minutes, Path("x"))
+        for name, minutes in (("wd-russian", 90), ("turkish-high", 1.5))
+    )
+    columns = {"source_col": 1, "target_col": 2, "features_col": 0, "target_sep": " "}
+    assert columns.items() <= russian["data"].items()
+    assert {"features_col": 3, "target_sep": ""}.items() <= turkish["data"].items()
+    assert [one["trainer"]["max_time"] for one in (russian, turkish)] == [
+        *("00:01:30:00", "00:00:01:30"),
+    ]
+    encoders = [one["model"]["init_args"].get("features_encoder") for one in (russian, turkish)]
+    assert encoders[0] is None and encoders[1]["class_path"].endswith("LSTMEncoder")
+    shared = peers.config("yoyodyne-soft", tasks["turkish-high"], 3, 1, Path("x"))
+    assert shared["model"]["init_args"]["features_encoder"] is True
+
+
+def test_phonetisaurus_gets_the_letters_of_a_syllable_and_no_spaces(example):
+    readable = example("peers").readable
+    assert [readable(word) for word in ("an giang", "가곡", "é")] == [
+        "an▁giang",
+        "\u1100\u1161\u1100\u1169\u11a8",
+        "é",
+    ]
+
+
+def test_what_is_there_is_not_made_again_and_a_failure_leaves_the_rest(
+    example, monkeypatch, tmp_path, capsys
+):
+    run, task = example("run"), example("tasks").TASKS["ice"]
+    made = []
+
+    def make(seed):
+        made.append(seed)
+        if seed == 2:
+            raise RuntimeError("out of memory")
+        return result("ice", "preset", seed, 20.0 + seed)
+
+    places = [(task, "preset", seed, lambda seed=seed: make(seed)) for seed in (1, 2, 3)]
+    monkeypatch.setattr(run, "plan", lambda arguments: places)
+    command = ["train", "--data", str(tmp_path), "--results", str(tmp_path / "results")]
+    assert run.main(command) and made == [1, 2, 3]
+    assert "ice, preset, 2: out of memory" in capsys.readouterr().err
+    assert run.main(command) and made == [1, 2, 3, 2]
+    stored = json.loads((tmp_path / "results" / "ice" / "preset-3.json").read_text())
+    assert stored == result("ice", "preset", 3, 23.0)
+
+
+@pytest.mark.slow
+def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, tmp_path, capsys):
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert runs the file")
+    tasks, run = example("tasks"), example("run")
+    stems = ["".join(letters) for letters in itertools.product("ktm", "aou", "rl")]
+    lines = "".join(f"{stem}\t{' '.join(stem.upper())}\n" for stem in stems)
+    (tmp_path / "toy.tsv.gz").write_bytes(gzip.compress(lines.encode()))
+    toy = tasks.Task("toy", "toys", "pronounce", "toy.tsv.gz", "toy.tsv.gz")
+    monkeypatch.setattr(tasks, "ALL", (toy,))
+    monkeypatch.setitem(tasks.SETTINGS, "preset", tuple(TINY.split()))
+    places = ["--data", str(tmp_path), "--results", str(tmp_path / "results")]
+    places += ["--out", str(tmp_path / "runs"), "--tasks", "toy"]
+    command = ["train", *places, "--seeds", "1,2", "--minutes", "1"]
+    assert not run.main(command)
+    folder = tmp_path / "runs" / "toy" / "preset-1"
+    files = [folder / "model.int8.tflite", tmp_path / "results" / "toy" / "preset-1.json"]
+    (size, one), written = (
+        (files[0].stat().st_size, json.loads(files[1].read_text())),
+        [path.stat().st_mtime_ns for path in files],
+    )
+    assert one["bytes"]["int8"] == size and one["epochs"] == 1 and one["seconds"] > 0
+    assert {"ser", "ser_interval", "per", "top5"} <= one["dev"].keys() & one["int8"].keys()
+    assert not run.main(command)
+    assert [path.stat().st_mtime_ns for path in files] == written
+    files[1].unlink()  # as if the command had been killed
+    assert not run.main(command) and files[0].stat().st_mtime_ns == written[0]
+    capsys.readouterr()
+    assert not run.main(["report", *places])
+    cells = row(capsys.readouterr().out, "toy")
+    assert cells[:3] == ["toy", "WER", "1"] and cells[4] == f"{one['dev']['ser']:.1f}"
