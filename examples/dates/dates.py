@@ -9,12 +9,12 @@ other words. The parts "train", "dev" and "test" have no date in common, whateve
 
 import argparse
 import random
-import re
 import sys
 import unicodedata
 from datetime import date, timedelta
 from functools import cache
 
+import regex
 from babel import Locale
 from babel.dates import DateTimeFormat
 from exact import FORMS, Line
@@ -37,6 +37,7 @@ KEYBOARDS = (
     *("ςερτυθιοπ", "ασδφγηξκλ", "ζχψωβνμ", "קראטוןםפ", "שדגכעיחלךף", "זסבהנמצתץ"),
     *("ضصثقفغعهخحج", "شسيبلاتنمك", "ئءؤرىةوزظ"),
 )
+_MARKS = regex.compile(r"(?<=[\p{Latin}\p{Greek}])\p{Mn}+")
 ERRORS = ("dropped", "doubled", "swapped", "neighbour", "case", "diacritics", "spacing", "typed")
 
 
@@ -102,14 +103,14 @@ class Written:
 
     def __init__(self, locale, form, day, zero="0"):
         self.locale, self.form, self.day, self.zero = locale, form, day, zero
-        fields = DateTimeFormat(day, Locale.parse(locale))
+        fields = DateTimeFormat(day, _locale(locale))
         self._pattern = _pattern(locale, form)
-        self._fields = {name: fields[name] for name in re.findall(r"%\((\w+)\)s", self._pattern)}
+        self._fields = {name: fields[name] for name in regex.findall(r"%\((\w+)\)s", self._pattern)}
         self.text = self._filled(self._fields)
 
     def in_native_digits(self):
         """The same in the digits of the locale's script, where they are others than 0 to 9."""
-        systems = Locale.parse(self.locale).other_numbering_systems
+        systems = _locale(self.locale).other_numbering_systems
         zero = ZEROS.get(systems.get("native"), "0")
         return Written(self.locale, self.form, self.day, zero)
 
@@ -120,19 +121,28 @@ class Written:
         return [self._filled({**self._fields, named[0]: other}) for other in others]
 
     def _filled(self, fields):
-        text = self._pattern % fields
-        return text.translate({ord("0") + n: chr(ord(self.zero) + n) for n in range(10)})
+        return (self._pattern % fields).translate(_digits_from(self.zero))
+
+
+@cache
+def _digits_from(zero):
+    return {ord("0") + n: chr(ord(zero) + n) for n in range(10)}
+
+
+@cache
+def _locale(name):
+    return Locale.parse(name)
 
 
 @cache
 def _pattern(locale, form):
-    return Locale.parse(locale).date_formats[form].format
+    return _locale(locale).date_formats[form].format
 
 
 @cache
 def _month_names(locale, but):
     """Set of the names of all months but one, whole and abbreviated."""
-    months = Locale.parse(locale).months
+    months = _locale(locale).months
     names = [months[use][width] for use in months for width in ("wide", "abbreviated")]
     return {of[month] for of in names for month in of if month != but}
 
@@ -148,12 +158,13 @@ def with_error(written, draw):
 
 def is_certain(text, written):
     """True if a text with an error has the same digits, and no other month is as near to it."""
-    digits = re.findall(r"\d+", text)
-    if digits != re.findall(r"\d+", written.text):
+    digits = regex.findall(r"\d+", text)
+    if digits != regex.findall(r"\d+", written.text):
         return False
-    own = OSA.distance(plain(text), plain(written.text))
-    others = [other for other in written.as_other_months() if re.findall(r"\d+", other) == digits]
-    return all(OSA.distance(plain(text), plain(other)) > own for other in others)
+    typed = plain(text)
+    own = OSA.distance(typed, plain(written.text))
+    others = [other for other in written.as_other_months() if regex.findall(r"\d+", other) == digits]
+    return all(OSA.distance(typed, plain(other)) > own for other in others)
 
 
 def plain(text):
@@ -163,12 +174,9 @@ def plain(text):
 
 def without_diacritics(text):
     """Latin and Greek letters without their marks; marks of other scripts are letters."""
-    kept = []
-    for character in unicodedata.normalize("NFD", text):
-        is_mark = unicodedata.category(character) == "Mn" and bool(kept)
-        if not (is_mark and unicodedata.name(kept[-1], "").startswith(("LATIN", "GREEK"))):
-            kept.append(character)
-    return unicodedata.normalize("NFC", "".join(kept))
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text)))
 
 
 def _places(text, kinds):
