@@ -1,10 +1,11 @@
-"""Dates as people write them, with their ISO 8601 form: lines of any number, by CLDR's patterns.
+"""Dates as people write them, by the patterns of CLDR, each with its ISO 8601 form.
 
-    python examples/dates/dates.py train --count 400000 --out train.tsv
+    python examples/dates/dates.py train --count 500000 --out train.tsv
     python examples/dates/dates.py dev --count 8000 --out dev.tsv
 
-A line is `text`, `date`, `locale`, `form` and `error`, with tabs between: `Sat, Apri 3, 2021` in
-other words. The parts "train", "dev" and "test" have no date in common, whatever the seed.
+A line has five columns with tabs between: text, date, locale, form and error, such as
+`Arpil 3, 2021`, 2021-04-03, en, long and swapped. No date is in two of the parts "train", "dev"
+and "test", whatever the seed.
 """
 
 import argparse
@@ -38,7 +39,6 @@ KEYBOARDS = (
     *("ضصثقفغعهخحج", "شسيبلاتنمك", "ئءؤرىةوزظ"),
 )
 _MARKS = regex.compile(r"(?<=[\p{Latin}\p{Greek}])\p{Mn}+")
-ERRORS = ("dropped", "doubled", "swapped", "neighbour", "case", "diacritics", "spacing", "typed")
 
 
 def main(arguments=None):
@@ -49,23 +49,22 @@ def main(arguments=None):
     parser.add_argument(
         "--errors", type=float, default=0.5, help="share of the lines with a typing error (0.5)"
     )
-    parser.add_argument("--locales", default=",".join(LOCALES), help="of CLDR, with commas between")
+    parser.add_argument(
+        "--locales", default=",".join(LOCALES), help="some of %(default)s (all of them)"
+    )
     parser.add_argument("--out", help="file of the lines; standard output if left out")
     arguments = parser.parse_args(arguments)
     if not 0 < arguments.count <= 100_000_000:
         parser.error("--count must be from 1 to 100,000,000")
     if not 0 <= arguments.errors <= 1:
         parser.error("--errors must be from 0 to 1")
-    made = lines(
-        arguments.part,
-        arguments.count,
-        arguments.seed,
-        arguments.errors,
-        arguments.locales.split(","),
-    )
-    out = open(arguments.out, "w", encoding="utf-8", newline="\n") if arguments.out else sys.stdout
-    with out:
-        out.writelines("\t".join(line) + "\n" for line in made)
+    locales = arguments.locales.split(",")
+    if not {*locales} <= {*LOCALES}:
+        parser.error(f"--locales must be some of {', '.join(LOCALES)}")
+    made = lines(arguments.part, arguments.count, arguments.seed, arguments.errors, locales)
+    out, is_file = (arguments.out, True) if arguments.out else (sys.stdout.fileno(), False)
+    with open(out, "w", encoding="utf-8", newline="\n", closefd=is_file) as file:
+        file.writelines("\t".join(line) + "\n" for line in made)
 
 
 def lines(part, count, seed=0, errors=0.5, locales=LOCALES):
@@ -99,7 +98,7 @@ def is_short(locale, form):
 
 
 class Written:
-    """A date in a form of a locale: `text`, and `as_month(name)`, the text with another month."""
+    """A date in a form of a locale, in the digits that begin with `zero`: `text`."""
 
     def __init__(self, locale, form, day, zero="0"):
         self.locale, self.form, self.day, self.zero = locale, form, day, zero
@@ -149,22 +148,25 @@ def _month_names(locale, but):
 
 def with_error(written, draw):
     """The text with one typing error that leaves the date certain, and the name of the error."""
-    for error in draw.sample(ERRORS, len(ERRORS)):
-        text = _CHANGES[error](written.text, draw)
+    for error in 3 * draw.sample(tuple(CHANGES), len(CHANGES)):
+        text = CHANGES[error](written.text, draw)
         if text != written.text and is_certain(text, written):
             return text, error
     return written.text, "none"
 
 
 def is_certain(text, written):
-    """True if a text with an error has the same digits, and no other month is as near to it."""
-    digits = regex.findall(r"\d+", text)
-    if digits != regex.findall(r"\d+", written.text):
+    """True if a text with an error has the same numbers, and no other month is as near to it."""
+    if _numbers(text) != _numbers(written.text):
         return False
     typed = plain(text)
     own = OSA.distance(typed, plain(written.text))
-    others = [other for other in written.as_other_months() if regex.findall(r"\d+", other) == digits]
+    others = [other for other in written.as_other_months() if _numbers(other) == _numbers(text)]
     return all(OSA.distance(typed, plain(other)) > own for other in others)
+
+
+def _numbers(text):
+    return regex.findall(r"\d+", text)
 
 
 def plain(text):
@@ -216,7 +218,8 @@ def _spacing(text, draw):
     return text[:place] + draw.choice(("", 2 * text[place])) + text[place + 1 :]
 
 
-_CHANGES = {
+# Typing errors: functions of a text and a generator of random numbers.
+CHANGES = {
     "dropped": _at_a_letter(lambda one, following, draw: following),
     "doubled": _at_a_letter(lambda one, following, draw: one + one + following),
     "swapped": _at_a_letter(lambda one, following, draw: following + one),
