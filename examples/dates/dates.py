@@ -1,0 +1,235 @@
+"""Dates as people write them, by the patterns of CLDR, each with its ISO 8601 form.
+
+    python examples/dates/dates.py train --count 500000 --out train.tsv
+    python examples/dates/dates.py dev --count 8000 --out dev.tsv
+
+A line has five columns with tabs between: text, date, locale, form and error, such as
+`Arpil 3, 2021`, 2021-04-03, en, long and swapped. No date is in two of the parts "train", "dev"
+and "test", whatever the seed.
+"""
+
+import argparse
+import random
+import sys
+import unicodedata
+from datetime import date, timedelta
+from functools import cache
+
+import regex
+from babel import Locale
+from babel.dates import DateTimeFormat
+from exact import FORMS, Line
+from rapidfuzz.distance import OSA
+
+LOCALES = (
+    *("ar", "bg", "bn", "ca", "cs", "da", "de", "el", "en", "en_GB", "es", "et", "fa", "fi", "fr"),
+    *("he", "hi", "hr", "hu", "id", "it", "ja", "ko", "lt", "lv", "nb", "nl", "pl", "pt", "ro"),
+    *("ru", "sk", "sl", "sr", "sv", "th", "tr", "uk", "vi", "zh"),
+)
+FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
+OF_TWO_DIGITS = range(1969, 2069)  # the years that two digits stand for, as POSIX reads them
+HELD_OUT = {"dev": slice(0, 4000), "test": slice(4000, 8000), "train": slice(8000, None)}
+ZEROS = {"arab": "٠", "arabext": "۰", "beng": "০", "deva": "०", "thai": "๐"}  # CLDR's names
+
+# Characters that CLDR has and keyboards do not: typed as others, or left out.
+TYPED = str.maketrans({"\u202f": " ", "\xa0": " ", "\u200f": None, "’": "'", "׳": "'"})
+KEYBOARDS = (
+    *("qwertyuiop", "asdfghjkl", "zxcvbnm", "йцукенгшщзхъ", "фывапролджэ", "ячсмитьбю"),
+    *("ςερτυθιοπ", "ασδφγηξκλ", "ζχψωβνμ", "קראטוןםפ", "שדגכעיחלךף", "זסבהנמצתץ"),
+    *("ضصثقفغعهخحج", "شسيبلاتنمك", "ئءؤرىةوزظ"),
+)
+_MARKS = regex.compile(r"(?<=[\p{Latin}\p{Greek}])\p{Mn}+")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("part", choices=HELD_OUT, help="no date is in two of them")
+    parser.add_argument("--count", type=int, default=8000, help="number of lines (8000)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the lines (0)")
+    parser.add_argument(
+        "--errors", type=float, default=0.5, help="share of the lines with a typing error (0.5)"
+    )
+    parser.add_argument(
+        "--locales", default=",".join(LOCALES), help="some of %(default)s (all of them)"
+    )
+    parser.add_argument("--out", help="file of the lines; standard output if left out")
+    arguments = parser.parse_args(arguments)
+    if not 0 < arguments.count <= 100_000_000:
+        parser.error("--count must be from 1 to 100,000,000")
+    if not 0 <= arguments.errors <= 1:
+        parser.error("--errors must be from 0 to 1")
+    locales = arguments.locales.split(",")
+    if not {*locales} <= {*LOCALES}:
+        parser.error(f"--locales must be some of {', '.join(LOCALES)}")
+    made = lines(arguments.part, arguments.count, arguments.seed, arguments.errors, locales)
+    out, is_file = (arguments.out, True) if arguments.out else (sys.stdout.fileno(), False)
+    with open(out, "w", encoding="utf-8", newline="\n", closefd=is_file) as file:
+        file.writelines("\t".join(line) + "\n" for line in made)
+
+
+def lines(part, count, seed=0, errors=0.5, locales=LOCALES):
+    """Generator of `Line`, the same for the same arguments."""
+    draw = random.Random(f"{part} {seed}")
+    every = days(part)
+    near = [day for day in every if day.year in OF_TWO_DIGITS]
+    for _ in range(count):
+        locale, form = draw.choice(locales), draw.choice(FORMS)
+        written = Written(locale, form, draw.choice(near if is_short(locale, form) else every))
+        if draw.random() < 0.5:
+            written = written.in_native_digits()
+        text, error = written.text, "none"
+        if draw.random() < errors:
+            text, error = with_error(written, draw)
+        yield Line(text, written.day.isoformat(), locale, form, error)
+
+
+@cache
+def days(part):
+    """List of the dates of a part, in a fixed random order."""
+    every = [FIRST + timedelta(number) for number in range((LAST - FIRST).days + 1)]
+    random.Random("dates").shuffle(every)
+    return every[HELD_OUT[part]]
+
+
+@cache
+def is_short(locale, form):
+    """True if a form writes the year in two digits."""
+    return "(yy)" in _pattern(locale, form)
+
+
+class Written:
+    """A date in a form of a locale, in the digits that begin with `zero`: `text`."""
+
+    def __init__(self, locale, form, day, zero="0"):
+        self.locale, self.form, self.day, self.zero = locale, form, day, zero
+        fields = DateTimeFormat(day, _locale(locale))
+        self._pattern = _pattern(locale, form)
+        self._fields = {name: fields[name] for name in regex.findall(r"%\((\w+)\)s", self._pattern)}
+        self.text = self._filled(self._fields)
+
+    def in_native_digits(self):
+        """The same in the digits of the locale's script, where they are others than 0 to 9."""
+        systems = _locale(self.locale).other_numbering_systems
+        zero = ZEROS.get(systems.get("native"), "0")
+        return Written(self.locale, self.form, self.day, zero)
+
+    def as_other_months(self):
+        """Texts that differ by the name of the month alone: all other names that there are."""
+        named = [name for name in self._fields if name in ("MMM", "MMMM", "LLL", "LLLL")]
+        others = _month_names(self.locale, self.day.month) if named else ()
+        return [self._filled({**self._fields, named[0]: other}) for other in others]
+
+    def _filled(self, fields):
+        return (self._pattern % fields).translate(_digits_from(self.zero))
+
+
+@cache
+def _digits_from(zero):
+    return {ord("0") + n: chr(ord(zero) + n) for n in range(10)}
+
+
+@cache
+def _locale(name):
+    return Locale.parse(name)
+
+
+@cache
+def _pattern(locale, form):
+    return _locale(locale).date_formats[form].format
+
+
+@cache
+def _month_names(locale, but):
+    """Set of the names of all months but one, whole and abbreviated."""
+    months = _locale(locale).months
+    names = [months[use][width] for use in months for width in ("wide", "abbreviated")]
+    return {of[month] for of in names for month in of if month != but}
+
+
+def with_error(written, draw):
+    """The text with one typing error that leaves the date certain, and the name of the error."""
+    for error in 3 * draw.sample(tuple(CHANGES), len(CHANGES)):
+        text = CHANGES[error](written.text, draw)
+        if text != written.text and is_certain(text, written):
+            return text, error
+    return written.text, "none"
+
+
+def is_certain(text, written):
+    """True if a text with an error has the same numbers, and no other month is as near to it."""
+    if _numbers(text) != _numbers(written.text):
+        return False
+    typed = plain(text)
+    own = OSA.distance(typed, plain(written.text))
+    others = [other for other in written.as_other_months() if _numbers(other) == _numbers(text)]
+    return all(OSA.distance(typed, plain(other)) > own for other in others)
+
+
+def _numbers(text):
+    return regex.findall(r"\d+", text)
+
+
+def plain(text):
+    """Text without what the errors of whole texts change: case, diacritics, CLDR's characters."""
+    return without_diacritics(text.translate(TYPED)).casefold()
+
+
+def without_diacritics(text):
+    """Latin and Greek letters without their marks; marks of other scripts are letters."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text)))
+
+
+def _places(text, kinds):
+    return [n for n, one in enumerate(text) if unicodedata.category(one)[0] in kinds]
+
+
+def _at_a_letter(change):
+    """Error at one letter or mark, drawn at random, by a function of it and the next one."""
+
+    def changed(text, draw):
+        places = _places(text, "LM")
+        if not places:
+            return text
+        place = draw.choice(places)
+        following = text[place + 1 : place + 2]
+        following = following if following and unicodedata.category(following)[0] in "LM" else ""
+        rest = text[place + 1 + len(following) :]
+        return text[:place] + change(text[place], following, draw) + rest
+
+    return changed
+
+
+def _neighbour(letter, draw):
+    """A letter beside another on a keyboard, in its case; the letter itself if there is none."""
+    row = next((row for row in KEYBOARDS if letter.lower() in row), "")
+    place = row.find(letter.lower())
+    beside = [row[n] for n in (place - 1, place + 1) if row and 0 <= n < len(row)]
+    other = draw.choice(beside or [letter])
+    return other.upper() if letter.isupper() else other
+
+
+def _spacing(text, draw):
+    places = _places(text, "ZPC")
+    if not places:
+        return text
+    place = draw.choice(places)
+    return text[:place] + draw.choice(("", 2 * text[place])) + text[place + 1 :]
+
+
+# Typing errors: functions of a text and a generator of random numbers.
+CHANGES = {
+    "dropped": _at_a_letter(lambda one, following, draw: following),
+    "doubled": _at_a_letter(lambda one, following, draw: one + one + following),
+    "swapped": _at_a_letter(lambda one, following, draw: following + one),
+    "neighbour": _at_a_letter(lambda one, following, draw: _neighbour(one, draw) + following),
+    "case": lambda text, draw: draw.choice((text.lower(), text.upper())),
+    "diacritics": lambda text, draw: without_diacritics(text),
+    "spacing": _spacing,
+    "typed": lambda text, draw: text.translate(TYPED),
+}
+
+
+if __name__ == "__main__":
+    main()
