@@ -5,9 +5,6 @@ from typing import NamedTuple
 
 PAIRS = "source,target"
 
-# The columns and vocabularies that `--preset characters` can't see: the only place that has them.
-SYMBOLS = ("--target-model-type", "word")  # a target such as "R EH D" has spaces between its tokens
-
 
 class Kind(NamedTuple):
     """An example: metrics, the first of which ranks, and signatures of the .tflite file."""
@@ -51,8 +48,9 @@ class Task:
         kind: String, a key of `KINDS`.
         train: String, path below the directory of the data.
         dev: Likewise.
-        columns: String, the columns of both files: see `kb.data.read_table`.
-        symbols: Bool. True if the tokens of a target have spaces between them.
+        columns: String, the columns of both files, which our commands find alone.
+        symbols: Bool. True if the tokens of a target, such as "R EH D", have spaces between them:
+            the peers are told so.
     """
 
     name: str
@@ -66,16 +64,6 @@ class Task:
     @property
     def metrics(self):
         return KINDS[self.kind].metrics
-
-    @property
-    def reading(self):
-        """Arguments of all commands that read its files."""
-        return ("--columns", self.columns)
-
-    @property
-    def training(self):
-        """Arguments of `train` beside the preset."""
-        return SYMBOLS if self.symbols else ()
 
 
 def _sigmorphon_2021():
@@ -165,7 +153,7 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
     ),
 }
 
-# Options of `train` beside `--preset characters` and what `Task.training` says.
+# Options of `train` beside `--preset characters`.
 SETTINGS = {
     "preset": (),
     "megabyte": ("--units", "208"),  # for a file of at most 1 MB in 8 bits

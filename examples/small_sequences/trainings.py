@@ -83,11 +83,10 @@ class Training:
         if self._ended():
             return
         limit = ("--minutes", self.minutes) if self.minutes else ()
-        options = ("--preset", "characters", *self.task.training, *SETTINGS[self.setting])
+        options = ("--preset", "characters", *SETTINGS[self.setting])
         self._command(
             *("train", self.data / self.task.train, "--valid-source", self.data / self.task.dev),
-            *(*self.task.reading, *options, "--seed", self.seed, *limit),
-            *("--out", self.run.directory),
+            *(*options, "--seed", self.seed, *limit, "--out", self.run.directory),
         )
 
     def _ended(self):
@@ -138,7 +137,7 @@ def evaluated(task, data, models, path, command):
     if not path.is_file():
         given = [part for model in models for part in ("--model", model)]
         command(
-            *("evaluate", data / task.dev, *task.reading, *given),
+            *("evaluate", data / task.dev, *given),
             *("--metrics", ",".join(task.metrics), "--json", path),
         )
     return json.loads(path.read_text(encoding="utf-8"))

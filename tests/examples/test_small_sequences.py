@@ -67,7 +67,7 @@ def test_tasks_are_chosen_by_name_group_and_example(example):
 def test_train_takes_the_options_of_each_setting(example, setting, tmp_path, capsys):
     tasks = example("tasks")
     assert {"preset", setting} <= {*tasks.SETTINGS}
-    options = ("--preset", "characters", *tasks.SYMBOLS, *tasks.SETTINGS[setting])
+    options = ("--preset", "characters", *tasks.SETTINGS[setting])
     missing = str(tmp_path / "missing.tsv")
     with pytest.raises(SystemExit) as ended:
         cli.main(["train", missing, "--columns", tasks.PAIRS, *options, "--out", str(tmp_path)])
