@@ -207,6 +207,23 @@ def test_a_row_without_its_data_is_written_down_as_not_measured(imported, tmp_pa
     assert "--multi30k" in found["ours"]["error"]
 
 
+def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, capsys):
+    assert imported("run").main(["suggestions", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "suggestions.json").read_text())
+    assert found["met"] is False
+    assert "--tflite" in found["ours"]["error"]
+
+
+def test_a_runner_answers_line_by_line_and_its_end_is_noticed(imported):
+    runner = imported("rows.suggestions").Runner
+    upper = "for line in iter(input, 'end'): print(line.upper(), flush=True)"
+    with runner([sys.executable, "-c", upper]) as running:
+        assert [running.ask(word) for word in ("é", "two")] == ["É", "TWO"]
+        assert running.milliseconds("three") > 0
+        with pytest.raises(SystemExit, match="A runner ended"):
+            running.ask("end")
+
+
 def test_no_worker_is_imported_by_the_harness(imported):
     imported("run").rows()
     assert not {"ours", "pytorch", "addons", "opennmt_tf"} & set(sys.modules)
