@@ -51,6 +51,9 @@ class Options:
     multi30k: pathlib.Path | None = None
     steps: int | None = None
     sentences: int | None = None
+    tflite: pathlib.Path | None = None
+    words: pathlib.Path | None = None
+    node_modules: pathlib.Path | None = None
 
 
 @dataclasses.dataclass

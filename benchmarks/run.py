@@ -6,6 +6,7 @@ taking turns. BENCHMARK_LOG=1 shows what the workers print.
 """
 
 import argparse
+import dataclasses
 import datetime
 import importlib
 import json
@@ -41,7 +42,8 @@ def main(arguments=None):
     if unknown:
         print(f"No row is named {', '.join(unknown)}. There are: {', '.join(known)}.")
         return 2
-    command = _command(arguments or sys.argv[1:], {options.multi30k, options.out})
+    paths = {options.multi30k, options.out, options.tflite, options.words, options.node_modules}
+    command = _command(arguments or sys.argv[1:], paths)
     results = [_measured(known[name], options, command) for name in options.names or list(known)]
     print(_table(results))
     return 0
@@ -65,6 +67,13 @@ def _parser():
     parser.add_argument(
         "--multi30k", type=pathlib.Path, metavar="DIR", help="train.en[.gz], train.de[.gz], ..."
     )
+    parser.add_argument(
+        "--tflite", type=pathlib.Path, metavar="FILE", help="model of characters for `suggestions`"
+    )
+    parser.add_argument("--words", type=pathlib.Path, metavar="FILE", help="its words, one a line")
+    parser.add_argument(
+        "--node-modules", type=pathlib.Path, metavar="DIR", help="where @litertjs/core is installed"
+    )
     parser.add_argument("--steps", type=int, help="batches of an epoch that are measured; all")
     parser.add_argument("--sentences", type=int, help="test sentences that are decoded; all")
     return parser
@@ -74,7 +83,7 @@ def _measured(module, options, command):
     """The row's result, written to its file."""
     print(f"{module.NAME}: {module.ABOUT}; goal {_goal(module.GOAL)}")
     processor, start = machine.described(), time.perf_counter()
-    names = ("rounds", "quick", "threads", "multi30k", "steps", "sentences")
+    names = [field.name for field in dataclasses.fields(Options)]
     found = module.measure(Options(**{name: getattr(options, name) for name in names}))
     result = {
         "name": module.NAME,

@@ -243,6 +243,19 @@ def portable(model):
             layer.use_cudnn = value
 
 
+@contextlib.contextmanager
+def of_one_row(model):
+    """Traces inside the block read no padding behind the longest row: they are for one alone."""
+    readers = [layer for layer in model._flatten_layers() if hasattr(layer, "stops_early")]
+    for reader in readers:
+        reader.stops_early = True
+    try:
+        yield
+    finally:
+        for reader in readers:
+            del reader.stops_early  # the class has it
+
+
 class SearchedOnce:
     """A `Pipeline` for signatures that call one graph of its search, traced by the first of them.
 

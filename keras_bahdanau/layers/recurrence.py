@@ -6,7 +6,7 @@ from keras import ops, tree
 from keras_bahdanau.layers.step_seed import LoopDraws
 
 
-def scan(step, state, inputs, like):
+def scan(step, state, inputs, like, steps=None):
     """Run `step` along time and keep the output of each step.
 
     Args:
@@ -16,11 +16,13 @@ def scan(step, state, inputs, like):
         inputs: Structure of tensors `(batch, time, ...)`, one slice a step.
         like: Structure of tensors with the dtype and shape `(batch, ...)` of one
             step's output; their values are not read.
+        steps: Int32 scalar, the number of steps that count: the loop may end there, and
+            what the outputs hold behind them means nothing. All steps if left out.
 
     Returns:
         The outputs: the structure of `like`, of tensors `(batch, time, ...)`.
     """
-    outputs, _ = loop(step, state, tree.map_structure(_swap, inputs), like)
+    outputs, _ = loop(step, state, tree.map_structure(_swap, inputs), like, steps)
     return tree.map_structure(_swap, outputs)
 
 
@@ -29,14 +31,14 @@ def _swap(tensor):
     return ops.transpose(tensor, (1, 0, *range(2, len(tensor.shape))))
 
 
-def loop(step, state, inputs, like):
+def loop(step, state, inputs, like, steps=None):
     """`scan` along the first axis; the last state comes too: (outputs, state)."""
     if keras.backend.backend() == "tensorflow":
-        return _loop_tensorflow(step, state, inputs, like)
+        return _loop_tensorflow(step, state, inputs, like, steps)
     return _loop_scan(step, state, inputs)
 
 
-def _loop_tensorflow(step, state, inputs, like):
+def _loop_tensorflow(step, state, inputs, like, steps):
     """`tf.while_loop` over arrays: unlike `keras.ops.scan` it has a gradient under XLA."""
     import tensorflow as tf
 
@@ -53,7 +55,7 @@ def _loop_tensorflow(step, state, inputs, like):
         return t + 1, state, tree.map_structure(lambda y, leaf: y.write(t, leaf), ys, output)
 
     _, state, ys = tf.while_loop(
-        lambda t, *_: t < time,
+        lambda t, *_: t < (time if steps is None else steps),
         body,
         (tf.constant(0), state, ys),
         maximum_iterations=time,  # XLA needs a bound to keep what the gradient reads

@@ -156,22 +156,18 @@ def _finish(loop, options):
     _, order = ops.top_k(ops.cast(loop.finished, "float32"), loop.tokens.shape[1])
     order = ops.cast(order, "int32")
 
-    def body(t, beams, ids, alignment):
+    def body(t, beams, path):
         t = t - 1
-        # row (batch, beam)
-        ids = write_row(ids, t, take_beams(ops.take(loop.ids, t, axis=0), beams))
-        # -> (batch, beam, source_time)
-        weights = take_beams(ops.take(loop.alignment, t, axis=0), beams)
-        alignment = write_row(alignment, t, weights)
-        return t, take_beams(ops.take(loop.parents, t, axis=0), beams), ids, alignment
+        parents = ops.take(loop.parents, t, axis=0)  # -> (batch, beam)
+        return t, take_beams(parents, beams), write_row(path, t, beams)
 
-    blank = blank_alignment(loop.lengths, ops.shape(loop.alignment))
-    _, _, ids, alignment = ops.while_loop(
+    _, _, path = ops.while_loop(
         lambda t, *_: ops.greater(t, 0),
         body,
-        (loop.t, order, ops.zeros_like(loop.ids), blank),
-        maximum_iterations=ops.shape(loop.ids)[0],
+        (loop.t, order, ops.zeros_like(loop.parents)),
+        maximum_iterations=ops.shape(loop.parents)[0],
     )
+    ids, alignment = (_along(path, steps) for steps in (loop.ids, loop.alignment))
     return SearchResult(
         ids=ops.transpose(ids, (1, 2, 0)),  # -> (batch, beam, time)
         lengths=take_beams(loop.lengths, order),
@@ -179,3 +175,11 @@ def _finish(loop, options):
         alignment=ops.transpose(alignment, (1, 2, 0, 3)),
         finished=take_beams(loop.finished, order),
     )
+
+
+def _along(path, steps):
+    """What stands in `steps` `(time, batch, beam, ...)` on the path of each hypothesis."""
+    time, batch, beam, *rest = ops.shape(steps)
+    # each step of each sentence is a row: (time * batch, beam, ...)
+    rows = take_beams(ops.reshape(steps, (-1, beam, *rest)), ops.reshape(path, (-1, beam)))
+    return ops.reshape(rows, (time, batch, beam, *rest))

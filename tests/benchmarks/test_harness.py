@@ -187,10 +187,10 @@ def test_the_teacher_begins_with_the_start_token_and_says_no_end(imported):
     assert imported("sentences").shifted(target_out).tolist() == [[2, 7, 8], [2, 9, 0]]
 
 
-def test_the_list_names_all_ten_rows(imported, capsys):
+def test_the_list_names_all_rows(imported, capsys):
     assert imported("run").main(["--list"]) == 0
     listed = {int(line.split()[0]) for line in capsys.readouterr().out.splitlines()}
-    assert listed == {*range(1, 11)}
+    assert listed == {*range(1, 12)}
 
 
 def test_an_unknown_row_is_refused_with_the_names_there_are(imported, capsys):
@@ -205,6 +205,23 @@ def test_a_row_without_its_data_is_written_down_as_not_measured(imported, tmp_pa
     found = json.loads((tmp_path / "epoch.json").read_text())
     assert found["ratio"] is None
     assert "--multi30k" in found["ours"]["error"]
+
+
+def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, capsys):
+    assert imported("run").main(["suggestions", "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "suggestions.json").read_text())
+    assert found["met"] is False
+    assert "--tflite" in found["ours"]["error"]
+
+
+def test_a_runner_answers_line_by_line_and_its_end_is_noticed(imported):
+    runner = imported("rows.suggestions").Runner
+    upper = "for line in iter(input, 'end'): print(line.upper(), flush=True)"
+    with runner([sys.executable, "-c", upper]) as running:
+        assert [running.ask(word) for word in ("é", "two")] == ["É", "TWO"]
+        assert running.milliseconds("three") > 0
+        with pytest.raises(SystemExit, match="A runner ended"):
+            running.ask("end")
 
 
 def test_no_worker_is_imported_by_the_harness(imported):

@@ -54,6 +54,20 @@ def test_padding_means_nothing(run, cell):
     np.testing.assert_allclose(found[MASK], expected[MASK], atol=1e-6)
 
 
+@pytest.mark.few(1)
+@pytest.mark.parametrize("cell", ["gru", "lstm", "layer-norm-lstm", keras.layers.GRUCell(5)])
+def test_a_graph_of_one_row_ends_with_its_last_real_step(run, cell):
+    rnn = built(cell)
+    expected = run(rnn, INPUTS, LENGTHS)
+    weights = len(rnn.weights)
+    rnn.stops_early = True
+    wide = np.pad(INPUTS, ((0, 0), (0, 3), (0, 0)), constant_values=np.nan)
+    found = run(lambda *inputs: rnn(*inputs), wide, LENGTHS)  # traced again
+    np.testing.assert_allclose(found[:, :4][MASK], expected[MASK], atol=1e-6)
+    np.testing.assert_array_equal(found[:, 4:], 0)  # no step of NaN was taken
+    assert len(rnn.weights) == weights
+
+
 def test_it_ends_with_the_last_forward_and_the_first_backward_state(run):
     rnn = built("gru")
     values = run(rnn, INPUTS, LENGTHS)

@@ -54,7 +54,8 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
     """
     with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
-        functions = _functions(pipeline, signatures_beside, source_time, target_time)
+        with signatures.of_one_row(pipeline.model):
+            functions = _functions(pipeline, signatures_beside, source_time, target_time)
         write_graph(signatures.weights_of(pipeline), directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.readers.rnn import new_rnn
+from keras_bahdanau.layers.readers.rnn import new_rnn, read_up_to
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.summaries import first_value, last_value
 
@@ -42,6 +42,15 @@ class RecurrentReader(keras.layers.Layer):
         )
         is_layer = isinstance(cell, keras.layers.Layer)
         self.cell = keras.saving.serialize_keras_object(cell) if is_layer else cell
+
+    # True while a graph of one padded row is traced, which then ends with its last real step
+    stops_early = False
+
+    def read(self, layer, inputs, lengths, training):
+        """The output of one direction, `(batch, time, units)`."""
+        if self.stops_early and not training:
+            return read_up_to(layer, inputs, ops.max(lengths))
+        return layer(inputs, training=training)
 
     def new_direction(self, cell, name):
         """One direction, from the constructor's `cell`."""
@@ -94,7 +103,7 @@ class UnidirectionalRNN(RecurrentReader):
         self.forward_layer.build(inputs_shape)
 
     def call(self, inputs, lengths, training=None):
-        return self.forward_layer(inputs, training=training)
+        return self.read(self.forward_layer, inputs, lengths, training)
 
     def last(self, values, mask):
         """The state behind the last token, `(batch, output_units)`."""
@@ -146,12 +155,12 @@ class BidirectionalRNN(RecurrentReader):
 
     def call(self, inputs, lengths, training=None):
         # turned around: (batch, time, units)
-        backward = self.backward_layer(reverse_by_length(inputs, lengths), training=training)
-        # h_j: (batch, time, 2 * units)
-        return ops.concatenate(
-            [self.forward_layer(inputs, training=training), reverse_by_length(backward, lengths)],
-            axis=-1,
+        backward = self.read(
+            self.backward_layer, reverse_by_length(inputs, lengths), lengths, training
         )
+        forward = self.read(self.forward_layer, inputs, lengths, training)
+        # h_j: (batch, time, 2 * units)
+        return ops.concatenate([forward, reverse_by_length(backward, lengths)], axis=-1)
 
     def last(self, values, mask):
         """Both directions' states behind their last token, `(batch, output_units)`."""

@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.cells import CELLS
+from keras_bahdanau.layers.cells import CELLS, KerasCell
 from keras_bahdanau.layers.initializers import ORTHOGONAL
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.registry import from_config
@@ -44,6 +44,20 @@ def new_rnn(cell, units, recurrent_dropout=0.0, **kwargs):
     return ScannedRNN(cell, **kwargs)
 
 
+def read_up_to(layer, inputs, steps):
+    """The output of a layer that `new_rnn` made, of the first `steps` alone.
+
+    Args:
+        layer: The layer, built.
+        inputs: Float tensor `(batch, time, input_units)`.
+        steps: Int32 scalar. What the output holds behind so many steps means nothing.
+    """
+    scanned = isinstance(layer, ScannedRNN)
+    # a stock cell that is built already: its wrapper adds no weights
+    cell = layer.cell if scanned else KerasCell(layer.cell, dtype=layer.dtype_policy)
+    return _scanned(cell, inputs, _zeros(cell.state_sizes, inputs), steps=steps)
+
+
 def state_sizes(layer):
     """The widths of the states of a layer that `new_rnn` made."""
     if isinstance(layer, ScannedRNN):
@@ -80,17 +94,10 @@ class ScannedRNN(keras.layers.Layer):
         self.cell.build(inputs_shape)
 
     def call(self, inputs, initial_state=None, training=None):
-        batch = ops.shape(inputs)[0]
         if initial_state is None:
-            initial_state = (ops.zeros((batch, size), inputs.dtype) for size in state_sizes(self))
-        state = tuple(initial_state)
-        dropout_masks = self.cell.dropout_masks(batch, training)
-        return scan(
-            lambda state, x: self.cell.step(x, state, dropout_masks=dropout_masks),
-            state,
-            self.cell.project(inputs),  # of all steps: (batch, time, any width)
-            like=state[0],
-        )
+            initial_state = _zeros(state_sizes(self), inputs)
+        dropout_masks = self.cell.dropout_masks(ops.shape(inputs)[0], training)
+        return _scanned(self.cell, inputs, tuple(initial_state), dropout_masks)
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], self.cell.output_units)
@@ -101,3 +108,19 @@ class ScannedRNN(keras.layers.Layer):
     @classmethod
     def from_config(cls, config):
         return cls(**{**config, "cell": from_config(config["cell"])})
+
+
+def _zeros(sizes, inputs):
+    """h_0 of a row: a tuple of `(batch, size)`."""
+    return tuple(ops.zeros((ops.shape(inputs)[0], size), inputs.dtype) for size in sizes)
+
+
+def _scanned(cell, inputs, state, dropout_masks=(), steps=None):
+    """The outputs of a cell, `(batch, time, units)`."""
+    return scan(
+        lambda state, x: cell.step(x, state, dropout_masks=dropout_masks),
+        state,
+        cell.project(inputs),  # of all steps: (batch, time, any width)
+        like=state[0],
+        steps=steps,
+    )

@@ -22,6 +22,7 @@ from frames import frames_of, new_frames_pipeline
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDevicePipeline, OnDeviceTranslator
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
+from keras_bahdanau.layers.readers import recurrent
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 ROOT = Path(__file__).parents[3]
@@ -93,6 +94,22 @@ def copied_alone(directory):
 def test_it_answers_as_keras_does_without_tensorflow(toy_litert, aligned):
     command = (sys.executable, "-c", LACKING, PROGRAM, toy_litert, "--alignment")
     assert run(*command) == aligned
+
+
+@pytest.mark.slow
+def test_the_encoder_reads_the_padding_of_no_source(toy_translator, tmp_path, monkeypatch):
+    read, cut = recurrent.read_up_to, []
+
+    def counting(layer, inputs, steps):
+        cut.append((layer.name, inputs.shape[1], steps.shape.rank))
+        return read(layer, inputs, steps)
+
+    monkeypatch.setattr(recurrent, "read_up_to", counting)
+    kb.export_litert(toy_translator, tmp_path / "toy.tflite", max_source_length=24, signatures=())
+    assert {*cut} == {("forward", 24, 0), ("backward", 24, 0)}
+    cut.clear()
+    toy_translator.translate(["one two"])
+    assert not cut
 
 
 def test_three_files_are_enough_on_a_device(toy_litert, aligned, tmp_path):

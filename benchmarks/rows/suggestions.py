@@ -1,0 +1,170 @@
+"""Row 11: a word of a character model on a device, in each language that has a runner."""
+
+import contextlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from harness import HERE, unmeasured
+
+NAME = "suggestions"
+NUMBER = 11
+ABOUT = "ms a word of 8 characters, p50 of a .tflite file on one thread: greedy, beam of 5"
+GOAL = {"greedy": "<= 1", "beam": "<= 3"}
+LENGTH, WORDS = 8, 100  # characters of a word, and how many of them
+CHROMIUM = ("@sparticuz/chromium", "puppeteer-core")
+KIT = HERE.parent / "export" / "on_device"
+
+
+def measure(options):
+    """p50 of each runner and search: a line into a process that is warm, a line back.
+
+    Pipes and tokenizing are included, but for a page of a browser, which takes its time itself,
+    to 0.1 ms. All searches with a beam find the whole list of
+    suggestions, of which a line shows the best. A runner that this machine lacks is left out
+    with its reason.
+    """
+    if options.tflite is None or options.words is None:
+        return unmeasured(GOAL, "ms", "needs --tflite FILE and --words FILE, a word a line")
+    lines = options.words.read_text(encoding="utf-8").splitlines()
+    words = [word for word in dict.fromkeys(lines) if len(word) == LENGTH]
+    words = words[: 3 if options.quick else WORDS]
+    if not words:
+        return unmeasured(GOAL, "ms", f"needs words of {LENGTH} characters")
+    lanes = {}
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as running:
+        runners = []
+        for language, (program, lacking) in _programs(Path(scratch), options).items():
+            for search, flags in {"greedy": ["--greedy"], "beam": []}.items():
+                lane = lanes[language, search] = {"lane": f"{language}, {search}", "samples": []}
+                if lacking:
+                    lane["error"] = lacking
+                    continue
+                command = [*program, *flags, options.tflite]
+                kind = InPage if language == "browser" else Runner
+                runner = running.enter_context(kind(command, options.node_modules))
+                runners.append((lane, runner))
+        answers = [[runner.ask(word) for word in words] for _, runner in runners]  # now warm
+        for _ in range(options.rounds):
+            for lane, runner in runners:
+                lane["samples"] += [runner.milliseconds(word) for word in words]
+    for (lane, _), given in zip(runners, answers, strict=True):
+        of_python = answers["beam" in lane["lane"]]
+        lane["as_python"] = statistics.mean(map(str.__eq__, given, of_python))
+    return _result(lanes, options.tflite, len(words))
+
+
+class Runner:
+    """A program that answers a line by a line.
+
+    Args:
+        command: List of strings and paths.
+        folder: Path of its working directory, or None.
+    """
+
+    def __init__(self, command, folder=None):
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            [*map(str, command)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=folder
+        )
+
+    def ask(self, line):
+        """The answer to a line.
+
+        Raises:
+            SystemExit: If the program has ended.
+        """
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
+        answer = self._process.stdout.readline().decode()
+        if not answer:
+            raise SystemExit(f"A runner ended: {self._process.args}")
+        return answer.removesuffix("\n")
+
+    def milliseconds(self, line):
+        """Time of an answer."""
+        start = time.perf_counter()
+        self.ask(line)
+        return 1000 * (time.perf_counter() - start)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+
+class InPage(Runner):
+    """A program whose answers are "milliseconds <tab> text"."""
+
+    def ask(self, line):
+        return super().ask(line).partition("\t")[2]
+
+    def milliseconds(self, line):
+        return float(super().ask(line).partition("\t")[0])
+
+
+def _programs(scratch, options):
+    """A dictionary from a language to (command, why there is none)."""
+    page = HERE / "workers" / "browser.mjs"
+    return {
+        "Python": ([sys.executable, KIT / "translate.py"], ""),
+        "C++": ([scratch / "translate"], _compiled(scratch)),
+        "Node": (["node", KIT / "translate.mjs"], _lacking(options, "@litertjs/core")),
+        "browser": (["node", page], _lacking(options, "@litertjs/core", *CHROMIUM)),
+    }
+
+
+def _lacking(options, *packages):
+    """The reason why a program of Node can't run, or ""."""
+    folder = options.node_modules
+    there = folder and all((folder / "node_modules" / name).is_dir() for name in packages)
+    return "" if there and shutil.which("node") else f"needs node, --node-modules with {packages}"
+
+
+def _compiled(folder):
+    """Compile the program in C++; the reason if that fails, or ""."""
+    import ai_edge_litert
+
+    library = Path(ai_edge_litert.__file__).parent / "libLiteRt.so"
+    configure = ["cmake", "-S", KIT, "-B", folder, f"-DLITERT={library}"]
+    for command in (configure, ["cmake", "--build", folder, "--target", "translate"]):
+        try:
+            subprocess.run([*map(str, command)], check=True, capture_output=True, text=True)
+        except OSError as error:
+            return f"needs {error.filename}"
+        except subprocess.CalledProcessError as error:
+            return (error.stderr.strip().splitlines() or ["the compiler failed"])[-1]
+    return ""
+
+
+def _result(lanes, path, words):
+    """The `ratio` is the worst one of a median to its goal."""
+    ratios = {}
+    for (language, search), lane in lanes.items():
+        if samples := lane["samples"]:
+            lane["median"] = statistics.median(samples)
+            lane["p95"] = statistics.quantiles(samples, n=20)[-1]
+            ratios[f"{language}, {search}"] = lane["median"] / float(GOAL[search].split()[1])
+        lane["samples"] = [round(sample, 4) for sample in samples]
+    ours, *others = lanes.values()
+    return {
+        "goal": GOAL,
+        "unit": "ms",
+        "ratio": max(ratios.values()),
+        "ratios": ratios,
+        "met": max(ratios.values()) <= 1,
+        "file_bytes": path.stat().st_size,
+        "words": words,
+        "ours": ours,
+        "ours_otherwise": others,
+        "peers": {},
+    }

@@ -1,0 +1,62 @@
+// A word a line in, "milliseconds <tab> text" a line out: the runner for Node inside a page of a
+// headless Chromium. The times are taken inside the page, and do not hold the way to it.
+//
+//   npm install @litertjs/core @sparticuz/chromium puppeteer-core
+//   node browser.mjs [--greedy] MODEL.tflite
+
+import { existsSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const KIT = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "export", "on_device");
+const TYPES = { mjs: "text/javascript", js: "text/javascript", wasm: "application/wasm" };
+const PAGE = `<!doctype html><body><script type="importmap">
+{"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>`;
+
+const require = createRequire(`${process.cwd()}/`);
+const installed = async (name) => (await import(pathToFileURL(require.resolve(name)))).default;
+const [chromium, puppeteer] = await Promise.all(["@sparticuz/chromium", "puppeteer-core"].map(installed));
+const npm = join(dirname(require.resolve("@litertjs/core")), "..", "..", "..");
+const [greedy, path] = [process.argv.includes("--greedy"), process.argv.at(-1)];
+
+function served(url) {
+  if (url === "/model") return path;
+  return url.startsWith("/npm/") ? join(npm, url.slice(5)) : join(KIT, url);
+}
+
+const server = createServer(({ url }, response) => {
+  if (url === "/") return response.setHeader("Content-Type", "text/html").end(PAGE);
+  const file = served(url);
+  if (!existsSync(file)) return response.writeHead(404).end();
+  response.setHeader("Content-Type", TYPES[file.split(".").at(-1)] ?? "application/octet-stream");
+  return response.end(readFileSync(file));
+});
+await new Promise((ready) => server.listen(0, "127.0.0.1", ready));
+
+const browser = await puppeteer.launch({
+  args: [...chromium.args, "--no-sandbox"],
+  executablePath: await chromium.executablePath(),
+  headless: "shell",
+});
+const page = await browser.newPage();
+await page.goto(`http://127.0.0.1:${server.address().port}/`);
+await page.evaluate(async () => {
+  const litert = await import("/npm/@litertjs/core/dist/index.js");
+  const { Translator } = await import("/translate.mjs");
+  await litert.loadLiteRt("/npm/@litertjs/core/wasm/");
+  const content = await (await fetch("/model")).arrayBuffer();
+  globalThis.translator = await Translator.load(litert, new Uint8Array(content));
+});
+for await (const word of createInterface({ input: process.stdin })) {
+  const [took, text] = await page.evaluate(async (word, kind) => {
+    const start = performance.now();
+    const [best] = await translator.translate(word, kind);
+    return [performance.now() - start, best.text];
+  }, word, greedy ? "_greedy" : "");
+  process.stdout.write(`${took}\t${text}\n`);
+}
+await browser.close();
+process.exit(0);

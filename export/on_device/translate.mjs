@@ -1,0 +1,197 @@
+// Translates with one .tflite file in Node: a line in, a line out.
+//
+//   npm install @litertjs/core
+//   node translate.mjs [--greedy] [--nbest N] MODEL.tflite [SENTENCE...]
+//
+// Reads vocabularies of characters or words without normalization, such as those of the preset
+// "characters". The file's functions need no Node up to `main`: a page can import them.
+//
+// Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
+
+const PAD = 0, UNKNOWN = 1, START = 2, END = 3;
+const SEAL = 64, DIRECTORY_END = 22;  // bytes at the end: the archive's comment, what is before it
+const WORDS = 3, CHARACTERS = 4;  // model types of SentencePiece
+const UNSEEN = " \u2047 ";
+
+export class InputError extends Error {}
+
+/** The files packed behind a model, by name, if the seal fits; `content` is a Uint8Array. */
+export async function unpack(content) {
+  const text = new TextDecoder();
+  const digest = await crypto.subtle.digest("SHA-256", content.subarray(0, -SEAL));
+  const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0"));
+  if (content.length < SEAL + DIRECTORY_END || hex.join("") !== text.decode(content.slice(-SEAL))) {
+    throw new InputError("A .tflite file must be as it was exported, with its vocabulary inside. " +
+      "Received: last 64 bytes that are not its sha256. Copy it again, or write it with export_litert.");
+  }
+  const view = new DataView(content.buffer, content.byteOffset, content.length);
+  const last = content.length - SEAL - DIRECTORY_END;
+  const files = {};
+  let place = view.getUint32(last + 16, true);
+  for (let left = view.getUint16(last + 10, true); left > 0; --left) {
+    const [size, name, extra, comment, local] = [
+      view.getUint32(place + 20, true), view.getUint16(place + 28, true),
+      view.getUint16(place + 30, true), view.getUint16(place + 32, true),
+      view.getUint32(place + 42, true),
+    ];
+    const first = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+    const key = text.decode(content.subarray(place + 46, place + 46 + name));
+    files[key] = content.slice(first, first + size);  // stored, never compressed
+    place += 46 + name + extra + comment;
+  }
+  return files;
+}
+
+/** (number, value) of each field of a protocol buffer: a number, or bytes. */
+function* fields(bytes) {
+  let place = 0;
+  const varint = () => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = bytes[place++];
+      value += (byte & 127) * factor;
+      if (byte < 128) return value;
+    }
+  };
+  while (place < bytes.length) {
+    const key = varint();
+    const kind = key & 7;
+    if (kind === 0) {
+      yield [key >> 3, varint()];
+      continue;
+    }
+    const size = kind === 2 ? varint() : kind === 5 ? 4 : 8;
+    yield [key >> 3, bytes.subarray(place, place += size)];
+  }
+}
+
+/** A SentencePiece model of characters or words. */
+export class Vocabulary {
+  constructor(bytes) {
+    const text = new TextDecoder();
+    const parts = [...fields(bytes)];
+    const settings = (number) => new Map(parts.flatMap(([n, part]) => n === number ? [...fields(part)] : []));
+    const [trainer, normalizer] = [settings(2), settings(3)];
+    this.type = trainer.get(3) ?? 1;
+    if (![WORDS, CHARACTERS].includes(this.type) || normalizer.get(2)?.length || trainer.get(35)) {
+      throw new InputError("A vocabulary must be one of characters or words, without normalization " +
+        `and bytes. Received: model_type=${this.type}. Use translate.py, or train with ` +
+        "--preset characters.");
+    }
+    const pieces = parts.filter(([number]) => number === 1).map(([, part]) => new Map(fields(part)));
+    this.pieces = pieces.map((piece) => text.decode(piece.get(1)));
+    const kinds = pieces.map((piece) => piece.get(3) ?? 1);
+    this.ids = new Map(this.pieces.flatMap((piece, id) => [2, 3].includes(kinds[id]) ? [] : [[piece, id]]));
+    this.symbols = this.pieces.filter((_, id) => kinds[id] === 4).sort((a, b) => b.length - a.length);
+    this.prefix = normalizer.get(3) ?? 1;
+    this.strip = normalizer.get(4) ?? 1;
+  }
+
+  encode(text) {
+    if (this.strip) text = text.replace(/ +/g, " ").replace(/^ | $/g, "");
+    if (text && this.prefix) text = ` ${text}`;
+    const ids = this.split(text.replaceAll(" ", "\u2581")).map((piece) => this.ids.get(piece) ?? UNKNOWN);
+    // unknown pieces side by side count as one
+    return ids.filter((id, index) => id !== UNKNOWN || ids[index - 1] !== UNKNOWN);
+  }
+
+  split(text) {
+    if (this.type === WORDS) return text.match(/\u2581?[^\u2581]+|\u2581/gu) ?? [];
+    const found = [];
+    for (let place = 0; place < text.length; place += found.at(-1).length) {
+      const rest = text.slice(place);
+      const symbol = this.symbols.find((one) => rest.startsWith(one));
+      found.push(symbol ?? String.fromCodePoint(rest.codePointAt(0)));
+    }
+    return found;
+  }
+
+  decode(ids) {
+    const pieces = ids.filter((id) => ![PAD, START, END].includes(id)).map(
+      (id) => id === UNKNOWN ? UNSEEN : this.pieces[id].replaceAll("\u2581", " "));
+    if ((this.prefix || this.strip) && pieces.length) pieces[0] = pieces[0].replace(/^ /, "");
+    return pieces.join("");
+  }
+}
+
+/** A file at work: `litert` is the module @litertjs/core, loaded; `content` a Uint8Array. */
+export class Translator {
+  static async load(litert, content) {
+    const files = await unpack(content);
+    const card = JSON.parse(new TextDecoder().decode(files["card.json"]));
+    const model = await litert.loadAndCompile(content, { accelerator: "wasm" });
+    return new Translator(litert, model, card, files);
+  }
+
+  constructor(litert, model, card, files) {
+    Object.assign(this, { litert, model, card });
+    const { source, target } = card.vocabularies;
+    [this.source, this.target] = [new Vocabulary(files[source]), new Vocabulary(files[target])];
+  }
+
+  /** [{text, score, finished}] of a sentence, best first; `kind` is "", "_greedy" or "_nbest". */
+  async translate(sentence, kind = "") {
+    const ids = this.source.encode(sentence);
+    if (ids.length) ids.push(END);
+    const longest = this.card.max_source_length;
+    if (ids.length > longest) {
+      throw new InputError(`A sentence may have ${longest} tokens in this file. Received: ` +
+        `${ids.length} tokens. Split it, or export with a larger max_source_length.`);
+    }
+    const source = new this.litert.Tensor(Int32Array.from({ length: longest }, (_, i) => ids[i] ?? PAD), [1, longest]);
+    const outputs = await this.model.run(`${this.card.verb}${kind}`, { source });
+    const read = (name) => outputs[name].toTypedArray();
+    const [lengths, scores] = kind === "_nbest" ? [read("lengths"), read("scores")] : [read("length"), read("score")];
+    const [rows, finished] = [read("ids"), read("finished")];
+    const time = rows.length / lengths.length;
+    const found = Array.from(lengths, (length, row) => ({
+      text: this.target.decode([...rows.subarray(row * time, row * time + length)]),
+      score: scores[row],
+      finished: finished[row] === 1,
+    })).filter((_, row) => row === 0 || lengths[row] > 0);
+    [source, ...Object.values(outputs)].forEach((tensor) => tensor.delete());
+    return found;
+  }
+}
+
+/** The module @litertjs/core, which expects a browser, with its WebAssembly loaded in Node. */
+async function litertInNode() {
+  const [fs, vm, { createRequire }] = await Promise.all(["fs", "vm", "module"].map((name) => import(`node:${name}`)));
+  const require = createRequire(`${process.cwd()}/`);
+  const entry = require.resolve("@litertjs/core");
+  const wasm = new URL("../wasm/", `file://${entry}`);
+  Object.assign(globalThis, { self: globalThis, require, __dirname: wasm.pathname });
+  globalThis.importScripts = (path) => vm.runInThisContext(fs.readFileSync(path, "utf8"), { filename: path });
+  globalThis.fetch = async (path) => new Response(fs.readFileSync(path), { headers: { "Content-Type": "application/wasm" } });
+  const litert = await import(`file://${entry}`);
+  await litert.loadLiteRt(wasm.pathname);
+  return litert;
+}
+
+async function main(words) {
+  const [{ readFileSync }, { createInterface }] = await Promise.all([import("node:fs"), import("node:readline")]);
+  const { parseArgs } = await import("node:util");
+  const options = { greedy: { type: "boolean" }, nbest: { type: "string" } };
+  const { values, positionals: [path, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
+  const count = Number(values.nbest ?? 1);
+  if (!path || !(Number.isInteger(count) && count > 0) || (values.greedy && values.nbest)) {
+    throw new InputError("The command line must name a model, and either --greedy or --nbest, which " +
+      `is a positive integer. Received: ${words.join(" ")}. Read the first lines of the program.`);
+  }
+  const kind = values.greedy ? "_greedy" : values.nbest ? "_nbest" : "";
+  const translator = await Translator.load(await litertInNode(), new Uint8Array(readFileSync(path)));
+  let number = 0;
+  for await (const line of sentences.length ? sentences : createInterface({ input: process.stdin })) {
+    const found = (await translator.translate(line, kind)).slice(0, count);
+    const shown = found.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
+    number += 1;
+    process.stdout.write(`${shown.join("\n")}\n`);
+  }
+}
+
+if (globalThis.process?.argv[1] && import.meta.url.endsWith(encodeURI(process.argv[1].split("/").at(-1)))) {
+  main(process.argv.slice(2)).then(() => process.exit(0), (error) => {
+    console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ")}`);
+    process.exit(2);
+  });
+}
