@@ -174,7 +174,7 @@ class LiteRTExporter(Exporter):
         limits = (self.longest(pipeline), self.max_target_length)
         beside = tuple(self.signatures)
         model = conversion.convert(pipeline, self.quantization, beside, *limits, path.parent)
-        path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
+        path.write_bytes(conversion.packed(pipeline, model, self.precision, beside, *limits))
 
     def longest(self, pipeline):
         """Most positions of a source in a file for a pipeline, in whole columns of a grid."""
