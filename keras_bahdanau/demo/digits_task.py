@@ -12,6 +12,7 @@ from keras_bahdanau.training import TrainingOptions
 OPTIONS = TrainingOptions(
     preset="images",
     target_model_type="word",
+    normalization="identity",
     vocabulary_size=40,
     embedding_units=96,
     units=128,

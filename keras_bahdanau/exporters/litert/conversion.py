@@ -6,9 +6,10 @@ import tempfile
 import tensorflow as tf
 
 from keras_bahdanau.exporters import signatures
-from keras_bahdanau.exporters.card import card_of, vocabulary_files
+from keras_bahdanau.exporters.card import TARGET, card_of, sha256, vocabulary_files
 from keras_bahdanau.exporters.litert import metadata
 from keras_bahdanau.exporters.litert.descriptions import describe
+from keras_bahdanau.exporters.litert.rewriting import rewritten
 from keras_bahdanau.exporters.litert.tflite_file import (
     add_metadata,
     load_schema,
@@ -16,21 +17,26 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     read_metadata,
 )
 from keras_bahdanau.exporters.saved_model.write_graph import write_graph
+from keras_bahdanau.text.vocabulary import without_normalization
 
 
-def packed(pipeline, model, precision, max_source_length, max_target_length):
+def packed(pipeline, model, precision, signatures_beside, max_source_length, max_target_length):
     """The bytes of the whole file: the model with its metadata, vocabularies and card.
 
     Args:
         pipeline: A `Pipeline`.
         model: Bytes of the converted model.
         precision: String, the name of the dtype of the weights.
+        signatures_beside: Tuple of strings, the `signatures` of `export_litert`.
         max_source_length: Integer, most source tokens.
         max_target_length: Integer, most target tokens.
     """
-    files, _ = vocabulary_files(pipeline)
+    files, vocabularies = vocabulary_files(pipeline)
+    if TARGET in files and "prefix" not in signatures_beside:  # then it reads no text
+        files[TARGET] = without_normalization(files[TARGET])
     card = {
         **card_of(pipeline),
+        "vocabulary_sha256": {side: sha256(files[name]) for side, name in vocabularies.items()},
         "min_runtime_version": read_metadata(model)["min_runtime_version"].rstrip(b"\0").decode(),
         "max_source_length": max_source_length,
         "max_target_length": max_target_length,
@@ -67,7 +73,7 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
         converter._experimental_disable_per_channel_quantization_for_dense_layers = True
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
-        return converter.convert()
+        return rewritten(converter.convert())
 
 
 def _functions(pipeline, beside, source_time, target_time):

@@ -54,7 +54,8 @@ def export_litert(
         pipeline: A `Pipeline`.
         path: Path of the file, which must not exist.
         quantization: None for float32, "float16" for weights of 16 bits, or
-            "int8" for weights of 8 bits and activations in float32 (dynamic range).
+            "int8" for weights of 8 bits and activations in float32 (dynamic range): a matrix
+            product rounds each row of its input to 8 bits, a convolution none.
         max_source_length: Positive integer. Most positions of a source, the end token of a text
             included; what the source says if None, 64 tokens of a text.
         max_target_length: Positive integer. Most target tokens, the end token included.
@@ -67,7 +68,7 @@ def export_litert(
             "nbest" for `translate_nbest` and "prefix" for `translate_prefix`, the best few texts,
             and those that begin with a prefix, by `signatures.decode_nbest_on_device`; "steps" for
             `encode` and `decode_step`, of hosts that drive the loop themselves. Each takes some
-            60 kB beside the weights, which all share, and one to two seconds of the conversion.
+            20 kB beside the weights, which all share, and one to two seconds of the conversion.
 
     Returns:
         Path of the file.
@@ -174,7 +175,7 @@ class LiteRTExporter(Exporter):
         limits = (self.longest(pipeline), self.max_target_length)
         beside = tuple(self.signatures)
         model = conversion.convert(pipeline, self.quantization, beside, *limits, path.parent)
-        path.write_bytes(conversion.packed(pipeline, model, self.precision, *limits))
+        path.write_bytes(conversion.packed(pipeline, model, self.precision, beside, *limits))
 
     def longest(self, pipeline):
         """Most positions of a source in a file for a pipeline, in whole columns of a grid."""

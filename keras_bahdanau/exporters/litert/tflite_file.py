@@ -21,7 +21,8 @@ from keras_bahdanau.integrity import opened
 _VERSION, _BUFFERS, _METADATA, _FIELDS = 0, 4, 6, 10
 _DATA = 0
 _NAME, _BUFFER = 0, 1
-_ALIGNMENT = 16  # of what the model's buffers hold
+ALIGNMENT = 16  # of what the model's buffers hold
+IDENTIFIER = b"TFL3"
 _SEAL = 64  # bytes at the end, hexadecimal digits
 
 
@@ -110,11 +111,11 @@ def add_metadata(model, name, content):
         name: String, the entry's name.
         content: Bytes, what its buffer holds.
     """
-    model += bytes(-len(model) % _ALIGNMENT)
+    model += bytes(-len(model) % ALIGNMENT)
     old = _root(model)
     builder = flatbuffers.Builder(len(model) + 2**16)
     builder.CreateByteVector(model)
-    builder.Prep(_ALIGNMENT, 0)  # so that the old model begins at a multiple of it
+    builder.Prep(ALIGNMENT, 0)  # so that the old model begins at a multiple of it
 
     def kept(position):
         return len(model) - position  # a builder counts from the end
@@ -136,7 +137,7 @@ def add_metadata(model, name, content):
     builder.PrependUint32Slot(_VERSION, _version(old), 0)
     for number, offset in new.items():
         builder.PrependUOffsetTRelativeSlot(number, offset, 0)
-    builder.Finish(builder.EndObject(), b"TFL3")
+    builder.Finish(builder.EndObject(), IDENTIFIER)
     return bytes(builder.Output())
 
 

@@ -1,0 +1,140 @@
+"""The rewritten model is smaller, answers the same, and its convolutions do not round inputs."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
+from frames import new_frames_pipeline
+from functions_of_a_variable import Model
+
+from keras_bahdanau.exporters.card import sha256
+from keras_bahdanau.exporters.litert import conversion
+from keras_bahdanau.exporters.litert.rewriting import rewritten
+from keras_bahdanau.exporters.litert.tflite_file import read_metadata, unpack
+from keras_bahdanau.integrity import parse_card
+from keras_bahdanau.text.subwords import Subwords
+
+FILTER = np.random.default_rng(0).normal(size=(5, 8, 32)).astype(np.float32)
+FRAMES = tf.TensorSpec([1, 64, 8], tf.float32, "x")
+ROW = tf.TensorSpec([1, 300], tf.float32, "x")
+
+
+def convolved(x, _):
+    return tf.nn.conv1d(x, FILTER, stride=1, padding="VALID")
+
+
+def summed(x, _):
+    """Ten times x, by a loop that begins with zeros, and the number of its steps."""
+    zeros, ones = tf.zeros([4, 300]), tf.ones([4, 300], tf.int32)
+    rows, counts, _ = tf.while_loop(
+        lambda rows, counts, step: step < 10,
+        lambda rows, counts, step: (rows + x, counts * 2, step + 1),
+        (zeros, ones, tf.constant(0)),
+    )
+    return rows + tf.cast(counts, tf.float32)
+
+
+def converted(directory, function, spec, **options):
+    model = Model(function, spec)
+    tf.saved_model.save(model, directory / "saved", signatures={"decode": model.answer})
+    converter = tf.lite.TFLiteConverter.from_saved_model(str(directory / "saved"))
+    for name, value in options.items():
+        setattr(converter, name, value)
+    return converter.convert()
+
+
+@pytest.fixture(scope="module")
+def loop(tmp_path_factory):
+    return converted(tmp_path_factory.mktemp("loop"), summed, ROW)
+
+
+@pytest.fixture(scope="module")
+def convolution(tmp_path_factory):
+    """One of floats, the filter of 8 bits."""
+    directory = tmp_path_factory.mktemp("convolution")
+    return converted(directory, convolved, FRAMES, optimizations=[tf.lite.Optimize.DEFAULT])
+
+
+def answer(model, x):
+    return Interpreter(model_content=model).get_signature_runner("decode")(x=x)["y"]
+
+
+def tree_of(model):
+    return schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+
+
+def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
+    frames = np.random.default_rng(1).normal(size=(64, 8))
+    frames[40, 3] = 1000.0  # would make the steps of 8 bits 4 wide, for all frames
+    scales = np.abs(FILTER.astype(np.float64)).max(axis=(0, 1)) / 127  # one a channel
+    rounded = np.rint(FILTER / scales) * scales
+    expected = sum(frames[place : place + 60] @ rounded[place] for place in range(5))
+    x = frames[np.newaxis].astype(np.float32)
+    (before,), (after,) = answer(convolution, x), answer(rewritten(convolution), x)
+    assert np.abs(before - expected).max() > 1  # the converter's own
+    np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-3)
+    assert len(rewritten(convolution)) < len(convolution)  # the filter is still of 8 bits
+
+
+def test_a_model_says_the_first_runtime_that_has_all_its_operations(convolution, loop):
+    runtimes = [
+        tuple(map(int, read_metadata(one)["min_runtime_version"].rstrip(b"\0").split(b".")))
+        for one in (convolution, rewritten(convolution), loop, rewritten(loop))
+    ]
+    assert runtimes[0] < runtimes[1] == (2, 7, 0)  # which made floats of a scale a channel
+    assert runtimes[2] == runtimes[3] > (1, 13, 0)  # which filled a tensor
+
+
+def test_what_a_loop_begins_with_is_filled_at_run_time(loop):
+    x = np.arange(300, dtype=np.float32)[np.newaxis]
+    new = rewritten(loop)
+    np.testing.assert_array_equal(answer(new, x), np.tile(10 * x + 2**10, (4, 1)))
+    assert len(new) < len(loop) - 2 * 4 * 300 * 4  # zeros and ones
+
+    def largest(model):
+        return max(len(buffer.data) for buffer in tree_of(model).buffers if buffer.data is not None)
+
+    assert largest(new) < 1024 <= largest(loop)
+
+
+def test_only_inputs_and_outputs_of_signatures_keep_names(loop):
+    def names(model):
+        tree = tree_of(model)
+        main = tree.subgraphs[tree.signatureDefs[0].subgraphIndex]
+        public = [main.tensors[index].name for index in (*main.inputs, *main.outputs)]
+        return (
+            public,
+            sum(len(graph.tensors) for graph in tree.subgraphs) - len(public),
+            {
+                tensor.name
+                for graph in tree.subgraphs
+                for index, tensor in enumerate(graph.tensors)
+                if graph is not main or index not in (*main.inputs, *main.outputs)
+            },
+        )
+
+    (before, _, _), (after, others, rest) = names(loop), names(rewritten(loop))
+    assert after == before and all(after)
+    assert others > 0 and rest == {None}
+
+
+def test_constants_are_aligned_and_no_second_buffer_is_empty(convolution):
+    model = rewritten(convolution)
+    root = schema.Model.GetRootAs(model)
+    start = np.frombuffer(model, np.uint8).ctypes.data
+    buffers = [root.Buffers(index).DataAsNumpy() for index in range(1, root.BuffersLength())]
+    assert root.Buffers(0).DataIsNone() and len(buffers) > 3
+    assert {(buffer.ctypes.data - start) % 16 for buffer in buffers} == {0}
+
+
+@pytest.mark.parametrize("beside", [("greedy",), ("greedy", "prefix")])
+def test_a_vocabulary_that_splits_no_prefix_has_no_table_of_characters(loop, beside):
+    pipeline = new_frames_pipeline()
+    contents = unpack(conversion.packed(pipeline, loop, "float32", beside, 8, 5))
+    packed, whole = contents.files["target.spm"], pipeline.target.model
+    assert (packed == whole) == ("prefix" in beside)
+    card = parse_card(contents.files["card.json"])
+    assert card["vocabulary_sha256"]["target"] == sha256(packed) == card["sha256"]["target.spm"]
+    ids = [[number] for number in range(4, pipeline.target.vocabulary_size)]
+    assert Subwords(packed).decode(ids) == pipeline.target.decode(ids)
