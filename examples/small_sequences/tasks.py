@@ -154,14 +154,18 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
 }
 
 # Options of `train` beside `--preset characters`.
+_SMALL = ("--units", "152", "--attention-units", "72", "--embedding-units", "72")  # 400 kB
+_HARD = ("--hard-alignment", "first-monotonic")
+_COPY = ("--copy",)  # of source and target with common characters: inflection
 SETTINGS = {
-    "preset": (),
-    "megabyte": ("--units", "208"),  # for a file of at most 1 MB in 8 bits
-    "small": ("--units", "128", "--attention-units", "64", "--embedding-units", "64"),  # 400 kB
-    "hard": ("--hard-alignment", "first-monotonic"),
-    "copy": ("--copy",),  # of source and target with common characters: inflection
+    **{"preset": (), "hard": _HARD, "copy": _COPY},
+    **{"small": _SMALL, "small-hard": (*_SMALL, *_HARD), "small-copy": (*_SMALL, *_COPY)},
 }
-LEFT_OUT = {"small": {"greedy"}}  # signatures, which take some 60 kB each
+
+
+def left_out(setting):
+    """Signatures of the .tflite file that a small one has no room for: some 20 kB each."""
+    return {"greedy"} if setting.startswith("small") else set()
 
 
 def chosen(names):

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from results import kept
-from tasks import KINDS, LEFT_OUT, LENGTHS, SETTINGS
+from tasks import KINDS, LENGTHS, SETTINGS, left_out
 
 from keras_bahdanau.training import Run, TrainingOptions
 
@@ -98,8 +98,8 @@ class Training:
     def _export(self):
         if self.file.is_file():
             return
-        left_out = LEFT_OUT.get(self.setting, ())
-        signatures = [one for one in KINDS[self.task.kind].signatures if one not in left_out]
+        no_room = left_out(self.setting)
+        signatures = [one for one in KINDS[self.task.kind].signatures if one not in no_room]
         self._command(
             *("export", "--model", self.run.directory, "--format", "litert"),
             *("--quantization", "int8", *LENGTHS, "--out", self.file),

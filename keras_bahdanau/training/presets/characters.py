@@ -7,7 +7,7 @@ CHARACTERS = {
     "model_type": "auto",  # phonemes and letters with spaces between, or characters
     "normalization": "none",  # NFKC makes "th" of the aspirated tʰ
     "embedding_units": 128,
-    "units": 256,
+    "units": 240,  # in 8 bits a file of less than a megabyte
     "attention_units": 128,
     "when": lambda options: "before" if options.hard_alignment == "none" else "apart",
     "query": "state,embedding",
@@ -24,7 +24,7 @@ CHARACTERS = {
 
 
 def characters(source, target, **overrides):
-    """Bahdanau's attention over the characters of a word, in about 900,000 weights.
+    """Bahdanau's attention over the characters of a word, in about 840,000 weights.
 
     h_j  = [GRU(e(x_1) ... e(x_j)); GRU(e(x_n) ... e(x_j))]
     s_0  = tanh(W mean_j h_j + b)
@@ -37,7 +37,7 @@ def characters(source, target, **overrides):
     (Wu and Cotterell 2019; the defaults of yoyodyne). Here the query has the last character, too:
     a word is written from left to right, and the state before the cell does not know which
     character was the last. The conditional GRU of the preset "small" does, by a second cell as
-    large as the first; this model has fewer than a million weights, and int8 takes a byte each.
+    large as the first; this one fits a file of a megabyte in 8 bits.
 
     Batches stay small, since only Transformers need large ones for characters (Wu, Cotterell and
     Hulden 2021). An epoch has at least 500 batches, as long as the moving average reaches, so
