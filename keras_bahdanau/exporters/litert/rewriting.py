@@ -7,7 +7,9 @@ many bytes as a matrix.
 
 With 8 bits, the converter lets a convolution round its input at run time, by one scale for all
 positions: a far value anywhere makes all others coarse. (A matrix product has a scale for each
-row.) Here convolutions keep filters of 8 bits, which are made floats when the model is loaded.
+row.) Here convolutions keep filters of 8 bits, which are made floats when the model is loaded; so
+are large tables that are added to something, such as the places of a grid, which the converter
+leaves in 32 bits.
 """
 
 from typing import NamedTuple
@@ -19,6 +21,7 @@ from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, l
 
 _MOST_SHARED = 4096  # bytes of a vector that is looked up among those written
 _LEAST_FILLED = 1024  # bytes of a constant that is worth two operands and an operation
+_LEAST_ROUNDED = 16384  # bytes of a table that is worth an operation
 _RUNTIME = "min_runtime_version"
 
 
@@ -42,8 +45,12 @@ def rewritten(model):
     """
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+    types = {tensor.type for graph in tree.subgraphs for tensor in graph.tensors}
+    tables = {} if schema.TensorType.INT8 in types else None
     for graph in tree.subgraphs:
         _use_float_filters(tree, graph, schema)
+        if tables is not None:
+            _round_tables(tree, graph, schema, tables)
         _fill_constants(tree, graph, schema)
     _forget_names(tree)
     _forget_empty_buffers(tree)
@@ -67,6 +74,37 @@ def _use_float_filters(tree, graph, schema):
             floats[weights] = _add_tensor(graph, schema, like.shape, types.FLOAT32)
             _add_operator(tree, graph, schema, _DEQUANTIZE, [weights], floats[weights])
         operator.inputs = np.array([inputs, floats[weights], *rest], np.int32)
+
+
+def _round_tables(tree, graph, schema, rounded):
+    """Keep large tables of floats that are added to something in 8 bits, with one scale each.
+
+    `rounded` is a dictionary from the buffer of a table to (that of 8 bits, its scale), for all
+    graphs of a model.
+    """
+    added = {
+        index
+        for operator in graph.operators
+        if _name(tree, operator, schema) == "ADD"
+        for index in operator.inputs
+        if graph.tensors[index].type == schema.TensorType.FLOAT32
+        and len(_data(tree, graph, index)) >= _LEAST_ROUNDED
+    }
+    for index in added:
+        tensor = graph.tensors[index]
+        if tensor.buffer not in rounded:
+            values = np.frombuffer(_data(tree, graph, index), np.float32)
+            scale = max(np.abs(values).max(), np.finfo(np.float32).tiny * 127) / 127
+            numbers = np.round(values / scale).astype(np.int8)
+            tree.buffers.append(schema.BufferT(data=numbers.view(np.uint8)))
+            rounded[tensor.buffer] = len(tree.buffers) - 1, scale
+        table = _add_tensor(graph, schema, tensor.shape, schema.TensorType.INT8)
+        graph.tensors[table].buffer, scale = rounded[tensor.buffer]
+        graph.tensors[table].quantization = schema.QuantizationParametersT(
+            scale=np.array([scale], np.float32), zeroPoint=np.array([0], np.int64)
+        )
+        tensor.buffer = 0
+        _add_operator(tree, graph, schema, _DEQUANTIZE, [table], index)
 
 
 def _fill_constants(tree, graph, schema):
@@ -127,7 +165,7 @@ def _name(tree, operator, schema):
     """The name of an operation, "" of one that is none of those treated here."""
     code = tree.operatorCodes[operator.opcodeIndex]
     number = max(code.builtinCode, code.deprecatedBuiltinCode)
-    names = ("CONV_2D", "DEPTHWISE_CONV_2D", "WHILE")
+    names = ("ADD", "CONV_2D", "DEPTHWISE_CONV_2D", "WHILE")
     return next((name for name in names if getattr(schema.BuiltinOperator, name) == number), "")
 
 

@@ -18,10 +18,16 @@ from keras_bahdanau.text.subwords import Subwords
 FILTER = np.random.default_rng(0).normal(size=(5, 8, 32)).astype(np.float32)
 FRAMES = tf.TensorSpec([1, 64, 8], tf.float32, "x")
 ROW = tf.TensorSpec([1, 300], tf.float32, "x")
+PLACES = np.random.default_rng(2).normal(size=(60, 96)).astype(np.float32)
 
 
 def convolved(x, _):
     return tf.nn.conv1d(x, FILTER, stride=1, padding="VALID")
+
+
+def placed(x, _):
+    """A convolution whose values get those of their places."""
+    return convolved(x, None)[..., :1] + PLACES
 
 
 def summed(x, _):
@@ -75,6 +81,19 @@ def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     assert np.abs(before - expected).max() > 1  # the converter's own
     np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-3)
     assert len(rewritten(convolution)) < len(convolution)  # the filter is still of 8 bits
+
+
+def test_a_table_that_is_added_is_of_8_bits_in_a_model_of_8_bits_alone(tmp_path):
+    x = np.random.default_rng(3).normal(size=(1, 64, 8)).astype(np.float32)
+    floats = rewritten(converted(tmp_path / "floats", placed, FRAMES))
+    optimized = {"optimizations": [tf.lite.Optimize.DEFAULT]}
+    before = converted(tmp_path / "int8", placed, FRAMES, **optimized)
+    assert len(rewritten(before)) < len(before) - 3 * PLACES.size
+    scale = np.abs(PLACES.astype(np.float64)).max() / 127
+    tables = [answer(model, x) - answer(model, x)[..., :1] for model in (floats, rewritten(before))]
+    expected = PLACES - PLACES[:, :1], np.rint(PLACES / scale) * scale
+    np.testing.assert_allclose(tables[0][0], expected[0], atol=1e-4)
+    np.testing.assert_allclose(tables[1][0], expected[1] - expected[1][:, :1], atol=1e-4)
 
 
 def test_a_model_says_the_first_runtime_that_has_all_its_operations(convolution, loop):
