@@ -47,7 +47,7 @@ def table(lines, answers):
         rows.append(f"{form:8}{shares}{len(found[form, 'all']):8,}")
     for kind in ("locale", "error", "digits"):
         groups = sorted((_mean(of), name) for (one, name), of in found.items() if one == kind)
-        rows.append(f"{kind:8}  " + ", ".join(f"{name} {share:.1f}" for share, name in groups[:3]))
+        rows.append(f"{kind:8}  " + ", ".join(f"{name} {share:.2f}" for share, name in groups[:3]))
     return "\n".join(rows)
 
 
@@ -56,7 +56,7 @@ def _digits(line):
 
 
 def _percent(found):
-    return f"{_mean(found):8.1f}" if found else f"{'-':>8}"
+    return f"{_mean(found):8.2f}" if found else f"{'-':>8}"
 
 
 def _mean(found):
