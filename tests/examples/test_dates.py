@@ -120,10 +120,10 @@ def test_each_form_has_its_row_of_exact_answers(example, tmp_path):
     path.write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
     assert exact.read(path) == lines
     table = exact.table(lines, ["2021-04-03", "", "2021-03-04"]).split("\n")
-    assert table[4].split() == ["short", "50.0", "0.0", "33.3", "3"]
-    assert table[5].split() == ["all", "50.0", "0.0", "33.3", "3"]
+    assert table[4].split() == ["short", "50.00", "0.00", "33.33", "3"]
+    assert table[5].split() == ["all", "50.00", "0.00", "33.33", "3"]
     assert table[3].split() == ["medium", "-", "-", "-", "0"]
-    assert table[7] == "error     spacing 0.0, none 50.0"
+    assert table[7] == "error     spacing 0.00, none 50.00"
 
 
 @pytest.mark.slow
