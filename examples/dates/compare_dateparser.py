@@ -19,7 +19,10 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=Path)
     arguments = parser.parse_args(arguments)
-    lines = read(arguments.file)
+    try:
+        lines = read(arguments.file)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     answer("1 May 2021", "en")  # loads what it loads once
     start = time.perf_counter()
     answers = [answer(line.text, line.locale) for line in lines]

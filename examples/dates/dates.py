@@ -63,8 +63,13 @@ def main(arguments=None):
         parser.error(f"--locales must be some of {', '.join(LOCALES)}")
     made = lines(arguments.part, arguments.count, arguments.seed, arguments.errors, locales)
     out, is_file = (arguments.out, True) if arguments.out else (sys.stdout.fileno(), False)
-    with open(out, "w", encoding="utf-8", newline="\n", closefd=is_file) as file:
-        file.writelines("\t".join(line) + "\n" for line in made)
+    try:
+        with open(out, "w", encoding="utf-8", newline="\n", closefd=is_file) as file:
+            file.writelines("\t".join(line) + "\n" for line in made)
+    except BrokenPipeError:
+        sys.exit(1)  # nobody reads the rest
+    except OSError as error:
+        parser.error(str(error))
 
 
 def lines(part, count, seed=0, errors=0.5, locales=LOCALES):

@@ -17,9 +17,20 @@ class Line(NamedTuple):
 
 
 def read(path):
-    """List of `Line` of a file."""
+    """List of `Line` of a file.
+
+    Raises:
+        ValueError: If a line has other columns, or there is none.
+    """
     with open(path, encoding="utf-8", newline="\n") as file:
-        return [Line(*line.rstrip("\n").split("\t")) for line in file]
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    for number, row in enumerate(rows or [[]], start=1):
+        if len(row) != len(Line._fields):
+            raise ValueError(
+                f"A line must have {len(Line._fields)} columns, {', '.join(Line._fields)}. "
+                f"Received: {path}, whose line {number} has {len(row)}."
+            )
+    return [Line(*row) for row in rows]
 
 
 def table(lines, answers):

@@ -23,7 +23,10 @@ def main(arguments=None):
     arguments = parser.parse_args(arguments)
     on_device = arguments.model.suffix == ".tflite"
     load = kb.exporters.LiteRTTranslator if on_device else kb.load_pipeline
-    translator, lines = load(arguments.model), read(arguments.file)
+    try:
+        translator, lines = load(arguments.model), read(arguments.file)
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     start = time.perf_counter()
     results = translator.translate([f"<{line.locale}> {line.text}" for line in lines])
     seconds = time.perf_counter() - start

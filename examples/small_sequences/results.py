@@ -20,8 +20,12 @@ class Results:
         """Path of the file; `seed` is a number, or "ensemble"."""
         return self.directory / task / f"{system}-{seed}.json"
 
-    def has(self, task, system, seed):
-        return self.path(task, system, seed).is_file()
+    def has(self, task, system, seed, seeds=()):
+        """True if it is there; an ensemble must be one of these seeds."""
+        path = self.path(task, system, seed)
+        if not path.is_file():
+            return False
+        return seed != "ensemble" or read(path)["seeds"] == list(seeds)
 
     def write(self, result):
         """Keep a result, which names its task, system and seed."""
@@ -32,7 +36,19 @@ class Results:
     def read(self):
         """All results, as dictionaries."""
         files = sorted(self.directory.glob("*/*.json"))
-        return [json.loads(path.read_text(encoding="utf-8")) for path in files]
+        return [read(path) for path in files]
+
+
+def read(path):
+    """The content of a file of results.
+
+    Raises:
+        ValueError: If it is damaged.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}. Remove the file, and make it again.") from None
 
 
 def kept(scores, metrics):

@@ -27,12 +27,15 @@ def main(arguments=None):
         print(*map(_line, arguments.tasks), sep="\n")
         return False
     if arguments.command == "report":
-        print(tables.report(results.read()), end="")
+        try:
+            print(tables.report(results.read()), end="")
+        except ValueError as error:
+            sys.exit(str(error))
         return False
     failed = [
         f"{task.name}, {system}, {seed}: {error}"
         for task, system, seed, make in plan(arguments)
-        if (error := _made(results, task, system, seed, make))
+        if (error := _made(results, task, system, seed, make, arguments.seeds))
     ]
     print(*failed, sep="\n", file=sys.stderr)
     return bool(failed)
@@ -64,12 +67,15 @@ def _later(function, *arguments):
     return lambda: function(*arguments)
 
 
-def _made(results, task, system, seed, make):
+def _made(results, task, system, seed, make, seeds):
     """Make a result that is not there; return the error's message, or None."""
-    if results.has(task.name, system, seed):
+    if results.has(task.name, system, seed, seeds):
+        print(f"{task.name}, {system}, {seed}: there already", flush=True)
         return None
     print(f"{task.name}, {system}, {seed}", flush=True)
     try:
+        if seed == "ensemble" and not all(results.has(task.name, system, one) for one in seeds):
+            raise RuntimeError("a training of it is missing")
         result = make()
     except (OSError, RuntimeError, ValueError) as error:
         print(f"  {error}", flush=True)
@@ -102,7 +108,10 @@ def _tasks(text):
 
 
 def _seeds(text):
-    return [int(seed) for seed in text.split(",")]
+    try:
+        return [int(seed) for seed in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} must be whole numbers, such as 1,2,3") from None
 
 
 def parsed(arguments):

@@ -6,9 +6,9 @@ import tasks
 
 PEERS = {  # headings
     "yoyodyne-soft": "yoyodyne LSTM",
-    "yoyodyne-hard": "hard attention",
-    "yoyodyne-transformer": "Transformer",
-    "yoyodyne-pointer": "copying Transformer",
+    "yoyodyne-hard": "yoyodyne hard attention",
+    "yoyodyne-transformer": "yoyodyne Transformer",
+    "yoyodyne-pointer": "yoyodyne copying Transformer",
     "phonetisaurus": "Phonetisaurus",
 }
 UNITS = {"ser": "WER", "exact": "exact"}

@@ -179,6 +179,11 @@ def _sentences(file, columns):
         named = file.name.endswith((".tsv", ".tsv.gz")) and file.is_file()
         columns = find_columns(lines, needed=("source",)) if named else None
         if columns is None:
+            if named and any("\t" in line for line in lines):
+                warn(
+                    f"lines of {str(file)!r} are translated whole, with their tabs: its columns "
+                    "were not found. Name them by --columns."
+                )
             return lines
         warn(
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "

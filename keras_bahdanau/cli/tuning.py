@@ -57,7 +57,7 @@ def tune(
         str | None,
         typer.Option(
             help="Exponents of the length penalty to try.  "
-            "[default: 0,0.3,0.6,1 of a model with a CTC layer, else 0.6,0.8,1,1.2,1.4]",
+            "[default: 0.5,1,1.5,2 of a model with a CTC layer, else 0.6,0.8,1,1.2,1.4]",
             show_default=False,
         ),
     ] = None,
@@ -67,7 +67,8 @@ def tune(
     ctc_weights: Annotated[
         str | None,
         typer.Option(
-            help="Shares of CTC to try.  [default: 0,0.3,0.5 of a model with a CTC layer, else 0]",
+            help="Shares of CTC to try.  "
+            "[default: 0.3,0.4,0.5 of a model with a CTC layer, else 0]",
             show_default=False,
         ),
     ] = None,

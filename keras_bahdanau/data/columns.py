@@ -1,5 +1,6 @@
 """Tables as they are published: TSV files whose columns are source, target, features, counts."""
 
+import collections
 import os
 import re
 from typing import NamedTuple
@@ -145,7 +146,7 @@ def read_table(
         )
     lines = read_lines(path)
     if columns is None:
-        columns = find_columns(lines, needed) or PAIRS
+        columns = find_columns(lines, needed) or _pairs_or_error(path, lines)
         if columns != PAIRS and say is not None:
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
     names = parsed_columns(columns, needed)
@@ -162,6 +163,25 @@ def read_table(
         for answer in _answers(target, answer_separator):
             pairs.append((source, answer))
     return Table(pairs, list(known.values()))
+
+
+def _pairs_or_error(path, lines):
+    """`PAIRS`; or the error of a table of three columns, which names the line to mend."""
+    widths = collections.Counter(line.count("\t") + 1 for line in lines if line)
+    if not widths or widths.most_common(1)[0][0] != 3:
+        return PAIRS
+    cells = {}
+    for number, line in enumerate(lines, start=1):
+        if line:
+            *_, cells[number] = _cells(path, number, line, (*PAIRS.split(","), "a third one"))
+    are_counts = _COUNT.fullmatch(next(iter(cells.values())))
+    fits = _COUNT.fullmatch if are_counts else lambda cell: _are_features([cell])
+    number = next((number for number, cell in cells.items() if not fits(cell)), min(cells))
+    raise ValueError(
+        "The third column of a TSV file must be numbers, or features such as V;PST. Received: "
+        f"path={os.fspath(path)!r}, whose line {number} has {cells[number][:40]!r}. Mend the "
+        "line, or name all columns in their order."
+    )
 
 
 def _cells(path, number, line, names):

@@ -66,7 +66,7 @@ def model_type_of(texts, symbols=()):
     Of some 2,000 lines, spread evenly, more than four in five must be several symbols with one
     space between each two, and a symbol must have less than two characters in the mean. Phonemes
     have 1.0 to 1.5, letters 1; words have more, syllables such as those of Vietnamese too. A
-    character is one with its marks: t͡ʃʰ has two.
+    character is one with its marks: t͡ʃʰ has three.
 
     Args:
         texts: List of strings; inputs of other kinds, such as frames, have no symbols.

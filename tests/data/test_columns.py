@@ -116,9 +116,18 @@ def test_columns_that_were_found_are_told_unless_they_are_the_two_sides(tmp_path
     assert len(lines) == 1
 
 
-def test_a_third_column_of_something_else_is_refused(tmp_path):
-    path = written(tmp_path, "Go.\tGeh.\tCC-BY 2.0 (France)\n")
-    with pytest.raises(ValueError, match="2 columns, source, target, .* 1 has 3. .* name all colu"):
+@pytest.mark.parametrize(
+    ("lines", "number", "received"),
+    [
+        (["Go.\tGeh.\tCC-BY 2.0 (France)"], 1, "CC-BY 2.0"),
+        (["lemma\tform\tfeatures", "go\twent\tV;PST", "be\tam\tV;PRS;1"], 1, "'features'"),
+        (["euwe\tэ й в е\t1", "dylan\tд и л а н\t1,234"], 2, "'1,234'"),
+        (["go\twent\tV;PST", "be\tam", "do\tdid\tV;PST"], 2, "3 columns, .* 2 has 2"),
+    ],
+)
+def test_the_first_line_that_hides_a_third_column_is_named(tmp_path, lines, number, received):
+    path = written(tmp_path, "".join(f"{line}\n" for line in lines))
+    with pytest.raises(ValueError, match=f"(?=.*line {number} has)(?=.*{received}).*name all colu"):
         read_table(path)
 
 

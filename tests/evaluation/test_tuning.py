@@ -1,12 +1,14 @@
 """Which options are tried, which one wins, and how it gets into a file."""
 
 import dataclasses
+import inspect
 import json
 import zipfile
 
 import pytest
 import sacrebleu
 
+from keras_bahdanau.cli.tuning import tune as cli_tune
 from keras_bahdanau.evaluation import (
     METRICS,
     Trial,
@@ -58,6 +60,16 @@ def test_a_model_without_ctc_gets_no_share_of_it(toy_translator):
     joint = dataclasses.replace(OWN, ctc_weight=0.3)
     with pytest.raises(ValueError, match="ctc_weight=0.3 for a search with another model"):
         tune(toy_translator, PAIRS, [OWN, joint], tell=lambda trial: pytest.fail("one is tried"))
+
+
+def test_the_help_has_the_lists_of_a_model_with_ctc():
+    class Joint:
+        has_ctc = True
+
+    parameters = inspect.signature(cli_tune, eval_str=True).parameters
+    for name, numbers in tuned_options(Joint()).items():
+        help_text = parameters[name].annotation.__metadata__[0].help
+        assert f"[default: {','.join(f'{one:g}' for one in numbers)} of a model with" in help_text
 
 
 def test_searches_at_random_cannot_be_tuned():
