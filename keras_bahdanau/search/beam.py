@@ -178,8 +178,9 @@ def _finish(loop, options):
 
 
 def _along(path, steps):
-    """What stands in `steps` `(time, batch, beam, ...)` on the path of each hypothesis."""
+    """The part of `steps` `(time, batch, beam, ...)` on the path of each hypothesis."""
     time, batch, beam, *rest = ops.shape(steps)
-    # each step of each sentence is a row: (time * batch, beam, ...)
-    rows = take_beams(ops.reshape(steps, (-1, beam, *rest)), ops.reshape(path, (-1, beam)))
+    # a row for each step of each sentence; -1 would be any number of rows if there is no element
+    rows = ops.reshape(steps, (time * batch, beam, *rest))
+    rows = take_beams(rows, ops.reshape(path, (time * batch, beam)))
     return ops.reshape(rows, (time, batch, beam, *rest))

@@ -38,7 +38,10 @@ _FILL = _Kind("FILL", 1, "1.13.0")
 
 
 def rewritten(model):
-    """The bytes of a model that answers the same, but for convolutions of 8 bits: closer.
+    """The bytes of a smaller model.
+
+    It answers the same in floats. In 8 bits its convolutions are closer to those of floats, and
+    its tables are rounded.
 
     Args:
         model: Bytes of a model, as `tf.lite.TFLiteConverter` gives them.
@@ -46,11 +49,10 @@ def rewritten(model):
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
     types = {tensor.type for graph in tree.subgraphs for tensor in graph.tensors}
-    tables = {} if schema.TensorType.INT8 in types else None
+    if schema.TensorType.INT8 in types:
+        _round_tables(tree, schema)
     for graph in tree.subgraphs:
         _use_float_filters(tree, graph, schema)
-        if tables is not None:
-            _round_tables(tree, graph, schema, tables)
         _fill_constants(tree, graph, schema)
     _forget_names(tree)
     _forget_empty_buffers(tree)
@@ -70,48 +72,53 @@ def _use_float_filters(tree, graph, schema):
         if (graph.tensors[inputs].type, graph.tensors[weights].type) != (types.FLOAT32, types.INT8):
             continue
         if weights not in floats:
-            like = graph.tensors[weights]
-            floats[weights] = _add_tensor(graph, schema, like.shape, types.FLOAT32)
+            shape = graph.tensors[weights].shape
+            floats[weights] = _add_tensor(graph, schema, shape, types.FLOAT32)
             _add_operator(tree, graph, schema, _DEQUANTIZE, [weights], floats[weights])
         operator.inputs = np.array([inputs, floats[weights], *rest], np.int32)
 
 
-def _round_tables(tree, graph, schema, rounded):
-    """Keep large tables of floats that are added to something in 8 bits, with one scale each.
+def _round_tables(tree, schema):
+    """Keep large tables of floats that are added, and used for nothing else, in 8 bits.
 
-    `rounded` is a dictionary from the buffer of a table to (that of 8 bits, its scale), for all
-    graphs of a model.
+    Each place of the last axis has a scale of its own.
     """
-    added = {
-        index
-        for operator in graph.operators
-        if _name(tree, operator, schema) == "ADD"
-        for index in operator.inputs
-        if graph.tensors[index].type == schema.TensorType.FLOAT32
-        and len(_data(tree, graph, index)) >= _LEAST_ROUNDED
-    }
-    for index in added:
-        tensor = graph.tensors[index]
-        if tensor.buffer not in rounded:
-            values = np.frombuffer(_data(tree, graph, index), np.float32)
-            scale = max(np.abs(values).max(), np.finfo(np.float32).tiny * 127) / 127
-            numbers = np.round(values / scale).astype(np.int8)
-            tree.buffers.append(schema.BufferT(data=numbers.view(np.uint8)))
-            rounded[tensor.buffer] = len(tree.buffers) - 1, scale
-        table = _add_tensor(graph, schema, tensor.shape, schema.TensorType.INT8)
-        graph.tensors[table].buffer, scale = rounded[tensor.buffer]
-        graph.tensors[table].quantization = schema.QuantizationParametersT(
-            scale=np.array([scale], np.float32), zeroPoint=np.array([0], np.int64)
-        )
-        tensor.buffer = 0
-        _add_operator(tree, graph, schema, _DEQUANTIZE, [table], index)
+    uses = {}  # names of the operations that take a buffer
+    for graph in tree.subgraphs:
+        for operator in graph.operators:
+            for index in _operands(operator):
+                users = uses.setdefault(graph.tensors[index].buffer, set())
+                users.add(_name(tree, operator, schema))
+    tables = {}
+    for graph in tree.subgraphs:
+        for index, tensor in list(enumerate(graph.tensors)):
+            buffer, data = tensor.buffer, _data(tree, graph, index)
+            is_float = tensor.type == schema.TensorType.FLOAT32
+            if not is_float or len(data) < _LEAST_ROUNDED or uses.get(buffer) != {"ADD"}:
+                continue
+            values = np.frombuffer(data, np.float32).reshape(tensor.shape)
+            largest = np.abs(values).max(axis=tuple(range(values.ndim - 1)))
+            scales = np.maximum(largest, np.finfo(np.float32).tiny * 127) / np.float32(127)
+            if buffer not in tables:
+                tables[buffer] = len(tree.buffers)
+                numbers = np.rint(values / scales).astype(np.int8)
+                tree.buffers.append(schema.BufferT(data=numbers.reshape(-1).view(np.uint8)))
+            table = _add_tensor(graph, schema, tensor.shape, schema.TensorType.INT8)
+            graph.tensors[table].buffer = tables[buffer]
+            graph.tensors[table].quantization = schema.QuantizationParametersT(
+                scale=scales,
+                zeroPoint=np.zeros(len(scales), np.int64),
+                quantizedDimension=values.ndim - 1,
+            )
+            tensor.buffer = 0
+            _add_operator(tree, graph, schema, _DEQUANTIZE, [table], index)
 
 
 def _fill_constants(tree, graph, schema):
     """Make the large constants of one value, which loops begin with, at run time."""
     users = {}
     for operator in graph.operators:
-        for index in () if operator.inputs is None else operator.inputs:
+        for index in _operands(operator):
             users.setdefault(index, set()).add(_name(tree, operator, schema))
     for index, names in users.items():
         data = _data(tree, graph, index) if names == {"WHILE"} else b""
@@ -134,7 +141,7 @@ def _fill_constants(tree, graph, schema):
 
 def _forget_names(tree):
     """Keep the names of what a signature takes and gives, and of no other tensor."""
-    public = {signature.subgraphIndex for signature in tree.signatureDefs}
+    public = {signature.subgraphIndex for signature in tree.signatureDefs or []}
     for number, graph in enumerate(tree.subgraphs):
         kept = {*graph.inputs, *graph.outputs} if number in public else set()
         for index, tensor in enumerate(graph.tensors):
@@ -167,6 +174,11 @@ def _name(tree, operator, schema):
     number = max(code.builtinCode, code.deprecatedBuiltinCode)
     names = ("ADD", "CONV_2D", "DEPTHWISE_CONV_2D", "WHILE")
     return next((name for name in names if getattr(schema.BuiltinOperator, name) == number), "")
+
+
+def _operands(operator):
+    """The tensors that an operation takes; -1 stands for one left out."""
+    return [] if operator.inputs is None else [index for index in operator.inputs if index >= 0]
 
 
 def _data(tree, graph, index):
@@ -204,14 +216,14 @@ def _code(tree, schema, number, version):
             return index
     code = schema.OperatorCodeT(
         deprecatedBuiltinCode=number, builtinCode=number, version=version
-    )  # the old field has room for the first 127
+    )  # the old field has the first 127
     tree.operatorCodes.append(code)
     return len(tree.operatorCodes) - 1
 
 
 def _require_runtime(tree, runtime):
     """Raise the first version of TensorFlow Lite that the model says it runs on."""
-    for entry in tree.metadata:
+    for entry in tree.metadata or []:
         if entry.name == _RUNTIME.encode():
             buffer = tree.buffers[entry.buffer]
             versions = (buffer.data.tobytes().rstrip(b"\0").decode(), runtime)
