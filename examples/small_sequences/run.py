@@ -37,7 +37,8 @@ def main(arguments=None):
         for task, system, seed, make in plan(arguments)
         if (error := _made(results, task, system, seed, make, arguments.seeds))
     ]
-    print(*failed, sep="\n", file=sys.stderr)
+    if failed:
+        print(*failed, sep="\n", file=sys.stderr)
     return bool(failed)
 
 
