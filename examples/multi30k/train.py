@@ -46,7 +46,7 @@ def main(arguments=None):
     run = Run(arguments.out / "run")
     options = options_of(arguments, run, pairs)
     print(f"{len(pairs):,} pairs, {options.epochs} epochs at most", flush=True)
-    if not (run.begun() and ended(run)):
+    if not run.is_over():
         train(pairs, valid, run.directory, options, verbose=2)
     draw_curves(run, arguments.out)
     translator = kb.Translator.load(run.translator)
@@ -128,12 +128,6 @@ def vocabularies(pairs, options):
         kb.text.Subwords.train(texts, size, model_type=model_type, exact=False)
         for texts, (size, model_type) in zip(zip(*pairs, strict=True), sides, strict=True)
     )
-
-
-def ended(run):
-    """True if a run has nothing left to do: there is a checkpoint, and it says so."""
-    options = TrainingOptions(**run.read_card()["options"])
-    return run.checkpoint.is_file() and run.progress().is_over(options)
 
 
 def draw_curves(run, out):

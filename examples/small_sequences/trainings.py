@@ -8,7 +8,7 @@ import sys
 from results import kept
 from tasks import KINDS, LENGTHS, SETTINGS, left_out
 
-from keras_bahdanau.training import Run, TrainingOptions
+from keras_bahdanau.training import Run
 
 
 def environment(threads):
@@ -80,7 +80,7 @@ class Training:
         }
 
     def _train(self):
-        if self._ended():
+        if self.run.is_over():
             return
         limit = ("--minutes", self.minutes) if self.minutes else ()
         options = ("--preset", "characters", *SETTINGS[self.setting])
@@ -88,12 +88,6 @@ class Training:
             *("train", self.data / self.task.train, "--valid-source", self.data / self.task.dev),
             *(*options, "--seed", self.seed, *limit, "--out", self.run.directory),
         )
-
-    def _ended(self):
-        if not self.run.begun() or not self.run.checkpoint.is_file():
-            return False
-        options = TrainingOptions(**self.run.read_card()["options"])
-        return self.run.progress().is_over(options)
 
     def _export(self):
         if self.file.is_file():

@@ -52,7 +52,7 @@ def parsed_columns(text, needed=("source", "target")):
         raise ValueError(
             f"`columns` must be names out of {', '.join(_NAMES)} with commas between, "
             f"{' and '.join(needed)} among them; only count and - may come twice. "
-            f"Received: columns={text!r}"
+            f"Received: columns={text!r:.80}"
         )
     return names
 
@@ -142,7 +142,7 @@ def read_table(
     if answer_separator is not None and not answer_separator.strip("\t"):
         raise ValueError(
             "`answer_separator` must be text other than tabs. "
-            f"Received: answer_separator={answer_separator!r}"
+            f"Received: answer_separator={answer_separator!r:.80}"
         )
     lines = read_lines(path)
     if columns is None:
@@ -202,13 +202,14 @@ def _symbol(path, number, feature, known):
     if feature in _NO_FEATURE or "▁" in feature:
         raise ValueError(
             f"A feature must have no `▁` and be none of {', '.join(sorted(_NO_FEATURE))}. "
-            f"Received: path={os.fspath(path)!r}, whose line {number} has {feature!r}. Rename it."
+            f"Received: path={os.fspath(path)!r}, whose line {number} has {feature!r:.80}. "
+            "Rename it."
         )
     if len(known) == MOST_FEATURES:
         raise ValueError(
             f"A table must have at most {MOST_FEATURES:,} different features. Received: "
-            f"path={os.fspath(path)!r}, whose line {number} has one more, {feature!r}. Name the "
-            "columns in their order."
+            f"path={os.fspath(path)!r}, whose line {number} has one more, {feature!r:.80}. Name "
+            "the columns in their order."
         )
     return f"<{feature}>"
 

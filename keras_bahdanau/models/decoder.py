@@ -108,6 +108,7 @@ class Decoder(keras.Model):
     """
 
     readouts = READOUTS
+    reads_context = True
 
     def __init__(
         self,

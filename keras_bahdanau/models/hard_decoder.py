@@ -53,6 +53,7 @@ class HardDecoder(Decoder):
     """
 
     readouts = {"tanh": Emission}
+    reads_context = False
 
     def __init__(self, vocabulary_size, embedding_units, units=None, attention=None, **kwargs):
         if not isinstance(kwargs.get("cell"), DecoderCellBase):

@@ -40,6 +40,7 @@ class Trace:
         generation: `(T,)`, p_gen, with which a step generates its token and does not copy one
             (`layers.log_mixture`); None of a model that does not copy.
         picture: `sources.Picture` of the input; None if its source has none.
+        reads_context: Bool. False if no token follows from c_i, as in a `HardDecoder`.
     """
 
     text: str
@@ -61,6 +62,7 @@ class Trace:
     top_probabilities: np.ndarray
     generation: np.ndarray | None = None
     picture: Picture | None = None
+    reads_context: bool = True
 
     @property
     def alignment(self):
@@ -102,6 +104,7 @@ def trace(pipeline, one, target=None, top=5):
         top_tokens=[[pieces[number] for number in row] for row in best],
         top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
         picture=pipeline.picture(one),
+        reads_context=pipeline.model.decoder.reads_context,
         **steps,
     )
 

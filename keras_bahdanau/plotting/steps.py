@@ -19,7 +19,11 @@ STORY = (
     "One row is one step: the decoder asks, every source token answers with a score, the scores "
     "become weights, and the weighted sum of the encoder's states helps to choose the next token."
 )
-PICTURE_STORY = STORY.replace("every source token", "every part of the picture")
+HARD_STORY = (
+    "One row is one step: the decoder asks, every source token answers with a score, the scores "
+    "become the chances that the next token comes from there, and each source token predicts it."
+)
+OF_A_PICTURE = ("source token", "part of the picture")
 FIXED_STORY = (
     "One row is one step. This decoder does not attend: it has no scores, and reads the same "
     "context at every step."
@@ -98,24 +102,29 @@ class _Walkthrough:
             source = " ".join(word for word in source if word != "</s>")
             title = f"{_cut(source, 80)}  →  {title}"
         canvas.token(ASKS, 34, title, room=WIDTH - 2 * ASKS, size=17, color="0.1")
-        story = STORY if self.maps is None else PICTURE_STORY
+        story = STORY if trace.reads_context else HARD_STORY
+        story = story if self.maps is None else story.replace(*OF_A_PICTURE)
         canvas.text(ASKS, 70, story if self.attends else FIXED_STORY, size=11)
         names = (
             (ASKS, "The decoder asks", "with a vector, its query"),
             *self._names_of_sources(),
-            (
-                KNOWN,
-                "Context $c_i$",
-                "$= \\sum_j \\alpha_{ij} h_j$, added up"
-                if self.is_sum
-                else "what it reads of the source",
-            ),
-            (NEXT, "Next token", "from context, last token and state"),
+            (KNOWN, "Context $c_i$", self._meaning_of_context()),
+            (NEXT, "Next token", self._meaning_of_next()),
         )
         for number, (x, name, meaning) in enumerate(names, start=1):
             canvas.circle(x + 11, 120, 11, str(number))
             canvas.text(x + 30, 120, name, size=12, weight="bold")
             canvas.text(x, 150, meaning, size=10, color="0.4")
+
+    def _meaning_of_context(self):
+        if not self.trace.reads_context:
+            return "shown, but read by nothing"
+        added_up = "$= \\sum_j \\alpha_{ij} h_j$, added up"
+        return added_up if self.is_sum else "what it reads of the source"
+
+    def _meaning_of_next(self):
+        source = "context" if self.trace.reads_context else "each $h_j$"
+        return f"from {source}, last token and state"
 
     def _names_of_sources(self):
         """Names of the columns between query and context."""
@@ -237,7 +246,8 @@ class _Walkthrough:
             y = self._context_y + 56 * row
             canvas.text(KNOWN, y - 20, name, size=9, color="0.45")
             self._strip(KNOWN, y, vectors[step], limit)
-            canvas.flow((KNOWN + STRIP + 6, y), (NEXT - 8, self.middle), QUIET, width=1.5)
+            if vectors is not trace.context or trace.reads_context:
+                canvas.flow((KNOWN + STRIP + 6, y), (NEXT - 8, self.middle), QUIET, width=1.5)
         if trace.generation is not None:
             share = trace.generation[step]
             told = f"$p_{{gen}}$ = {share:.2f}: at most {_percent(1 - share)} is copied"

@@ -180,7 +180,12 @@ class TextSource(Source):
 
 
 def check_strings(name, strings):
-    """Raise TypeError unless `strings`, an argument of that name, is a list of strings."""
+    """Check that `strings`, an argument of that name, is a list of strings.
+
+    Raises:
+        TypeError: If it is something else.
+        ValueError: If a string has a surrogate, which no text in UTF-8 has.
+    """
     if isinstance(strings, str | bytes):
         raise TypeError(
             f"`{name}` must be a list of strings. "
@@ -191,3 +196,17 @@ def check_strings(name, strings):
             raise TypeError(
                 f"`{name}` must be a list of strings. Received: {name}[{number}]={string!r}"
             )
+        if isinstance(string, str) and not _has_code(string):
+            raise ValueError(
+                f"`{name}` must hold text that UTF-8 can encode, without surrogates. "
+                f"Received: {name}[{number}]={string!r:.80}. Decode its bytes anew."
+            )
+
+
+def _has_code(string):
+    """True if UTF-8 has a code for each character."""
+    try:
+        string.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -97,9 +97,13 @@ class Progress:
             options: `TrainingOptions` with `epochs`, `patience` and `minutes`.
         """
         options = options.resolved()
-        if self.stopped or self.epoch >= options.epochs or self.waited >= options.patience:
+        return self.reaches(options.epochs, options.patience, options.minutes)
+
+    def reaches(self, epochs, patience, minutes=None):
+        """True if a callback has ended the training, or one of its resolved options does."""
+        if self.stopped or self.epoch >= epochs or self.waited >= patience:
             return True
-        if not options.minutes or not self.epoch or self.step:
+        if not minutes or not self.epoch or self.step:
             return False  # the first epoch, and one that is under way, are completed in any case
         seconds_with_the_next = self.seconds * (self.epoch + 1) / self.epoch
-        return seconds_with_the_next > 60 * options.minutes
+        return seconds_with_the_next > 60 * minutes

@@ -38,6 +38,26 @@ class Run:
         """True if there is a run here to resume."""
         return self.card.is_file()
 
+    def is_over(self):
+        """True if a training has come to its end here, by the options that it began with.
+
+        Raises:
+            ValueError: If `run.json` or the checkpoint is damaged.
+
+        Example:
+            >>> run = Run("runs/en-de")
+            >>> if not run.is_over():
+            ...     train(pairs, valid, run.directory)
+        """
+        if not (self.begun() and self.checkpoint.is_file()):
+            return False
+        try:
+            options = self.read_card()["options"]
+            bounds = options["epochs"], options["patience"], options.get("minutes")
+            return self.progress().reaches(*bounds)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise self.damaged(self.card, error) from None
+
     @contextlib.contextmanager
     def owned(self, say=print):
         """Own the directory for as long as the block lasts, without what a kill left in it.

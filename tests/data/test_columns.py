@@ -159,6 +159,26 @@ def test_columns_must_be_known_and_hold_both_sides(tmp_path, columns):
         read_table(written(tmp_path, "a\tb\n"), columns)
 
 
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("a\tb\n", {"columns": "source" * 1000}),
+        ("a\tb\n", {"answer_separator": "\t" * 1000}),
+        (f"a\tb\t{'▁' * 1000}\n", {"columns": "source,target,features"}),
+        (
+            f"a\tb\t{';'.join(f'{n:0500}' for n in range(1025))}",
+            {"columns": "source,target,features"},
+        ),
+    ],
+    ids=["columns", "separator", "feature", "features"],
+)
+def test_a_refusal_of_long_text_stays_short(tmp_path, text, arguments):
+    path = written(tmp_path, text)
+    with pytest.raises(ValueError, match="Received: ") as error:
+        read_table(path, **arguments)
+    assert len(str(error.value)) < 400 + len(str(path))
+
+
 def test_a_column_of_text_is_not_taken_for_features(tmp_path):
     path = written(tmp_path, "".join(f"a\tb\tw{number}\n" for number in range(1025)))
     with pytest.raises(ValueError, match="at most 1,024 .* line 1025 has one more, 'w1024'"):

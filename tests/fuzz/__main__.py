@@ -25,9 +25,9 @@ TITLE = """# Attacks
 
 Outcomes of hostile inputs, by `make attacks`; [SECURITY.md](../SECURITY.md) has the promise of each
 item. "Survived" is a right answer; "refused" one line, an exit code that is not 0, and nothing left
-behind; "silent" a wrong answer or a changed file without a word; "traceback" any other end;
-"unbounded" one by a limit of time or memory. Seconds of processor time and megabytes are those of
-the worst case.
+behind (of a call in Python, a ValueError of one line below 1,000 characters); "silent" a wrong
+answer or a changed file without a word; "traceback" any other end; "unbounded" one by a limit of
+time or memory. Seconds of processor time and megabytes are those of the worst case.
 """
 COLUMNS = ("tried", *(outcome.value for outcome in Outcome), "seconds", "megabytes")
 

@@ -64,6 +64,33 @@ def judged(name, answer, right):
     return Case(name, _outcome(answer, lines, right), answer.seconds, answer.memory, _last(lines))
 
 
+def judged_call(name, answer, call, right, bound=5):
+    """The `Case` of one of many calls that a child made; of the child, if it ended early.
+
+    Args:
+        name: String, the input in a few words.
+        answer: `Answer` of the child.
+        call: (kind, found, seconds) as in `targets.asked`; None if the child did not come to it.
+        right: Function of a result: True if it is right.
+        bound: Number, the limit of processor time of one call.
+    """
+    if call is None:
+        return judged(name, answer, lambda _: False)
+    kind, found, seconds = call
+    if kind == "result":
+        outcome, detail = Outcome.SURVIVED if right(found) else Outcome.SILENT, ""
+    else:
+        refused = kind == "ValueError" and _is_clear(found)
+        outcome = Outcome.REFUSED if refused else Outcome.TRACEBACK
+        detail = f"{kind}: {found:.250}"
+    return Case(name, Outcome.UNBOUNDED if seconds > bound else outcome, seconds, detail=detail)
+
+
+def _is_clear(text):
+    """True for one line, short enough to be read, that says what came."""
+    return len(text.splitlines()) == 1 and len(text) < 1000 and "Received: " in text
+
+
 def _outcome(answer, lines, right):
     if answer.stopped or any(word in answer.err for word in OUT_OF_MEMORY):
         return Outcome.UNBOUNDED

@@ -7,6 +7,7 @@ import resource
 import runpy
 import signal
 import sys
+import time
 from pathlib import Path
 
 REACHED = 99  # exit code of a command that accepts its input and would load TensorFlow now
@@ -125,3 +126,64 @@ def served(version, requests, answers):
             except RuntimeError as error:
                 found.append(str(error))
     Path(answers).write_bytes(pickle.dumps(found))
+
+
+def tables(cases, answers):
+    """`read_table` of many tables, each in a file: what `asked` gives for each.
+
+    Args:
+        cases: Path of a pickle of a list of (name, bytes, columns, separator of answers).
+        answers: Path of the pickle to write.
+    """
+    import pickle
+
+    from keras_bahdanau.data import read_table
+
+    def read(name, content, columns, separator):
+        Path(name).write_bytes(content)
+        told = []
+        return (*read_table(name, columns, separator, say=told.append), told)
+
+    found = [asked(read, *case) for case in pickle.loads(Path(cases).read_bytes())]
+    Path(answers).write_bytes(pickle.dumps(found))
+
+
+def prefixes(path, cases, answers):
+    """The best texts of a model's file that begin with a prefix, for many of them.
+
+    Args:
+        path: Path of the model.
+        cases: Path of a pickle of a list of (sentence, prefix).
+        answers: Path of the pickle to write: of each what `asked` gives, of (source tokens,
+            tokens of the prefix, [(target tokens, score)]).
+    """
+    import pickle
+
+    from keras_bahdanau import Translator
+    from keras_bahdanau.exporters import OnDeviceTranslator
+
+    on_device = path.endswith(".tflite")
+    translator = OnDeviceTranslator(path) if on_device else Translator.load(path)
+    vocabulary = translator.vocabulary("target") if on_device else translator.target
+
+    def completed(sentence, prefix):
+        (results,) = translator.translate_nbest([sentence], prefixes=[prefix])
+        if on_device:
+            begun = [vocabulary.id_to_piece(one) for one in vocabulary.encode(prefix)]
+        else:
+            begun = [*vocabulary.tokens(vocabulary.encode([prefix])[0][:-1])]
+        texts = [(one.target_tokens, one.score) for one in results]
+        return results[0].source_tokens, begun, texts
+
+    found = [asked(completed, *case) for case in pickle.loads(Path(cases).read_bytes())]
+    Path(answers).write_bytes(pickle.dumps(found))
+
+
+def asked(function, *arguments):
+    """("result" or the name of an error, the result or its text, seconds of the processor)."""
+    began = time.process_time()
+    try:
+        kind, found = "result", function(*arguments)
+    except Exception as error:
+        kind, found = type(error).__name__, str(error)
+    return kind, found, round(time.process_time() - began, 2)

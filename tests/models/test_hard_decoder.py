@@ -1,5 +1,6 @@
 """Exact hard attention: against sums over all alignments, and in all that a decoder does."""
 
+import functools
 import json
 
 import extract
@@ -137,6 +138,30 @@ def test_gradients_are_those_of_the_exact_likelihood(kind):
         ]
         expected = (ends[0] - ends[1]) / (2 * step)
         assert abs(np.sum(slope * way) - expected) < 1e-4 + 1e-3 * abs(expected)
+
+
+def test_two_steps_train_the_first_order_in_a_graph():
+    """As in `fit`: where the pairs of places are made anew, in the gradient of a loop."""
+    decoder = built(KINDS["first, monotonic"], cell="simple")
+    weights = decoder.cell.attention.trainable_variables
+    assert len(weights) == 5  # of the score W, U and v, of the jumps U and u
+
+    @functools.partial(tf.function, autograph=False)
+    def step():
+        with tf.GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([one.value for one in weights])
+            log_probs = decoder(TARGET_IN, memory_of(*MEMORY), training=True)
+            loss = -tf.reduce_mean(tf.gather(log_probs, TARGET, batch_dims=2))
+        return loss, tape.gradient(loss, weights)
+
+    losses = []
+    for _ in range(2):
+        loss, gradients = step()
+        losses.append(float(loss))
+        for weight, gradient in zip(weights, gradients, strict=True):
+            assert np.isfinite(gradient).all() and np.any(gradient), weight.path
+            weight.assign_sub(0.05 * gradient)
+    assert losses[1] < losses[0] - 1e-4
 
 
 @pytest.mark.slow

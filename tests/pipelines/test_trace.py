@@ -232,6 +232,7 @@ def test_a_hard_alignment_is_traced_step_by_step(subwords):
     translator = kb.Translator(subwords, model, subwords)
     translation, chosen = given(subwords, "eins fünf zwei vier")
     trace = translator.trace(SENTENCE, translation, top=48)
+    assert not trace.reads_context
     (source,) = translator.source.subwords.encode([SENTENCE])
     inputs = np.array([[START, *chosen[:-1]]], "int32")
     log_probs, weights = model((source[None], inputs), return_attention_scores=True)

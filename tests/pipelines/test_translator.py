@@ -150,6 +150,18 @@ def test_each_sentence_needs_its_prefix(toy_translator):
         toy_translator.translate(["one", "two"], prefixes=["eins", None])
 
 
+def test_text_that_utf8_can_not_encode_is_refused_in_one_line(toy_translator):
+    long = "one" * 100 + "\ud800"
+    for name, arguments in {
+        "sentences": {"sentences": ["one", long]},
+        "prefixes": {"sentences": ["one", "two"], "prefixes": ["", long]},
+    }.items():
+        with pytest.raises(
+            ValueError, match=rf"Received: {name}\[1\]='one.{{,80}} Decode its bytes"
+        ):
+            toy_translator.translate(**arguments)
+
+
 @pytest.mark.slow
 def test_lengths_and_repetition_follow_the_options(toy_translator):
     (free,) = toy_translator.translate(["one"])

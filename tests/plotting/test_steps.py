@@ -127,6 +127,22 @@ def test_it_claims_a_softmax_and_a_sum_only_where_there_is_one():
     assert claims(trace_of(RED_CAR, VOITURE, context=np.ones((4, 20)))) == (True, False)
 
 
+def test_a_context_that_nothing_reads_has_no_arrow_to_the_next_token():
+    def arrows_to_the_next(trace):
+        figure = plot_trace(trace)
+        patches = (patch for patch in figure.axes[0].patches if isinstance(patch, FancyArrowPatch))
+        rightmost = [patch.get_path().vertices[:, 0].max() for patch in patches]
+        return sum(x > 1300 for x in rightmost), " ".join(texts(figure))
+
+    count, shown = arrows_to_the_next(trace_of(RED_CAR, VOITURE))
+    assert count == 4 * 3, "context, last token and state, in each of four steps"
+    assert "from context, last token" in shown and "helps to choose" in shown
+    count, shown = arrows_to_the_next(trace_of(RED_CAR, VOITURE, reads_context=False))
+    assert count == 4 * 2
+    assert "from each $h_j$, last token" in shown and "read by nothing" in shown
+    assert "chances" in shown and "helps to choose" not in shown
+
+
 def test_a_decoder_without_attention_is_told_so():
     zeros = np.zeros((4, 4))
     trace = trace_of(RED_CAR, VOITURE, zeros, zeros, context=np.ones((4, 16)))

@@ -105,6 +105,29 @@ def test_a_run_is_over_after_its_last_epoch_or_when_patience_ends(run, progress)
         run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
 
 
+def test_a_run_says_by_itself_when_it_is_over(run, tmp_path):
+    assert not Run(tmp_path / "new").is_over()
+    assert not run.is_over(), "it has no checkpoint"
+    for epoch, expected in ((2, False), (3, True)):
+        with h5py.File(run.checkpoint, "w") as file:
+            file["progress"] = Progress(epoch=epoch).to_json()
+        assert run.is_over() is expected
+    run.begin(TrainingOptions(epochs=9, minutes=10), PAIRS, OTHERS, VOCABULARIES)
+    for seconds, expected in ((450.0, False), (451.0, True)):  # 150 s each
+        with h5py.File(run.checkpoint, "w") as file:
+            file["progress"] = Progress(epoch=3, seconds=seconds).to_json()
+        assert run.is_over() is expected
+
+
+@pytest.mark.parametrize("options", [None, {}, {"epochs": "3", "patience": 1}])
+def test_a_card_that_does_not_say_when_a_run_is_over_is_named(run, options):
+    with h5py.File(run.checkpoint, "w") as file:
+        file["progress"] = Progress(epoch=1).to_json()
+    run.card.write_text(json.dumps({"options": options}))
+    with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json'"):
+        run.is_over()
+
+
 def test_a_run_is_over_before_an_epoch_that_would_last_too_long():
     options = TrainingOptions(epochs=9, minutes=10)
     in_time, late = (Progress(epoch=3, seconds=seconds) for seconds in (450.0, 451.0))  # 150 s each

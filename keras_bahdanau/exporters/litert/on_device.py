@@ -180,7 +180,7 @@ class OnDevicePipeline:
                 "A file must have a signature for texts with a prefix. "
                 f"Received: path={self._path!r} without it. Export it with the signature prefix."
             )
-        ids = self._target.encode(prefix)
+        ids = _encoded(self._target, prefix)
         if len(ids) > self.longest_prefix:
             raise ValueError(
                 f"A prefix may have {self.longest_prefix} tokens in this file. Received: "
@@ -273,7 +273,7 @@ class OnDeviceTranslator(OnDevicePipeline):
         ]
 
     def _ids(self, sentence):
-        ids = self._source.encode(sentence)
+        ids = _encoded(self._source, sentence)
         return [*ids, END] if ids else []
 
     def _features(self, sentence):
@@ -286,6 +286,17 @@ class OnDeviceTranslator(OnDevicePipeline):
                 f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
             )
         return {"source": ids}, [self._source.id_to_piece(token) for token in ids]
+
+
+def _encoded(vocabulary, text):
+    """The ids of a text: a string, or bytes that need not be valid UTF-8."""
+    try:
+        return vocabulary.encode(text.encode() if isinstance(text, str) else text)
+    except UnicodeEncodeError:
+        raise ValueError(
+            "A text must be one that UTF-8 can encode, without surrogates. "
+            f"Received: {text[:80]!r}. Decode its bytes anew."
+        ) from None
 
 
 def _padded(name, array, shape, dtype):

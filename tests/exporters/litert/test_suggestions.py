@@ -185,6 +185,15 @@ def test_a_prefix_that_is_too_long_is_refused_in_one_line(suggesting, command, t
         assert (code, out) == (2, "") and err.splitlines()[-1].count("Received: 65 tokens") == 1
 
 
+def test_text_that_utf8_can_not_encode_is_refused_in_one_line(suggesting):
+    translator = OnDeviceTranslator(suggesting)
+    for sentence, prefix in (("two\ud800", ""), ("two", "zw\ud800")):
+        with pytest.raises(
+            ValueError, match=r"^A text must .* Received: '(two|zw)\\ud800'. Decode"
+        ):
+            translator.translate_nbest([sentence], prefixes=[prefix])
+
+
 @pytest.mark.slow
 def test_the_program_and_the_command_print_suggestions_as_for_keras(
     toy_translator, suggesting, tmp_path, command, translate
