@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import sentencepiece
 import toy_sources
 from device_files import card_of, damaged, image_file, png_of, sound_file
 from PIL import Image
@@ -23,6 +24,7 @@ from keras_bahdanau.sources import AudioSource, ImageSource
 ROOT = Path(__file__).parents[3]
 KIT = ROOT / "export" / "on_device"
 PROBE = ROOT / "tests" / "support" / "device_probe.cc"
+DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"
 LIBRARY = Path(importlib.import_module("ai_edge_litert").__file__).parent / "libLiteRt.so"
 
 
@@ -201,6 +203,71 @@ def test_suggestions_that_a_file_lacks_are_refused_as_in_python(
 def test_wrong_options_of_suggestions_are_refused(compiled, suggesting, options, named):
     code, texts, complaints = answer([compiled / "translate", suggesting, "two", *options])
     assert (code, texts, len(complaints)) == (2, [""], 1) and named in complaints[0]
+
+
+@pytest.fixture
+def forge(tmp_path):
+    """`forge(ids, lengths)`: a file whose model answers with these numbers."""
+    import tensorflow as tf
+
+    def write(ids, lengths):
+        def best(source):
+            zero = source[:, :1] * 0
+            found = {"ids": zero + [ids], "length": zero[0] + lengths[:1]}
+            return {**found, "score": tf.cast(zero[0], tf.float32)}
+
+        def listing(source):
+            zero = source[:, :1] * 0
+            found = {"ids": tf.reshape(zero + [ids], (1, len(lengths), -1))}
+            found["lengths"] = zero + [lengths]
+            return {**found, "scores": tf.cast(found["lengths"], tf.float32)}
+
+        spec = tf.TensorSpec((1, 4), tf.int32, name="source")
+        functions = {"translate": best, "translate_nbest": listing}
+        functions = {
+            name: tf.function(function).get_concrete_function(spec)
+            for name, function in functions.items()
+        }
+        tf.saved_model.save(tf.Module(), str(tmp_path / "model"), functions)
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            str(tmp_path / "model"), signature_keys=list(functions)
+        )
+        _, files, *_ = unpack(DATES.read_bytes())
+        files = {name: content for name, content in files.items() if name.endswith(".spm")}
+        vocabularies = {"source": "source.spm", "target": "target.spm"}
+        card = {"verb": "translate", "vocabularies": vocabularies, "max_source_length": 4}
+        path = tmp_path / "forged.tflite"
+        path.write_bytes(pack(converter.convert(), files, card))
+        return path
+
+    return write
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ids", "lengths", "expected"),
+    [
+        ([4, 5, 6, 7], [2**31 - 1, -5], ["0 ||| {4}{5} ||| 2147483648.0000"]),
+        ([4, 5, 6, 7], [0, 1], ["0 |||  ||| 0.0000", "0 ||| {6} ||| 1.0000"]),
+        ([4, 10**6, 6, 7], [2, 2], None),
+        ([4, -7, 6, 7], [2, 2], None),
+    ],
+    ids=["lengths", "nothing", "large", "negative"],
+)
+def test_numbers_of_a_forged_model_are_bounded(compiled, forge, ids, lengths, expected):
+    code, texts, complaints = answer(
+        [compiled / "translate", "--nbest=2", forge(ids, lengths), "1"]
+    )
+    if expected is None:
+        assert (code, texts, len(complaints)) == (2, [""], 1)
+        assert f"ids of its vocabulary. Received: {ids[1]}." in complaints[0]
+    else:
+        _, files, *_ = unpack(DATES.read_bytes())
+        vocabulary = sentencepiece.SentencePieceProcessor(model_proto=files["target.spm"])
+        pieces = [*map(vocabulary.id_to_piece, range(8))]
+        assert (code, complaints) == (0, [])
+        assert texts == [*(line.format(*pieces) for line in expected), ""]
 
 
 @needs_compiler
