@@ -119,6 +119,19 @@ def toy_litert(toy_translator, once):
 
 
 @pytest.fixture(scope="session")
+def suggesting(toy_translator, once):
+    """The LiteRT file of the toy, with all signatures for texts."""
+    from keras_bahdanau import export_litert
+
+    def export(path):
+        export_litert(
+            toy_translator, path, max_source_length=24, signatures=("greedy", "nbest", "prefix")
+        )
+
+    return once("suggesting.tflite", export)
+
+
+@pytest.fixture(scope="session")
 def toy_source(once):
     """`toy_source(name)`: the file of a pipeline that has learnt a case of `toy_sources`."""
     import toy_sources

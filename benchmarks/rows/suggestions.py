@@ -1,6 +1,7 @@
 """Row 11: a word of a character model on a device, in each language that has a runner."""
 
 import contextlib
+import itertools
 import shutil
 import statistics
 import subprocess
@@ -13,20 +14,20 @@ from harness import HERE, unmeasured
 
 NAME = "suggestions"
 NUMBER = 11
-ABOUT = "ms a word of 8 characters, p50 of a .tflite file on one thread: greedy, beam of 5"
-GOAL = {"greedy": "<= 1", "beam": "<= 3"}
+ABOUT = "ms a word of 8 characters, p50 of a .tflite file on one thread: greedy, 5 suggestions"
+GOAL = {"greedy": "<= 1", "suggestions": "<= 3"}
+SEARCHES = {"greedy": ["--greedy"], "suggestions": ["--nbest", "5"]}
 LENGTH, WORDS = 8, 100  # characters of a word, and how many of them
 CHROMIUM = ("@sparticuz/chromium", "puppeteer-core")
 KIT = HERE.parent / "export" / "on_device"
 
 
 def measure(options):
-    """p50 of each runner and search: a line into a process that is warm, a line back.
+    """p50 of each runner and search: a word into a process that is warm, its texts back.
 
     Pipes and tokenizing are included, but for a page of a browser, which takes its time itself,
-    to 0.1 ms. All searches with a beam find the whole list of
-    suggestions, of which a line shows the best. A runner that this machine lacks is left out
-    with its reason.
+    to 0.1 ms. A time is that of all lines of an answer. A runner that this machine lacks is left
+    out with its reason.
     """
     if options.tflite is None or options.words is None:
         return unmeasured(GOAL, "ms", "needs --tflite FILE and --words FILE, a word a line")
@@ -37,29 +38,56 @@ def measure(options):
         return unmeasured(GOAL, "ms", f"needs words of {LENGTH} characters")
     lanes = {}
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as running:
-        runners = []
+        runners, of_python = [], {}
         for language, (program, lacking) in _programs(Path(scratch), options).items():
-            for search, flags in {"greedy": ["--greedy"], "beam": []}.items():
+            for search, flags in SEARCHES.items():
                 lane = lanes[language, search] = {"lane": f"{language}, {search}", "samples": []}
                 if lacking:
                     lane["error"] = lacking
                     continue
                 command = [*program, *flags, options.tflite]
                 kind = InPage if language == "browser" else Runner
+                answers = answers_of(command, words, options.node_modules)
+                texts = [*map(kind.texts, answers)]
+                expected = of_python.setdefault(search, texts)
+                lane["as_python"] = statistics.mean(map(list.__eq__, texts, expected))
                 runner = running.enter_context(kind(command, options.node_modules))
-                runners.append((lane, runner))
-        answers = [[runner.ask(word) for word in words] for _, runner in runners]  # now warm
-        for _ in range(options.rounds):
-            for lane, runner in runners:
-                lane["samples"] += [runner.milliseconds(word) for word in words]
-    for (lane, _), given in zip(runners, answers, strict=True):
-        of_python = answers["beam" in lane["lane"]]
-        lane["as_python"] = statistics.mean(map(str.__eq__, given, of_python))
+                runners.append((lane, runner, [*zip(words, map(len, answers), strict=True)]))
+        for number in range(1 + options.rounds):
+            for lane, runner, sizes in runners:
+                times = [runner.milliseconds(word, size) for word, size in sizes]
+                lane["samples"] += times if number else []  # the first ones warm it
     return _result(lanes, options.tflite, len(words))
 
 
+def answers_of(command, words, folder=None):
+    """The lines of the answer to each word, by a process that gets all words at once.
+
+    Args:
+        command: List of strings and paths.
+        words: List of strings.
+        folder: Path of its working directory, or None.
+
+    Raises:
+        SystemExit: If the program fails.
+    """
+    data = "".join(f"{word}\n" for word in words).encode()
+    done = subprocess.run([*map(str, command)], input=data, capture_output=True, cwd=folder)
+    lines = enumerate(map(bytes.decode, done.stdout.splitlines()))
+    answers = [[line for _, line in answer] for _, answer in itertools.groupby(lines, _number)]
+    if done.returncode or len(answers) != len(words):
+        raise SystemExit(f"A runner failed: {command}: {done.stderr.decode()[-500:]}")
+    return answers
+
+
+def _number(numbered):
+    """The number that a line of a list begins with, or the number of any other line."""
+    number, line = numbered
+    return line.split(" ||| ")[0] if " ||| " in line else number
+
+
 class Runner:
-    """A program that answers a line by a line.
+    """A program that answers a line by one line or more.
 
     Args:
         command: List of strings and paths.
@@ -72,8 +100,13 @@ class Runner:
             [*map(str, command)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=folder
         )
 
-    def ask(self, line):
-        """The answer to a line.
+    @staticmethod
+    def texts(answer):
+        """The texts in the lines of an answer, which may be a list."""
+        return [line.split(" ||| ")[1] if " ||| " in line else line for line in answer]
+
+    def ask(self, line, count=1):
+        """The answer to a line, a list of so many lines.
 
         Raises:
             SystemExit: If the program has ended.
@@ -81,15 +114,15 @@ class Runner:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(f"{line}\n".encode())
             self._process.stdin.flush()
-        answer = self._process.stdout.readline().decode()
-        if not answer:
+        answer = [self._process.stdout.readline().decode() for _ in range(count)]
+        if not all(answer):
             raise SystemExit(f"A runner ended: {self._process.args}")
-        return answer.removesuffix("\n")
+        return [one.removesuffix("\n") for one in answer]
 
-    def milliseconds(self, line):
+    def milliseconds(self, line, count=1):
         """Time of an answer."""
         start = time.perf_counter()
-        self.ask(line)
+        self.ask(line, count)
         return 1000 * (time.perf_counter() - start)
 
     def __enter__(self):
@@ -103,13 +136,14 @@ class Runner:
 
 
 class InPage(Runner):
-    """A program whose answers are "milliseconds <tab> text"."""
+    """A program whose answers are one line, "milliseconds <tab> text <tab> text"."""
 
-    def ask(self, line):
-        return super().ask(line).partition("\t")[2]
+    @staticmethod
+    def texts(answer):
+        return answer[0].split("\t")[1:]
 
-    def milliseconds(self, line):
-        return float(super().ask(line).partition("\t")[0])
+    def milliseconds(self, line, count=1):
+        return float(self.ask(line, count)[0].partition("\t")[0])
 
 
 def _programs(scratch, options):

@@ -1,8 +1,8 @@
-// A word a line in, "milliseconds <tab> text" a line out: the runner for Node inside a page of a
-// headless Chromium. The times are taken inside the page, and do not hold the way to it.
+// A word a line in, "milliseconds <tab> text <tab> text" a line out: the runner for Node inside a page
+// of a headless Chromium. The times are taken inside the page, and do not hold the way to it.
 //
 //   npm install @litertjs/core @sparticuz/chromium puppeteer-core
-//   node browser.mjs [--greedy] MODEL.tflite
+//   node browser.mjs [--greedy | --nbest K] MODEL.tflite
 
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
@@ -10,6 +10,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { parseArgs } from "node:util";
 
 const KIT = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "export", "on_device");
 const TYPES = { mjs: "text/javascript", js: "text/javascript", wasm: "application/wasm" };
@@ -20,7 +21,8 @@ const require = createRequire(`${process.cwd()}/`);
 const installed = async (name) => (await import(pathToFileURL(require.resolve(name)))).default;
 const [chromium, puppeteer] = await Promise.all(["@sparticuz/chromium", "puppeteer-core"].map(installed));
 const npm = join(dirname(require.resolve("@litertjs/core")), "..", "..", "..");
-const [greedy, path] = [process.argv.includes("--greedy"), process.argv.at(-1)];
+const options = { greedy: { type: "boolean" }, nbest: { type: "string", default: "1" } };
+const { values: { greedy, nbest }, positionals: [path] } = parseArgs({ options, allowPositionals: true });
 
 function served(url) {
   if (url === "/model") return path;
@@ -43,20 +45,22 @@ const browser = await puppeteer.launch({
 });
 const page = await browser.newPage();
 await page.goto(`http://127.0.0.1:${server.address().port}/`);
-await page.evaluate(async () => {
+await page.evaluate(async (greedy, nbest) => {
   const litert = await import("/npm/@litertjs/core/dist/index.js");
   const { Translator } = await import("/translate.mjs");
   await litert.loadLiteRt("/npm/@litertjs/core/wasm/");
   const content = await (await fetch("/model")).arrayBuffer();
-  globalThis.translator = await Translator.load(litert, new Uint8Array(content));
-});
+  const translator = await Translator.load(litert, new Uint8Array(content));
+  const search = greedy ? ["_greedy"] : translator.searchFor(nbest);
+  globalThis.answer = async (word) => (await translator.translate(word, ...search)).slice(0, nbest);
+}, greedy, Number(nbest));
 for await (const word of createInterface({ input: process.stdin })) {
-  const [took, text] = await page.evaluate(async (word, kind) => {
+  const found = await page.evaluate(async (word) => {
     const start = performance.now();
-    const [best] = await translator.translate(word, kind);
-    return [performance.now() - start, best.text];
-  }, word, greedy ? "_greedy" : "");
-  process.stdout.write(`${took}\t${text}\n`);
+    const texts = (await answer(word)).map(({ text }) => text);
+    return [performance.now() - start, ...texts];
+  }, word);
+  process.stdout.write(`${found.join("\t")}\n`);
 }
 await browser.close();
 process.exit(0);

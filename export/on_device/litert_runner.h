@@ -4,6 +4,9 @@
 #define KERAS_BAHDANAU_LITERT_RUNNER_H_
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -59,8 +62,12 @@ class Tensor {
       : type_(Get<LiteRtRankedTensorType>(LiteRtGetRankedTensorType, tensor)),
         buffer_(Get<LiteRtTensorBuffer>(LiteRtCreateManagedTensorBufferFromRequirements,
                                         environment, &type_, requirements)) {
+    constexpr size_t kMost = size_t{1} << 31;
+    if (type_.layout.rank > std::size(type_.layout.dimensions)) throw Error("a tensor has no shape");
     for (unsigned axis = 0; axis < type_.layout.rank; ++axis) {
-      size_ *= static_cast<size_t>(type_.layout.dimensions[axis]);
+      const int32_t positions = type_.layout.dimensions[axis];
+      if (positions < 1 || size_ > kMost / positions) throw Error("a tensor has no fixed size");
+      size_ *= static_cast<size_t>(positions);
     }
   }
 
@@ -115,12 +122,13 @@ class Tensor {
 // One signature of a model: write the inputs, run, read the outputs.
 class Runner {
  public:
-  // Loads a model. Its bytes, and all that lies behind them, must outlive the runner.
-  Runner(std::string_view model, std::string_view signature, int threads)
+  // Loads a model, for the first of some signatures that it has. Its bytes, and all that lies
+  // behind them, must outlive the runner.
+  Runner(std::string_view model, const std::vector<std::string>& signatures, int threads)
       : environment_(Get<LiteRtEnvironment>(LiteRtCreateEnvironment, 2, kEnvironmentOptions)),
         model_(Get<LiteRtModel>(LiteRtCreateModelFromBuffer, environment_.get(), model.data(),
                                 model.size())),
-        index_(IndexOf(signature)),
+        index_(IndexOf(signatures)),
         compiled_(Compile(threads)) {
     const auto chosen = Get<LiteRtSignature>(LiteRtGetModelSignature, model_.get(), index_);
     const auto input_count = Get<size_t>(LiteRtGetNumSignatureInputs, chosen);
@@ -141,8 +149,12 @@ class Runner {
     }
   }
 
-  const Tensor& Input(const std::string& name) const { return Find(inputs_, name); }
-  const Tensor& Output(const std::string& name) const { return Find(outputs_, name); }
+  // Tensors of the signature, or a null pointer for another name.
+  const Tensor* FindInput(std::string_view name) const { return Find(inputs_, name); }
+  const Tensor* FindOutput(std::string_view name) const { return Find(outputs_, name); }
+
+  const Tensor& Input(std::string_view name) const { return Required(FindInput(name), name); }
+  const Tensor& Output(std::string_view name) const { return Required(FindOutput(name), name); }
 
   void Run() {
     std::vector<LiteRtTensorBuffer> inputs = Buffers(inputs_), outputs = Buffers(outputs_);
@@ -157,13 +169,15 @@ class Runner {
       {kLiteRtEnvOptionTagMinLoggerSeverity, {kLiteRtAnyTypeInt, kLiteRtLogSeveritySilent}},
   };
 
-  size_t IndexOf(std::string_view key) const {
+  size_t IndexOf(const std::vector<std::string>& keys) const {
     const auto count = Get<size_t>(LiteRtGetNumModelSignatures, model_.get());
-    for (size_t index = 0; index < count; ++index) {
-      const auto one = Get<LiteRtSignature>(LiteRtGetModelSignature, model_.get(), index);
-      if (Get<const char*>(LiteRtGetSignatureKey, one) == key) return index;
+    for (const std::string& key : keys) {
+      for (size_t index = 0; index < count; ++index) {
+        const auto one = Get<LiteRtSignature>(LiteRtGetModelSignature, model_.get(), index);
+        if (Get<const char*>(LiteRtGetSignatureKey, one) == key) return index;
+      }
     }
-    throw Error("the model has no signature " + std::string(key));
+    throw Error("the model has no signature " + keys.back());
   }
 
   LiteRtCompiledModel Compile(int threads) const {
@@ -183,11 +197,16 @@ class Runner {
     tensors.emplace_back(name, Tensor(environment_.get(), tensor, requirements));
   }
 
-  static const Tensor& Find(const Named& tensors, const std::string& name) {
+  static const Tensor* Find(const Named& tensors, std::string_view name) {
     for (const auto& [one, tensor] : tensors) {
-      if (one == name) return tensor;
+      if (one == name) return &tensor;
     }
-    throw Error("the model has no tensor " + name);
+    return nullptr;
+  }
+
+  static const Tensor& Required(const Tensor* tensor, std::string_view name) {
+    if (tensor == nullptr) throw Error("the model has no tensor " + std::string(name));
+    return *tensor;
   }
 
   static std::vector<LiteRtTensorBuffer> Buffers(const Named& tensors) {

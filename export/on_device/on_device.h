@@ -1,4 +1,4 @@
-// An exported .tflite file at work: the inputs of its main signature in, text out.
+// An exported .tflite file at work: the inputs of a signature in, text out.
 
 #ifndef KERAS_BAHDANAU_ON_DEVICE_H_
 #define KERAS_BAHDANAU_ON_DEVICE_H_
@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iomanip>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,13 +21,35 @@ namespace on_device {
 
 constexpr int kPad = 0, kStart = 2, kEnd = 3;
 
+struct Hypothesis {
+  std::string text;
+  float score;
+};
+
+// Prints the texts of an input, a line each.
+inline void Print(const Options& options, size_t number, const std::vector<Hypothesis>& found) {
+  std::cout << std::fixed << std::setprecision(4);
+  for (const auto& [text, score] : found) {
+    if (options.nbest) {
+      std::cout << number << " ||| " << text << " ||| " << score << '\n';
+    } else {
+      std::cout << text << '\n';
+    }
+  }
+  std::cout << std::flush;
+}
+
 // One file, loaded. Throws InputError if it is not as it was exported.
 class Pipeline {
  public:
   explicit Pipeline(const Options& options)
       : file_(options.model),
         target_(Vocabulary("target")),
-        runner_(Load(file_, options)) {}
+        nbest_(options.nbest.value_or(1)),
+        runner_(Load(file_, options)) {
+    CheckNbest();
+    if (!options.prefix.empty() || runner_.FindInput("prefix")) WritePrefix(options.prefix);
+  }
 
   const json::Value& card() const { return file_.card(); }
 
@@ -55,23 +79,38 @@ class Pipeline {
   }
 
   // The best text for the inputs.
-  std::string Decode() {
+  std::string Decode() { return DecodeNbest().front().text; }
+
+  // The best few texts for the inputs, best first: as many as the options say, if there are.
+  std::vector<Hypothesis> DecodeNbest() {
     runner_.Run();
-    std::vector<int> ids = runner_.Output("ids").Read<int32_t>();
-    const int32_t length = runner_.Output("length").Read<int32_t>().at(0);
-    ids.resize(std::clamp<size_t>(length, 0, ids.size()));
-    std::erase_if(ids, [](int id) { return id == kPad || id == kStart || id == kEnd; });
-    std::string text;
-    const auto status = target_->Decode(ids, &text);
-    if (!status.ok()) throw InputError(status.ToString());
-    return text;
+    const bool lists = runner_.FindOutput("lengths") != nullptr;
+    const auto ids = runner_.Output("ids").Read<int32_t>();  // (1, [K,] T)
+    const auto lengths = runner_.Output(lists ? "lengths" : "length").Read<int32_t>();
+    const auto scores = runner_.Output(lists ? "scores" : "score").Read<float>();
+    const size_t time = ids.size() / Most();
+    std::vector<Hypothesis> found;
+    for (size_t row = 0; row < Most() && found.size() < nbest_; ++row) {
+      if (row > 0 && lengths.at(row) < 1) continue;  // there are fewer hypotheses
+      const size_t length = std::clamp<int64_t>(lengths.at(row), 0, time);
+      const auto first = ids.begin() + row * time;
+      found.push_back({Text({first, first + length}), scores.at(row)});
+    }
+    return found;
   }
 
  private:
+  // The main signature, or one for several texts or a prefix if the file has any such.
   static litert::Runner Load(const TfliteFile& file, const Options& options) {
-    const std::string signature = *file.card()["verb"].As<std::string>();
+    const std::string verb = *file.card()["verb"].As<std::string>();
+    std::vector<std::string> signatures = {verb + (options.greedy ? "_greedy" : "")};
+    if (!options.prefix.empty()) {
+      signatures = {verb + "_prefix", verb + "_nbest", verb};
+    } else if (options.nbest.value_or(1) > 1) {
+      signatures = {verb + "_nbest", verb + "_prefix", verb};  // by a prefix of no tokens
+    }
     try {
-      return {file.content(), signature + (options.greedy ? "_greedy" : ""), options.threads};
+      return {file.content(), signatures, options.threads};
     } catch (const litert::Error& error) {
       throw InputError("A .tflite file must hold a model that LiteRT can load. Received: path=" +
                        Quoted(file.path()) + " (" + error.what() +
@@ -79,8 +118,56 @@ class Pipeline {
     }
   }
 
+  // Texts that the signature gives: K, the beam width of the file's search, or 1.
+  size_t Most() const {
+    const litert::Tensor* lengths = runner_.FindOutput("lengths");
+    return lengths == nullptr ? 1 : lengths->size();
+  }
+
+  void CheckNbest() const {
+    if (nbest_ >= 1 && nbest_ <= Most()) return;
+    throw InputError("`nbest` must be from 1 to " + std::to_string(Most()) + " in this file. "
+                     "Received: nbest=" + std::to_string(nbest_) +
+                     ". Export it with the signature nbest, or with a wider beam.");
+  }
+
+  // Sets the prefix of all texts, which stays from run to run.
+  void WritePrefix(const std::string& prefix) {
+    if (runner_.FindInput("prefix") == nullptr) {
+      throw InputError("A file must have a signature for texts with a prefix. Received: path=" +
+                       Quoted(file_.path()) + " without it. Export it with the signature prefix.");
+    }
+    std::vector<int> ids;
+    const auto status = target_->Encode(prefix, &ids);
+    if (!status.ok()) throw InputError("--prefix: " + status.ToString());
+    const size_t longest = runner_.Input("prefix").size();
+    if (ids.size() > longest) {
+      throw InputError("A prefix may have " + std::to_string(longest) +
+                       " tokens in this file. Received: " + std::to_string(ids.size()) +
+                       " tokens in " + Quoted(Shortened(prefix)) +
+                       ". Shorten it, or export with a larger max_target_length.");
+    }
+    Write("prefix", ids);
+    Write("prefix_length", std::vector<int32_t>{static_cast<int32_t>(ids.size())});
+  }
+
+  std::string Text(std::vector<int> ids) const {
+    std::erase_if(ids, [](int id) { return id == kPad || id == kStart || id == kEnd; });
+    for (const int id : ids) {
+      if (id < 0 || id >= target_->GetPieceSize()) {
+        throw InputError("A model must give ids of its vocabulary. Received: " +
+                         std::to_string(id) + ". Export it again.");
+      }
+    }
+    std::string text;
+    const auto status = target_->Decode(ids, &text);
+    if (!status.ok()) throw InputError(status.ToString());
+    return text;
+  }
+
   TfliteFile file_;
   std::unique_ptr<sentencepiece::SentencePieceProcessor> target_;
+  size_t nbest_;
   litert::Runner runner_;
 };
 

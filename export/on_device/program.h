@@ -4,14 +4,18 @@
 #define KERAS_BAHDANAU_PROGRAM_H_
 
 #include <charconv>
+#include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "input_file.h"
+#include "utf8.h"
 
 namespace on_device {
 
@@ -19,20 +23,56 @@ struct Options {
   std::string model;
   std::vector<std::string> inputs;
   bool greedy = false;
+  std::optional<int> nbest;  // as many texts of each input, in the form of a list
+  std::string prefix;        // that each text begins with
   int threads = 1;
   bool help = false;
 };
 
-inline int ParseThreads(std::string_view text) {
+// Throws InputError if any of a text is no UTF-8.
+inline void CheckUtf8(std::string_view text, const std::string& name) {
+  const size_t place = utf8::FirstBadByte(text);
+  if (place == text.size()) return;
+  char byte[5];
+  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[place]));
+  throw InputError("The input must be UTF-8. Received: " + name + ", with the byte " + byte +
+                   " where UTF-8 allows none. Convert it, with iconv for example.");
+}
+
+// The beginning of a text of UTF-8, for an error.
+inline std::string_view Shortened(std::string_view text) {
+  return utf8::FirstCharacters(text, 80);
+}
+
+inline int ParseNumber(const std::string& option, std::string_view text) {
   constexpr int kMost = 1024;
   int number = 0;
   const char* last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, number);
   if (error != std::errc() || end != last || number < 1 || number > kMost) {
-    throw InputError("--threads must be an integer from 1 to " + Grouped(kMost) + ". Received: " +
+    throw InputError(option + " must be an integer from 1 to " + Grouped(kMost) + ". Received: " +
                      Quoted(text.substr(0, 80)) + ". Give another one.");
   }
   return number;
+}
+
+// The value of an option, `--option VALUE` or `--option=VALUE`, if `place` is at it; moves there.
+inline std::optional<std::string> ValueOf(const std::string& option,
+                                          const std::vector<std::string>& arguments,
+                                          size_t& place) {
+  const std::string& one = arguments[place];
+  if (one.starts_with(option + "=")) return one.substr(option.size() + 1);
+  if (one == option && place + 1 < arguments.size()) return arguments[++place];
+  return std::nullopt;
+}
+
+// Throws InputError if some options do not go together.
+inline void CheckOptions(const Options& options) {
+  CheckUtf8(options.prefix, "--prefix");
+  if (options.greedy && (options.nbest || !options.prefix.empty())) {
+    throw InputError("--nbest and --prefix need the search, which --greedy leaves out. Received: "
+                     "--greedy beside them. Leave it out.");
+  }
 }
 
 inline Options ParseOptions(const std::vector<std::string>& arguments) {
@@ -49,15 +89,18 @@ inline Options ParseOptions(const std::vector<std::string>& arguments) {
       options.help = true;
     } else if (one == "--greedy") {
       options.greedy = true;
-    } else if (one.starts_with("--threads=")) {
-      options.threads = ParseThreads(std::string_view(one).substr(10));
-    } else if (one == "--threads" && i + 1 < arguments.size()) {
-      options.threads = ParseThreads(arguments[++i]);
+    } else if (const auto threads = ValueOf("--threads", arguments, i)) {
+      options.threads = ParseNumber("--threads", *threads);
+    } else if (const auto nbest = ValueOf("--nbest", arguments, i)) {
+      options.nbest = ParseNumber("--nbest", *nbest);
+    } else if (const auto prefix = ValueOf("--prefix", arguments, i)) {
+      options.prefix = *prefix;
     } else {
       throw InputError("An option must be known. Received: " + Quoted(one) + ". See --help.");
     }
   }
   if (options.help) return options;
+  CheckOptions(options);
   if (places.empty()) {
     throw InputError("The command line must name a model. Received: none. See --help.");
   }

@@ -1,7 +1,10 @@
 // Reads images or transcribes recordings with one .tflite file: a file in, a line out.
 
-#include <iostream>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <variant>
+#include <vector>
 
 #include "file_features.h"
 #include "on_device.h"
@@ -9,7 +12,8 @@
 namespace {
 
 constexpr char kHelp[] =
-    R"(usage: read_files [--greedy] [--threads N] MODEL.tflite FILE...
+    R"(usage: read_files [--greedy | [--nbest K] [--prefix TEXT]] [--threads N] MODEL.tflite
+                  FILE...
 
 Reads PNG images or transcribes WAV recordings: a file in, a line out.
 
@@ -17,8 +21,10 @@ It takes what needs no resampling, and makes the same features of it as in train
 WAV files of 16 kHz, 16 bits and one channel, and PNG files of 8 bits and without transparency that
 have the height of the model. `keras-bahdanau read` takes all others.
 
-  --greedy     no beam search: faster, a little worse
-  --threads N  processor threads, 1 by default
+  --greedy       no beam search: faster, a little worse
+  --nbest K      print the K best texts of each file as 'number ||| text ||| score'
+  --prefix TEXT  what each text begins with
+  --threads N    processor threads, 1 by default
 
 Exit codes: 0 all is read; 2 the command line, the model or a file is wrong.
 )";
@@ -28,11 +34,12 @@ void Run(const on_device::Options& options) {
     throw on_device::InputError("A file must be given. Received: none. See --help.");
   }
   on_device::Pipeline pipeline(options);
+  size_t number = 0;
   for (const std::string& path : options.inputs) {
     const on_device::Features features = on_device::FeaturesOf(path, pipeline.card());
     std::visit([&](const auto& values) { pipeline.Write(features.name, values); }, features.values);
     pipeline.Write("lengths", std::vector<int32_t>{static_cast<int32_t>(features.length)});
-    std::cout << pipeline.Decode() << std::endl;
+    on_device::Print(options, number++, pipeline.DecodeNbest());
   }
 }
 

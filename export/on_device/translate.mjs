@@ -1,7 +1,7 @@
 // Translates with one .tflite file in Node: a line in, a line out.
 //
 //   npm install @litertjs/core
-//   node translate.mjs [--greedy] [--nbest N] MODEL.tflite [SENTENCE...]
+//   node translate.mjs [--greedy | [--nbest K] [--prefix TEXT]] MODEL.tflite [SENTENCE...]
 //
 // Reads vocabularies of characters or words without normalization, such as those of the preset
 // "characters". The file's functions need no Node up to `main`: a page can import them.
@@ -107,11 +107,16 @@ export class Vocabulary {
   }
 
   decode(ids) {
-    const pieces = ids.filter((id) => ![PAD, START, END].includes(id)).map(
-      (id) => id === UNKNOWN ? UNSEEN : this.pieces[id].replaceAll("\u2581", " "));
-    if ((this.prefix || this.strip) && pieces.length) pieces[0] = pieces[0].replace(/^ /, "");
+    const real = ids.filter((id) => ![PAD, START, END].includes(id));
+    const pieces = real.map((id) => id === UNKNOWN ? UNSEEN : this.pieces[id].replaceAll("\u2581", " "));
+    if ((this.prefix || this.strip) && real[0] > UNKNOWN) pieces[0] = pieces[0].replace(/^ /, "");
     return pieces.join("");
   }
+}
+
+/** Positions of an axis of a named tensor of a signature, if there is one. */
+function sizeOf(details, name, axis) {
+  return details?.find((tensor) => tensor.name === name)?.shape[axis];
 }
 
 /** A file at work: `litert` is the module @litertjs/core, loaded; `content` a Uint8Array. */
@@ -129,8 +134,34 @@ export class Translator {
     [this.source, this.target] = [new Vocabulary(files[source]), new Vocabulary(files[target])];
   }
 
-  /** [{text, score, finished}] of a sentence, best first; `kind` is "", "_greedy" or "_nbest". */
-  async translate(sentence, kind = "") {
+  /** [kind, begun] for `translate`: `nbest` texts that begin with `prefix`. */
+  searchFor(nbest = 1, prefix = "") {
+    const [listing, completing] = ["_nbest", "_prefix"].map((kind) => this.model.signatures[this.card.verb + kind]);
+    const most = sizeOf((listing ?? completing)?.getOutputDetails(), "ids", 1) ?? 1;
+    if (!(Number.isInteger(nbest) && 1 <= nbest && nbest <= most)) {
+      throw new InputError(`\`nbest\` must be from 1 to ${most} in this file. Received: nbest=${nbest}. ` +
+        "Export it with the signature nbest, or with a wider beam.");
+    }
+    if (prefix && !completing) {
+      throw new InputError("A file must have a signature for texts with a prefix. Received: one " +
+        "without it. Export it with the signature prefix.");
+    }
+    const begun = this.target.encode(prefix);
+    const longest = sizeOf(completing?.getInputDetails(), "prefix", 1) ?? 0;
+    if (begun.length > longest) {
+      throw new InputError(`A prefix may have ${longest} tokens in this file. Received: ${begun.length} ` +
+        `tokens in '${[...prefix].slice(0, 80).join("")}'. Shorten it, or export with a larger max_target_length.`);
+    }
+    if (prefix || (nbest > 1 && !listing)) return ["_prefix", begun];
+    return [nbest > 1 ? "_nbest" : "", []];
+  }
+
+  /**
+   * [{text, score, finished}] of a sentence, best first, as many as there are.
+   *
+   * `kind` is "", "_greedy", "_nbest" or "_prefix", and `begun` the ids of that prefix.
+   */
+  async translate(sentence, kind = "", begun = []) {
     const ids = this.source.encode(sentence);
     if (ids.length) ids.push(END);
     const longest = this.card.max_source_length;
@@ -138,10 +169,15 @@ export class Translator {
       throw new InputError(`A sentence may have ${longest} tokens in this file. Received: ` +
         `${ids.length} tokens. Split it, or export with a larger max_source_length.`);
     }
-    const source = new this.litert.Tensor(Int32Array.from({ length: longest }, (_, i) => ids[i] ?? PAD), [1, longest]);
-    const outputs = await this.model.run(`${this.card.verb}${kind}`, { source });
+    const key = `${this.card.verb}${kind}`;
+    const inputs = { source: this.tensor(ids, [1, longest]) };
+    if (kind === "_prefix") {
+      inputs.prefix = this.tensor(begun, [1, sizeOf(this.model.signatures[key].getInputDetails(), "prefix", 1)]);
+      inputs.prefix_length = this.tensor([begun.length], [1]);
+    }
+    const outputs = await this.model.run(key, inputs);
     const read = (name) => outputs[name].toTypedArray();
-    const [lengths, scores] = kind === "_nbest" ? [read("lengths"), read("scores")] : [read("length"), read("score")];
+    const [lengths, scores] = outputs.lengths ? [read("lengths"), read("scores")] : [read("length"), read("score")];
     const [rows, finished] = [read("ids"), read("finished")];
     const time = rows.length / lengths.length;
     const found = Array.from(lengths, (length, row) => ({
@@ -149,8 +185,12 @@ export class Translator {
       score: scores[row],
       finished: finished[row] === 1,
     })).filter((_, row) => row === 0 || lengths[row] > 0);
-    [source, ...Object.values(outputs)].forEach((tensor) => tensor.delete());
+    [...Object.values(inputs), ...Object.values(outputs)].forEach((tensor) => tensor.delete());
     return found;
+  }
+
+  tensor(ids, shape) {
+    return new this.litert.Tensor(Int32Array.from({ length: shape.at(-1) }, (_, i) => ids[i] ?? PAD), shape);
   }
 }
 
@@ -171,18 +211,19 @@ async function litertInNode() {
 async function main(words) {
   const [{ readFileSync }, { createInterface }] = await Promise.all([import("node:fs"), import("node:readline")]);
   const { parseArgs } = await import("node:util");
-  const options = { greedy: { type: "boolean" }, nbest: { type: "string" } };
+  const options = { greedy: { type: "boolean" }, nbest: { type: "string" }, prefix: { type: "string", default: "" } };
   const { values, positionals: [path, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
+  const { greedy, prefix } = values;
   const count = Number(values.nbest ?? 1);
-  if (!path || !(Number.isInteger(count) && count > 0) || (values.greedy && values.nbest)) {
-    throw new InputError("The command line must name a model, and either --greedy or --nbest, which " +
-      `is a positive integer. Received: ${words.join(" ")}. Read the first lines of the program.`);
+  if (!path || !(Number.isInteger(count) && count > 0) || (greedy && (values.nbest || prefix))) {
+    throw new InputError("The command line must name a model, --nbest a positive integer, and --greedy goes " +
+      `with neither --nbest nor --prefix. Received: ${words.join(" ")}. Read the first lines of the program.`);
   }
-  const kind = values.greedy ? "_greedy" : values.nbest ? "_nbest" : "";
   const translator = await Translator.load(await litertInNode(), new Uint8Array(readFileSync(path)));
+  const search = greedy ? ["_greedy"] : translator.searchFor(count, prefix);
   let number = 0;
   for await (const line of sentences.length ? sentences : createInterface({ input: process.stdin })) {
-    const found = (await translator.translate(line, kind)).slice(0, count);
+    const found = (await translator.translate(line, ...search)).slice(0, count);
     const shown = found.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
     number += 1;
     process.stdout.write(`${shown.join("\n")}\n`);

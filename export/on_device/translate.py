@@ -134,6 +134,7 @@ def load_runner(kind, options):
         runner = getattr(on_device, kind)(options.model, options.threads, options.greedy)
         if options.nbest is not None:
             runner.check_nbest(options.nbest)
+        runner.check_prefix(options.prefix)
         return runner
     except OSError as error:
         raise InputError(unreadable(options.model, error)) from None

@@ -33,6 +33,15 @@ inline size_t FirstBadByte(std::string_view text) {
   return place;
 }
 
+// The first few characters of a text of UTF-8.
+inline std::string_view FirstCharacters(std::string_view text, size_t count) {
+  size_t place = 0;
+  for (; count > 0 && place < text.size(); --count) {
+    place += CharacterSize(text.substr(place));
+  }
+  return text.substr(0, place);
+}
+
 }  // namespace utf8
 
 #endif  // KERAS_BAHDANAU_UTF8_H_

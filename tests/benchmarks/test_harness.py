@@ -214,14 +214,30 @@ def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, cap
     assert "--tflite" in found["ours"]["error"]
 
 
-def test_a_runner_answers_line_by_line_and_its_end_is_noticed(imported):
+def test_a_runner_answers_by_as_many_lines_as_asked_and_its_end_is_noticed(imported):
     runner = imported("rows.suggestions").Runner
-    upper = "for line in iter(input, 'end'): print(line.upper(), flush=True)"
+    upper = "for line in iter(input, 'end'): print(*line.upper().split(), sep='\\n', flush=True)"
     with runner([sys.executable, "-c", upper]) as running:
-        assert [running.ask(word) for word in ("é", "two")] == ["É", "TWO"]
-        assert running.milliseconds("three") > 0
+        assert [running.ask(word) for word in ("é", "two")] == [["É"], ["TWO"]]
+        assert running.ask("one two", 2) == ["ONE", "TWO"]
+        assert running.milliseconds("three four", 2) > 0
         with pytest.raises(SystemExit, match="A runner ended"):
             running.ask("end")
+
+
+def test_the_lines_of_an_answer_are_those_of_one_number(imported):
+    module = imported("rows.suggestions")
+    lists = (
+        "for i in range(3): [print(i, f'{word} {i}', -1, sep=' ||| ') for word in 'ab'[i // 2:]]"
+    )
+    answers = module.answers_of([sys.executable, "-c", lists], ["x"] * 3)
+    assert [*map(module.Runner.texts, answers)] == [["a 0", "b 0"], ["a 1", "b 1"], ["b 2"]]
+    same = "print('same\\n' * 2, end='')"
+    answers = module.answers_of([sys.executable, "-c", same], ["x", "y"])
+    assert [*map(module.Runner.texts, answers)] == [["same"], ["same"]]
+    with pytest.raises(SystemExit, match="A runner failed"):
+        module.answers_of([sys.executable, "-c", same], ["x"])
+    assert module.InPage.texts(["1.5\ta b\tc"]) == ["a b", "c"]
 
 
 def test_no_worker_is_imported_by_the_harness(imported):

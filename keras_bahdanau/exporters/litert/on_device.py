@@ -173,6 +173,11 @@ class OnDevicePipeline:
                 "Export it with the signature nbest, or with a wider beam."
             )
 
+    def check_prefix(self, prefix):
+        """Raise ValueError if texts of this file can't begin with that; "" is no prefix."""
+        if prefix:
+            self._prefix(prefix)
+
     def _prefix(self, prefix):
         """The inputs of a prefix."""
         if self._completing is None:

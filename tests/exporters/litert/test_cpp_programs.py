@@ -11,16 +11,20 @@ import sys
 from pathlib import Path
 
 import pytest
+import sentencepiece
 import toy_sources
 from device_files import card_of, damaged, image_file, png_of, sound_file
 from PIL import Image
 
+from keras_bahdanau.exporters import export_litert
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
+from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import AudioSource, ImageSource
 
 ROOT = Path(__file__).parents[3]
 KIT = ROOT / "export" / "on_device"
 PROBE = ROOT / "tests" / "support" / "device_probe.cc"
+DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"
 LIBRARY = Path(importlib.import_module("ai_edge_litert").__file__).parent / "libLiteRt.so"
 
 
@@ -139,6 +143,147 @@ def test_lines_have_the_translations_of_python(compiled, toy_litert, options):
     assert texts == ["drei eins zwei", "", "fünf", ""]
     arguments = [*options, "--", toy_litert, "three one two", "", "five\n"]
     assert answer([compiled / "translate", *arguments])[1] == texts
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("nbest", "prefix"),
+    [(5, ""), (1, ""), (3, "vier"), (2, " "), (None, "zw☃"), (None, "eins " * 64)],
+    ids=["5", "1", "3 with a prefix", "2 with white space", "unknown", "long"],
+)
+def test_lines_have_the_suggestions_of_python(compiled, suggesting, nbest, prefix):
+    options = [f"--prefix={prefix}", *([] if nbest is None else ["--nbest", nbest])]
+    data = "\n".join(lines_to_translate()).encode()
+    found = answer([compiled / "translate", *options, suggesting], data)
+    assert found == in_python("translate", suggesting, *options, data=data)
+    code, texts, complaints = found
+    assert (code, complaints) == (0, []) and len(texts) > 120 * (nbest or 1)
+    assert texts[0].startswith("0 ||| ") == (nbest is not None)
+    assert sum(" ||| vier" in text for text in texts) > 370 or prefix != "vier"
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lacking", "options", "named"),
+    [
+        (True, ("--nbest", "2"), "from 1 to 1 in this file. Received: nbest=2"),
+        (True, ("--nbest=2", "--prefix=zwei"), "from 1 to 1 in this file. Received: nbest=2"),
+        (True, ("--prefix", "zwei"), "Export it with the signature prefix"),
+        (False, ("--nbest", "6"), "from 1 to 5 in this file. Received: nbest=6"),
+        (False, ("--prefix", "eins " * 65), "Received: 65 tokens in 'eins eins"),
+    ],
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, tuple) else "",
+)
+def test_suggestions_that_a_file_lacks_are_refused_as_in_python(
+    compiled, toy_litert, suggesting, lacking, options, named
+):
+    arguments = [toy_litert if lacking else suggesting, *options, "two"]
+    found = answer([compiled / "translate", *arguments])
+    assert found == in_python("translate", *arguments)
+    assert found[:2] == (2, [""]) and len(found[2]) == 1 and named in found[2][0]
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        *((("--nbest", text), "--nbest must be an integer from 1") for text in ("0", "-1", "2.5")),
+        (("--nbest=99999999999",), "--nbest must be an integer from 1 to 1,024"),
+        (("--nbest",), "An option must be known"),
+        (("--prefix",), "An option must be known"),
+        (("--prefix", "\udcff"), "--prefix, with the byte 0xff where UTF-8 allows none"),
+        (("--greedy", "--nbest=2"), "need the search, which --greedy leaves out"),
+        (("--prefix=zwei", "--greedy"), "need the search, which --greedy leaves out"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_wrong_options_of_suggestions_are_refused(compiled, suggesting, options, named):
+    code, texts, complaints = answer([compiled / "translate", suggesting, "two", *options])
+    assert (code, texts, len(complaints)) == (2, [""], 1) and named in complaints[0]
+
+
+@pytest.fixture
+def forge(tmp_path):
+    """`forge(ids, lengths)`: a file whose model answers with these numbers."""
+    import tensorflow as tf
+
+    def write(ids, lengths):
+        def best(source):
+            zero = source[:, :1] * 0
+            found = {"ids": zero + [ids], "length": zero[0] + lengths[:1]}
+            return {**found, "score": tf.cast(zero[0], tf.float32)}
+
+        def listing(source):
+            zero = source[:, :1] * 0
+            found = {"ids": tf.reshape(zero + [ids], (1, len(lengths), -1))}
+            found["lengths"] = zero + [lengths]
+            return {**found, "scores": tf.cast(found["lengths"], tf.float32)}
+
+        spec = tf.TensorSpec((1, 4), tf.int32, name="source")
+        functions = {"translate": best, "translate_nbest": listing}
+        functions = {
+            name: tf.function(function).get_concrete_function(spec)
+            for name, function in functions.items()
+        }
+        tf.saved_model.save(tf.Module(), str(tmp_path / "model"), functions)
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            str(tmp_path / "model"), signature_keys=list(functions)
+        )
+        _, files, *_ = unpack(DATES.read_bytes())
+        files = {name: content for name, content in files.items() if name.endswith(".spm")}
+        vocabularies = {"source": "source.spm", "target": "target.spm"}
+        card = {"verb": "translate", "vocabularies": vocabularies, "max_source_length": 4}
+        path = tmp_path / "forged.tflite"
+        path.write_bytes(pack(converter.convert(), files, card))
+        return path
+
+    return write
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ids", "lengths", "expected"),
+    [
+        ([4, 5, 6, 7], [2**31 - 1, -5], ["0 ||| {4}{5} ||| 2147483648.0000"]),
+        ([4, 5, 6, 7], [0, 1], ["0 |||  ||| 0.0000", "0 ||| {6} ||| 1.0000"]),
+        ([4, 10**6, 6, 7], [2, 2], None),
+        ([4, -7, 6, 7], [2, 2], None),
+    ],
+    ids=["lengths", "nothing", "large", "negative"],
+)
+def test_numbers_of_a_forged_model_are_bounded(compiled, forge, ids, lengths, expected):
+    code, texts, complaints = answer(
+        [compiled / "translate", "--nbest=2", forge(ids, lengths), "1"]
+    )
+    if expected is None:
+        assert (code, texts, len(complaints)) == (2, [""], 1)
+        assert f"ids of its vocabulary. Received: {ids[1]}." in complaints[0]
+    else:
+        _, files, *_ = unpack(DATES.read_bytes())
+        vocabulary = sentencepiece.SentencePieceProcessor(model_proto=files["target.spm"])
+        pieces = [*map(vocabulary.id_to_piece, range(8))]
+        assert (code, complaints) == (0, [])
+        assert texts == [*(line.format(*pieces) for line in expected), ""]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_file_for_prefixes_alone_suggests_texts_of_images(compiled, toy_source, tmp_path):
+    model, case = tmp_path / "images.tflite", toy_sources.CASES["images"]
+    pipeline = load_pipeline(toy_source("images"))
+    export_litert(pipeline, model, max_source_length=48, signatures=["prefix"])
+    files = [
+        case.write(case.input_of(numbers), tmp_path / f"{number}")
+        for number, numbers in enumerate(toy_sources.NUMBERS[:5])
+    ]
+    for options in (("--nbest", "3"), ("--nbest", "3", "--prefix", "zwei"), ("--prefix", "zwei")):
+        found = answer([compiled / "read_files", *options, model, *files])
+        assert found == in_python("read_files", *options, model, *files)
+        assert found[0] == 0 and len(found[1]) == 1 + len(files) * (3 if "3" in options else 1)
 
 
 @needs_compiler

@@ -13,7 +13,9 @@ from keras_bahdanau import SearchOptions, presets
 from keras_bahdanau.exporters import OnDeviceTranslator
 from keras_bahdanau.text import Subwords
 
-PROGRAM = Path(__file__).parents[3] / "export" / "on_device" / "translate.mjs"
+ROOT = Path(__file__).parents[3]
+PROGRAM = ROOT / "export" / "on_device" / "translate.mjs"
+PLAIN = ROOT / "examples" / "dates" / "models" / "dates.tflite"  # with one signature
 
 
 def missing():
@@ -58,7 +60,7 @@ def speller(tmp_path_factory):
         max_source_length=20,
         max_target_length=8,
         allow_differences=True,
-        signatures=("greedy", "nbest"),
+        signatures=("greedy", "nbest", "prefix"),
     )
     return path
 
@@ -74,12 +76,17 @@ def test_a_hundred_words_get_the_answers_of_python(speller):
     assert (code, lines) == (0, [one.text for one in python.translate(words)]), error
     _, lines, _ = node("--greedy", speller, lines=words)
     assert lines == [one.text for one in greedy.translate(words)]
-    _, lines, _ = node("--nbest", "5", speller, lines=words)
-    found = [(int(number), text, float(score)) for number, text, score in map(parts, lines)]
-    lists = enumerate(python.translate_nbest(words, 5))
-    expected = [(number, one.text, one.score) for number, given in lists for one in given]
-    assert [one[:2] for one in found] == [one[:2] for one in expected]
-    assert [one[2] for one in found] == pytest.approx([one[2] for one in expected], abs=1e-4)
+    for prefix in ("", "D", "EH1 AA", "☃ B"):
+        code, lines, error = node("--nbest", "5", "--prefix", prefix, speller, lines=words)
+        assert code == 0, error
+        found = [(int(number), text, float(score)) for number, text, score in map(parts, lines)]
+        lists = enumerate(python.translate_nbest(words, 5, [prefix] * len(words)))
+        expected = [(number, one.text, one.score) for number, given in lists for one in given]
+        assert [one[:2] for one in found] == [one[:2] for one in expected]
+        assert [one[2] for one in found] == pytest.approx([one[2] for one in expected], abs=1e-4)
+    _, lines, _ = node("--prefix", "D", speller, lines=words[:9])
+    best = python.translate_nbest(words[:9], 1, ["D"] * 9)
+    assert lines == [one.text for (one,) in best]
 
 
 def parts(line):
@@ -97,6 +104,11 @@ def test_what_it_cannot_read_is_refused_in_one_line(speller, toy_litert, tmp_pat
         ([tmp_path / "changed.tflite", "a"], "that are not its sha256"),
         ([toy_litert, "one"], "characters or words, without normalization"),
         ([], "must name a model"),
+        (["--greedy", "--prefix", "D", speller, "a"], "neither --nbest nor --prefix"),
+        (["--nbest", "6", speller, "a"], "from 1 to 5 in this file. Received: nbest=6"),
+        (["--prefix", "D " * 9, speller, "a"], "6 tokens in this file. Received: 9 tokens in 'D D"),
+        (["--nbest", "2", PLAIN, "a"], "from 1 to 1 in this file. Received: nbest=2"),
+        (["--prefix", "D", PLAIN, "a"], "Export it with the signature prefix"),
     ):
         code, lines, error = node(*arguments)
         assert (code, lines) == (2, [])

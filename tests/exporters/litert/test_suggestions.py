@@ -30,18 +30,6 @@ PREFIXES = ["vier", "eins", "", "zw☃", "eins eins", "zwei"]
 LONGEST = 12
 
 
-@pytest.fixture(scope="module")
-def suggesting(toy_translator, once):
-    """The LiteRT file of the toy, with all signatures."""
-
-    def export(path):
-        kb.export_litert(
-            toy_translator, path, max_source_length=24, signatures=("greedy", "nbest", "prefix")
-        )
-
-    return once("suggesting.tflite", export)
-
-
 @pytest.fixture
 def translate(monkeypatch, capsys):
     """`translate(*arguments)`: exit code, standard output and error of the program."""
