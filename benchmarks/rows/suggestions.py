@@ -44,7 +44,7 @@ def measure(options):
                 if lacking:
                     lane["error"] = lacking
                     continue
-                command = [*program, *flags, options.tflite]
+                command = [*program, *flags, options.tflite.resolve()]
                 kind = InPage if language == "browser" else Runner
                 runner = running.enter_context(kind(command, options.node_modules))
                 runners.append((lane, runner))
@@ -68,8 +68,9 @@ class Runner:
 
     def __init__(self, command, folder=None):
         pipe = subprocess.PIPE
+        self._messages = tempfile.TemporaryFile()  # a pipe that nobody reads would fill
         self._process = subprocess.Popen(
-            [*map(str, command)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=folder
+            [*map(str, command)], stdin=pipe, stdout=pipe, stderr=self._messages, cwd=folder
         )
 
     def ask(self, line):
@@ -83,7 +84,10 @@ class Runner:
             self._process.stdin.flush()
         answer = self._process.stdout.readline().decode()
         if not answer:
-            raise SystemExit(f"A runner ended: {self._process.args}")
+            self._process.wait()
+            self._messages.seek(0)
+            last = self._messages.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise SystemExit(f"A runner ended: {self._process.args}: {' '.join(last)}")
         return answer.removesuffix("\n")
 
     def milliseconds(self, line):
@@ -100,6 +104,7 @@ class Runner:
             self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
+        self._messages.close()
 
 
 class InPage(Runner):

@@ -216,11 +216,11 @@ def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, cap
 
 def test_a_runner_answers_line_by_line_and_its_end_is_noticed(imported):
     runner = imported("rows.suggestions").Runner
-    upper = "for line in iter(input, 'end'): print(line.upper(), flush=True)"
+    upper = "for line in iter(input, 'end'): print(line.upper(), flush=True)\nexit('no more')"
     with runner([sys.executable, "-c", upper]) as running:
         assert [running.ask(word) for word in ("é", "two")] == ["É", "TWO"]
         assert running.milliseconds("three") > 0
-        with pytest.raises(SystemExit, match="A runner ended"):
+        with pytest.raises(SystemExit, match="A runner ended: .*: no more"):
             running.ask("end")
 
 
