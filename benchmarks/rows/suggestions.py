@@ -45,7 +45,7 @@ def measure(options):
                 if lacking:
                     lane["error"] = lacking
                     continue
-                command = [*program, *flags, options.tflite]
+                command = [*program, *flags, options.tflite.resolve()]
                 kind = InPage if language == "browser" else Runner
                 answers = answers_of(command, words, options.node_modules)
                 texts = [*map(kind.texts, answers)]
@@ -96,8 +96,9 @@ class Runner:
 
     def __init__(self, command, folder=None):
         pipe = subprocess.PIPE
+        self._messages = tempfile.TemporaryFile()  # a pipe that nobody reads would fill
         self._process = subprocess.Popen(
-            [*map(str, command)], stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=folder
+            [*map(str, command)], stdin=pipe, stdout=pipe, stderr=self._messages, cwd=folder
         )
 
     @staticmethod
@@ -116,7 +117,10 @@ class Runner:
             self._process.stdin.flush()
         answer = [self._process.stdout.readline().decode() for _ in range(count)]
         if not all(answer):
-            raise SystemExit(f"A runner ended: {self._process.args}")
+            self._process.wait()
+            self._messages.seek(0)
+            last = self._messages.read().decode(errors="replace").strip().splitlines()[-1:]
+            raise SystemExit(f"A runner ended: {self._process.args}: {' '.join(last)}")
         return [one.removesuffix("\n") for one in answer]
 
     def milliseconds(self, line, count=1):
@@ -133,6 +137,7 @@ class Runner:
             self._process.stdin.close()
         self._process.stdout.close()
         self._process.wait()
+        self._messages.close()
 
 
 class InPage(Runner):

@@ -12,6 +12,7 @@ const PAD = 0, UNKNOWN = 1, START = 2, END = 3;
 const SEAL = 64, DIRECTORY_END = 22;  // bytes at the end: the archive's comment, what is before it
 const WORDS = 3, CHARACTERS = 4;  // model types of SentencePiece
 const UNSEEN = " \u2047 ";
+const LINE_LIMIT = 2 ** 20;  // bytes of one line of input
 
 export class InputError extends Error {}
 
@@ -97,20 +98,20 @@ export class Vocabulary {
 
   split(text) {
     if (this.type === WORDS) return text.match(/\u2581?[^\u2581]+|\u2581/gu) ?? [];
-    const found = [];
-    for (let place = 0; place < text.length; place += found.at(-1).length) {
+    const pieces = [];
+    for (let place = 0; place < text.length; place += pieces.at(-1).length) {
       const rest = text.slice(place);
       const symbol = this.symbols.find((one) => rest.startsWith(one));
-      found.push(symbol ?? String.fromCodePoint(rest.codePointAt(0)));
+      pieces.push(symbol ?? String.fromCodePoint(rest.codePointAt(0)));
     }
-    return found;
+    return pieces;
   }
 
   decode(ids) {
-    const real = ids.filter((id) => ![PAD, START, END].includes(id));
-    const pieces = real.map((id) => id === UNKNOWN ? UNSEEN : this.pieces[id].replaceAll("\u2581", " "));
-    if ((this.prefix || this.strip) && real[0] > UNKNOWN) pieces[0] = pieces[0].replace(/^ /, "");
-    return pieces.join("");
+    const pieces = ids.filter((id) => ![PAD, START, END].includes(id)).map(
+      (id) => id === UNKNOWN ? UNSEEN : this.pieces[id]);
+    const first = this.strip ? /^\u2581+/ : this.prefix ? /^\u2581/ : "";  // never the space of UNSEEN
+    return pieces.join("").replace(first, "").replaceAll("\u2581", " ");
   }
 }
 
@@ -131,7 +132,19 @@ export class Translator {
   constructor(litert, model, card, files) {
     Object.assign(this, { litert, model, card });
     const { source, target } = card.vocabularies;
+    if (!source) {
+      throw new InputError("A file for text must hold the vocabulary of the source. Received: " +
+        `verb=${card.verb}, without one. Use read_files.py.`);
+    }
     [this.source, this.target] = [new Vocabulary(files[source]), new Vocabulary(files[target])];
+  }
+
+  /** Name of the signature of a kind, which is "", "_greedy", "_nbest" or "_prefix". */
+  signature(kind) {
+    const name = `${this.card.verb}${kind}`;
+    if (name in this.model.signatures) return name;
+    throw new InputError(`A file must have the signature ${name}. Received: ` +
+      `${Object.keys(this.model.signatures).join(", ")}. Export it with --signatures ${kind.slice(1)}.`);
   }
 
   /** [kind, begun] for `translate`: `nbest` texts that begin with `prefix`. */
@@ -169,7 +182,7 @@ export class Translator {
       throw new InputError(`A sentence may have ${longest} tokens in this file. Received: ` +
         `${ids.length} tokens. Split it, or export with a larger max_source_length.`);
     }
-    const key = `${this.card.verb}${kind}`;
+    const key = this.signature(kind);
     const inputs = { source: this.tensor(ids, [1, longest]) };
     if (kind === "_prefix") {
       inputs.prefix = this.tensor(begun, [1, sizeOf(this.model.signatures[key].getInputDetails(), "prefix", 1)]);
@@ -180,13 +193,13 @@ export class Translator {
     const [lengths, scores] = outputs.lengths ? [read("lengths"), read("scores")] : [read("length"), read("score")];
     const [rows, finished] = [read("ids"), read("finished")];
     const time = rows.length / lengths.length;
-    const found = Array.from(lengths, (length, row) => ({
+    const hypotheses = Array.from(lengths, (length, row) => ({
       text: this.target.decode([...rows.subarray(row * time, row * time + length)]),
       score: scores[row],
       finished: finished[row] === 1,
     })).filter((_, row) => row === 0 || lengths[row] > 0);
     [...Object.values(inputs), ...Object.values(outputs)].forEach((tensor) => tensor.delete());
-    return found;
+    return hypotheses;
   }
 
   tensor(ids, shape) {
@@ -196,21 +209,54 @@ export class Translator {
 
 /** The module @litertjs/core, which expects a browser, with its WebAssembly loaded in Node. */
 async function litertInNode() {
-  const [fs, vm, { createRequire }] = await Promise.all(["fs", "vm", "module"].map((name) => import(`node:${name}`)));
+  const [fs, vm, { createRequire }, { fileURLToPath, pathToFileURL }] = await Promise.all(
+    ["fs", "vm", "module", "url"].map((name) => import(`node:${name}`)));
   const require = createRequire(`${process.cwd()}/`);
-  const entry = require.resolve("@litertjs/core");
-  const wasm = new URL("../wasm/", `file://${entry}`);
-  Object.assign(globalThis, { self: globalThis, require, __dirname: wasm.pathname });
+  let entry;
+  try {
+    entry = pathToFileURL(require.resolve("@litertjs/core"));
+  } catch {
+    throw new InputError("The package @litertjs/core must be installed. Received: none in " +
+      `${process.cwd()} or NODE_PATH. Run npm install @litertjs/core`);
+  }
+  const wasm = fileURLToPath(new URL("../wasm/", entry));
+  Object.assign(globalThis, { self: globalThis, require, __dirname: wasm });
   globalThis.importScripts = (path) => vm.runInThisContext(fs.readFileSync(path, "utf8"), { filename: path });
   globalThis.fetch = async (path) => new Response(fs.readFileSync(path), { headers: { "Content-Type": "application/wasm" } });
-  const litert = await import(`file://${entry}`);
-  await litert.loadLiteRt(wasm.pathname);
+  const litert = await import(entry);
+  await litert.loadLiteRt(wasm);
   return litert;
 }
 
+/** The lines of a stream of bytes: only "\n" ends one. */
+async function* linesOf(stream) {
+  let [rest, number] = [Buffer.alloc(0), 0];
+  for await (const chunk of stream) {
+    rest = Buffer.concat([rest, chunk]);
+    for (let end; (end = rest.indexOf("\n") + 1) > 0; rest = rest.subarray(end)) {
+      yield lineText(rest.subarray(0, end), ++number);
+    }
+    if (rest.length > LINE_LIMIT) break;
+  }
+  if (rest.length) yield lineText(rest, ++number);
+}
+
+/** The text of a line, without its end; the first one may begin with a byte order mark. */
+function lineText(line, number) {
+  if (line.length > LINE_LIMIT) {
+    throw new InputError(`A line must have at most ${LINE_LIMIT.toLocaleString("en")} bytes. Received: line ${number}, ` +
+      "which has more. Split it.");
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: number > 1 }).decode(line).replace(/\r?\n?$/, "");
+  } catch {
+    throw new InputError(`The input must be UTF-8. Received: line ${number}, with bytes that UTF-8 ` +
+      "does not allow. Convert it, with iconv for example.");
+  }
+}
+
 async function main(words) {
-  const [{ readFileSync }, { createInterface }] = await Promise.all([import("node:fs"), import("node:readline")]);
-  const { parseArgs } = await import("node:util");
+  const [{ readFileSync }, { parseArgs }] = await Promise.all([import("node:fs"), import("node:util")]);
   const options = { greedy: { type: "boolean" }, nbest: { type: "string" }, prefix: { type: "string", default: "" } };
   const { values, positionals: [path, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
   const { greedy, prefix } = values;
@@ -219,20 +265,34 @@ async function main(words) {
     throw new InputError("The command line must name a model, --nbest a positive integer, and --greedy goes " +
       `with neither --nbest nor --prefix. Received: ${words.join(" ")}. Read the first lines of the program.`);
   }
-  const translator = await Translator.load(await litertInNode(), new Uint8Array(readFileSync(path)));
+  let content;
+  try {
+    content = new Uint8Array(readFileSync(path));
+  } catch (error) {
+    throw new InputError(`A file must be readable. Received: '${path}': ${error.message.split(",")[0]}. Correct the name.`);
+  }
+  const translator = await Translator.load(await litertInNode(), content);
   const search = greedy ? ["_greedy"] : translator.searchFor(count, prefix);
+  translator.signature(search[0]);
+  process.stdout.on("error", ({ code }) => process.exit(code === "EPIPE" ? 141 : 2));  // 141 after `head`
   let number = 0;
-  for await (const line of sentences.length ? sentences : createInterface({ input: process.stdin })) {
-    const found = (await translator.translate(line, ...search)).slice(0, count);
-    const shown = found.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
+  for await (const line of sentences.length ? sentences : linesOf(process.stdin)) {
+    const hypotheses = (await translator.translate(line, ...search)).slice(0, count);
+    const texts = hypotheses.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
     number += 1;
-    process.stdout.write(`${shown.join("\n")}\n`);
+    process.stdout.write(`${texts.join("\n")}\n`);
   }
 }
 
-if (globalThis.process?.argv[1] && import.meta.url.endsWith(encodeURI(process.argv[1].split("/").at(-1)))) {
-  main(process.argv.slice(2)).then(() => process.exit(0), (error) => {
-    console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ")}`);
-    process.exit(2);
-  });
+/** True if Node was started with this file, by any name of it. */
+async function isProgram() {
+  const path = globalThis.process?.argv?.[1];
+  if (!path || !import.meta.url.startsWith("file:")) return false;
+  const [{ existsSync, realpathSync }, { fileURLToPath }] = await Promise.all([import("node:fs"), import("node:url")]);
+  return existsSync(path) && realpathSync(path) === realpathSync(fileURLToPath(import.meta.url));
 }
+
+isProgram().then((started) => started && main(process.argv.slice(2))).catch((error) => {
+  console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ")}`);
+  process.exitCode = 2;  // and no exit, which may cut what a pipe has still to take
+});

@@ -217,11 +217,11 @@ def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, cap
 def test_a_runner_answers_by_as_many_lines_as_asked_and_its_end_is_noticed(imported):
     runner = imported("rows.suggestions").Runner
     upper = "for line in iter(input, 'end'): print(*line.upper().split(), sep='\\n', flush=True)"
-    with runner([sys.executable, "-c", upper]) as running:
+    with runner([sys.executable, "-c", f"{upper}\nexit('no more')"]) as running:
         assert [running.ask(word) for word in ("é", "two")] == [["É"], ["TWO"]]
         assert running.ask("one two", 2) == ["ONE", "TWO"]
         assert running.milliseconds("three four", 2) > 0
-        with pytest.raises(SystemExit, match="A runner ended"):
+        with pytest.raises(SystemExit, match="A runner ended: .*: no more"):
             running.ask("end")
 
 

@@ -1,5 +1,6 @@
 """The program for devices in Node: it does as the one in Python does."""
 
+import json
 import random
 import shutil
 import subprocess
@@ -13,36 +14,41 @@ from keras_bahdanau import SearchOptions, presets
 from keras_bahdanau.exporters import OnDeviceTranslator
 from keras_bahdanau.text import Subwords
 
-ROOT = Path(__file__).parents[3]
-PROGRAM = ROOT / "export" / "on_device" / "translate.mjs"
-PLAIN = ROOT / "examples" / "dates" / "models" / "dates.tflite"  # with one signature
+CHECKOUT = Path(__file__).parents[3]
+PROGRAM = CHECKOUT / "export" / "on_device" / "translate.mjs"
+SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
 
 
 def missing():
     """The name of a thing that the program needs and that this machine lacks, or None."""
     if shutil.which("node") is None:
         return "node"
-    command = ["node", "-e", "require.resolve('@litertjs/core')"]
-    found = subprocess.run(command, capture_output=True).returncode == 0
-    return None if found else "@litertjs/core in node_modules or NODE_PATH"
+    return None if package() else "@litertjs/core in node_modules or NODE_PATH"
+
+
+def package():
+    """Path of the main file of @litertjs/core, or "" if there is none."""
+    command = ["node", "-p", "require.resolve('@litertjs/core')"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 needs_node = pytest.mark.skipif(bool(LACKING := missing()), reason=f"needs {LACKING}")
 
 
-def node(*arguments, lines=()):
+def node(*arguments, lines=(), content=None, program=PROGRAM, folder=None):
+    text = "".join(f"{line}\n" for line in lines).encode()
     done = subprocess.run(
-        ["node", PROGRAM, *map(str, arguments)],
-        input="".join(f"{line}\n" for line in lines),
+        ["node", program, *map(str, arguments)],
+        input=text if content is None else content,
         capture_output=True,
-        encoding="utf-8",
+        cwd=folder,
     )
-    return done.returncode, done.stdout.splitlines(), done.stderr
+    return done.returncode, done.stdout.decode().splitlines(), done.stderr.decode()
 
 
 @pytest.fixture(scope="module")
-def speller(tmp_path_factory):
-    """A file with characters, a symbol and spaces in, words out; its weights are random."""
+def translator():
+    """Characters, a symbol and spaces in, words out; its weights are random."""
     keras.utils.set_random_seed(3)
     settings = {"vocabulary_size": 16, "exact": False, "normalization": "none"}
     source = Subwords.train(
@@ -52,16 +58,26 @@ def speller(tmp_path_factory):
     sizes = {"units": 12, "attention_units": 8, "embedding_units": 8}
     model = presets.characters(source, target, **sizes)
     search = SearchOptions(beam_width=5, max_length=6)
-    translator = kb.Translator(source, model, target, search)
-    path = tmp_path_factory.mktemp("speller") / "speller.tflite"
-    kb.export_litert(
-        translator,
-        path,
-        max_source_length=20,
-        max_target_length=8,
-        allow_differences=True,
-        signatures=("greedy", "nbest", "prefix"),
-    )
+    return kb.Translator(source, model, target, search)
+
+
+@pytest.fixture(scope="module")
+def speller(translator, tmp_path_factory):
+    """Its file, with the signatures for greedy search, lists and prefixes."""
+    folder = tmp_path_factory.mktemp("speller")
+    return exported(translator, folder, ("greedy", "nbest", "prefix"))
+
+
+@pytest.fixture(scope="module")
+def bare(translator, tmp_path_factory):
+    """Its file, with the signature of the best text alone."""
+    return exported(translator, tmp_path_factory.mktemp("bare"), ())
+
+
+def exported(translator, folder, signatures):
+    path = folder / "speller.tflite"
+    lengths = {"max_source_length": 20, "max_target_length": 8}
+    kb.export_litert(translator, path, **lengths, allow_differences=True, signatures=signatures)
     return path
 
 
@@ -79,11 +95,11 @@ def test_a_hundred_words_get_the_answers_of_python(speller):
     for prefix in ("", "D", "EH1 AA", "☃ B"):
         code, lines, error = node("--nbest", "5", "--prefix", prefix, speller, lines=words)
         assert code == 0, error
-        found = [(int(number), text, float(score)) for number, text, score in map(parts, lines)]
+        listed = [(int(number), text, float(score)) for number, text, score in map(parts, lines)]
         lists = enumerate(python.translate_nbest(words, 5, [prefix] * len(words)))
         expected = [(number, one.text, one.score) for number, given in lists for one in given]
-        assert [one[:2] for one in found] == [one[:2] for one in expected]
-        assert [one[2] for one in found] == pytest.approx([one[2] for one in expected], abs=1e-4)
+        assert [one[:2] for one in listed] == [one[:2] for one in expected]
+        assert [one[2] for one in listed] == pytest.approx([one[2] for one in expected], abs=1e-4)
     _, lines, _ = node("--prefix", "D", speller, lines=words[:9])
     best = python.translate_nbest(words[:9], 1, ["D"] * 9)
     assert lines == [one.text for (one,) in best]
@@ -95,7 +111,79 @@ def parts(line):
 
 @needs_node
 @pytest.mark.slow
-def test_what_it_cannot_read_is_refused_in_one_line(speller, toy_litert, tmp_path):
+def test_one_text_needs_no_signature_for_lists(bare):
+    (expected,) = OnDeviceTranslator(bare).translate(["abc"])
+    code, (line,), _ = node("--nbest", "1", bare, "abc")
+    assert code == 0
+    assert line == f"0 ||| {expected.text} ||| {expected.score:.4f}"
+
+
+@needs_node
+@pytest.mark.slow
+def test_only_a_line_feed_ends_a_line(speller):
+    sentences = ["ab\rc", "d\u2028e", "", "x a"]
+    expected = [one.text for one in OnDeviceTranslator(speller).translate(sentences)]
+    content = "\ufeffab\rc\r\nd\u2028e\n\nx a".encode()
+    code, lines, error = node(speller, content=content)
+    assert (code, lines) == (0, expected), error
+
+
+@needs_node
+@pytest.mark.slow
+def test_bytes_that_are_no_utf8_end_it_behind_the_lines_before(speller):
+    (expected,) = OnDeviceTranslator(speller).translate(["abc"])
+    code, lines, error = node(speller, content=b"abc\nab\xff\nabc\n")
+    assert (code, lines) == (2, [expected.text])
+    assert "must be UTF-8. Received: line 2" in error.splitlines()[-1]
+
+
+@needs_node
+@pytest.mark.slow
+def test_it_runs_by_another_name_in_a_directory_with_spaces(speller, tmp_path):
+    folder = tmp_path / "a directory, 100%20"
+    packages = Path(package()).parents[2]  # with those that it needs, of the same publisher
+    shutil.copytree(packages, folder / "node_modules" / packages.name)
+    shutil.copy(speller, folder / "a speller.tflite")
+    (folder / "tr.mjs").symlink_to(PROGRAM)
+    (expected,) = OnDeviceTranslator(speller).translate(["abc"])
+    code, lines, error = node("a speller.tflite", "abc", program="tr.mjs", folder=folder)
+    assert (code, lines) == (0, [expected.text]), error
+
+
+IMPORTING = """
+import { readFileSync } from "node:fs";
+import { Vocabulary } from %s;
+const vocabulary = new Vocabulary(readFileSync(process.argv[2]));
+console.log(JSON.stringify(JSON.parse(process.argv[3]).map((ids) => vocabulary.decode(ids))));
+"""
+
+
+@needs_node
+@pytest.mark.slow
+@pytest.mark.parametrize("normalization", ["none", "identity"])
+@pytest.mark.parametrize("kind", ["char", "word"])
+def test_a_program_of_the_same_name_imports_it_and_decodes_any_ids(kind, normalization, tmp_path):
+    settings = {"vocabulary_size": 18, "exact": False, "normalization": normalization}
+    subwords = Subwords.train(["abc d e  x", "a b"], model_type=kind, **settings)
+    (tmp_path / "target.spm").write_bytes(subwords.model)
+    program = tmp_path / PROGRAM.name
+    program.write_text(IMPORTING % json.dumps(PROGRAM.as_uri()))
+    draw = random.Random(5)
+    spaced = [i for i in range(subwords.vocabulary_size) if subwords.tokens([i])[0][:1] == "▁"]
+    likely = [0, 1, 1, 2, *spaced, *spaced, *range(4, subwords.vocabulary_size)]
+    rows = [
+        [1],
+        [1, *spaced[:1]],
+        *(draw.choices(likely, k=draw.randint(0, 5)) for _ in range(200)),
+    ]
+    code, (line,), error = node(tmp_path / "target.spm", json.dumps(rows), program=program)
+    assert code == 0, error
+    assert json.loads(line) == subwords.decode(rows)
+
+
+@needs_node
+@pytest.mark.slow
+def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, toy_litert, tmp_path):
     changed = bytearray(speller.read_bytes())
     changed[5000] ^= 1
     (tmp_path / "changed.tflite").write_bytes(changed)
@@ -104,11 +192,14 @@ def test_what_it_cannot_read_is_refused_in_one_line(speller, toy_litert, tmp_pat
         ([tmp_path / "changed.tflite", "a"], "that are not its sha256"),
         ([toy_litert, "one"], "characters or words, without normalization"),
         ([], "must name a model"),
+        ([tmp_path / "none.tflite", "a"], "A file must be readable. Received: "),
+        (["--greedy", bare, "a"], "must have the signature translate_greedy. Received: translate."),
         (["--greedy", "--prefix", "D", speller, "a"], "neither --nbest nor --prefix"),
         (["--nbest", "6", speller, "a"], "from 1 to 5 in this file. Received: nbest=6"),
         (["--prefix", "D " * 9, speller, "a"], "6 tokens in this file. Received: 9 tokens in 'D D"),
-        (["--nbest", "2", PLAIN, "a"], "from 1 to 1 in this file. Received: nbest=2"),
-        (["--prefix", "D", PLAIN, "a"], "Export it with the signature prefix"),
+        (["--nbest", "2", bare, "a"], "from 1 to 1 in this file. Received: nbest=2"),
+        (["--prefix", "D", bare, "a"], "Export it with the signature prefix"),
+        ([SPEECH, "a"], "must hold the vocabulary of the source. Received: verb="),
     ):
         code, lines, error = node(*arguments)
         assert (code, lines) == (2, [])
