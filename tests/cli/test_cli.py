@@ -351,6 +351,7 @@ def test_a_line_without_end_is_refused(command, model, monkeypatch):
     assert "whose line 2 has more" in answer.err
 
 
+@pytest.mark.slow
 def test_a_compressed_file_is_translated(command, files, model, expected):
     (files / "text.gz").write_bytes(gzip.compress("\r\n".join(SENTENCES).encode()))
     assert command("translate", "--model", model, "text.gz").out.splitlines() == expected
@@ -428,6 +429,7 @@ def test_links_between_words_are_appended_in_pharaoh_form(command, model):
     assert answer.out.splitlines()[1] == " ||| "
 
 
+@pytest.mark.slow
 def test_the_search_can_be_changed(command, model, toy_translator):
     options = ["--beam-width", 2, "--length-normalization", 0, "--nbest", 2]
     answer = command("translate", "--model", model, *options, stdin=b"one two\n")
@@ -603,6 +605,7 @@ def test_the_steps_of_a_translation_are_drawn(command, tmp_path, model, sentence
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_an_empty_sentence_has_an_empty_alignment(command, tmp_path, model):
     answer = command("align", "--model", model, "", "--plot", tmp_path / "empty.png")
     assert answer == (0, "\n\n", "")

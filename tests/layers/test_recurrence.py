@@ -80,6 +80,7 @@ def test_its_gradient_is_that_of_finite_differences():
         np.testing.assert_allclose(np.reshape(one, -1), other[0], atol=1e-7)
 
 
+@pytest.mark.slow
 def test_it_has_a_gradient_under_xla_at_every_length():
     compiled = tf.function(gradients(scan), jit_compile=True)
     for time in (5, 3):

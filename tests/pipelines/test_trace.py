@@ -256,6 +256,7 @@ def test_after_the_cell_the_query_is_the_new_state(subwords):
     assert not np.allclose(trace.output, trace.state)  # it says the attentional vector
 
 
+@pytest.mark.slow
 def test_lower_precision_is_traced_in_float32(subwords):
     with_policy = keras.config.dtype_policy()
     keras.config.set_dtype_policy("mixed_bfloat16")

@@ -193,6 +193,7 @@ def test_draws_depend_on_the_seed_and_the_sentence_alone(toy_translator):
     assert [result.text for result in first] == [draws[0] for draws in texts]
 
 
+@pytest.mark.slow
 def test_an_unknown_token_becomes_the_source_word_it_attends_to(toy_translator):
     """A prefix with a character that no vocabulary has."""
     plain, copying = (

@@ -60,6 +60,7 @@ def test_an_image_of_the_full_height_is_taken_as_it_is():
     assert (values[:, :, 20:] == 255).all(), "paper up to whole cells"
 
 
+@pytest.mark.slow
 def test_colours_are_kept_or_become_their_luma():
     image = RANDOM.integers(0, 256, (16, 16, 3), np.uint8)
     values, _ = read(COLOURED, image, file_of(image), file_of(image[..., 0]))

@@ -83,6 +83,7 @@ def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     assert len(rewritten(convolution)) < len(convolution)  # the filter is still of 8 bits
 
 
+@pytest.mark.slow
 def test_a_table_that_is_added_is_of_8_bits_in_a_model_of_8_bits_alone(tmp_path):
     x = np.random.default_rng(3).normal(size=(1, 64, 8)).astype(np.float32)
     floats = rewritten(converted(tmp_path / "floats", placed, FRAMES))

@@ -372,6 +372,7 @@ def test_ids_of_any_width_can_share_a_batch(kit, ports, offline):
         assert_same(answer, expected)
 
 
+@pytest.mark.slow
 def test_load_is_measured(kit, ports, tmp_path, capsys):
     file = tmp_path / "lines"
     file.write_text("one two\nfive\n", encoding="utf-8")
