@@ -304,7 +304,7 @@ def test_translation_is_a_filter_with_a_clean_terminal(model, expected):
     assert (answer.returncode, answer.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("end", ["\n", ""])
+@pytest.mark.parametrize("end", [pytest.param("\n", marks=pytest.mark.slow), ""])
 def test_each_line_in_gives_a_line_out(command, model, expected, end):
     stdin = ("\n".join(SENTENCES) + end).encode()
     answer = command("translate", "--model", model / "translator.keras", stdin=stdin)
@@ -337,7 +337,9 @@ def test_no_lines_give_no_lines(command, files, model):
     assert command("translate", "--model", model, "empty.de") == (0, "", "")
 
 
-@pytest.mark.parametrize("stdin", [b"one\n\0", b"one\ntwo\0" + b"three" * 9])
+@pytest.mark.parametrize(
+    "stdin", [b"one\n\0", pytest.param(b"one\ntwo\0" + b"three" * 9, marks=pytest.mark.slow)]
+)
 def test_a_stream_that_is_no_text_is_refused_at_once(command, model, monkeypatch, stdin):
     monkeypatch.setattr(translating, "ARRIVING", 8)  # bytes
     answer = command("translate", "--model", model, stdin=stdin)
@@ -421,6 +423,7 @@ def test_the_best_few_come_in_the_form_of_moses(command, model, toy_translator):
     assert fields[1][1:] == [second.text, f"{second.score:.4f}"]
 
 
+@pytest.mark.slow
 def test_links_between_words_are_appended_in_pharaoh_form(command, model):
     answer = command("translate", "--model", model, "--alignment", stdin=b"one two\n\n")
     text, links = answer.out.splitlines()[0].split(" ||| ")
@@ -586,7 +589,10 @@ def test_a_model_with_ctc_is_tuned_by_its_own_metric_with_shares_of_ctc(
     assert [row[2] for row in rows if row[0] == "3"] == ["0.5", "1", "1.5", "2"]
 
 
-@pytest.mark.parametrize("ending, start", [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    "ending, start",
+    [("png", b"\x89PNG"), pytest.param("pdf", b"%PDF", marks=pytest.mark.slow)],
+)
 def test_an_alignment_is_printed_and_drawn(command, tmp_path, model, ending, start):
     picture = tmp_path / f"alignment.{ending}"
     answer = command("align", "--model", model, "one two", "--plot", picture, "--subwords")

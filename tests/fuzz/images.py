@@ -63,7 +63,7 @@ def damaged(random, files):
     return bytes(content)
 
 
-@attack(12, "images: damaged files, in the graph", full=10_000, few=24)
+@attack(12, "images: damaged files, in the graph", full=10_000)
 def damaged_images(world, count):
     """A row has the same pixels in two batches, and the good one beside it those of its own."""
     random, files = world.random("images"), [gradient(), *world.image_files]
