@@ -3,7 +3,10 @@
 import collections
 import fcntl
 import gc
+import importlib
 import os
+import sys
+from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores
@@ -167,3 +170,16 @@ def run(request):
     import modes
 
     return {"eager": modes.eager, "graph": modes.graphs()}[request.param]
+
+
+@pytest.fixture
+def example(request, monkeypatch):
+    """Function that imports a module of an example, from `FOLDER` of the test's own module."""
+    known = {*sys.modules}
+    monkeypatch.syspath_prepend(request.module.FOLDER)
+    yield importlib.import_module
+    root = Path(__file__).parents[1]
+    for name in {*sys.modules} - known:
+        file = Path(getattr(sys.modules[name], "__file__", None) or "")
+        if any(file.is_relative_to(root / part) for part in ("examples", "benchmarks")):
+            del sys.modules[name]  # another example has a module of that name

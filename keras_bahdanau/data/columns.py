@@ -89,14 +89,18 @@ def find_columns(lines, needed=("source", "target")):
 def _are_features(cells):
     """True if cells hold bundles of features, most of them several."""
     several = sum(";" in cell or "|" in cell for cell in cells)
-    features = {one for cell in cells for one in cell.replace("|", ";").split(";")}
-    return 2 * several > len(cells) and all(map(_is_feature, features))
+    return 2 * several > len(cells) and all(map(_is_bundle, {*cells}))
 
 
-def _is_feature(text):
-    """True for ASCII without white space, in capitals or as name=value; or for nothing."""
-    is_name = text.isascii() and text.isprintable() and " " not in text
-    return is_name and (text == text.upper() or "=" in text)
+def _is_bundle(cell):
+    """True for features of ASCII without white space, in capitals or as name=value."""
+    return all(
+        one.isascii()
+        and one.isprintable()
+        and " " not in one
+        and (one == one.upper() or "=" in one)
+        for one in cell.replace("|", ";").split(";")
+    )
 
 
 def read_table(
@@ -175,7 +179,7 @@ def _pairs_or_error(path, lines):
         if line:
             *_, cells[number] = _cells(path, number, line, (*PAIRS.split(","), "a third one"))
     are_counts = _COUNT.fullmatch(next(iter(cells.values())))
-    fits = _COUNT.fullmatch if are_counts else lambda cell: _are_features([cell])
+    fits = _COUNT.fullmatch if are_counts else _is_bundle
     number = next((number for number, cell in cells.items() if not fits(cell)), min(cells))
     raise ValueError(
         "The third column of a TSV file must be numbers, or features such as V;PST. Received: "

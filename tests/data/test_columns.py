@@ -122,6 +122,7 @@ def test_columns_that_were_found_are_told_unless_they_are_the_two_sides(tmp_path
         (["Go.\tGeh.\tCC-BY 2.0 (France)"], 1, "CC-BY 2.0"),
         (["lemma\tform\tfeatures", "go\twent\tV;PST", "be\tam\tV;PRS;1"], 1, "'features'"),
         (["euwe\tэ й в е\t1", "dylan\tд и л а н\t1,234"], 2, "'1,234'"),
+        (["go\twent\tV", "be\tam\tV;PRS", "do\tdid\tpast tense"], 3, "'past tense'"),
         (["go\twent\tV;PST", "be\tam", "do\tdid\tV;PST"], 2, "3 columns, .* 2 has 2"),
     ],
 )

@@ -3,7 +3,6 @@
 import calendar
 import random
 import re
-import sys
 from datetime import date
 from pathlib import Path
 
@@ -14,15 +13,6 @@ import keras_bahdanau as kb
 
 FOLDER = Path(__file__).parents[2] / "examples" / "dates"
 APRIL = date(2021, 4, 3)
-
-
-@pytest.fixture
-def example(monkeypatch):
-    """Function that imports a module of the example as Python does when it runs there."""
-    monkeypatch.syspath_prepend(FOLDER)
-    yield __import__
-    for name in ("dates", "exact", "score"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture

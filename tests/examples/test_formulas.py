@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +12,6 @@ import keras_bahdanau as kb
 FOLDER = Path(__file__).parents[2] / "examples" / "formulas"
 PLUS = [[0, 50, 50, 0, 50, 0], [50, 0, 0, 100]]  # a line to the right, and one downwards
 ONE = [[0, 0, 0, 100]]
-
-
-@pytest.fixture
-def example(monkeypatch):
-    """Function that imports a module of the example as Python does when it runs there."""
-    monkeypatch.syspath_prepend(FOLDER)
-    yield __import__
-    for name in ("formulas", "score", "train"):
-        sys.modules.pop(name, None)
 
 
 @pytest.fixture

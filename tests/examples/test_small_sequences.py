@@ -1,10 +1,8 @@
 """The driver of the character tasks: what it would train, how it scores peers, and its tables."""
 
 import gzip
-import importlib
 import itertools
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,20 +12,10 @@ from keras_bahdanau.data.columns import parsed_columns
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 FOLDER = Path(__file__).parents[2] / "examples" / "small_sequences"
-MODULES = ("environments", "peers", "results", "run", "tables", "tasks", "trainings")
 TINY = (
     "--units 24 --embedding-units 16 --attention-units 16 --epochs 1 --epoch-steps 4 "
     "--batch-sentences 8 --ema-momentum 0.5 --dropout 0 --learning-rate 0.01"
 )
-
-
-@pytest.fixture
-def example(monkeypatch):
-    """Function that imports a module of the example as Python does when it runs there."""
-    monkeypatch.syspath_prepend(FOLDER)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
 
 
 def result(task, system, seed, score, metric="ser", **more):

@@ -81,7 +81,7 @@ def _use_float_filters(tree, graph, schema):
 def _round_tables(tree, schema):
     """Keep large tables of floats that are added, and used for nothing else, in 8 bits.
 
-    Each place of the last axis has a scale of its own.
+    Each index of the last axis has a scale of its own.
     """
     uses = {}  # names of the operations that take a buffer
     for graph in tree.subgraphs:

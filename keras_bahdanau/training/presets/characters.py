@@ -24,7 +24,7 @@ CHARACTERS = {
 
 
 def characters(source, target, **overrides):
-    """Bahdanau's attention over the characters of a word, in about 840,000 weights.
+    """Bahdanau's attention over the characters of a word, in about 850,000 weights.
 
     h_j  = [GRU(e(x_1) ... e(x_j)); GRU(e(x_n) ... e(x_j))]
     s_0  = tanh(W mean_j h_j + b)
