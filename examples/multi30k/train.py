@@ -26,6 +26,7 @@ from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.run import write_json
+from keras_bahdanau.training.schedules import learning_rate
 
 TIERS = {  # what differs from `presets.small`
     "cpu": {},
@@ -107,7 +108,8 @@ def seconds_an_epoch(pairs, options):
         **{measure: getattr(options, measure)},
     )
     keras.utils.set_random_seed(options.seed)
-    model = compiled_model(source, target, options, data.steps)
+    rate = learning_rate(options, data.steps)
+    model = compiled_model(source, target, options, rate)
     model.fit(data.epoch(0).take(FIRST_STEPS), verbose=0, shuffle=False)
     timed = min(TIMED_STEPS, data.steps)
     began = time.perf_counter()

@@ -7,6 +7,7 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "AveragingAdam": "optimizers",
+    "Cosine": "schedules",
     "InverseSquareRoot": "schedules",
     "MODEL_OPTIONS": "options",
     "Progress": "progress",

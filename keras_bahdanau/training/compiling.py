@@ -9,27 +9,25 @@ from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
 from keras_bahdanau.training.presets import PRESETS
-from keras_bahdanau.training.schedules import learning_rate
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 
 
-def compiled_model(source, target, options, steps):
+def compiled_model(source, target, options, rate):
     """The model of a training, compiled.
 
     Args:
         source: `Source`.
         target: `Subwords`.
         options: `TrainingOptions`.
-        steps: Integer, batches of an epoch.
+        rate: Float or schedule, such as that of `schedules.learning_rate`.
 
     Returns:
         A `Seq2Seq`.
     """
     options = options.resolved()
     model = _new_model(source, target, options, _POLICIES[options.precision])
-    rate = learning_rate(options, steps)
     _compile(model, options, optimizer=new_optimizer(options, rate, model.trainable_variables))
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     return model

@@ -7,6 +7,7 @@ import keras
 from keras_bahdanau.callbacks import (
     AverageLast,
     Checkpoint,
+    EndInTime,
     LinearDecay,
     ScheduledSampling,
     StopAtDivergence,
@@ -21,6 +22,7 @@ from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.run import Run
+from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.validation import ValidateAndSave
 
@@ -108,7 +110,8 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
     tell_skipped("validation", validation, valid_inputs, LONGEST_VALID, say)
 
     keras.utils.set_random_seed(options.seed)
-    model = compiled_model(source, target, options, training.steps)
+    rate = learning_rate(options, training.steps)
+    model = compiled_model(source, target, options, rate)
     say(
         f"{len(pairs):,} pairs, {training.steps} batches an epoch, {training.tokens:,} target "
         f"tokens; {model.count_params():,} weights"
@@ -145,6 +148,7 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
                 run, translator, validation, options, checkpoint, valid_pairs, average, say
             ),
             TellBroken("validation", validation, valid_inputs, say),
+            *_end(options, training.steps, progress, rate),
             *callbacks,
         ],
         verbose=verbose,
@@ -309,3 +313,10 @@ def _sampling(options, steps):
         return []
     slope = options.scheduled_sampling / (options.epochs * steps)
     return [ScheduledSampling(LinearDecay(slope))]
+
+
+def _end(options, steps, progress, rate):
+    """The callback that lets a cosine schedule end with the time, in a list."""
+    if not options.minutes or options.schedule != "cosine":
+        return []
+    return [EndInTime(progress, rate, steps, options.epochs, options.minutes)]

@@ -394,7 +394,7 @@ class TrainingOptions:
     minutes: float | None = _of_training(
         number(0, 10_000_000),
         "Most time of training, validation included; it ends before an epoch that would last "
-        "longer than that. The learning rate ignores it: choose epochs that take about as long. "
+        "longer than that. The cosine schedule ends with it, if the epochs do not end before. "
         "0 for no limit.",
         0.0,
     )

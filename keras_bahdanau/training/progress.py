@@ -103,7 +103,19 @@ class Progress:
         """True if a callback has ended the training, or one of its resolved options does."""
         if self.stopped or self.epoch >= epochs or self.waited >= patience:
             return True
-        if not minutes or not self.epoch or self.step:
-            return False  # the first epoch, and one that is under way, are completed in any case
-        seconds_with_the_next = self.seconds * (self.epoch + 1) / self.epoch
-        return seconds_with_the_next > 60 * minutes
+        if self.step:
+            return False  # an epoch that is under way is completed in any case
+        return self.epoch >= self.epochs_in(minutes)
+
+    def epochs_in(self, minutes):
+        """Epochs that a training of so many minutes can have, if they last as those so far.
+
+        Args:
+            minutes: Float, or 0 or None for no limit.
+
+        Returns:
+            Integer of at least 1, since the first epoch is completed in any case; or infinity.
+        """
+        if not minutes or not self.epoch:
+            return math.inf
+        return max(1, math.floor(60 * minutes * self.epoch / max(self.seconds, 1e-6)))

@@ -1,5 +1,7 @@
 """Learning-rate schedules, and the one that the options of a training ask for."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -40,14 +42,61 @@ class Halving(keras.optimizers.schedules.LearningRateSchedule):
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Cosine(keras.optimizers.schedules.LearningRateSchedule):
+    """Learning rate that rises linearly, and falls as a cosine to zero at a step that may move.
+
+    rate_t = learning_rate * t / warmup_steps,                                     t < warmup_steps
+    rate_t = learning_rate * (1 + cos(pi (t - warmup_steps) / (last_step - warmup_steps))) / 2
+
+    (Loshchilov and Hutter 2017, equation 5, without restarts.)
+    `keras.optimizers.schedules.CosineDecay` is the same with an end that is fixed; a training
+    that is limited in time learns from its first epochs where its end is: `callbacks.EndInTime`.
+
+    Args:
+        learning_rate: Positive float, the height.
+        last_step: Positive integer, the first step with a rate of zero.
+        warmup_steps: Integer, the step that has the height.
+    """
+
+    def __init__(self, learning_rate, last_step, warmup_steps=0):
+        super().__init__()
+        self.learning_rate = learning_rate
+        self.warmup_steps = warmup_steps
+        # a variable, since the compiled training step reads it
+        self._last_step = keras.Variable(float(last_step), trainable=False, name="last_step")
+
+    @property
+    def last_step(self):
+        """Integer, the first step with a rate of zero."""
+        return int(self._last_step.value)
+
+    @last_step.setter
+    def last_step(self, step):
+        self._last_step.assign(float(step))
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32")
+        length = ops.maximum(1.0, self._last_step - self.warmup_steps)
+        fallen = ops.clip((step - self.warmup_steps) / length, 0.0, 1.0)
+        warmed = ops.minimum(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
+        return self.learning_rate * warmed * (1.0 + ops.cos(math.pi * fallen)) / 2.0
+
+    def get_config(self):
+        return {
+            "learning_rate": self.learning_rate,
+            "last_step": self.last_step,
+            "warmup_steps": self.warmup_steps,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
 class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     """Learning rate that rises linearly, and falls with the square root of the steps.
 
     rate_t = learning_rate * min(t / warmup_steps, sqrt(warmup_steps / t)),  t = 1, 2, ...
 
     (Vaswani et al. 2017, equation 3, where learning_rate is
-    (model width * warmup_steps)^-0.5.) It needs no number of steps in all, as
-    `keras.optimizers.schedules.CosineDecay`, which has a warm-up too, does.
+    (model width * warmup_steps)^-0.5.) It needs no number of steps in all, as `Cosine` does.
 
     Args:
         learning_rate: Positive float, the height.
@@ -104,13 +153,7 @@ def _warmup(options, steps):
 
 
 def _cosine(options, steps):
-    warmup = max(1, _warmup(options, steps))
-    return keras.optimizers.schedules.CosineDecay(
-        0.0,
-        max(1, options.epochs * steps - warmup),
-        warmup_target=options.learning_rate,
-        warmup_steps=warmup,
-    )
+    return Cosine(options.learning_rate, options.epochs * steps, max(1, _warmup(options, steps)))
 
 
 def _constant(options, steps):

@@ -3,8 +3,9 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from keras_bahdanau.training import InverseSquareRoot
+from keras_bahdanau.training import Cosine, InverseSquareRoot
 
 
 def test_it_rises_evenly_and_falls_with_the_square_root():
@@ -41,3 +42,38 @@ def test_an_optimizer_follows_it_and_is_saved_with_it():
 def test_settings_are_checked(setting, value):
     with pytest.raises(ValueError, match=f"Received: {setting}={value!r}"):
         InverseSquareRoot(**{"learning_rate": 1.0, setting: value})
+
+
+def cosine(step, height, warmup, last):
+    """The formula in plain NumPy."""
+    if step < warmup:
+        return height * step / warmup
+    return height * (1 + np.cos(np.pi * min(1, (step - warmup) / (last - warmup)))) / 2
+
+
+def test_the_cosine_rises_and_falls_to_zero_at_its_last_step():
+    schedule = Cosine(0.3, last_step=50, warmup_steps=10)
+    steps = [0, 1, 9, 10, 11, 30, 49, 50, 1000]
+    expected = [cosine(step, 0.3, 10, 50) for step in steps]
+    np.testing.assert_allclose([schedule(step) for step in steps], expected, atol=1e-7)
+
+
+def test_the_last_step_moves_in_a_compiled_step():
+    schedule = Cosine(1.0, last_step=1000)
+    optimizer = keras.optimizers.SGD(schedule)
+    weight = keras.Variable([0.0])
+    optimizer.build([weight])
+    step = tf.function(lambda: optimizer.apply([tf.constant([-1.0])]))
+    step()
+    schedule.last_step = 2
+    step()
+    np.testing.assert_allclose(weight.numpy(), [1.0 + cosine(1, 1.0, 0, 2)], atol=1e-6)
+    assert len(optimizer.variables) == 1  # the iteration: a checkpoint has no end of the schedule
+
+
+def test_a_cosine_is_saved_with_its_last_step():
+    schedule = Cosine(0.3, last_step=50, warmup_steps=10)
+    schedule.last_step = 40
+    again = Cosine.from_config(schedule.get_config())
+    assert again.get_config() == {"learning_rate": 0.3, "last_step": 40, "warmup_steps": 10}
+    assert float(again(40)) == 0.0

@@ -498,7 +498,8 @@ def test_the_rate_falls_with_the_root_of_the_steps():
 
 def compiled(**options):
     settings = {"units": 6, "embedding_units": 4, **options}
-    return compiled_model(*joint_sides(), TrainingOptions(**settings), steps=5)
+    options = TrainingOptions(**settings)
+    return compiled_model(*joint_sides(), options, learning_rate(options, 5))
 
 
 def optimizer_of(**options):

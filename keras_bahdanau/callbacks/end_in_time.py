@@ -1,0 +1,47 @@
+"""A cosine schedule that reaches zero when the time of a training is over."""
+
+import keras
+
+
+class EndInTime(keras.callbacks.Callback):
+    """Move the end of a cosine schedule to where a limit of time will end the training.
+
+    After each epoch the callback counts the epochs that the time allows if all last as those so
+    far, and sets `last_step` of the optimizer's schedule to their last step. So a training of ten
+    minutes ends with small steps on any machine, as one of ten hours does.
+
+    Place it after `Checkpoint` and what else takes time at the end of an epoch.
+
+    Args:
+        progress: `training.Progress` of the training.
+        schedule: `training.Cosine` of the optimizer.
+        steps: Positive integer, batches of an epoch.
+        epochs: Positive integer, most epochs.
+        minutes: Positive float, most time of the training.
+
+    Example:
+        >>> schedule = Cosine(1e-3, last_step=40 * 500)
+        >>> EndInTime(Progress(epoch=2, seconds=60.0), schedule, 500, 40, minutes=5).move()
+        >>> schedule.last_step  # of 10 epochs of half a minute
+        5000
+    """
+
+    def __init__(self, progress, schedule, steps, epochs, minutes):
+        super().__init__()
+        self.progress = progress
+        self.schedule = schedule
+        self.steps = steps
+        self.epochs = epochs
+        self.minutes = minutes
+
+    def on_train_begin(self, logs=None):
+        self.move()  # a training that is resumed has had epochs
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.move()
+
+    def move(self):
+        """Set the end of the schedule by the epochs so far; without one, leave it."""
+        if self.progress.epoch:
+            epochs = min(self.epochs, self.progress.epochs_in(self.minutes))
+            self.schedule.last_step = epochs * self.steps

@@ -1,0 +1,40 @@
+"""A schedule that ends with the time of a training."""
+
+import pytest
+
+from keras_bahdanau.callbacks import EndInTime
+from keras_bahdanau.training import Cosine, Progress
+
+
+def moved(epoch, seconds, minutes, epochs=100):
+    """The last step, of epochs of 10 batches."""
+    schedule = Cosine(1.0, last_step=epochs * 10)
+    EndInTime(Progress(epoch=epoch, seconds=seconds), schedule, 10, epochs, minutes).move()
+    return schedule.last_step
+
+
+@pytest.mark.parametrize(
+    ("epoch", "seconds", "minutes", "epochs"),
+    [
+        (0, 0.0, 5, 100),  # nothing is known yet
+        (1, 60.0, 5, 5),
+        (2, 60.0, 5, 10),
+        (2, 59.0, 5, 10),  # a part of an epoch does not count
+        (4, 400.0, 5, 3),  # it is over
+        (1, 1e9, 5, 1),
+        (1, 0.001, 5, 100),  # the epochs end before the time
+    ],
+)
+def test_the_last_step_is_where_the_time_ends(epoch, seconds, minutes, epochs):
+    assert moved(epoch, seconds, minutes) == epochs * 10
+
+
+def test_the_training_ends_where_the_schedule_does():
+    for seconds in (1.0, 29.9, 30.0, 41.0, 100.0):
+        progress = Progress(epoch=1, seconds=seconds)
+        last = progress.epochs_in(5)
+        ends = []
+        for epoch in range(1, last + 1):
+            one = Progress(epoch=epoch, seconds=seconds * epoch)
+            ends.append(one.reaches(1000, 1000, minutes=5))
+        assert ends == [False] * (last - 1) + [True]
