@@ -10,6 +10,7 @@ from pathlib import Path
 from keras_bahdanau import __version__
 from keras_bahdanau.finite import require_finite_weights
 from keras_bahdanau.pipelines.archive import CARD, by_version, hashes_of, read_verified
+from keras_bahdanau.pipelines.half_precision import halve_weights
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.whole_file import replacing
 
@@ -92,7 +93,7 @@ def write_search(path, search):
         shutil.copymode(path, unfinished)
 
 
-def write_pipeline(path, source, model, target, search, metrics=None):
+def write_pipeline(path, source, model, target, search, metrics=None, weights="float32"):
     """Write the parts of a pipeline to one `.keras` file, or nothing at all.
 
     Args:
@@ -102,12 +103,18 @@ def write_pipeline(path, source, model, target, search, metrics=None):
         target: `Subwords`.
         search: `SearchOptions`.
         metrics: Tuple of names of metrics, or None.
+        weights: "float32", or "float16" for half the size.
 
     Raises:
-        ValueError: If `path` does not end in ".keras".
+        ValueError: If `path` does not end in ".keras", `weights` is neither, or a weight is too
+            large for float16.
     """
     import keras  # which takes its time
 
+    if weights not in ("float32", "float16"):
+        raise ValueError(
+            f"Weights must be saved as 'float32' or 'float16'. Received: weights={weights!r}"
+        )
     path = Path(path)
     if path.suffix != ".keras":
         raise ValueError(
@@ -126,6 +133,8 @@ def write_pipeline(path, source, model, target, search, metrics=None):
     card = json.loads(json.dumps(card))  # as it will be read
     with replacing(path, _unfinished(path)) as unfinished:
         _bare(model).save(unfinished)
+        if weights == "float16":
+            halve_weights(unfinished)
         with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
             card["sha256"] = hashes_of(archive, card)
             archive.writestr(CARD, json.dumps(card))

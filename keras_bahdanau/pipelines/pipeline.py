@@ -356,14 +356,21 @@ class Pipeline(GraphPipeline):
         for one, alignments in zip(inputs, result.alignment, strict=True):
             yield [self.source.attended_words(one, alignment) for alignment in alignments]
 
-    def save(self, path):
+    def save(self, path, weights="float32"):
         """Write source, model, target and search options to one `.keras` file, or nothing.
 
+        Args:
+            path: Path of the file.
+            weights: String. With "float16" the file has half the size, and each weight 11
+                significant bits; loaded, they are float32 again.
+
         Raises:
-            ValueError: If `path` does not end in ".keras".
+            ValueError: If `path` does not end in ".keras", `weights` is neither, or a weight is
+                too large for float16.
         """
         own = vars(self).get("metrics")  # or they are those of the class
-        write_pipeline(path, self.source, self.model, self.target, self.search, own)
+        parts = (self.source, self.model, self.target, self.search)
+        write_pipeline(path, *parts, metrics=own, weights=weights)
 
     @classmethod
     def load(cls, path):
