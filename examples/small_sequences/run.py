@@ -4,10 +4,12 @@ r"""Train, compare and tabulate the tasks of `pronounce`, `transliterate` and `i
     python examples/small_sequences/run.py train --data DIR --tasks ice --seeds 1,2,3 --minutes 9
     python examples/small_sequences/run.py peers --data DIR --tasks ice --minutes 9
     python examples/small_sequences/run.py report
+    python examples/small_sequences/run.py publish --tasks ice --settings small
 
 DIR of --data has the files that `list` names. `--tasks` takes names, groups and examples, with
 commas between. Each result is a file in --results: what is there is not made again, and a command
-that was killed goes on where it was. All choices are made on dev; nothing here reads a test.
+that was killed goes on where it was. `publish` copies the best models beside the examples. All
+choices are made on dev; nothing here reads a test.
 """
 
 import argparse
@@ -31,6 +33,13 @@ def main(arguments=None):
             print(tables.report(results.read()), end="")
         except ValueError as error:
             sys.exit(str(error))
+        return False
+    if arguments.command == "publish":
+        import publishing  # Keras, which takes time
+
+        chosen = arguments.tasks, arguments.settings
+        paths = publishing.publish(results.read(), *chosen, arguments.out, arguments.examples)
+        print(*paths, sep="\n")
         return False
     failed = [
         f"{task.name}, {system}, {seed}: {error}"
@@ -117,12 +126,14 @@ def _seeds(text):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("command", choices=("list", "train", "peers", "report"))
+    parser.add_argument("command", choices=("list", "train", "peers", "report", "publish"))
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="directory of the data")
     add("--out", type=Path, default=Path("runs/small_sequences"), help="of models (%(default)s)")
     results = Path(__file__).parent / "results"
     add("--results", type=Path, default=results, help="of figures (%(default)s)")
+    examples = Path(__file__).parents[1]
+    add("--examples", type=Path, default=examples, help="where `publish` puts models (%(default)s)")
     add("--tasks", type=_tasks, default=tasks.ALL, help="names, groups, examples (all)")
     add("--seeds", type=_seeds, default=[1], help="numbers with commas between (1)")
     settings, systems = tasks.SETTINGS, tables.PEERS
@@ -137,7 +148,13 @@ def parsed(arguments):
         parser.error("--data is needed")
     if parsed.command == "peers" and not parsed.minutes:
         parser.error("--minutes is needed")
-    for name in ("data", "out", "results", "environment"):  # commands run elsewhere, too
+    for name in (
+        "data",
+        "out",
+        "results",
+        "examples",
+        "environment",
+    ):  # commands run elsewhere, too
         if getattr(parsed, name):
             setattr(parsed, name, getattr(parsed, name).resolve())
     return parsed

@@ -1,5 +1,6 @@
 """The results as Markdown: a table of scores, one of sizes, and the published figures' origin."""
 
+import itertools
 import statistics
 
 import tasks
@@ -41,6 +42,15 @@ class Scores:
             if task.name in found:
                 self.groups.setdefault(task.group, []).append(task)
 
+    def has(self, system):
+        """True if there is a result of a system or setting."""
+        return any(system == place[1] for place in self.by_place)
+
+    def row(self, task, setting):
+        """Scores of the first seed, of the seeds in the mean, and of their ensemble."""
+        ensemble = self.of(task, setting, "ensemble")
+        return self.first(task, setting), self.mean(task, setting), ensemble
+
     def seeds(self, task, system):
         """Numbers of the seeds that there are."""
         places = (place for place in self.by_place if place[:2] == (task.name, system))
@@ -73,17 +83,17 @@ class Scores:
 
 def _accuracy(scores):
     """Task x (published, peers, one model, mean of the seeds, ensemble)."""
-    peers = [name for name in PEERS if any(name == system for _, system, _ in scores.by_place)]
+    peers = [name for name in PEERS if scores.has(name)]
     head = ["task", "", "minutes", "published best", *(PEERS[name] for name in peers)]
-    head += ["ours, one model", "mean of the seeds", "ensemble"]
+    settings = [name for name in ("small", "preset") if scores.has(name)]
+    for name in settings:
+        head += [f"ours, `{name}`", "mean of the seeds", "ensemble"]
     rows = []
 
     def cells(task):
         return [
             *(scores.mean(task, name) for name in peers),
-            scores.first(task, "preset"),
-            scores.mean(task, "preset"),
-            scores.of(task, "preset", "ensemble"),
+            *itertools.chain(*(scores.row(task, name) for name in settings)),
         ]
 
     for group, members in scores.groups.items():
@@ -117,7 +127,7 @@ def _sizes(scores):
 
 def _settings(scores):
     """Task x settings, means of the seeds, where there are several."""
-    used = [one for one in tasks.SETTINGS if any(one == place[1] for place in scores.by_place)]
+    used = [one for one in tasks.SETTINGS if scores.has(one)]
     if len(used) < 2:
         return ""
     rows = [

@@ -1,12 +1,15 @@
 """The driver of the character tasks: what it would train, how it scores peers, and its tables."""
 
 import gzip
+import hashlib
 import itertools
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.data.columns import parsed_columns
 from keras_bahdanau.text.corpus_metrics import metrics_of
@@ -205,3 +208,31 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     assert not run.main(["report", *places])
     cells = row(capsys.readouterr().out, "toy")
     assert cells[:3] == ["toy", "WER", "1"] and cells[4] == f"{one['dev']['ser']:.1f}"
+    monkeypatch.setitem(tasks.TASKS, "toy", toy)
+    assert not run.main(["publish", *places, "--examples", str(tmp_path)])
+    models = tmp_path / "pronounce" / "models"
+    assert {path.name for path in models.iterdir()} == {
+        *("README.md", "SHA256SUMS", "toy.keras", "toy.tflite")
+    }
+    lines = (models / "SHA256SUMS").read_text().splitlines()
+    sums = dict(reversed(line.split()) for line in lines)
+    for name, digest in sums.items():
+        assert hashlib.sha256((models / name).read_bytes()).hexdigest() == digest
+    assert len(sums) == 2 and row((models / "README.md").read_text(), "`toy`")[1] == "preset"
+    full = kb.Translator.load(folder / "run" / "translator.keras").translate(stems)
+    halved = kb.Translator.load(models / "toy.keras").translate(stems)
+    scores = [[one.score for one in side] for side in (full, halved)]
+    np.testing.assert_allclose(*scores, rtol=2e-2)
+
+
+def test_the_published_seed_is_the_best_one_of_the_first_setting(example):
+    chosen, tasks = example("publishing")._chosen, example("tasks").TASKS
+    for name, metric, scores in (("ice", "ser", (12, 9, 11)), ("turkish-high", "exact", (7, 9, 8))):
+        found = [
+            {**result(name, "small", seed, 0.0, metric), "int8": {metric: score}}
+            for seed, score in enumerate(scores, 1)
+        ]
+        found.append({**result(name, "preset", 9, 0.0, metric), "int8": {metric: 8.5}})
+        assert chosen(tasks[name], ["small", "preset"], found)["seed"] == 2
+        assert chosen(tasks[name], ["preset"], found)["seed"] == 9
+        assert chosen(tasks["gre"], ["preset"], found) is None

@@ -1,0 +1,133 @@
+"""The best models, copied to `examples/KIND/models` with a card and checksums."""
+
+import hashlib
+import shutil
+
+from tables import UNITS
+from tasks import TASKS
+
+import keras_bahdanau as kb
+
+CARD = """# Models
+
+Bahdanau's attention over characters (the preset `characters`{small}), one model a task:
+`TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16. Each file has the
+vocabularies and a card of its own (`keras-bahdanau check`). Seeds and epochs were chosen on dev,
+and no test was looked at. One command scores a file of the published format:
+
+```sh
+keras-bahdanau evaluate --model {folder}/models/{first}.tflite \\
+    {data} --metrics {metrics}
+```
+
+Scores are of dev, greedy. `minutes` limit a training on one core.
+`sha256sum -c SHA256SUMS` compares the files.
+
+{table}
+
+{licence}
+"""
+
+LICENCES = {
+    "pronounce": """**Licence.** `cmudict` was trained on CMUdict, which is free for any purpose if
+its notice is kept: copyright (c) 1993-2015 Carnegie Mellon University, all rights reserved. All
+others were trained on SIGMORPHON 2021, from Wiktionary: the models are under CC BY-SA 3.0.""",
+    "transliterate": """**Licence.** Models of Wikidata's names (Merhav and Ash 2018) are free of
+conditions, as the data is (CC0). `ar2en` was trained on names of Wikipedia (Rosca and Breuel
+2016), under the Apache License 2.0.""",
+    "inflect": """**Licence.** All were trained on CoNLL-SIGMORPHON 2017, from UniMorph and
+Wiktionary: the models are under CC BY-SA 3.0.""",
+}
+
+
+def publish(found, tasks, settings, runs, examples):
+    """Copy the models of some tasks, and write the cards of all that are there.
+
+    Of the settings the first one that a task has results of is taken, and of its seeds the one
+    whose file in 8 bits is the best on dev.
+
+    Args:
+        found: List of results, as `Results.read` gives them.
+        tasks: List of `Task`.
+        settings: List of names.
+        runs: Path of the directory that has the models.
+        examples: Path of the directory that has the examples.
+
+    Returns:
+        List of the paths of the .tflite files.
+
+    Raises:
+        FileNotFoundError: If a model is not there.
+    """
+    paths = []
+    for task in tasks:
+        chosen = _chosen(task, settings, found)
+        if chosen is None:
+            continue
+        folder = runs / task.name / f"{chosen['system']}-{chosen['seed']}"
+        models = examples / task.kind / "models"
+        models.mkdir(parents=True, exist_ok=True)
+        path = models / f"{task.name}.tflite"
+        shutil.copyfile(folder / "model.int8.tflite", path)
+        translator = kb.load_pipeline(folder / "run" / "translator.keras")
+        translator.save(path.with_suffix(".keras"), weights="float16")
+        paths.append(path)
+    for kind in sorted({task.kind for task in tasks}):
+        _write_card(examples / kind / "models", kind, settings, found)
+    return paths
+
+
+def _chosen(task, settings, found):
+    """The result of the best seed of a task, or None."""
+    metric = task.metrics[0]
+    sign = -1 if metric == "exact" else 1  # of rates the lowest is the best
+    for setting in settings:
+        own = [one for one in found if (one["task"], one["system"]) == (task.name, setting)]
+        own = [one for one in own if "int8" in one]
+        if own:
+            return min(own, key=lambda one: (sign * one["int8"][metric], one["seed"]))
+    return None
+
+
+def _write_card(models, kind, settings, found):
+    files = sorted(models.glob("*.tflite"))
+    if not files:
+        return
+    names = [path.stem for path in files]
+    rows, chosen = [], [_chosen(TASKS[name], settings, found) for name in names]
+    for name, one in zip(names, chosen, strict=True):
+        if one is None:
+            raise FileNotFoundError(f"{models / name}.tflite is of a task without results")
+        rows.append(_row(TASKS[name], one, models))
+    metrics = TASKS[names[0]].metrics
+    unit = UNITS[metrics[0]]
+    head = ["file", "setting", "seed", "minutes", "epochs", f"{unit}, float32", f"{unit}, int8"]
+    head += [*(f"{name}, int8" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
+    rule = ["---", "---", *["--:"] * (len(head) - 2)]
+    text = CARD.format(
+        small=", or made smaller: `small`"
+        if any(one["system"] != "preset" for one in chosen)
+        else "",
+        **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},
+        metrics=",".join(metrics),
+        table="\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)),
+        licence=LICENCES[kind],
+    )
+    (models / "README.md").write_text(text, encoding="utf-8")
+    sums = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+        for path in sorted([*files, *(file.with_suffix(".keras") for file in files)])
+    ]
+    (models / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+
+
+def _row(task, one, models):
+    first, *others = task.metrics
+    sizes = [(models / f"{task.name}{end}").stat().st_size for end in (".tflite", ".keras")]
+    return [
+        *(f"`{task.name}`", one["system"], str(one["seed"])),
+        *(f"{one['minutes'] or 0:g}", str(one["epochs"])),
+        *(f"{one[part][first]:.1f}" for part in ("dev", "int8")),
+        *(f"{one['int8'][name]:.1f}" for name in others),
+        *(f"{size / 1000:.0f}" for size in sizes),
+    ]
