@@ -7,6 +7,9 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "BatchedPairs": "batching",
+    "Corpora": "corpora",
+    "Corpus": "corpora",
+    "MixedBatches": "mixing",
     "answers_by_source": "answers",
     "batches": "batching",
     "read_alignments": "reading",
