@@ -12,7 +12,9 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
-from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.data import BatchedPairs, MixedBatches
+from keras_bahdanau.data.corpora import Corpora, as_pairs, require_token
+from keras_bahdanau.data.mixing import shares_by_size
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.source import Source, as_source
@@ -48,8 +50,9 @@ def train(
 
     Args:
         pairs: List of (source, target) strings; with a `source` of another kind, of its inputs
-            and strings.
-        valid_pairs: List of such pairs that decide which epoch was best.
+            and strings. Or a list of `data.Corpus`, which are mixed batch by batch.
+        valid_pairs: List of such pairs that decide which epoch was best. Or a list of
+            `data.Corpus`, whose tags count, and whose weights do not.
         directory: Path of the run: see `Run`.
         options: `TrainingOptions`; without a preset, that of the source.
         verbose: As in `keras.Model.fit`.
@@ -87,6 +90,9 @@ def train(
     if options.preset is None and source is not None:
         options = dataclasses.replace(options, preset=as_source(source).preset)
     run = Run(directory)
+    pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
+    if isinstance(pairs, Corpora):
+        symbols = [*dict.fromkeys([*symbols, *pairs.tags])]
     data = (pairs, valid_pairs, alignments, valid_alignments)
     sides = (source, target, symbols)
     with run.owned(say):
@@ -102,6 +108,8 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
     source, target = _vocabularies(run, options, pairs, *sides, say)
     if cache is not None:
         source = source.cached(cache, say=say)
+    for tag in _tags(pairs, valid_pairs):
+        require_token(tag, source)
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
@@ -263,17 +271,22 @@ def _batches(source, target, options, training, validation):
         "buckets": options.buckets,
         "seed": options.seed,
     }
+    of_training = {
+        **batches,
+        "max_length": options.max_length,
+        "max_source_length": longest,
+        "subword_sampling": options.subword_sampling,
+    }
     return (
-        BatchedPairs(
+        _mixed(pairs, source, target, options, of_training)
+        if isinstance(pairs, Corpora)
+        else BatchedPairs(
             pairs,
             source,
             target,
-            max_length=options.max_length,
-            max_source_length=longest,
             alignments=alignments,
-            subword_sampling=options.subword_sampling,
             least_steps=options.epoch_steps,
-            **batches,
+            **of_training,
         ),
         BatchedPairs(
             valid_pairs,
@@ -286,6 +299,22 @@ def _batches(source, target, options, training, validation):
             **batches,
         ),
     )
+
+
+def _mixed(corpora, source, target, options, of_training):
+    """`MixedBatches` of several corpora, by their weights, or by their sizes."""
+    parts = [
+        BatchedPairs(pairs, source, target, **{**of_training, "seed": options.seed + number})
+        for number, pairs in enumerate(corpora.parts())
+    ]
+    shares = corpora.weights or shares_by_size([one.steps for one in parts], options.temperature)
+    return MixedBatches(parts, shares, least_steps=options.epoch_steps, seed=options.seed)
+
+
+def _tags(*data):
+    """The different tags of all corpora among the data."""
+    given = [tag for pairs in data if isinstance(pairs, Corpora) for tag in pairs.tags]
+    return [*dict.fromkeys(given)]
 
 
 def _restore(path, model):

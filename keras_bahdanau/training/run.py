@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+from keras_bahdanau.data.corpora import Corpora, check_mixed
 from keras_bahdanau.finite import as_json, first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.model_types import undecided
@@ -96,6 +97,7 @@ class Run:
         """
         options = self.kept(options).resolved()
         _check_used(options, alignments, valid_alignments)
+        check_mixed(pairs, options.temperature, alignments)
         self._check_free()
         if self.begun():
             data = _fingerprints(pairs, valid_pairs, alignments, valid_alignments)
@@ -209,7 +211,7 @@ class Run:
         if card.get("data") != data:
             raise ValueError(
                 "A run resumes with the pairs it began with. Received: other training or "
-                "validation pairs, or other alignments, than those of "
+                "validation pairs, weights, tags, or other alignments, than those of "
                 f"out={str(self.directory)!r}. Use those, or another output directory."
             )
 
@@ -278,6 +280,8 @@ def _check_used(options, alignments, valid_alignments):
 
 def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
     prints = {"train": _fingerprint(pairs), "valid": _fingerprint(valid_pairs)}
+    if isinstance(pairs, Corpora):
+        prints["corpora"] = pairs.card()
     links = {"alignments": alignments, "valid_alignments": valid_alignments}
     for name, given in links.items():
         if given is not None:
