@@ -10,6 +10,7 @@ _MODULE_OF = {
     "Corpora": "corpora",
     "Corpus": "corpora",
     "MixedBatches": "mixing",
+    "Shards": "shards",
     "answers_by_source": "answers",
     "batches": "batching",
     "read_alignments": "reading",
@@ -17,6 +18,8 @@ _MODULE_OF = {
     "read_manifest": "manifest",
     "read_pairs": "reading",
     "read_table": "columns",
+    "write_card": "shards",
+    "write_shard": "shards",
 }
 
 __all__ = [*_MODULE_OF]

@@ -1,37 +1,32 @@
 """Batches of several corpora in one order, in which each corpus has its share."""
 
-import functools
 import itertools
 
 import numpy as np
-import tensorflow as tf
 
-from keras_bahdanau.data.batching import Skipped
+from keras_bahdanau.data.epochs import Epochs, Skipped
 
 
-class MixedBatches:
+class MixedBatches(Epochs):
     """The batches of several corpora, mixed batch by batch.
 
-    Each epoch has the same number of batches of each corpus, in a random order that the seed and
-    the number of the epoch alone decide. A corpus that ends begins anew with its next own epoch,
-    and one that is not through goes on in the next epoch, so that each of its pairs comes as
-    often as the others.
-
-    The parts may be any batches with the members of `BatchedPairs`: `epoch(number, first_step)`,
-    `dataset(first_epoch)`, `steps`, `tokens`, `shapes`, `skipped`, `source_lengths`, `broken`,
-    `require_readable`. Each corpus keeps its buckets, and so its own shapes.
+    Each pass has the same number of batches of each corpus, in a random order that the seed and
+    the number of the pass alone decide. A corpus that ends begins anew with its next own epoch,
+    and one that is not through goes on in the next pass: of one corpus, no pair comes more often
+    than the others. Each corpus keeps its buckets, and so the shapes of its batches.
 
     Args:
-        parts: List of `BatchedPairs`, one for each corpus, with different seeds.
+        parts: List of `BatchedPairs` or `ShardedBatches`, one for each corpus, with different
+            seeds.
         shares: Sequence of positive numbers, one for each corpus, in proportion to its batches.
         least_steps: Non-negative integer, least batches of an epoch, as in `BatchedPairs`.
         seed: Non-negative integer.
 
     Attributes:
-        counts: Int array `(corpora,)`, batches of each corpus in an epoch.
+        counts: Int array `(corpora,)`, batches of each corpus in a pass.
         steps: Integer, batches in an epoch: as many as one pass over all corpora has, or several
             passes, with `least_steps`.
-        tokens: Integer, real target tokens in a pass over all corpora.
+        tokens: Integer, real target tokens in all corpora.
         shapes: Sequence of `(rows, length)` of all corpora, shortest first.
         skipped: `Skipped`, pairs of all corpora that were left out.
         source_lengths: Int array `(pairs,)`, positions of each source, corpus after corpus.
@@ -48,16 +43,17 @@ class MixedBatches:
 
     def __init__(self, parts, shares, *, least_steps=0, seed=0):
         self.parts, self.seed = list(parts), seed
-        one_pass = sum(part.steps for part in self.parts)
-        self.steps = one_pass * max(1, -(-least_steps // one_pass))
-        self.counts = batches_of_each(self.steps, _checked(shares, len(self.parts)))
+        steps = sum(part.steps for part in self.parts)
+        self.counts = batches_of_each(steps, _checked(shares, len(self.parts)))
         self.tokens = sum(part.tokens for part in self.parts)
         self.shapes = sorted({shape for part in self.parts for shape in part.shapes}, key=_length)
         self.skipped = Skipped(
             sum(part.skipped.empty for part in self.parts),
             sum(part.skipped.too_long for part in self.parts),
         )
-        self.source_lengths = np.concatenate([part.source_lengths for part in self.parts])
+        lengths = [np.asarray(part.source_lengths, np.int64) for part in self.parts]
+        self.source_lengths = np.concatenate(lengths)
+        super().__init__(steps, least_steps, self.parts[0].feature_spec)
 
     @property
     def broken(self):
@@ -71,47 +67,17 @@ class MixedBatches:
         for part in self.parts:
             part.require_readable()
 
-    def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
-        """The batches of one epoch, always the same for the same seed and number.
+    def order(self, number: int) -> np.ndarray:
+        """Int array `(steps,)`: the corpus of each batch of a pass."""
+        corpora = np.arange(len(self.parts), dtype=np.int16)
+        # a third number, so that it is no order within a corpus
+        random = np.random.default_rng((self.seed, number, len(corpora)))
+        return random.permutation(np.repeat(corpora, self.counts))
 
-        Args:
-            number: Non-negative integer, which epoch.
-            first_step: Integer from 0 to `steps`: so many batches are left out at the beginning,
-                without being computed.
-
-        Returns:
-            A `tf.data.Dataset` of known length `steps - first_step`.
-
-        Raises:
-            ValueError: If `number` is negative or `first_step` is not from 0 to `steps`.
-        """
-        if number < 0 or not 0 <= first_step <= self.steps:
-            raise ValueError(
-                f"`number` must not be negative, and `first_step` be from 0 to {self.steps}, the "
-                f"steps of an epoch. Received: number={number!r}, first_step={first_step!r}"
-            )
-        return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
-
-    def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
-        """A dataset whose every iteration is the next epoch: see `BatchedPairs.dataset`."""
-        numbers = itertools.count(first_epoch)
-        return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)
-
-    def _dataset(self, batches_of_epoch, steps):
-        dataset = tf.data.Dataset.from_generator(batches_of_epoch, output_signature=self._spec)
-        options = tf.data.Options()
-        options.autotune.enabled = False  # as in `BatchedPairs`
-        counted = dataset.apply(tf.data.experimental.assert_cardinality(steps))
-        return counted.prefetch(2).with_options(options)
-
-    @functools.cached_property
-    def _spec(self):
-        return self.parts[0].dataset().element_spec
-
-    def _batches(self, number, first_step):
+    def _batches_of_pass(self, number, first_step):
         order = self.order(number)
         before = np.bincount(order[:first_step], minlength=len(self.parts))  # -> (corpora,)
-        # each epoch has the same counts, so that a corpus stands where all before it left it
+        # all passes have the same counts, so that it is known where each corpus stands
         done = number * self.counts + before
         streams = [
             _batches_from(part, int(step)) for part, step in zip(self.parts, done, strict=True)
@@ -119,23 +85,13 @@ class MixedBatches:
         for corpus in order[first_step:]:
             yield next(streams[corpus])
 
-    def order(self, number: int) -> np.ndarray:
-        """Int array `(steps,)`: the corpus of each batch of an epoch."""
-        corpora = np.arange(len(self.parts), dtype=np.int16)
-        # a third number, so that it is no order within a corpus
-        random = np.random.default_rng((self.seed, number, len(corpora)))
-        return random.permutation(np.repeat(corpora, self.counts))
-
 
 def _batches_from(part, step):
     """Yield the batches of a corpus from a step on, counted over all its epochs."""
     number, first_step = divmod(step, part.steps)
-    if first_step:
-        yield from part.epoch(number, first_step).as_numpy_iterator()
-        number += 1
-    epochs = part.dataset(number)  # made once: that takes longer than a batch
-    while True:
-        yield from epochs.as_numpy_iterator()
+    for epoch in itertools.count(number):
+        yield from part.arrays(epoch, first_step)
+        first_step = 0
 
 
 def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
