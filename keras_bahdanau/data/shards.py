@@ -48,6 +48,7 @@ class Shards:
         settings: Dictionary, the settings that the corpus was prepared with.
         source: `Source` of the ids.
         target: `Subwords` of the target ids.
+        model_types: Pair of strings, the model types of both vocabularies, such as "bpe".
         fingerprint: String, the same for the same pairs, ids and vocabularies.
 
     Raises:
@@ -78,6 +79,10 @@ class Shards:
     @property
     def target(self):
         return self._sides[1]
+
+    @property
+    def model_types(self):
+        return self.source.subwords.model_type, self.target.model_type
 
     @functools.cached_property
     def _sides(self):

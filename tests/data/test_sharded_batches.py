@@ -32,7 +32,7 @@ def subwords():
 def shards_of(subwords, tmp_path_factory):
     """Function that writes the first pairs into shards of so many each."""
 
-    def write(size, count=len(PAIRS)):
+    def write(size, count=230):
         directory = tmp_path_factory.mktemp(f"of_{size}")
         entries = []
         for first in range(0, count, size):
