@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import NamedTuple
 
-from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus
+from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
 from keras_bahdanau.option import check_value
 
 FORM = "NAME=FILES:WEIGHT:TAG"
@@ -15,7 +15,8 @@ class Given(NamedTuple):
 
     Attributes:
         name: String.
-        files: Tuple of one path (a TSV, or a manifest) or two (source and target lines).
+        files: Tuple of one path (a TSV, a manifest, or a directory of shards) or two (source and
+            target lines).
         weight: Float, or None.
         tag: String, or None.
     """
@@ -115,9 +116,16 @@ def read_corpora(texts, read, corpora=None):
         given = [parsed_corpus(text) for text in texts]
     else:
         given = [parsed_valid_corpus(text, corpora.corpora) for text in texts]
-    found = [read(*one.files) for one in given]
-    symbols = dict.fromkeys(symbol for one in found for symbol in one.symbols)
-    parts = [one.corpus(data.pairs) for one, data in zip(given, found, strict=True)]
+    parts, symbols = [], {}
+    for one in given:
+        if len(one.files) == 1 and one.files[0].is_dir():
+            from keras_bahdanau.data.shards import Shards  # which loads NumPy
+
+            parts.append(one.corpus(Shards(one.files[0])))
+        else:
+            found = read(*one.files)
+            parts.append(one.corpus(found.pairs))
+            symbols.update(dict.fromkeys(found.symbols))
     return Corpora(parts), [*symbols]
 
 
@@ -131,6 +139,7 @@ def held_out_of_each(corpora, indices_of):
     Returns:
         (training, validation), two `Corpora`.
     """
+    require_text(corpora)
     kept, held_out = [], []
     for one in corpora.corpora:
         chosen = indices_of(one.pairs)

@@ -17,6 +17,7 @@ from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorfl
 from keras_bahdanau.cli.corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
 from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.corpora import require_text
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
@@ -33,7 +34,7 @@ def train(
         Path | None,
         typer.Argument(
             help="Source sentences, one a line; or a TSV with both languages; or, of images and "
-            "speech, a manifest: a TSV of path and text."
+            "speech, a manifest: a TSV of path and text; or a directory of shards."
         ),
     ] = None,
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
@@ -101,12 +102,19 @@ def train(
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
     _check_either(corpus, valid_corpus, source, valid_source, alignments)
     read = functools.partial(_Data.read, inputs, **table)
-    data = _Data.several(corpus, read) if corpus else read(source, target, alignments)
+    if corpus:
+        data = _Data.several(corpus, read)
+    elif source.is_dir():
+        given = {"target": target, "columns": columns, "answer_separator": answer_separator}
+        data = _shards(source, valid_source, alignments=alignments, **given)
+    else:
+        data = read(source, target, alignments)
     if valid_source is not None:
         valid = read(valid_source, valid_target, valid_alignments)
         check_tagged(valid_source, valid.pairs, data.pairs)
     elif valid_corpus:
         valid = _Data.several(valid_corpus, read, data.pairs)
+        require_text(valid.pairs)
     else:
         _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
         data, valid = data.split_each() if corpus else data.split(_held_out(data.pairs))
@@ -138,7 +146,7 @@ def train(
 
 
 class _Data(NamedTuple):
-    """Sentence pairs, the links between their words, or None, and the symbols of features."""
+    """Sentence pairs or `Shards`, the links between words, or None, and the symbols of features."""
 
     pairs: list
     alignments: list | None
@@ -202,6 +210,24 @@ def _check_either(corpus, valid_corpus, source, valid_source, alignments):
                 "Corpora stand in the place of other files. Received: "
                 f"{name}={str(path)!r} beside corpora. Leave it out."
             )
+
+
+def _shards(directory, valid_source, **files):
+    """The pairs of shards, to which no other files belong."""
+    for name, value in files.items():
+        if value is not None:
+            raise ValueError(
+                "A directory of shards holds both sides. Received: "
+                f"source={str(directory)!r}, with {name}={str(value)!r}. Leave that out."
+            )
+    if valid_source is None:
+        raise ValueError(
+            "Shards hold no text to validate on. Received: "
+            f"source={str(directory)!r} without validation pairs. Give --valid-source."
+        )
+    from keras_bahdanau.data.shards import Shards  # which loads NumPy
+
+    return _Data(Shards(directory), None)
 
 
 def _check_no_half(**files):

@@ -10,6 +10,7 @@ _MODULE_OF = {
     "Corpora": "corpora",
     "Corpus": "corpora",
     "MixedBatches": "mixing",
+    "ShardedBatches": "sharded_batches",
     "Shards": "shards",
     "answers_by_source": "answers",
     "batches": "batching",

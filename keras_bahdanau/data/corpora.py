@@ -2,10 +2,9 @@
 
 import collections
 import dataclasses
-from collections.abc import Sequence
+from typing import Any
 
 from keras_bahdanau.option import check_value, number
-from keras_bahdanau.text.vocabulary import UNKNOWN, is_symbol
 
 MOST_CORPORA = 1000
 WEIGHT = number(0, 1_000_000, "(]")
@@ -17,7 +16,8 @@ class Corpus:
 
     Args:
         name: String, by which messages and the card of a run name it.
-        pairs: List of (source, target): an input of the source, and a string.
+        pairs: List of (source, target): an input of the source, and a string. Or `Shards`, which
+            all corpora of a training must have prepared with one source and one target.
         weight: Positive number: its share of the batches is the weight over the sum of the
             weights of all. None for the share that follows from the sizes: see
             `mixing.shares_by_size`.
@@ -35,7 +35,7 @@ class Corpus:
     """
 
     name: str
-    pairs: Sequence
+    pairs: Any
     weight: float | None = None
     tag: str | None = None
 
@@ -46,21 +46,30 @@ class Corpus:
             )
         if self.weight is not None:
             check_value("weight", self.weight, WEIGHT)
-        if self.tag is not None and not is_symbol(self.tag):
-            raise ValueError(
-                "A tag must be one word without `▁`, and no name of a special token. "
-                f"Received: tag={self.tag!r} of corpus {self.name!r}. Use one such as <2de>."
-            )
+        if self.tag is not None:
+            _check_tag(self.tag, self.name)
+
+    @property
+    def in_memory(self):
+        """False for `Shards`, whose ids stay on disk."""
+        return not hasattr(self.pairs, "fingerprint")
 
     def tagged_pairs(self):
-        """The pairs, with the tag before each source, as a list."""
+        """The pairs with the tag before each source: a list, or `Shards`."""
         if self.tag is None:
-            return list(self.pairs)
+            return list(self.pairs) if self.in_memory else self.pairs
+        if not self.in_memory:
+            from keras_bahdanau.data.tagged_shards import TaggedShards  # which loads NumPy
+
+            return TaggedShards(self.pairs.directory, self.tag)
         return [(tagged(self.tag, source), target) for source, target in self.pairs]
 
 
-class Corpora(Sequence):
-    """The pairs of several corpora as one list, in their order, each source behind its tag.
+class Corpora:
+    """The pairs of several corpora, one corpus after another, each source behind its tag.
+
+    An iteration gives the pairs that are in memory, and leaves out those of `Shards`, whose texts
+    are nowhere. `len(corpora)` is the number of all pairs.
 
     Args:
         corpora: List of `Corpus`, with weights for all of them or for none.
@@ -83,16 +92,17 @@ class Corpora(Sequence):
         self.weights = None if None in weights else weights
         self.tags = tuple(dict.fromkeys(one.tag for one in self.corpora if one.tag is not None))
         self._parts = [one.tagged_pairs() for one in self.corpora]
-        self._pairs = [pair for part in self._parts for pair in part]
 
     def __len__(self):
-        return len(self._pairs)
+        return sum(map(len, self._parts))
 
-    def __getitem__(self, index):
-        return self._pairs[index]
+    def __iter__(self):
+        for one, part in zip(self.corpora, self._parts, strict=True):
+            if one.in_memory:
+                yield from part
 
     def parts(self):
-        """The pairs of each corpus, each source behind its tag: a list of lists."""
+        """The pairs of each corpus, each source behind its tag: lists of pairs, and `Shards`."""
         return list(self._parts)
 
     def card(self):
@@ -143,6 +153,8 @@ def require_token(tag, source):
             "A tag stands before text. "
             f"Received: tag={tag!r} for a source that is no text. Leave it out."
         )
+    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
+
     (ids,) = source.subwords.encode([tag])
     if len(ids) != 2 or ids[0] == UNKNOWN:  # the second is the end token
         raise ValueError(
@@ -171,6 +183,30 @@ def check_mixed(pairs, temperature, alignments=None):
         raise ValueError(
             "A temperature is for several corpora without weights. Received: "
             f"temperature={temperature!r}, with {given}. Leave one of them out."
+        )
+
+
+def require_text(corpora):
+    """Raise ValueError if corpora for validation, whose text is needed, are `Shards`.
+
+    Args:
+        corpora: `Corpora`, or other pairs.
+    """
+    for one in corpora.corpora if isinstance(corpora, Corpora) else ():
+        if not one.in_memory:
+            raise ValueError(
+                "Shards hold no text to validate on. Received: "
+                f"pairs={str(one.pairs.directory)!r} of corpus {one.name!r}. Give the text."
+            )
+
+
+def _check_tag(tag, name):
+    from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
+
+    if not is_symbol(tag):
+        raise ValueError(
+            "A tag must be one word without `▁`, and no name of a special token. "
+            f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
         )
 
 

@@ -63,6 +63,13 @@ class IdRows:
         """The rows from `first` up to, but without, `end`."""
         return IdRows(self._values, self.lengths[first:end], self._starts[first:end])
 
+    def begun_with(self, token):
+        """The rows with one more id before the others; an empty row stays empty."""
+        longer = self.lengths > 0  # (rows,)
+        starts = np.cumsum(self.lengths, dtype=np.int64) - self.lengths
+        values = np.insert(self.flat(), starts[longer], np.int32(token))
+        return IdRows(values, self.lengths + longer)
+
     def replaced(self, where, others):
         """These rows, with the rows of others where a bool array `(rows,)` is True."""
         return IdRows(

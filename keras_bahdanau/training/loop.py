@@ -12,8 +12,8 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
-from keras_bahdanau.data import BatchedPairs, MixedBatches
-from keras_bahdanau.data.corpora import Corpora, as_pairs, require_token
+from keras_bahdanau.data import BatchedPairs, MixedBatches, ShardedBatches, Shards
+from keras_bahdanau.data.corpora import Corpora, as_pairs, require_text, require_token
 from keras_bahdanau.data.mixing import shares_by_size
 from keras_bahdanau.integrity import Damage
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
@@ -52,7 +52,8 @@ def train(
 
     Args:
         pairs: List of (source, target) strings; with a `source` of another kind, of its inputs
-            and strings. Or a list of `data.Corpus`, which are mixed batch by batch.
+            and strings. Or `Shards`, which stay on disk and have a source and a target already.
+            Or a list of `data.Corpus`, which are mixed batch by batch.
         valid_pairs: List of such pairs that decide which epoch was best. Or a list of
             `data.Corpus`, whose tags count, and whose weights do not.
         directory: Path of the run: see `Run`.
@@ -89,17 +90,22 @@ def train(
             there is a `cache` for a source that decodes no files.
     """
     options = options or TrainingOptions()
+    pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
+    require_text(valid_pairs)
+    shards = [part for part in _parts(pairs) if isinstance(part, Shards)]
+    for one in shards:
+        source, target = _sides_of_shards(one, source, target, symbols)
     if options.preset is None and source is not None:
         options = dataclasses.replace(options, preset=as_source(source).preset)
     run = Run(directory)
-    pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
     if isinstance(pairs, Corpora):
         symbols = [*dict.fromkeys([*symbols, *pairs.tags])]
     data = (pairs, valid_pairs, alignments, valid_alignments)
     sides = (source, target, symbols)
     with run.owned(say):
         run.check(options, *data)
-        options = with_model_types(run.kept(options), pairs, symbols, say).resolved()
+        typed = shards[0] if shards else pairs
+        options = with_model_types(run.kept(options), typed, symbols, say).resolved()
         _train_in(run, options, data, sides, cache, callbacks or (), verbose, say)
     return run.translator
 
@@ -115,7 +121,8 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
-    inputs, valid_inputs = ([one for one, _ in side] for side in (pairs, valid_pairs))
+    inputs = [one for part in _parts(pairs) if not isinstance(part, Shards) for one, _ in part]
+    valid_inputs = [one for one, _ in valid_pairs]
     tell_skipped("training", training, inputs, options.max_length, say)
     tell_skipped("validation", validation, valid_inputs, LONGEST_VALID, say)
 
@@ -188,6 +195,19 @@ def _fit(model, training, progress, options, **settings):
     if not progress.is_over(options):
         epochs = training.dataset(first_epoch=progress.epoch)
         model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
+
+
+def _sides_of_shards(shards, source, target, symbols):
+    """(source, target) that the ids of shards belong to."""
+    own = (shards.source, shards.target)
+    given = (source if source is None else as_source(source), target)
+    if symbols or any(other not in (None, one) for one, other in zip(own, given, strict=True)):
+        raise ValueError(
+            "Shards have the source and target that they were prepared with. Received: others, "
+            f"or symbols={list(symbols)!r}, with pairs={str(shards.directory)!r}. Leave them out, "
+            "or prepare the corpus again."
+        )
+    return own
 
 
 def _vocabularies(run, options, pairs, source, target, symbols, say):
@@ -266,43 +286,47 @@ def _batches(source, target, options, training, validation):
         "seed": options.seed,
     }
     of_training = {
-        **batches,
         "max_length": options.max_length,
         "max_source_length": longest,
-        "subword_sampling": options.subword_sampling,
+        **batches,
     }
-    return (
-        _mixed(pairs, source, target, options, of_training)
-        if isinstance(pairs, Corpora)
-        else BatchedPairs(
-            pairs,
-            source,
-            target,
-            alignments=alignments,
-            least_steps=options.epoch_steps,
-            **of_training,
-        ),
-        BatchedPairs(
-            valid_pairs,
-            source,
-            target,
-            max_length=LONGEST_VALID,
-            max_source_length=max(longest, source.longest) if longest else None,
-            alignments=valid_alignments,
-            shuffle=False,
-            **batches,
-        ),
+
+    def batched(part, **settings):
+        settings = {**of_training, **settings}
+        if isinstance(part, Shards):
+            return ShardedBatches(part, **settings)
+        settings["subword_sampling"] = options.subword_sampling
+        return BatchedPairs(part, source, target, alignments=alignments, **settings)
+
+    if isinstance(pairs, Corpora):
+        trained = _mixed(pairs, batched, options)
+    else:
+        trained = batched(pairs, least_steps=options.epoch_steps)
+    validated = BatchedPairs(
+        valid_pairs,
+        source,
+        target,
+        max_length=LONGEST_VALID,
+        max_source_length=max(longest, source.longest) if longest else None,
+        alignments=valid_alignments,
+        shuffle=False,
+        **batches,
     )
+    return trained, validated
 
 
-def _mixed(corpora, source, target, options, of_training):
+def _mixed(corpora, batched, options):
     """`MixedBatches` of several corpora, by their weights, or by their sizes."""
     parts = [
-        BatchedPairs(pairs, source, target, **{**of_training, "seed": options.seed + number})
-        for number, pairs in enumerate(corpora.parts())
+        batched(part, seed=options.seed + number) for number, part in enumerate(corpora.parts())
     ]
     shares = corpora.weights or shares_by_size([one.steps for one in parts], options.temperature)
     return MixedBatches(parts, shares, least_steps=options.epoch_steps, seed=options.seed)
+
+
+def _parts(pairs):
+    """The lists of pairs and the `Shards` of several corpora, or the only one."""
+    return pairs.parts() if isinstance(pairs, Corpora) else [pairs]
 
 
 def _tags(*data):

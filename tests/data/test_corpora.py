@@ -1,9 +1,11 @@
 """Corpora: names, weights and tags, and all their pairs as one list."""
 
+import types
+
 import pytest
 
 from keras_bahdanau.data import Corpora, Corpus
-from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_token, tagged
+from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text, require_token, tagged
 from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text.subwords import Subwords
@@ -22,6 +24,14 @@ def test_the_pairs_of_all_come_one_after_another_behind_their_tags():
     assert (len(corpora), corpora.weights, corpora.tags) == (4, (3, 1), ("<2de>",))
     assert [len(part) for part in corpora.parts()] == [3, 1]
     assert corpora.card()[0] == {"name": "de", "weight": 3, "tag": "<2de>", "pairs": 3}
+
+
+def test_no_shards_validate():
+    shards = types.SimpleNamespace(fingerprint="", directory="on-disk")
+    with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'de'. Give the"):
+        require_text(Corpora([Corpus("de", shards)]))
+    require_text(Corpora([Corpus("de", PAIRS)]))
+    require_text(PAIRS)
 
 
 def test_other_pairs_stay_as_they_are():

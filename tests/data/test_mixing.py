@@ -8,8 +8,13 @@ import pytest
 import tensorflow as tf
 
 from keras_bahdanau.data.batching import BatchedPairs
+from keras_bahdanau.data.corpora import Corpora, Corpus
 from keras_bahdanau.data.epochs import Skipped
 from keras_bahdanau.data.mixing import MixedBatches, batches_of_each, shares_by_size
+from keras_bahdanau.data.sharded_batches import ShardedBatches
+from keras_bahdanau.data.shards import write_card, write_shard
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 
 RANDOM = np.random.default_rng(5)
@@ -21,7 +26,8 @@ LARGE, SMALL = (
 
 @pytest.fixture(scope="module")
 def subwords():
-    return Subwords.train_pair(LARGE + SMALL, 11, model_type="char", normalization="identity")[0]
+    settings = {"model_type": "char", "normalization": "identity", "symbols": ["<2de>"]}
+    return Subwords.train_pair(LARGE + SMALL, 13, **settings)[0]
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +139,32 @@ def test_one_corpus_alone_is_as_plain_batches_are(subwords, parts, least_steps):
     assert (mixed.steps, mixed.tokens, mixed.shapes) == (plain.steps, plain.tokens, plain.shapes)
     for epoch in (0, 1):
         assert_same(flat(mixed.arrays(epoch)), flat(plain.arrays(epoch)))
+
+
+@pytest.fixture(scope="module")
+def shards(subwords, tmp_path_factory):
+    """The large corpus on disk, and an empty source."""
+    directory, source = tmp_path_factory.mktemp("large"), as_source(subwords)
+    sources, targets = zip(*LARGE, ("", "x"), strict=True)
+    rows = (source.rows(sources), IdRows.encoded(subwords, targets))
+    return write_card(directory, [write_shard(directory, 0, *rows)], source, subwords)
+
+
+def test_shards_get_their_tag_as_text_does(subwords, shards):
+    settings = {"batch_sentences": 10, "sort_batches": 1, "shuffle": False}
+    corpora = Corpora([Corpus("disk", shards, tag="<2de>"), Corpus("text", SMALL)])
+    on_disk, in_memory = corpora.parts()
+    assert (len(corpora), [*corpora]) == (81, SMALL)
+    (expected,) = Corpora([Corpus("memory", [*LARGE, ("", "x")], tag="<2de>")]).parts()
+    expected = BatchedPairs(expected, subwords, subwords, **settings)
+    tagged = ShardedBatches(on_disk, **settings)
+    assert_same(flat(tagged.arrays(0)), flat(expected.arrays(0)))
+    assert tagged.skipped == Skipped(empty=1, too_long=0)
+    mixed = MixedBatches(
+        [tagged, BatchedPairs(in_memory, subwords, subwords, **settings)], [1, 1], seed=1
+    )
+    assert mixed.counts.tolist() == [4, 4]
+    assert_same(flat(mixed.arrays(1))[3:], flat(mixed.arrays(1, 3)))
 
 
 def test_what_is_left_out_is_counted_over_all_corpora():
