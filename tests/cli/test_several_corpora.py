@@ -3,6 +3,7 @@
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import toy_pairs
 
@@ -92,6 +93,19 @@ def test_a_wrong_corpus_gets_one_clear_line(command, files, arguments):
     assert err.startswith("keras-bahdanau: ") and err.count("\n") == 1
     assert BAD[arguments] in err
     assert not Path("new").exists()
+
+
+def test_any_text_is_a_corpus_or_one_line_of_error():
+    random, refused = np.random.default_rng(0), 0
+    for length in random.integers(0, 12, 300):
+        text = "".join(random.choice(list("=,:<>.-1ena \n\udcff\u2581"), length))
+        try:
+            given = parsed_corpus(text)
+            assert given.name and 1 <= len(given.files) <= 2 and (given.weight or 1) > 0
+        except ValueError as error:
+            assert "Received: " in str(error) and "\n" not in str(error)
+            refused += 1
+    assert 0 < refused < 300
 
 
 @pytest.fixture
