@@ -14,8 +14,8 @@ from keras_bahdanau.cli.arguments import (
     options_of,
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
-from keras_bahdanau.cli.corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
+from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import require_text
 from keras_bahdanau.ownership import check_unowned

@@ -8,7 +8,7 @@ import pytest
 from conftest import toy_pairs
 
 from keras_bahdanau import cli, training
-from keras_bahdanau.cli.corpora import Given, parsed_corpus
+from keras_bahdanau.cli.several_corpora import Given, parsed_corpus
 
 SETTINGS = (
     "--model-type word --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "
