@@ -65,13 +65,17 @@ class Epochs(abc.ABC):
         Raises:
             ValueError: If `number` is negative or `first_step` is not from 0 to `steps`.
         """
-        check_integers(0, number=number, first_step=first_step)
-        if first_step > self.steps:
-            raise ValueError(
-                f"`first_step` must be from 0 to {self.steps}, the number of steps of an epoch. "
-                f"Received: first_step={first_step!r}"
-            )
+        self._check_epoch(number, first_step)
         return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
+
+    def arrays(self, number: int, first_step: int = 0):
+        """The same batches as an iterator of NumPy arrays, made when they are asked for.
+
+        Raises:
+            ValueError: As in `epoch`.
+        """
+        self._check_epoch(number, first_step)
+        return self._batches(number, first_step)
 
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
         """A dataset whose every iteration is the next epoch, of known length `steps`.
@@ -96,6 +100,14 @@ class Epochs(abc.ABC):
         # its thread sleeps in steps of up to ten seconds, and the end of an epoch waits for it
         options.autotune.enabled = False
         return counted.prefetch(2).with_options(options)
+
+    def _check_epoch(self, number, first_step):
+        check_integers(0, number=number, first_step=first_step)
+        if first_step > self.steps:
+            raise ValueError(
+                f"`first_step` must be from 0 to {self.steps}, the number of steps of an epoch. "
+                f"Received: first_step={first_step!r}"
+            )
 
     def _batches(self, number, first_step):
         done, first_step = divmod(first_step, self._steps_of_pass)
