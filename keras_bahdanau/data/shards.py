@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -163,10 +164,7 @@ class Shards:
         """An int32 array of a file, mapped into memory."""
         path = _place(entry, side, part)
         with self._reported(path):
-            array = np.load(self.directory / path, mmap_mode="r", allow_pickle=False)
-            if array.shape != (size,) or array.dtype != np.int32:
-                raise Damage(f"it holds {array.dtype} {array.shape}, the card says int32 ({size},)")
-        return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
+            return _mapped(self.directory / path, size)
 
     def _checked_card(self):
         path = self.directory / CARD
@@ -191,7 +189,7 @@ class Shards:
         """Name the file in each error about what it holds."""
         try:
             yield
-        except (EOFError, OSError, ValueError) as error:
+        except (OSError, ValueError, struct.error) as error:
             reason = " ".join(str(error).split())[:200]
             raise ValueError(
                 f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
@@ -271,6 +269,24 @@ def write_card(directory, entries, source, target, settings=None):
     with replacing(path, path.with_name(f".unfinished-{CARD}")) as unfinished:
         unfinished.write_text(json.dumps(card, indent=1, allow_nan=False), encoding="utf-8")
     return Shards(directory)
+
+
+def _mapped(path, size):
+    """The int32 array of a `.npy` file, mapped into memory.
+
+    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
+    """
+    with open(path, "rb") as file:
+        np.lib.format.read_magic(file)
+        (length,) = struct.unpack("<H", file.read(2))
+        header = file.read(length).decode("latin-1").rstrip()
+        begin, end = file.tell(), file.seek(0, os.SEEK_END)
+    if header != f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({size},), }}":
+        raise Damage(f"its header is {header[:80]!r}, the card says int32 ({size},)")
+    if end - begin != 4 * size:
+        raise Damage(f"it has {end - begin} bytes of ids or lengths, the card says {4 * size}")
+    array = np.memmap(path, "<i4", mode="r", offset=begin, shape=(size,))
+    return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
 
 
 def _place(entry, side, part):
