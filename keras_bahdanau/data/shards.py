@@ -203,7 +203,7 @@ def write_shard(directory, number, source, target):
     Several processes may write shards of different numbers into one directory.
 
     Args:
-        directory: Path of the corpus, a directory that exists.
+        directory: Path of the corpus, which is made if it is new.
         number: Integer from 0, the name of the shard.
         source: `IdRows` of the sources, at least one.
         target: `IdRows` of their targets.
@@ -226,7 +226,7 @@ def write_shard(directory, number, source, target):
     unfinished = place.with_name(f".unfinished-{name}")
     shutil.rmtree(unfinished, ignore_errors=True)  # which a kill has left
     try:
-        unfinished.mkdir()
+        unfinished.mkdir(parents=True)
         sums = {}
         for side, rows in zip(SIDES, (source, target), strict=True):
             for part, array in zip(PARTS, (rows.flat(), rows.lengths), strict=True):
