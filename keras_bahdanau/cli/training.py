@@ -214,6 +214,9 @@ def _check_either(corpus, valid_corpus, source, valid_source, alignments):
 
 def _shards(directory, valid_source, **files):
     """The pairs of shards, to which no other files belong."""
+    from keras_bahdanau.data.shards import Shards  # which loads NumPy
+
+    shards = Shards(directory)
     for name, value in files.items():
         if value is not None:
             raise ValueError(
@@ -225,9 +228,7 @@ def _shards(directory, valid_source, **files):
             "Shards hold no text to validate on. Received: "
             f"source={str(directory)!r} without validation pairs. Give --valid-source."
         )
-    from keras_bahdanau.data.shards import Shards  # which loads NumPy
-
-    return _Data(Shards(directory), None)
+    return _Data(shards, None)
 
 
 def _check_no_half(**files):

@@ -67,13 +67,17 @@ class Epochs(abc.ABC):
         Raises:
             ValueError: If `number` is negative or `first_step` is not from 0 to `steps`.
         """
-        check_integers(0, number=number, first_step=first_step)
-        if first_step > self.steps:
-            raise ValueError(
-                f"`first_step` must be from 0 to {self.steps}, the number of steps of an epoch. "
-                f"Received: first_step={first_step!r}"
-            )
-        return self._dataset(lambda: self.arrays(number, first_step), self.steps - first_step)
+        self._check_epoch(number, first_step)
+        return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
+
+    def arrays(self, number: int, first_step: int = 0):
+        """The same batches as an iterator of NumPy arrays, made when they are asked for.
+
+        Raises:
+            ValueError: As in `epoch`.
+        """
+        self._check_epoch(number, first_step)
+        return self._batches(number, first_step)
 
     def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
         """A dataset whose every iteration is the next epoch, of known length `steps`.
@@ -89,7 +93,7 @@ class Epochs(abc.ABC):
         """
         check_integers(0, first_epoch=first_epoch)
         numbers = itertools.count(first_epoch)
-        return self._dataset(lambda: self.arrays(next(numbers)), self.steps)
+        return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)
 
     def _dataset(self, batches_of_epoch, steps):
         dataset = tf.data.Dataset.from_generator(batches_of_epoch, output_signature=self._signature)
@@ -99,8 +103,15 @@ class Epochs(abc.ABC):
         options.autotune.enabled = False
         return counted.prefetch(2).with_options(options)
 
-    def arrays(self, number: int, first_step: int = 0):
-        """Yield the batches of `epoch` as NumPy arrays."""
+    def _check_epoch(self, number, first_step):
+        check_integers(0, number=number, first_step=first_step)
+        if first_step > self.steps:
+            raise ValueError(
+                f"`first_step` must be from 0 to {self.steps}, the number of steps of an epoch. "
+                f"Received: first_step={first_step!r}"
+            )
+
+    def _batches(self, number, first_step):
         done, first_step = divmod(first_step, self._steps_of_pass)
         for one in range(number * self._passes + done, (number + 1) * self._passes):
             yield from self._batches_of_pass(one, first_step)
