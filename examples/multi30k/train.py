@@ -14,7 +14,6 @@ import dataclasses
 import json
 import os
 import platform
-import time
 from pathlib import Path
 
 import keras
@@ -24,9 +23,7 @@ import tensorflow as tf
 import keras_bahdanau as kb
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.run import write_json
-from keras_bahdanau.training.schedules import learning_rate
 
 TIERS = {  # what differs from `presets.small`
     "cpu": {},
@@ -34,7 +31,6 @@ TIERS = {  # what differs from `presets.small`
 }
 BEAM_WIDTHS = (5, 10)  # that are tried on `val`
 SENTENCES = 10  # whose alignments are drawn
-FIRST_STEPS, TIMED_STEPS = 40, 60  # from which the time of an epoch is told
 
 
 def main(arguments=None):
@@ -45,7 +41,7 @@ def main(arguments=None):
     arguments.out.mkdir(parents=True, exist_ok=True)
     check_same(arguments)
     run = Run(arguments.out / "run")
-    options = options_of(arguments, run, pairs)
+    options = options_of(arguments, run)
     print(f"{len(pairs):,} pairs, {options.epochs} epochs at most", flush=True)
     if not run.is_over():
         train(pairs, valid, run.directory, options, verbose=2)
@@ -80,56 +76,13 @@ def read(arguments, part):
     )
 
 
-def options_of(arguments, run, pairs):
-    """The options a run began with, or new ones with as many epochs as there is time for."""
+def options_of(arguments, run):
+    """The options a run began with, or new ones."""
     if run.begun():
         return TrainingOptions(**run.read_card()["options"]).resolved()
     said = {"seed": arguments.seed, "minutes": arguments.minutes}
-    options = TrainingOptions(**{**said, **TIERS[arguments.tier], **dict(arguments.set)})
-    if not options.minutes or "epochs" in dict(arguments.set):
-        return options.resolved()
-    seconds = seconds_an_epoch(pairs, options.resolved())
-    epochs = max(1, int(0.95 * 60 * options.minutes / seconds))
-    print(f"{seconds:.0f} s an epoch: {epochs} in {options.minutes:g} minutes", flush=True)
-    return dataclasses.replace(options, epochs=epochs).resolved()
-
-
-def seconds_an_epoch(pairs, options):
-    """The time of an epoch, told from some of its steps."""
-    source, target = vocabularies(pairs, options)
-    measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
-    data = kb.data.BatchedPairs(
-        pairs,
-        source,
-        target,
-        max_length=options.max_length,
-        buckets=options.buckets,
-        subword_sampling=options.subword_sampling,
-        **{measure: getattr(options, measure)},
-    )
-    keras.utils.set_random_seed(options.seed)
-    rate = learning_rate(options, data.steps)
-    model = compiled_model(source, target, options, rate)
-    model.fit(data.epoch(0).take(FIRST_STEPS), verbose=0, shuffle=False)
-    timed = min(TIMED_STEPS, data.steps)
-    began = time.perf_counter()
-    model.fit(data.epoch(0).take(timed), verbose=0, shuffle=False)
-    return (time.perf_counter() - began) * data.steps / timed
-
-
-def vocabularies(pairs, options):
-    """(source, target) `Subwords`, as `train` learns them."""
-    sides = [
-        (getattr(options, f"{side}_vocabulary_size"), getattr(options, f"{side}_model_type"))
-        for side in ("source", "target")
-    ]
-    if options.joint:
-        size, model_type = sides[0]
-        return kb.text.Subwords.train_pair(pairs, size, model_type=model_type, exact=False)
-    return tuple(
-        kb.text.Subwords.train(texts, size, model_type=model_type, exact=False)
-        for texts, (size, model_type) in zip(zip(*pairs, strict=True), sides, strict=True)
-    )
+    options = {**said, **TIERS[arguments.tier], **dict(arguments.set)}
+    return TrainingOptions(**options).resolved()
 
 
 def draw_curves(run, out):

@@ -30,6 +30,14 @@ ModelsOption = Annotated[
 PrefixOption = Annotated[
     str | None, typer.Option(help="Text that each translation begins with.", show_default=False)
 ]
+TagOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Tag to put before each source, such as <2de>, of a model that was trained with "
+        "--corpus and tags.",
+        show_default=False,
+    ),
+]
 BatchOption = Annotated[int, typer.Option(help="Sentences translated at once.")]
 TokenizeOption = Annotated[
     str | None,

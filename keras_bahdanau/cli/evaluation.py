@@ -12,6 +12,7 @@ from keras_bahdanau.cli.arguments import (
     ColumnsOption,
     LowercaseOption,
     ModelsOption,
+    TagOption,
     TokenizeOption,
     check_picture,
     check_tokenization,
@@ -24,6 +25,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
+from keras_bahdanau.data.corpora import require_token
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.limits import BATCH_SIZE
@@ -82,6 +84,7 @@ def evaluate(
     answer_separator: AnswerSeparatorOption = None,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
+    tag: TagOption = None,
     batch_size: BatchOption = 64,
     cache: CacheOption = None,
     **search,
@@ -108,10 +111,12 @@ def evaluate(
     check_tokenization(tokenize)
     inputs = inputs_of(paths[0])
     check_cache(cache, inputs)
-    pairs = read_examples(inputs, source, target, columns, answer_separator).pairs
+    pairs = read_examples(inputs, source, target, columns, answer_separator, tag=tag).pairs
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths)
+    if tag is not None:
+        require_token(tag, translator.source)
     if search is None:  # a .tflite file has its own
         translator.check_nbest(nbest)
     if cache is not None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from keras_bahdanau.cli.arguments import is_litert
 from keras_bahdanau.cli.console import lines_from, warn
 from keras_bahdanau.data.columns import Table, parsed_columns, read_table
+from keras_bahdanau.data.corpora import tagged
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import read_pairs
 from keras_bahdanau.exporters.card import read_packed_card
@@ -33,7 +34,9 @@ def require_inputs(path, wanted, command):
         )
 
 
-def read_examples(inputs, source, target=None, columns=None, answer_separator=None, say=warn):
+def read_examples(
+    inputs, source, target=None, columns=None, answer_separator=None, say=warn, tag=None
+):
     """Pairs of an input and its text, for training and evaluation.
 
     Args:
@@ -43,6 +46,7 @@ def read_examples(inputs, source, target=None, columns=None, answer_separator=No
         columns: String, the columns of a TSV; None to find them from its text: see `read_table`.
         answer_separator: String between several answers in a cell of a TSV, or None.
         say: Function of one string, which is told of the columns that were found.
+        tag: String that is put before each source; None for none.
 
     Returns:
         `Table` with pairs of (string or `Path`, string), and with the symbols of features.
@@ -72,6 +76,8 @@ def read_examples(inputs, source, target=None, columns=None, answer_separator=No
             f"Received: path={str(source)!r} with {len(pairs)} pairs, none of which has. "
             "Give others."
         )
+    if tag is not None:
+        pairs = [(tagged(tag, one), text) for one, text in pairs]
     return Table(pairs, symbols)
 
 

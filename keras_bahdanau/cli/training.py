@@ -15,7 +15,9 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
+from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.corpora import require_text
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
@@ -29,12 +31,12 @@ MOST_HELD_OUT = 1000  # but at most this number of pairs
 @options_of(TrainingOptions, TrainingOptions().resolved())
 def train(
     source: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             help="Source sentences, one a line; or a TSV with both languages; or, of images and "
-            "speech, a manifest: a TSV of path and text."
+            "speech, a manifest: a TSV of path and text; or a directory of shards."
         ),
-    ],
+    ] = None,
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
     *,
     kind: Annotated[
@@ -45,6 +47,15 @@ def train(
             "image:height=64,width=640: the arguments of ImageSource or AudioSource.",
         ),
     ] = "text",
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="One of several corpora in place of the files, NAME=FILES:WEIGHT:TAG, such as "
+            "de=train.en,train.de:0.7:<2de>: its share of the batches, and a token before each "
+            "source. WEIGHT and TAG may be left out; without weights the sizes decide.",
+            show_default=False,
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Directory of the training: new, or left unfinished.")],
     valid_source: Annotated[
         Path | None,
@@ -54,6 +65,13 @@ def train(
         ),
     ] = None,
     valid_target: Annotated[Path | None, typer.Option(help="Their translations.")] = None,
+    valid_corpus: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Validation files of the --corpus of that name, NAME=FILES; they get its tag.",
+            show_default=False,
+        ),
+    ] = None,
     alignments: Annotated[
         Path | None,
         typer.Option(
@@ -82,17 +100,29 @@ def train(
     check_cache(cache, inputs)
     say = functools.partial(print, flush=True)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
-    data = _Data.read(inputs, source, target, alignments, **table)
+    _check_either(corpus, valid_corpus, source, valid_source, alignments)
+    read = functools.partial(_Data.read, inputs, **table)
+    if corpus:
+        data = _Data.several(corpus, read)
+    elif source.is_dir():
+        given = {"target": target, "columns": columns, "answer_separator": answer_separator}
+        data = _shards(source, valid_source, alignments=alignments, **given)
+    else:
+        data = read(source, target, alignments)
     if valid_source is not None:
-        valid = _Data.read(inputs, valid_source, valid_target, valid_alignments, **table)
+        valid = read(valid_source, valid_target, valid_alignments)
+        check_tagged(valid_source, valid.pairs, data.pairs)
+    elif valid_corpus:
+        valid = _Data.several(valid_corpus, read, data.pairs)
+        require_text(valid.pairs)
     else:
         _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
-        data, valid = data.split(_held_out(data.pairs))
+        data, valid = data.split_each() if corpus else data.split(_held_out(data.pairs))
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
     run = Run(out)
     run.check(options, data.pairs, valid.pairs, **links)
     check_unowned(run.translator, say)
-    if valid_source is None:
+    if valid_source is None and not valid_corpus:
         say(f"{len(valid.pairs):,} pairs are held out for validation")
     load_tensorflow()
     import tensorflow as tf
@@ -116,14 +146,14 @@ def train(
 
 
 class _Data(NamedTuple):
-    """Sentence pairs, the links between their words, or None, and the symbols of features."""
+    """Sentence pairs or `Shards`, the links between words, or None, and the symbols of features."""
 
     pairs: list
     alignments: list | None
     symbols: tuple | list = ()
 
     @classmethod
-    def read(cls, inputs, source, target, alignments, **table):
+    def read(cls, inputs, source, target=None, alignments=None, **table):
         """Pairs and links read from files."""
         pairs, symbols = read_examples(inputs, source, target, **table)
         if alignments is None:
@@ -139,6 +169,17 @@ class _Data(NamedTuple):
             )
         return cls(pairs, sure, symbols)
 
+    @classmethod
+    def several(cls, given, read, corpora=None):
+        """Pairs of several corpora, or those for their validation: see `read_corpora`."""
+        pairs, symbols = read_corpora(given, read, corpora)
+        return cls(pairs, None, symbols)
+
+    def split_each(self):
+        """(pairs to train on, held-out pairs) of each of several corpora."""
+        parts = held_out_of_each(self.pairs, _held_out)
+        return tuple(_Data(pairs, None, self.symbols) for pairs in parts)
+
     def split(self, chosen):
         """(pairs that are not chosen, pairs that are), by a set of indices."""
         return self._at(lambda i: i not in chosen), self._at(lambda i: i in chosen)
@@ -147,6 +188,47 @@ class _Data(NamedTuple):
         rows = (self.pairs, self.alignments)
         kept = (of and [row for i, row in enumerate(of) if taken(i)] for of in rows)
         return _Data(*kept, self.symbols)
+
+
+def _check_either(corpus, valid_corpus, source, valid_source, alignments):
+    """Check that there are files, or corpora in place of all of them."""
+    if not corpus and source is None:
+        raise ValueError(
+            "Training needs files, or several --corpus. Received: neither. "
+            "Give source and target sentences."
+        )
+    if not corpus and valid_corpus:
+        raise ValueError(
+            f"--valid-corpus needs --corpus. Received: valid_corpus={valid_corpus[0]!r}. "
+            "Use --valid-source for the validation of one list of pairs."
+        )
+    beside_corpora = {"source": source, "alignments": alignments} if corpus else {}
+    beside_valid = {"valid_source": valid_source} if valid_corpus else {}
+    for name, path in {**beside_corpora, **beside_valid}.items():
+        if path is not None:
+            raise ValueError(
+                "Corpora stand in the place of other files. Received: "
+                f"{name}={str(path)!r} beside corpora. Leave it out."
+            )
+
+
+def _shards(directory, valid_source, **files):
+    """The pairs of shards, to which no other files belong."""
+    from keras_bahdanau.data.shards import Shards  # which loads NumPy
+
+    shards = Shards(directory)
+    for name, value in files.items():
+        if value is not None:
+            raise ValueError(
+                "A directory of shards holds both sides. Received: "
+                f"source={str(directory)!r}, with {name}={str(value)!r}. Leave that out."
+            )
+    if valid_source is None:
+        raise ValueError(
+            "Shards hold no text to validate on. Received: "
+            f"source={str(directory)!r} without validation pairs. Give --valid-source."
+        )
+    return _Data(shards, None)
 
 
 def _check_no_half(**files):

@@ -12,6 +12,7 @@ from keras_bahdanau.cli.arguments import (
     BatchOption,
     ModelsOption,
     PrefixOption,
+    TagOption,
     check_picture,
     check_writable,
     find_models,
@@ -22,6 +23,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
 from keras_bahdanau.data.columns import find_columns, parsed_columns, read_table
+from keras_bahdanau.data.corpora import require_token, tagged
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -56,6 +58,7 @@ def translate(
             show_default=False,
         ),
     ] = None,
+    tag: TagOption = None,
     prefix: PrefixOption = None,
     batch_size: BatchOption = 64,
     **search,
@@ -72,18 +75,21 @@ def translate(
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     _check_columns(file, columns)
-    prefix = _decoded(prefix, "PREFIX")
+    prefix, tag = _decoded(prefix, "PREFIX"), _decoded(tag, "TAG")
     chunks = _lines_arriving() if file is None else _chunked(_sentences(file, columns))
     translator = load_translator(paths)
+    if tag is not None:
+        require_token(tag, translator.source)
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
     longest, done = translator.longest(search), 0
     limits = translator.source.limits(longest)
     for lines in chunks:
+        lines = lines if tag is None else [tagged(tag, line) for line in lines]
         prefixes = None if prefix is None else [prefix] * len(lines)
         results = translator.translate_nbest(lines, nbest or 1, batch_size, search, prefixes)
         tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
-        links = _Links(translator, lines, longest) if alignment else None
+        links = _Links(translator, lines, longest, tag) if alignment else None
         for row, hypotheses in enumerate(results):
             number = done + row if nbest else None
             for hypothesis in hypotheses:
@@ -226,13 +232,14 @@ def _line(translation, number, links):
 class _Links:
     """The links of translations of some sentences, in Pharaoh form."""
 
-    def __init__(self, translator, sentences, longest):
+    def __init__(self, translator, sentences, longest, tag=None):
         self._source_words = translator.words(sentences, longest)
+        self._before = 0 if tag is None else 1  # words that are not the sentence's own
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
 
         target_words = word_spans(translation.target_tokens)
-        return format_pharaoh(
-            span_links(self._source_words[row], target_words, translation.alignment)
-        )
+        links = span_links(self._source_words[row], target_words, translation.alignment)
+        own = {(source - self._before, word) for source, word in links}
+        return format_pharaoh(link for link in own if link[0] >= 0)

@@ -14,12 +14,14 @@ from keras_bahdanau.cli.arguments import (
     ColumnsOption,
     LowercaseOption,
     ModelOption,
+    TagOption,
     TokenizeOption,
     check_tokenization,
     search_of,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
+from keras_bahdanau.data.corpora import require_token
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value, number
 from keras_bahdanau.ownership import owned
@@ -82,6 +84,7 @@ def tune(
     answer_separator: AnswerSeparatorOption = None,
     tokenize: TokenizeOption = None,
     lowercase: LowercaseOption = False,
+    tag: TagOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
     batch_size: BatchOption = 64,
     cache: CacheOption = None,
@@ -110,18 +113,20 @@ def tune(
     inputs = inputs_of(path)
     check_cache(cache, inputs)
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metric": metric}
-    pairs = read_examples(inputs, source, target, columns, answer_separator).pairs
+    pairs = read_examples(inputs, source, target, columns, answer_separator, tag=tag).pairs
     with contextlib.nullcontext() if dry_run else owned(path):
-        _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings)
+        _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings, tag)
 
 
-def _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings):
+def _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settings, tag):
     """Measure all searches on the pairs, tell of each, and write the one that is chosen."""
     load_tensorflow()
     from keras_bahdanau import evaluation
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
     pipeline = load_pipeline(path)
+    if tag is not None:
+        require_token(tag, pipeline.source)
     searches = evaluation.candidates(own, **{**evaluation.tuned_options(pipeline.model), **lists})
     (metric,) = evaluation.metrics_of([settings["metric"] or pipeline.metrics[0]])
     table = _Table(metric, any(search.ctc_weight for search in searches))

@@ -47,7 +47,7 @@ def training_settings(
 
 def _checked_symbols(symbols):
     listed = None if isinstance(symbols, str | bytes) else list(symbols)
-    if listed is None or not all(map(_is_symbol, listed)) or len(set(listed)) < len(listed):
+    if listed is None or not all(map(is_symbol, listed)) or len(set(listed)) < len(listed):
         raise ValueError(
             "`symbols` must be different strings without white space and `▁`, and none of "
             f"{', '.join(_RESERVED)}. Received: symbols={symbols!r}"
@@ -55,7 +55,8 @@ def _checked_symbols(symbols):
     return listed
 
 
-def _is_symbol(value):
+def is_symbol(value) -> bool:
+    """True for a string that can be a symbol of a vocabulary: one word, and no special token."""
     if not isinstance(value, str) or value in _RESERVED:
         return False
     return value.split() == [value] and "▁" not in value

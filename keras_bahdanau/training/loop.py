@@ -12,10 +12,14 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
-from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.data import BatchedPairs, MixedBatches, ShardedBatches, Shards
+from keras_bahdanau.data.corpora import Corpora, as_pairs, require_text, require_token
+from keras_bahdanau.data.mixing import shares_by_size
+from keras_bahdanau.integrity import Damage
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.sources.source import Source, as_source
+from keras_bahdanau.sources.serialized import read_sides, serialized_sides
+from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.model_types import with_model_types
@@ -48,8 +52,10 @@ def train(
 
     Args:
         pairs: List of (source, target) strings; with a `source` of another kind, of its inputs
-            and strings.
-        valid_pairs: List of such pairs that decide which epoch was best.
+            and strings. Or `Shards`, which stay on disk and have a source and a target already.
+            Or a list of `data.Corpus`, which are mixed batch by batch.
+        valid_pairs: List of such pairs that decide which epoch was best. Or a list of
+            `data.Corpus`, whose tags count, and whose weights do not.
         directory: Path of the run: see `Run`.
         options: `TrainingOptions`; without a preset, that of the source.
         verbose: As in `keras.Model.fit`.
@@ -84,14 +90,22 @@ def train(
             there is a `cache` for a source that decodes no files.
     """
     options = options or TrainingOptions()
+    pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
+    require_text(valid_pairs)
+    shards = [part for part in _parts(pairs) if isinstance(part, Shards)]
+    for one in shards:
+        source, target = _sides_of_shards(one, source, target, symbols)
     if options.preset is None and source is not None:
         options = dataclasses.replace(options, preset=as_source(source).preset)
     run = Run(directory)
+    if isinstance(pairs, Corpora):
+        symbols = [*dict.fromkeys([*symbols, *pairs.tags])]
     data = (pairs, valid_pairs, alignments, valid_alignments)
     sides = (source, target, symbols)
     with run.owned(say):
         run.check(options, *data)
-        options = with_model_types(run.kept(options), pairs, symbols, say).resolved()
+        typed = shards[0] if shards else pairs
+        options = with_model_types(run.kept(options), typed, symbols, say).resolved()
         _train_in(run, options, data, sides, cache, callbacks or (), verbose, say)
     return run.translator
 
@@ -102,10 +116,13 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
     source, target = _vocabularies(run, options, pairs, *sides, say)
     if cache is not None:
         source = source.cached(cache, say=say)
+    for tag in _tags(pairs, valid_pairs):
+        require_token(tag, source)
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
-    inputs, valid_inputs = ([one for one, _ in side] for side in (pairs, valid_pairs))
+    inputs = [one for part in _parts(pairs) if not isinstance(part, Shards) for one, _ in part]
+    valid_inputs = [one for one, _ in valid_pairs]
     tell_skipped("training", training, inputs, options.max_length, say)
     tell_skipped("validation", validation, valid_inputs, LONGEST_VALID, say)
 
@@ -122,11 +139,8 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
         progress = _progress(run, training.steps, say)
         say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
     elif not run.begun():
-        vocabularies = {
-            "source": keras.saving.serialize_keras_object(source),
-            "target": target.get_config(),
-        }
-        run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
+        sides = serialized_sides(source, target)
+        run.begin(options, pairs, valid_pairs, sides, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
     search = SearchOptions(ctc_weight=saved_model.ctc_weight)
@@ -183,6 +197,19 @@ def _fit(model, training, progress, options, **settings):
         model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
 
 
+def _sides_of_shards(shards, source, target, symbols):
+    """(source, target) that the ids of shards belong to."""
+    own = (shards.source, shards.target)
+    given = (source if source is None else as_source(source), target)
+    if symbols or any(other not in (None, one) for one, other in zip(own, given, strict=True)):
+        raise ValueError(
+            "Shards have the source and target that they were prepared with. Received: others, "
+            f"or symbols={list(symbols)!r}, with pairs={str(shards.directory)!r}. Leave them out, "
+            "or prepare the corpus again."
+        )
+    return own
+
+
 def _vocabularies(run, options, pairs, source, target, symbols, say):
     """(source, target) of a run: those of its card, those given, or learned from the pairs."""
     if run.begun():
@@ -211,14 +238,9 @@ def _kept(run):
             "Choose another output directory to begin anew."
         )
     try:
-        source = keras.saving.deserialize_keras_object(card["source"])
-        target = Subwords.from_config(card["target"])
-        if not isinstance(source, Source):
-            raise TypeError("its source is none")
-    except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
-        # Keras' next lines say how to switch its safety off
-        raise run.damaged(run.card, str(error).partition("\n")[0].partition(". ")[0]) from None
-    return source, target
+        return read_sides(card)
+    except Damage as error:
+        raise run.damaged(run.card, error) from None
 
 
 def _check_kept(run, kept, given):
@@ -263,29 +285,54 @@ def _batches(source, target, options, training, validation):
         "buckets": options.buckets,
         "seed": options.seed,
     }
-    return (
-        BatchedPairs(
-            pairs,
-            source,
-            target,
-            max_length=options.max_length,
-            max_source_length=longest,
-            alignments=alignments,
-            subword_sampling=options.subword_sampling,
-            least_steps=options.epoch_steps,
-            **batches,
-        ),
-        BatchedPairs(
-            valid_pairs,
-            source,
-            target,
-            max_length=LONGEST_VALID,
-            max_source_length=max(longest, source.longest) if longest else None,
-            alignments=valid_alignments,
-            shuffle=False,
-            **batches,
-        ),
+    of_training = {
+        "max_length": options.max_length,
+        "max_source_length": longest,
+        **batches,
+    }
+
+    def batched(part, **settings):
+        settings = {**of_training, **settings}
+        if isinstance(part, Shards):
+            return ShardedBatches(part, **settings)
+        settings["subword_sampling"] = options.subword_sampling
+        return BatchedPairs(part, source, target, alignments=alignments, **settings)
+
+    if isinstance(pairs, Corpora):
+        trained = _mixed(pairs, batched, options)
+    else:
+        trained = batched(pairs, least_steps=options.epoch_steps)
+    validated = BatchedPairs(
+        valid_pairs,
+        source,
+        target,
+        max_length=LONGEST_VALID,
+        max_source_length=max(longest, source.longest) if longest else None,
+        alignments=valid_alignments,
+        shuffle=False,
+        **batches,
     )
+    return trained, validated
+
+
+def _mixed(corpora, batched, options):
+    """`MixedBatches` of several corpora, by their weights, or by their sizes."""
+    parts = [
+        batched(part, seed=options.seed + number) for number, part in enumerate(corpora.parts())
+    ]
+    shares = corpora.weights or shares_by_size([one.steps for one in parts], options.temperature)
+    return MixedBatches(parts, shares, least_steps=options.epoch_steps, seed=options.seed)
+
+
+def _parts(pairs):
+    """The lists of pairs and the `Shards` of several corpora, or the only one."""
+    return pairs.parts() if isinstance(pairs, Corpora) else [pairs]
+
+
+def _tags(*data):
+    """The different tags of all corpora among the data."""
+    given = [tag for pairs in data if isinstance(pairs, Corpora) for tag in pairs.tags]
+    return [*dict.fromkeys(given)]
 
 
 def _restore(path, model):

@@ -300,6 +300,13 @@ class TrainingOptions:
     )
 
     # the loss and the batches
+    temperature: float | None = _of_training(
+        number(1, 1000),
+        "Temperature T of several corpora without weights: each has a share of the batches in "
+        "proportion to its size to the power of 1/T. 1 is once an epoch for each pair; a higher "
+        "one lifts the small corpora.",
+        1.0,
+    )
     label_smoothing: float | None = _of_training(
         _RATE, "Probability that is spread over all tokens alike.", 0.0
     )

@@ -7,6 +7,7 @@ import json
 import os
 from pathlib import Path
 
+from keras_bahdanau.data.corpora import Corpora, check_mixed
 from keras_bahdanau.finite import as_json, first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.model_types import undecided
@@ -84,7 +85,7 @@ class Run:
 
         Args:
             options: `TrainingOptions`.
-            pairs: List of (source, target) strings.
+            pairs: List of (source, target) strings, or `Shards`.
             valid_pairs: List of (source, target) strings.
             alignments: List of sets of links, or None.
             valid_alignments: List of sets of links, or None.
@@ -92,10 +93,13 @@ class Run:
         Raises:
             FileExistsError: If the directory holds something else, or a finished run.
             ValueError: If the run was begun with other options or other pairs, or is damaged;
-                or if options and alignments do not go together.
+                or if options, alignments and shards do not go together.
         """
         options = self.kept(options).resolved()
         _check_used(options, alignments, valid_alignments)
+        check_mixed(pairs, options.temperature, alignments)
+        for part in pairs.parts() if isinstance(pairs, Corpora) else [pairs]:
+            _check_shards(options, part, alignments)
         self._check_free()
         if self.begun():
             data = _fingerprints(pairs, valid_pairs, alignments, valid_alignments)
@@ -116,7 +120,7 @@ class Run:
 
         Args:
             options: `TrainingOptions`.
-            pairs: List of (source, target) strings.
+            pairs: List of (source, target) strings, or `Shards`.
             valid_pairs: List of (source, target) strings.
             vocabularies: Dictionary of the configs of `source` and `target`.
             alignments: List of sets of links, or None.
@@ -209,7 +213,7 @@ class Run:
         if card.get("data") != data:
             raise ValueError(
                 "A run resumes with the pairs it began with. Received: other training or "
-                "validation pairs, or other alignments, than those of "
+                "validation pairs, weights, tags, or other alignments, than those of "
                 f"out={str(self.directory)!r}. Use those, or another output directory."
             )
 
@@ -276,8 +280,25 @@ def _check_used(options, alignments, valid_alignments):
         )
 
 
+def _check_shards(options, pairs, alignments):
+    """Check that nothing is asked of shards that takes the text of the pairs."""
+    asked = {"subword_sampling": options.subword_sampling, "alignments": alignments is not None}
+    for name, value in asked.items():
+        if value and hasattr(pairs, "fingerprint"):
+            raise ValueError(
+                "Shards hold ids, split once and for all. Received: "
+                f"pairs={str(pairs.directory)!r}, with {name}={value!r}. Leave that out (0 for "
+                "subword_sampling), or give the pairs as a list."
+            )
+
+
 def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
-    prints = {"train": _fingerprint(pairs), "valid": _fingerprint(valid_pairs)}
+    prints = {"valid": _fingerprint(valid_pairs)}
+    if isinstance(pairs, Corpora):
+        prints["corpora"] = pairs.card()
+        prints["train"] = [_fingerprint(part) for part in pairs.parts()]
+    else:
+        prints["train"] = _fingerprint(pairs)
     links = {"alignments": alignments, "valid_alignments": valid_alignments}
     for name, given in links.items():
         if given is not None:
@@ -286,6 +307,8 @@ def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
 
 
 def _fingerprint(pairs):
+    if hasattr(pairs, "fingerprint"):  # shards, whose card has the checksums of all files
+        return pairs.fingerprint
     digest = hashlib.sha256()
     for source, target in pairs:
         for part in (_content(source), b"\t", _content(target), b"\n"):

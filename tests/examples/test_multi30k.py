@@ -61,31 +61,12 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(command, tmp_path, ca
         command("--any-test")
 
 
-@pytest.mark.slow
-def test_epochs_are_as_many_as_there_is_time_for(example, command, tmp_path, monkeypatch):
-    monkeypatch.setattr(example, "seconds_an_epoch", lambda pairs, options: 30.0)
-    command("--minutes", "1.6", "--no-test")
-    card = json.loads((tmp_path / "out" / "run" / "run.json").read_text())
-    assert (card["options"]["epochs"], card["options"]["minutes"]) == (3, 1.6)
-
-
-@pytest.mark.slow
-def test_the_time_of_an_epoch_is_told_from_some_steps(example):
-    names = ("vocabulary_size", "embedding_units", "units")
-    options = example.TrainingOptions(**dict.fromkeys(names, 48), batch_tokens=512)
-    assert 0 < example.seconds_an_epoch(toy_pairs(), options.resolved()) < 60
-
-
-def test_each_side_has_the_vocabulary_that_its_options_say(example):
-    split = {"source_model_type": "char", "source_vocabulary_size": 99, "vocabulary_size": 48}
-    options = example.TrainingOptions(**split).resolved()
-    source, target = example.vocabularies(toy_pairs(), options)
-    letters = set("one two three four five".replace(" ", ""))
-    assert source.vocabulary_size == len(letters) + 5  # the space, and the four special ids
-    assert target.vocabulary_size == 48
-    options = example.TrainingOptions(vocabulary_size=48).resolved()
-    source, target = example.vocabularies(toy_pairs(), options)
-    assert source == target and source.vocabulary_size == 48
+def test_a_limit_of_time_is_that_of_the_training(example, tmp_path):
+    arguments = ["--data", "x", "--out", "y", "--minutes", "1.6", "--set", "units=8"]
+    arguments = example.parsed(arguments)
+    options = example.options_of(arguments, example.Run(tmp_path / "new"))
+    assert (options.minutes, options.schedule, options.units) == (1.6, "cosine", 8)
+    assert options.epochs == example.TrainingOptions().resolved().epochs
 
 
 def test_the_official_test_is_asked_for(example, command):

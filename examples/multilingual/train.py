@@ -1,0 +1,135 @@
+r"""English to German and to French in one model, beside a model of each alone, on Multi30K.
+
+    python examples/multilingual/train.py --data multi30k --out runs/multilingual --set epochs=54
+
+DIR of --data holds `tok/` with train, val and test_2016_flickr in en, de and fr, such as
+`tok/train.en.gz`: see examples/multi30k. The same command goes on where it was stopped. Scores
+are those of `val`; --test decodes test_2016_flickr, once for each system, at the end.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import keras_bahdanau as kb
+from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training.run import write_json
+
+SYSTEMS = {"de": ("de",), "fr": ("fr",), "both": ("de", "fr")}
+TAGS = {"de": "<2de>", "fr": "<2fr>"}
+RULE = {"tokenize": "none", "lowercase": True}  # of the published figures
+PARTS = {"val": "val", "test": "test_2016_flickr"}
+
+
+def main(arguments=None):
+    arguments = parsed(arguments)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name in arguments.systems:
+        run = Run(arguments.out / name)
+        if not run.is_over():
+            valid = corpora(arguments, name, "val")
+            options = options_of(arguments, name)
+            train(corpora(arguments, name, "train"), valid, run.directory, options, verbose=2)
+        for part in ("val", "test") if arguments.test else ("val",):
+            score(arguments, name, run, part)
+    print(table(arguments))
+
+
+def corpora(arguments, name, part):
+    """A list of `Corpus`, one for each language of a system; a language alone has no tag."""
+    languages = SYSTEMS[name]
+    place = arguments.data / "tok"
+    return [
+        kb.data.Corpus(
+            language,
+            kb.data.read_pairs(*(place / f"{part}.{each}.gz" for each in ("en", language))),
+            tag=TAGS[language] if len(languages) > 1 else None,
+        )
+        for language in languages
+    ]
+
+
+def options_of(arguments, name):
+    """The options given; the query of a model with tags has the tag's embedding, too."""
+    query = "state,task" if len(SYSTEMS[name]) > 1 else "state"
+    return TrainingOptions(**{"query": query, **dict(arguments.set)})
+
+
+def score(arguments, name, run, part):
+    """Scores of each language of a system, in a file that is not written twice."""
+    path = arguments.out / f"{name}.{part}.json"
+    if path.exists():
+        return
+    translator = kb.Translator.load(run.translator)
+    scores = {}
+    for one in corpora(arguments, name, PARTS[part]):
+        measured = kb.evaluation.evaluate(translator, kb.data.Corpora([one]), **RULE)
+        scores[one.name] = measured.scores()
+    progress = run.progress()
+    about = {
+        "weights": translator.model.count_params(),
+        "epochs": progress.epoch,
+        "training_minutes": progress.seconds / 60,
+        "options": run.read_card()["options"],
+    }
+    write_json(path, {**about, "scores": scores})
+
+
+def table(arguments):
+    """The scores of all systems so far, as Markdown."""
+    lines = ["| system | weights | epochs | minutes | part | BLEU de | BLEU fr |"]
+    lines.append("|---|--:|--:|--:|---|--:|--:|")
+    for part in PARTS:
+        for name in SYSTEMS:
+            path = arguments.out / f"{name}.{part}.json"
+            if path.exists():
+                lines.append(row(name, part, json.loads(path.read_text())))
+    return "\n".join(lines)
+
+
+def row(name, part, found):
+    """The line of one system."""
+    bleu = [
+        f"{found['scores'][language]['bleu']:.2f}" if language in found["scores"] else ""
+        for language in TAGS
+    ]
+    cells = [
+        *(name, f"{found['weights']:,}", found["epochs"], f"{found['training_minutes']:.1f}"),
+        *(part, *bleu),
+    ]
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def choice(text):
+    """(option, value) of OPTION=VALUE."""
+    name, equals, value = text.partition("=")
+    if not equals or name not in TrainingOptions.__dataclass_fields__:
+        raise argparse.ArgumentTypeError(f"must be OPTION=VALUE. Received: {text!r}")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help="directory with tok/")
+    add("--out", type=Path, required=True, help="directory that receives everything")
+    add("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS], help="some of them (all)")
+    add(
+        "--set",
+        type=choice,
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="a training option, such as temperature=5; may be given several times",
+    )
+    add("--test", action="store_true", help="decode the test, once for each system")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Several corpora from the command line: their form, their files, and those for validation."""
+
+import dataclasses
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
+from keras_bahdanau.option import check_value
+
+FORM = "NAME=FILES:WEIGHT:TAG"
+
+
+class Given(NamedTuple):
+    """One corpus as the command line gives it.
+
+    Attributes:
+        name: String.
+        files: Tuple of one path (a TSV, a manifest, or a directory of shards) or two (source and
+            target lines).
+        weight: Float, or None.
+        tag: String, or None.
+    """
+
+    name: str
+    files: tuple
+    weight: float | None = None
+    tag: str | None = None
+
+    def corpus(self, pairs):
+        """The `Corpus` of pairs that were read from the files."""
+        return Corpus(self.name, pairs, self.weight, self.tag)
+
+
+def parsed_corpus(text):
+    """A corpus of `--corpus`.
+
+    Args:
+        text: String `NAME=FILES:WEIGHT:TAG`. FILES is one path, or two with a comma between. The
+            weight may be left out, or be empty, and so may the tag.
+
+    Returns:
+        `Given`.
+
+    Raises:
+        ValueError: If the string has another form.
+
+    Example:
+        >>> parsed_corpus("de=train.en.gz,train.de.gz:0.7:<2de>")
+        Given(name='de', files=(PosixPath('train.en.gz'), PosixPath('train.de.gz')), weight=0.7,
+            tag='<2de>')
+    """
+    name, files, *settings = _parts("corpus", text, FORM)
+    if len(settings) > 2:
+        raise _form_error("corpus", text, FORM)
+    weight, tag = [*settings, "", ""][:2]
+    return Given(name, files, _weight(text, weight) if weight else None, tag or None)
+
+
+def parsed_valid_corpus(text, corpora):
+    """A corpus of `--valid-corpus`, `NAME=FILES`, with the tag of the corpus of that name.
+
+    Args:
+        text: String.
+        corpora: List of `Given`, those of the training.
+
+    Raises:
+        ValueError: If the string has another form, or no corpus has the name.
+    """
+    name, files, *settings = _parts("valid-corpus", text, "NAME=FILES")
+    if settings:
+        raise _form_error("valid-corpus", text, "NAME=FILES")
+    tags = {one.name: one.tag for one in corpora}
+    if name not in tags:
+        raise ValueError(
+            "--valid-corpus must have the name of a --corpus, whose tag it gets. Received: "
+            f"name={name!r}. Choose from {', '.join(tags)}."
+        )
+    return Given(name, files, tag=tags[name])
+
+
+def check_tagged(path, pairs, corpora):
+    """Check that one file for all validates with tags, where all corpora have one.
+
+    Args:
+        path: Path of the file, for the message.
+        pairs: Its pairs.
+        corpora: `Corpora` of the training; other pairs have no tags.
+
+    Raises:
+        ValueError: If a source begins with no tag.
+    """
+    if not isinstance(corpora, Corpora) or not all(one.tag for one in corpora.corpora):
+        return
+    for number, (source, _) in enumerate(pairs, start=1):
+        first = source.split(maxsplit=1)[:1]
+        if first and first[0] not in corpora.tags:
+            raise ValueError(
+                "Each validation source must begin with a tag of a corpus. Received: "
+                f"path={str(path)!r}, whose line {number} begins with {first[0]!r:.40}. "
+                "Add it, or give --valid-corpus."
+            )
+
+
+def read_corpora(texts, read, corpora=None):
+    """Read several corpora, or the files for their validation.
+
+    Args:
+        texts: List of strings, as `--corpus` gives them, or `--valid-corpus` with `corpora`.
+        read: Function of one or two paths to an object with `pairs` and `symbols`.
+        corpora: `Corpora` of the training; None to read those.
+
+    Returns:
+        (`Corpora`, list of the different symbols).
+    """
+    if corpora is None:
+        given = [parsed_corpus(text) for text in texts]
+    else:
+        given = [parsed_valid_corpus(text, corpora.corpora) for text in texts]
+    parts, symbols = [], {}
+    for one in given:
+        if len(one.files) == 1 and one.files[0].is_dir():
+            from keras_bahdanau.data.shards import Shards  # which loads NumPy
+
+            parts.append(one.corpus(Shards(one.files[0])))
+        else:
+            found = read(*one.files)
+            parts.append(one.corpus(found.pairs))
+            symbols.update(dict.fromkeys(found.symbols))
+    return Corpora(parts), [*symbols]
+
+
+def held_out_of_each(corpora, indices_of):
+    """Hold pairs of each corpus out for validation.
+
+    Args:
+        corpora: `Corpora`.
+        indices_of: Function of pairs to the set of indices of those to hold out.
+
+    Returns:
+        (training, validation), two `Corpora`.
+    """
+    require_text(corpora)
+    kept, held_out = [], []
+    for one in corpora.corpora:
+        chosen = indices_of(one.pairs)
+        for side, wanted in ((kept, False), (held_out, True)):
+            pairs = [pair for i, pair in enumerate(one.pairs) if (i in chosen) is wanted]
+            side.append(dataclasses.replace(one, pairs=pairs))
+    return Corpora(kept), Corpora(held_out)
+
+
+def _parts(option, text, form):
+    """[name, files, ...]: the parts of an argument, its files as a tuple of one or two paths."""
+    name, equals, rest = text.partition("=")
+    files, *settings = rest.split(":")
+    paths = files.split(",")
+    if not name.strip() or not equals or not all(paths) or len(paths) > 2:
+        raise _form_error(option, text, form)
+    return [name, tuple(map(Path, paths)), *settings]
+
+
+def _weight(text, weight):
+    try:
+        value = float(weight)
+    except ValueError:
+        raise ValueError(
+            f"The weight of --corpus must be a number. Received: weight={weight!r} in {text!r}. "
+            "Leave it empty before a tag if the sizes decide: NAME=FILES::TAG."
+        ) from None
+    check_value("weight", value, WEIGHT)
+    return value
+
+
+def _form_error(option, text, form):
+    return ValueError(
+        f"--{option} must be {form}, FILES one path or two with a comma between. "
+        f"Received: {option.replace('-', '_')}={text!r}. "
+        "Rename files that have a comma or a colon."
+    )

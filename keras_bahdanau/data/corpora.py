@@ -1,0 +1,230 @@
+"""Several corpora for one training: sentence pairs with a name, a weight and a tag each."""
+
+import collections
+import dataclasses
+from typing import Any
+
+from keras_bahdanau.option import check_value, number
+
+MOST_CORPORA = 1000
+WEIGHT = number(0, 1_000_000, "(]")
+
+
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """One of several corpora that a model is trained on.
+
+    Args:
+        name: String, by which messages and the card of a run name it.
+        pairs: List of (source, target): an input of the source, and a string. Or `Shards`, which
+            all corpora of a training must have prepared with one source and one target.
+        weight: Positive number: its share of the batches is the weight over the sum of the
+            weights of all. None for the share that follows from the sizes: see
+            `mixing.shares_by_size`.
+        tag: String without white space, such as the language token `<2de>` (Johnson et al.
+            2017), that stands before each source text as one token; None for none.
+
+    Raises:
+        TypeError: If there is a tag before an input that is no text.
+        ValueError: If name, weight or tag are not as above.
+
+    Example:
+        >>> german = Corpus("de", read_pairs("train.en", "train.de"), 0.7, "<2de>")
+        >>> french = Corpus("fr", read_pairs("train.en", "train.fr"), 0.3, "<2fr>")
+        >>> training.train([german, french], [valid_german, valid_french], "runs/both")
+    """
+
+    name: str
+    pairs: Any
+    weight: float | None = None
+    tag: str | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise ValueError(
+                f"The name of a corpus must be text. Received: name={self.name!r}. Give one."
+            )
+        if self.weight is not None:
+            check_value("weight", self.weight, WEIGHT)
+        if self.tag is not None:
+            _check_tag(self.tag, self.name)
+
+    @property
+    def in_memory(self):
+        """False for `Shards`, whose ids stay on disk."""
+        return not hasattr(self.pairs, "fingerprint")
+
+    def tagged_pairs(self):
+        """The pairs with the tag before each source: a list, or `Shards`."""
+        if self.tag is None:
+            return list(self.pairs) if self.in_memory else self.pairs
+        if not self.in_memory:
+            from keras_bahdanau.data.tagged_shards import TaggedShards  # which loads NumPy
+
+            return TaggedShards(self.pairs.directory, self.tag)
+        return [(tagged(self.tag, source), target) for source, target in self.pairs]
+
+
+class Corpora:
+    """The pairs of several corpora, one corpus after another, each source behind its tag.
+
+    An iteration gives the pairs that are in memory, and leaves out those of `Shards`, whose texts
+    are nowhere. `len(corpora)` is the number of all pairs.
+
+    Args:
+        corpora: List of `Corpus`, with weights for all of them or for none.
+
+    Attributes:
+        corpora: Tuple of them.
+        weights: Tuple of their weights; None if they have none.
+        tags: Tuple of the different tags.
+
+    Raises:
+        TypeError: If there is a tag before an input that is no text.
+        ValueError: If two have one name, some have a weight and some have none, or there are
+            no corpora or too many.
+    """
+
+    def __init__(self, corpora):
+        self.corpora = tuple(corpora)
+        _check_together(self.corpora)
+        weights = tuple(one.weight for one in self.corpora)
+        self.weights = None if None in weights else weights
+        self.tags = tuple(dict.fromkeys(one.tag for one in self.corpora if one.tag is not None))
+        self._parts = [one.tagged_pairs() for one in self.corpora]
+
+    def __len__(self):
+        return sum(map(len, self._parts))
+
+    def __iter__(self):
+        for one, part in zip(self.corpora, self._parts, strict=True):
+            if one.in_memory:
+                yield from part
+
+    def parts(self):
+        """The pairs of each corpus, each source behind its tag: lists of pairs, and `Shards`."""
+        return list(self._parts)
+
+    def card(self):
+        """List of dictionaries for the card of a run: all but the pairs, and their number."""
+        return [
+            {"name": one.name, "weight": one.weight, "tag": one.tag, "pairs": len(one.pairs)}
+            for one in self.corpora
+        ]
+
+
+def as_pairs(pairs):
+    """The pairs of a training: those of a list of `Corpus` together, and others as they are."""
+    if isinstance(pairs, list | tuple) and pairs and isinstance(pairs[0], Corpus):
+        return Corpora(pairs)
+    return pairs
+
+
+def tagged(tag, text):
+    """A text behind a tag; an empty one stays empty.
+
+    Raises:
+        TypeError: If it is no text.
+
+    Example:
+        >>> tagged("<2de>", "A man."), tagged("<2de>", "")
+        ('<2de> A man.', '')
+    """
+    if not isinstance(text, str):
+        raise TypeError(
+            "A tag stands before text. "
+            f"Received: tag={tag!r} before an input of type {type(text).__name__}. Leave it out."
+        )
+    return f"{tag} {text}" if text.strip() else text
+
+
+def require_token(tag, source):
+    """Check that a tag is one token of a source.
+
+    Args:
+        tag: String.
+        source: `Source`.
+
+    Raises:
+        ValueError: If the source is no text, or splits the tag or does not know it.
+    """
+    if source.subwords is None:
+        raise ValueError(
+            "A tag stands before text. "
+            f"Received: tag={tag!r} for a source that is no text. Leave it out."
+        )
+    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
+
+    (ids,) = source.subwords.encode([tag])
+    if len(ids) != 2 or ids[0] == UNKNOWN:  # the second is the end token
+        raise ValueError(
+            "A tag must be one token of the source. Received: "
+            f"tag={tag!r}, which is {'unknown' if len(ids) == 2 else 'split'} there. Use a tag "
+            "of the training, or a vocabulary that was trained with it: Subwords.train(symbols=)."
+        )
+
+
+def check_mixed(pairs, temperature, alignments=None):
+    """Raise ValueError if the settings of several corpora are asked of others, or contradict.
+
+    Args:
+        pairs: `Corpora`, or other pairs.
+        temperature: Number, the resolved option.
+        alignments: Alignments of the pairs, or None.
+    """
+    corpora = isinstance(pairs, Corpora)
+    if corpora and alignments is not None:
+        raise ValueError(
+            "Alignments are for one list of pairs. Received: alignments, with "
+            f"{len(pairs.corpora)} corpora. Leave them out, or give the pairs as one list."
+        )
+    if temperature != 1 and (not corpora or pairs.weights is not None):
+        given = "corpora with weights" if corpora else "one list of pairs"
+        raise ValueError(
+            "A temperature is for several corpora without weights. Received: "
+            f"temperature={temperature!r}, with {given}. Leave one of them out."
+        )
+
+
+def require_text(corpora):
+    """Raise ValueError if corpora for validation, whose text is needed, are `Shards`.
+
+    Args:
+        corpora: `Corpora`, or other pairs.
+    """
+    for one in corpora.corpora if isinstance(corpora, Corpora) else ():
+        if not one.in_memory:
+            raise ValueError(
+                "Shards hold no text to validate on. Received: "
+                f"pairs={str(one.pairs.directory)!r} of corpus {one.name!r}. Give the text."
+            )
+
+
+def _check_tag(tag, name):
+    from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
+
+    if not is_symbol(tag):
+        raise ValueError(
+            "A tag must be one word without `▁`, and no name of a special token. "
+            f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
+        )
+
+
+def _check_together(corpora):
+    if not 1 <= len(corpora) <= MOST_CORPORA:
+        raise ValueError(
+            f"There must be 1 to {MOST_CORPORA:,} corpora. Received: {len(corpora)}. "
+            "Put some together."
+        )
+    names = collections.Counter(one.name for one in corpora)
+    twice = [name for name, count in names.items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"Corpora must have different names. Received: name={twice[0]!r} twice. Rename one."
+        )
+    without = [one.name for one in corpora if one.weight is None]
+    if 0 < len(without) < len(corpora):
+        raise ValueError(
+            "All corpora must have a weight, or none of them. Received: "
+            f"no weight of corpus {without[0]!r}. Give it one, or leave out the others'."
+        )

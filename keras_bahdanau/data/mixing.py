@@ -1,0 +1,155 @@
+"""Batches of several corpora in one order, in which each corpus has its share."""
+
+import itertools
+
+import numpy as np
+
+from keras_bahdanau.data.epochs import Epochs, Skipped
+
+
+class MixedBatches(Epochs):
+    """The batches of several corpora, mixed batch by batch.
+
+    Each pass has the same number of batches of each corpus, in a random order that the seed and
+    the number of the pass alone decide. A corpus that ends begins anew with its next own epoch,
+    and one that is not through goes on in the next pass: of one corpus, no pair comes more often
+    than the others. Each corpus keeps its buckets, and so the shapes of its batches.
+
+    Args:
+        parts: List of `BatchedPairs` or `ShardedBatches`, one for each corpus, with different
+            seeds.
+        shares: Sequence of positive numbers, one for each corpus, in proportion to its batches.
+        least_steps: Non-negative integer, least batches of an epoch, as in `BatchedPairs`.
+        seed: Non-negative integer.
+
+    Attributes:
+        counts: Int array `(corpora,)`, batches of each corpus in a pass.
+        steps: Integer, batches in an epoch: as many as one pass over all corpora has, or several
+            passes, with `least_steps`.
+        tokens: Integer, real target tokens in all corpora.
+        shapes: Sequence of `(rows, length)` of all corpora, shortest first.
+        skipped: `Skipped`, pairs of all corpora that were left out.
+        source_lengths: Int array `(pairs,)`, positions of each source, corpus after corpus.
+        broken: As in `BatchedPairs`, of all pairs, corpus after corpus.
+
+    Raises:
+        ValueError: If there are not as many positive shares as parts.
+
+    Example:
+        >>> german, french = BatchedPairs(...), BatchedPairs(..., seed=1)
+        >>> data = MixedBatches([german, french], shares=[0.7, 0.3])
+        >>> model.fit(data.dataset(), epochs=20, shuffle=False)
+    """
+
+    def __init__(self, parts, shares, *, least_steps=0, seed=0):
+        self.parts, self.seed = list(parts), seed
+        steps = sum(part.steps for part in self.parts)
+        self.counts = batches_of_each(steps, _checked(shares, len(self.parts)))
+        self.tokens = sum(part.tokens for part in self.parts)
+        self.shapes = sorted({shape for part in self.parts for shape in part.shapes}, key=_length)
+        self.skipped = Skipped(
+            sum(part.skipped.empty for part in self.parts),
+            sum(part.skipped.too_long for part in self.parts),
+        )
+        lengths = [np.asarray(part.source_lengths, np.int64) for part in self.parts]
+        self.source_lengths = np.concatenate(lengths)
+        super().__init__(steps, least_steps, self.parts[0].feature_spec)
+
+    @property
+    def broken(self):
+        sizes = [len(part.source_lengths) for part in self.parts]
+        firsts = itertools.accumulate(sizes[:-1], initial=0)
+        rows = [part.broken + first for part, first in zip(self.parts, firsts, strict=True)]
+        return np.concatenate(rows)
+
+    def require_readable(self):
+        """Raise ValueError if all pairs of a corpus have turned out to be broken."""
+        for part in self.parts:
+            part.require_readable()
+
+    def order(self, number: int) -> np.ndarray:
+        """Int array `(steps,)`: the corpus of each batch of a pass."""
+        corpora = np.arange(len(self.parts), dtype=np.int16)
+        # a third number, so that it is no order within a corpus
+        random = np.random.default_rng((self.seed, number, len(corpora)))
+        return random.permutation(np.repeat(corpora, self.counts))
+
+    def _batches_of_pass(self, number, first_step):
+        order = self.order(number)
+        before = np.bincount(order[:first_step], minlength=len(self.parts))  # -> (corpora,)
+        # all passes have the same counts, so that it is known where each corpus stands
+        done = number * self.counts + before
+        streams = [
+            _batches_from(part, int(step)) for part, step in zip(self.parts, done, strict=True)
+        ]
+        for corpus in order[first_step:]:
+            yield next(streams[corpus])
+
+
+def _batches_from(part, step):
+    """Yield the batches of a corpus from a step on, counted over all its epochs."""
+    number, first_step = divmod(step, part.steps)
+    for epoch in itertools.count(number):
+        yield from part.arrays(epoch, first_step)
+        first_step = 0
+
+
+def shares_by_size(sizes, temperature: float = 1.0) -> np.ndarray:
+    """Shares of corpora by their sizes: p_i ~ n_i^(1/T).
+
+    T = 1 is in proportion to the sizes: each pair once an epoch. A higher T lifts the small
+    corpora, up to equal shares for T = infinity (Devlin 2018, multilingual BERT, with 1/T = 0.7;
+    Arivazhagan et al. 2019, section 4.2, with T = 5).
+
+    Args:
+        sizes: Sequence of positive integers n_i, the batches of a pass over each corpus.
+        temperature: Number T of at least 1.
+
+    Returns:
+        Float64 array p `(corpora,)`, which sums to 1.
+
+    Example:
+        >>> shares_by_size([900, 100], temperature=2)  # 30 : 10
+        array([0.75, 0.25])
+    """
+    sizes = np.asarray(sizes, np.float64)
+    shares = (sizes / sizes.max()) ** (1 / temperature)
+    return shares / shares.sum()
+
+
+def batches_of_each(steps: int, shares) -> np.ndarray:
+    """Batches of each corpus in an epoch: its share of the steps, up to rounding, at least one.
+
+    Args:
+        steps: Integer, batches of an epoch, at least as many as corpora.
+        shares: Sequence of positive numbers.
+
+    Returns:
+        Int64 array `(corpora,)`, which sums to `steps`.
+
+    Example:
+        >>> batches_of_each(10, [0.7, 0.25, 0.05])
+        array([7, 2, 1])
+    """
+    shares = np.asarray(shares, np.float64)
+    wanted = steps * shares / shares.sum()
+    counts = np.maximum(1, np.floor(wanted)).astype(np.int64)
+    while counts.sum() < steps:  # at most once for each corpus: the largest remainders
+        counts[np.argmax(wanted - counts)] += 1
+    while counts.sum() > steps:  # where several have one batch, but not the share for it
+        counts[np.argmax(np.where(counts > 1, counts - wanted, -np.inf))] -= 1
+    return counts
+
+
+def _checked(shares, number):
+    shares = np.asarray(shares, np.float64)
+    if shares.shape != (number,) or not np.all(np.isfinite(shares) & (shares > 0)):
+        raise ValueError(
+            f"`shares` must be {number} positive numbers, one for each corpus. "
+            f"Received: shares={shares.tolist()!r:.80}"
+        )
+    return shares
+
+
+def _length(shape):
+    return shape[::-1]  # (rows, length), shortest first

@@ -1,0 +1,264 @@
+"""Corpora larger than memory: token ids on disk, in shards that are written once and then read."""
+
+import contextlib
+import functools
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from keras_bahdanau.data.shard_files import (
+    CARD,
+    FORMAT,
+    PARTS,
+    SIDES,
+    mapped_array,
+    parsed_card,
+    place_of,
+    write_arrays,
+)
+from keras_bahdanau.integrity import Damage, sha256_of
+from keras_bahdanau.limits import MOST_SHARDS
+from keras_bahdanau.sources.serialized import read_sides, serialized_sides
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.whole_file import replacing
+
+
+class Shards:
+    """Pairs of a source and a target text as ids on disk: read piece by piece, never whole.
+
+    The directory holds `card.json` and one directory for each shard, such as `00000`, with four
+    int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
+    `source.lengths.npy` and `target.lengths.npy`. `train` and `ShardedBatches` take it in place
+    of a list of pairs. `len(shards)` is the number of pairs.
+
+    Args:
+        directory: Path.
+
+    Attributes:
+        directory: The same path.
+        entries: List of dictionaries, those of the shards in the card.
+        pairs: Integer, number of pairs.
+        tokens: Pair of integers, ids of all sources and of all targets, end tokens included.
+        settings: Dictionary, the settings that the corpus was prepared with.
+        source: `Source` of the ids.
+        target: `Subwords` of the target ids.
+        model_types: Pair of strings, the model types of both vocabularies, such as "bpe".
+        fingerprint: String, the same for the same pairs, ids and vocabularies.
+
+    Raises:
+        FileNotFoundError: If the directory has no card, as one that is not finished.
+        ValueError: If the card is damaged.
+
+    Example:
+        >>> shards = Shards("corpora/en-de")
+        >>> source, target = shards.shard(0)  # two `IdRows`
+        >>> source.padded(np.array([0, 1]), (2, int(source.lengths[:2].max())))
+    """
+
+    def __init__(self, directory):
+        self.directory = Path(directory)
+        self._card = self._checked_card()
+        self.entries = self._card["shards"]
+        self.pairs = self._card["pairs"]
+        self.tokens = tuple(sum(one[f"{side}_tokens"] for one in self.entries) for side in SIDES)
+        self.settings = self._card.get("settings", {})
+
+    def __len__(self):
+        return self.pairs
+
+    @property
+    def source(self):
+        return self._sides[0]
+
+    @property
+    def target(self):
+        return self._sides[1]
+
+    @property
+    def model_types(self):
+        return self.source.subwords.model_type, self.target.model_type
+
+    @functools.cached_property
+    def _sides(self):
+        with self._reported(CARD):
+            source, target = read_sides(self._card)
+            if source.subwords is None:
+                raise Damage("its source has no subwords, to which ids belong")
+        return source, target
+
+    @functools.cached_property
+    def fingerprint(self):
+        sums = [entry["sha256"] for entry in self.entries]
+        content = [self._card["source"], self._card["target"], sums]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def shard(self, number):
+        """The rows of both sides of one shard, whose ids stay on disk until they are used.
+
+        Args:
+            number: Integer from 0, which shard of `entries`.
+
+        Returns:
+            (source, target): two `IdRows`.
+
+        Raises:
+            ValueError: If its files are missing, or do not fit the card.
+        """
+        entry = self.entries[number]
+        return tuple(self._rows(entry, side) for side in SIDES)
+
+    def lengths(self, number):
+        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`."""
+        return tuple(self._lengths(self.entries[number], side) for side in SIDES)
+
+    def part(self, number, first, end):
+        """Read the pairs from `first` up to, but without, `end` of one shard.
+
+        Returns:
+            (source, target): two `IdRows` whose ids the vocabularies have.
+
+        Raises:
+            ValueError: As in `shard`, or if an id is in no vocabulary.
+        """
+        parts = [rows.part(first, end) for rows in self.shard(number)]
+        sizes = (self.source.size, self.target.vocabulary_size)
+        for side, rows, size in zip(SIDES, parts, sizes, strict=True):
+            ids = rows.flat()
+            with self._reported(place_of(self.entries[number], side, "ids")):
+                if ids.min(initial=0) < 0 or ids.max(initial=0) >= size:
+                    raise Damage(f"it holds ids outside of [0, {size})")
+        return tuple(parts)
+
+    def check(self):
+        """Compare each file with its checksum.
+
+        Raises:
+            ValueError: If a file is missing or not as it was written; the message names it.
+        """
+        for entry in self.entries:
+            for name, expected in entry["sha256"].items():
+                path = Path(entry["name"]) / name
+                with self._reported(path), open(self.directory / path, "rb") as file:
+                    if sha256_of(file) != expected:
+                        raise Damage("its checksum is not that of the card")
+
+    def _rows(self, entry, side):
+        ids = self._array(entry, side, "ids", entry[f"{side}_tokens"])
+        return IdRows(ids, self._lengths(entry, side))
+
+    def _lengths(self, entry, side):
+        lengths = self._array(entry, side, "lengths", entry["pairs"])
+        with self._reported(place_of(entry, side, "lengths")):
+            if lengths.min() < 0 or lengths.sum(dtype=np.int64) != entry[f"{side}_tokens"]:
+                raise Damage("its lengths are not those of the ids")
+        return lengths
+
+    def _array(self, entry, side, part, size):
+        """An int32 array of a file, mapped into memory."""
+        path = place_of(entry, side, part)
+        with self._reported(path):
+            return mapped_array(self.directory / path, size)
+
+    def _checked_card(self):
+        path = self.directory / CARD
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"Shards must have a card, which is written last. Received: path={str(path)!r}, "
+                "which does not exist. Prepare the corpus to its end, or give another directory."
+            )
+        with self._reported(CARD):
+            return parsed_card(path.read_bytes())
+
+    @contextlib.contextmanager
+    def _reported(self, path):
+        """Name the file in each error about what it holds."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(
+                f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
+                "Prepare the corpus again."
+            ) from None
+
+
+def write_shard(directory, number, source, target):
+    """Write one shard as a whole, or nothing; a shard of that number is replaced.
+
+    Several processes may write shards of different numbers into one directory.
+
+    Args:
+        directory: Path of the corpus, which is made if it is new.
+        number: Integer from 0, the name of the shard.
+        source: `IdRows` of the sources, at least one.
+        target: `IdRows` of their targets.
+
+    Returns:
+        Dictionary, the entry of the shard for `write_card`.
+
+    Raises:
+        OSError: If the disk is full, or does not take the files for another reason.
+        ValueError: If the sides have different numbers of rows, or none.
+
+    Example:
+        >>> rows = (IdRows.encoded(subwords, texts) for texts in (sources, targets))
+        >>> entries = [write_shard("corpora/en-de", 0, *rows)]
+        >>> write_card("corpora/en-de", entries, as_source(subwords), subwords)
+    """
+    _check_rows(number, source, target)
+    name = f"{number:05d}"
+    arrays = {
+        f"{side}.{part}.npy": array
+        for side, rows in zip(SIDES, (source, target), strict=True)
+        for part, array in zip(PARTS, (rows.flat(), rows.lengths), strict=True)
+    }
+    sums = write_arrays(Path(directory) / name, arrays)
+    lengths = [rows.lengths for rows in (source, target)]
+    tokens = {f"{side}_tokens": int(one.sum()) for side, one in zip(SIDES, lengths, strict=True)}
+    longest = [int(one.max()) for one in lengths]
+    return {"name": name, "pairs": len(lengths[0]), **tokens, "longest": longest, "sha256": sums}
+
+
+def write_card(directory, entries, source, target, settings=None):
+    """Write the card, which makes a directory of shards a corpus.
+
+    Args:
+        directory: Path of the corpus.
+        entries: List of what `write_shard` returned, in the order of the numbers.
+        source: `Source` whose ids were written.
+        target: `Subwords` of the target ids.
+        settings: Dictionary that JSON holds, for the record; None for none.
+
+    Returns:
+        `Shards`.
+
+    Raises:
+        ValueError: If the entries are not those of shards 0, 1, ... in this order.
+    """
+    card = {
+        "format": FORMAT,
+        "pairs": sum(entry["pairs"] for entry in entries),
+        **serialized_sides(source, target),
+        "settings": settings or {},
+        "shards": list(entries),
+    }
+    path = Path(directory) / CARD
+    with replacing(path, path.with_name(f".unfinished-{CARD}")) as unfinished:
+        unfinished.write_text(json.dumps(card, indent=1, allow_nan=False), encoding="utf-8")
+    return Shards(directory)
+
+
+def _check_rows(number, source, target):
+    if not 0 <= number < MOST_SHARDS:
+        raise ValueError(
+            f"A corpus has at most {MOST_SHARDS:,} shards, from 0. Received: number={number!r}. "
+            "Write more pairs into each."
+        )
+    counts = [len(rows.lengths) for rows in (source, target)]
+    if counts[0] != counts[1] or not counts[0]:
+        raise ValueError(
+            "A shard has one target for each source, and at least one pair. "
+            f"Received: {counts[0]} sources and {counts[1]} targets."
+        )

@@ -1,0 +1,109 @@
+"""Corpora: names, weights and tags, and all their pairs as one list."""
+
+import types
+
+import pytest
+
+from keras_bahdanau.data import Corpora, Corpus
+from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text, require_token, tagged
+from keras_bahdanau.sources.feature_source import FeatureSource
+from keras_bahdanau.sources.text_source import TextSource
+from keras_bahdanau.text.subwords import Subwords
+
+PAIRS = [("a man", "ein Mann"), ("", "leer"), ("a dog", "ein Hund")]
+
+
+def test_the_pairs_of_all_come_one_after_another_behind_their_tags():
+    corpora = as_pairs([Corpus("de", PAIRS, 3, "<2de>"), Corpus("more", PAIRS[:1], 1)])
+    assert [*corpora] == [
+        ("<2de> a man", "ein Mann"),
+        ("", "leer"),  # a tag alone would make it a source
+        ("<2de> a dog", "ein Hund"),
+        ("a man", "ein Mann"),
+    ]
+    assert (len(corpora), corpora.weights, corpora.tags) == (4, (3, 1), ("<2de>",))
+    assert [len(part) for part in corpora.parts()] == [3, 1]
+    assert corpora.card()[0] == {"name": "de", "weight": 3, "tag": "<2de>", "pairs": 3}
+
+
+def test_no_shards_validate():
+    shards = types.SimpleNamespace(fingerprint="", directory="on-disk")
+    with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'de'. Give the"):
+        require_text(Corpora([Corpus("de", shards)]))
+    require_text(Corpora([Corpus("de", PAIRS)]))
+    require_text(PAIRS)
+
+
+def test_other_pairs_stay_as_they_are():
+    assert as_pairs(PAIRS) is PAIRS
+    assert as_pairs([]) == []
+
+
+@pytest.mark.parametrize("model_type", ["bpe", "unigram", "char", "grapheme", "word"])
+def test_a_tag_is_one_token_before_those_of_its_source(model_type):
+    texts = [tagged("<2de>", source) for source, _ in PAIRS * 3]
+    options = {"model_type": model_type, "symbols": ["<2de>"], "exact": False}
+    subwords = Subwords.train(texts, 20, **options)
+    require_token("<2de>", TextSource(subwords))
+    (tag, _), with_tag, without = subwords.encode(["<2de>", "<2de> a man", "a man"])
+    assert with_tag[0] == tag
+    assert with_tag[1:].tolist() == without.tolist()
+
+
+@pytest.mark.parametrize(
+    "model_type, tag, reason", [("char", "<2fr>", "split"), ("word", "<2fr>", "unknown")]
+)
+def test_a_tag_that_is_no_token_is_refused(model_type, tag, reason):
+    subwords = Subwords.train(["<2 fr de>"], 20, model_type=model_type, exact=False)
+    with pytest.raises(ValueError, match=f"Received: tag='{tag}', which is {reason} there"):
+        require_token(tag, TextSource(subwords))
+    with pytest.raises(ValueError, match="before text. Received: tag='<2fr>' for a source that"):
+        require_token(tag, FeatureSource(3))
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"name": " "}, "Received: name=' '"),
+        ({"weight": 0}, "`weight` must be a number in .* Received: weight=0"),
+        ({"weight": float("nan")}, "Received: weight=nan"),
+        ({"weight": float("inf")}, "Received: weight=inf"),
+        ({"weight": "0.5"}, "Received: weight='0.5'"),
+        ({"tag": "to German"}, "one word .* Received: tag='to German' of corpus 'de'"),
+        ({"tag": "<s>"}, "no name of a special token. Received: tag='<s>'"),
+        ({"tag": ""}, "Received: tag=''"),
+    ],
+)
+def test_a_corpus_is_checked(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Corpus(**{"name": "de", "pairs": PAIRS, **settings})
+
+
+def test_a_tag_stands_before_text_alone():
+    with pytest.raises(TypeError, match="before text. Received: tag='<2de>' before an input of"):
+        Corpora([Corpus("de", [([[0.5]], "a")], tag="<2de>")])
+
+
+@pytest.mark.parametrize(
+    "names, weights, message",
+    [
+        ("", (), "There must be 1 to 1,000 corpora. Received: 0"),
+        ("aa", (1, 1), "different names. Received: name='a' twice"),
+        ("abc", (1, None, 2), "or none of them. Received: no weight of corpus 'b'"),
+    ],
+)
+def test_corpora_are_checked_together(names, weights, message):
+    with pytest.raises(ValueError, match=message):
+        Corpora([Corpus(name, PAIRS, weight) for name, weight in zip(names, weights, strict=True)])
+
+
+def test_a_temperature_is_for_corpora_without_weights_and_alignments_for_none():
+    by_size, by_weight = Corpora([Corpus("a", PAIRS)]), Corpora([Corpus("a", PAIRS, 1)])
+    check_mixed(by_size, 5.0)
+    check_mixed(by_weight, 1.0)
+    check_mixed(PAIRS, 1.0, alignments=[set()] * 3)
+    for pairs, given in ((by_weight, "corpora with weights"), (PAIRS, "one list of pairs")):
+        with pytest.raises(ValueError, match=f"Received: temperature=5.0, with {given}"):
+            check_mixed(pairs, 5.0)
+    with pytest.raises(ValueError, match="Received: alignments, with 1 corpora"):
+        check_mixed(by_size, 1.0, alignments=[set()] * 3)
