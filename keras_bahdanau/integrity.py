@@ -124,7 +124,7 @@ def check_fields(card, forms):
         if name not in card:
             raise Damage(f"it has no {name!r}")
         if not _has_form(card[name], form):
-            raise Damage(f"its {name!r} has another form than an export writes")
+            raise Damage(f"its {name!r} has another form than it must have")
 
 
 def _has_form(value, form):

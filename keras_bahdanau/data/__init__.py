@@ -7,6 +7,7 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "BatchedPairs": "batching",
+    "Shards": "shards",
     "answers_by_source": "answers",
     "batches": "batching",
     "read_alignments": "reading",
@@ -14,6 +15,8 @@ _MODULE_OF = {
     "read_manifest": "manifest",
     "read_pairs": "reading",
     "read_table": "columns",
+    "write_card": "shards",
+    "write_shard": "shards",
 }
 
 __all__ = [*_MODULE_OF]

@@ -18,7 +18,7 @@ class IdRows:
     def __init__(self, values, lengths, starts=None):
         self.lengths = lengths
         # (rows,), start of each row in the flat array
-        self._starts = np.cumsum(lengths) - lengths if starts is None else starts
+        self._starts = np.cumsum(lengths, dtype=np.int64) - lengths if starts is None else starts
         self._values = values
 
     @classmethod
@@ -40,6 +40,28 @@ class IdRows:
     def sampled(cls, sampler, sentences, seed):
         """Rows of sentences, split at random by a `SubwordSampler`, each with an end token."""
         return cls.of([[*row, END] for row in sampler.sample(sentences, seed)])
+
+    @classmethod
+    def joined(cls, parts):
+        """The rows of several `IdRows`, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        lengths = np.concatenate([part.lengths for part in parts])
+        return cls(np.concatenate([part.flat() for part in parts]), lengths)
+
+    def flat(self):
+        """The ids of all rows in their order: int32 `(ids of all rows,)`."""
+        ends = np.cumsum(self.lengths, dtype=np.int64)
+        # (rows,), from where a row begins there to where it begins here
+        moved = self._starts - (ends - self.lengths)
+        if (moved == moved[:1]).all():  # they stand one after the other
+            return self._values[int(moved[:1].sum()) :][: int(ends[-1:].sum())]
+        moved = np.repeat(moved, self.lengths)  # -> (ids of all rows,)
+        return self._values[np.arange(len(moved)) + moved]
+
+    def part(self, first, end):
+        """The rows from `first` up to, but without, `end`."""
+        return IdRows(self._values, self.lengths[first:end], self._starts[first:end])
 
     def replaced(self, where, others):
         """These rows, with the rows of others where a bool array `(rows,)` is True."""

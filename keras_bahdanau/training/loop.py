@@ -13,9 +13,11 @@ from keras_bahdanau.callbacks import (
     StopAtDivergence,
 )
 from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.integrity import Damage
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.sources.source import Source, as_source
+from keras_bahdanau.sources.serialized import read_sides, serialized_sides
+from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.model_types import with_model_types
@@ -122,11 +124,8 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
         progress = _progress(run, training.steps, say)
         say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
     elif not run.begun():
-        vocabularies = {
-            "source": keras.saving.serialize_keras_object(source),
-            "target": target.get_config(),
-        }
-        run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
+        sides = serialized_sides(source, target)
+        run.begin(options, pairs, valid_pairs, sides, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
     search = SearchOptions(ctc_weight=saved_model.ctc_weight)
@@ -211,14 +210,9 @@ def _kept(run):
             "Choose another output directory to begin anew."
         )
     try:
-        source = keras.saving.deserialize_keras_object(card["source"])
-        target = Subwords.from_config(card["target"])
-        if not isinstance(source, Source):
-            raise TypeError("its source is none")
-    except (AttributeError, ImportError, KeyError, TypeError, ValueError) as error:
-        # Keras' next lines say how to switch its safety off
-        raise run.damaged(run.card, str(error).partition("\n")[0].partition(". ")[0]) from None
-    return source, target
+        return read_sides(card)
+    except Damage as error:
+        raise run.damaged(run.card, error) from None
 
 
 def _check_kept(run, kept, given):

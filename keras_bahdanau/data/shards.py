@@ -1,0 +1,283 @@
+"""Corpora larger than memory: token ids on disk, in shards that are written once and then read."""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from keras_bahdanau.integrity import Damage, check_fields, parse_card, sha256_of
+from keras_bahdanau.limits import MOST_SHARDS
+from keras_bahdanau.sources.serialized import read_sides, serialized_sides
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.whole_file import replacing
+
+CARD = "card.json"
+FORMAT = 1
+SIDES = ("source", "target")
+PARTS = ("ids", "lengths")
+_NAME = re.compile(r"\d{5}")
+_CARD_FORMS = {"format": int, "pairs": int, "source": dict, "target": dict, "shards": [dict]}
+_ENTRY_FORMS = {
+    **{"name": str, "pairs": int, "source_tokens": int, "target_tokens": int},
+    **{"longest": [int], "sha256": {str: str}},
+}
+
+
+class Shards:
+    """Pairs of a source and a target text as ids on disk: read piece by piece, never whole.
+
+    The directory holds `card.json` and one directory for each shard, such as `00000`, with four
+    int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
+    `source.lengths.npy` and `target.lengths.npy`. `train` and `ShardedBatches` take it in place
+    of a list of pairs. `len(shards)` is the number of pairs.
+
+    Args:
+        directory: Path.
+
+    Attributes:
+        directory: The same path.
+        entries: List of dictionaries, those of the shards in the card.
+        pairs: Integer, number of pairs.
+        tokens: Pair of integers, ids of all sources and of all targets, end tokens included.
+        settings: Dictionary, the settings that the corpus was prepared with.
+        source: `Source` of the ids.
+        target: `Subwords` of the target ids.
+        fingerprint: String, the same for the same pairs, ids and vocabularies.
+
+    Raises:
+        FileNotFoundError: If the directory has no card, as one that is not finished.
+        ValueError: If the card is damaged.
+
+    Example:
+        >>> shards = Shards("corpora/en-de")
+        >>> source, target = shards.shard(0)  # two `IdRows`
+        >>> source.padded(np.array([0, 1]), (2, int(source.lengths[:2].max())))
+    """
+
+    def __init__(self, directory):
+        self.directory = Path(directory)
+        self._card = self._checked_card()
+        self.entries = self._card["shards"]
+        self.pairs = self._card["pairs"]
+        self.tokens = tuple(sum(one[f"{side}_tokens"] for one in self.entries) for side in SIDES)
+        self.settings = self._card.get("settings", {})
+
+    def __len__(self):
+        return self.pairs
+
+    @property
+    def source(self):
+        return self._sides[0]
+
+    @property
+    def target(self):
+        return self._sides[1]
+
+    @functools.cached_property
+    def _sides(self):
+        with self._reported(CARD):
+            return read_sides(self._card)
+
+    @functools.cached_property
+    def fingerprint(self):
+        sums = [entry["sha256"] for entry in self.entries]
+        content = [self._card["source"], self._card["target"], sums]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def shard(self, number):
+        """The rows of both sides of one shard, whose ids stay on disk until they are used.
+
+        Args:
+            number: Integer from 0, which shard of `entries`.
+
+        Returns:
+            (source, target): two `IdRows`.
+
+        Raises:
+            ValueError: If its files are missing, or do not fit the card.
+        """
+        entry = self.entries[number]
+        return tuple(self._rows(entry, side) for side in SIDES)
+
+    def lengths(self, number):
+        """The same without the ids: two int32 arrays `(pairs,)`."""
+        entry = self.entries[number]
+        return tuple(self._array(entry, side, "lengths", entry["pairs"]) for side in SIDES)
+
+    def check(self):
+        """Compare each file with its checksum.
+
+        Raises:
+            ValueError: If a file is missing or not as it was written; the message names it.
+        """
+        for entry in self.entries:
+            for name, expected in entry["sha256"].items():
+                path = Path(entry["name"]) / name
+                with self._reported(path), open(self.directory / path, "rb") as file:
+                    if sha256_of(file) != expected:
+                        raise Damage("its checksum is not that of the card")
+
+    def _rows(self, entry, side):
+        lengths = self._array(entry, side, "lengths", entry["pairs"])
+        ids = self._array(entry, side, "ids", entry[f"{side}_tokens"])
+        with self._reported(_place(entry, side, "lengths")):
+            if lengths.min(initial=0) < 0 or lengths.sum(dtype=np.int64) != len(ids):
+                raise Damage("its lengths are not those of the ids")
+        return IdRows(ids, lengths)
+
+    def _array(self, entry, side, part, size):
+        """An int32 array of a file, mapped into memory."""
+        path = _place(entry, side, part)
+        with self._reported(path):
+            array = np.load(self.directory / path, mmap_mode="r", allow_pickle=False)
+            if array.shape != (size,) or array.dtype != np.int32:
+                raise Damage(f"it holds {array.dtype} {array.shape}, the card says int32 ({size},)")
+        return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
+
+    def _checked_card(self):
+        path = self.directory / CARD
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"Shards must have a card, which is written last. Received: path={str(path)!r}, "
+                "which does not exist. Prepare the corpus to its end, or give another directory."
+            )
+        with self._reported(CARD):
+            card = parse_card(path.read_bytes())
+            check_fields(card, _CARD_FORMS)
+            if card["format"] != FORMAT:
+                raise Damage(f"its format is {card['format']}, not {FORMAT}")
+            for number, entry in enumerate(card["shards"]):
+                _check_entry(entry, number)
+            if not card["pairs"] == sum(entry["pairs"] for entry in card["shards"]) > 0:
+                raise Damage("its number of pairs is not that of its shards, or 0")
+        return card
+
+    @contextlib.contextmanager
+    def _reported(self, path):
+        """Name the file in each error about what it holds."""
+        try:
+            yield
+        except (EOFError, OSError, ValueError) as error:
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(
+                f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
+                "Prepare the corpus again."
+            ) from None
+
+
+def write_shard(directory, number, source, target):
+    """Write one shard as a whole, or nothing; a shard of that number is replaced.
+
+    Several processes may write shards of different numbers into one directory.
+
+    Args:
+        directory: Path of the corpus, a directory that exists.
+        number: Integer from 0, the name of the shard.
+        source: `IdRows` of the sources, at least one.
+        target: `IdRows` of their targets.
+
+    Returns:
+        Dictionary, the entry of the shard for `write_card`.
+
+    Raises:
+        OSError: If the disk is full, or does not take the files for another reason.
+        ValueError: If the sides have different numbers of rows, or none.
+
+    Example:
+        >>> rows = (IdRows.encoded(subwords, texts) for texts in (sources, targets))
+        >>> entries = [write_shard("corpora/en-de", 0, *rows)]
+        >>> write_card("corpora/en-de", entries, as_source(subwords), subwords)
+    """
+    _check_rows(number, source, target)
+    name = f"{number:05d}"
+    place = Path(directory) / name
+    unfinished = place.with_name(f".unfinished-{name}")
+    shutil.rmtree(unfinished, ignore_errors=True)  # which a kill has left
+    try:
+        unfinished.mkdir()
+        sums = {}
+        for side, rows in zip(SIDES, (source, target), strict=True):
+            for part, array in zip(PARTS, (rows.flat(), rows.lengths), strict=True):
+                file = f"{side}.{part}.npy"
+                sums[file] = _written(unfinished / file, array.astype(np.int32))
+        shutil.rmtree(place, ignore_errors=True)
+        os.replace(unfinished, place)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    lengths = [rows.lengths for rows in (source, target)]
+    tokens = {f"{side}_tokens": int(one.sum()) for side, one in zip(SIDES, lengths, strict=True)}
+    longest = [int(one.max()) for one in lengths]
+    return {"name": name, "pairs": len(lengths[0]), **tokens, "longest": longest, "sha256": sums}
+
+
+def write_card(directory, entries, source, target, settings=None):
+    """Write the card, which makes a directory of shards a corpus.
+
+    Args:
+        directory: Path of the corpus.
+        entries: List of what `write_shard` returned, in the order of the numbers.
+        source: `Source` whose ids were written.
+        target: `Subwords` of the target ids.
+        settings: Dictionary that JSON holds, for the record; None for none.
+
+    Returns:
+        `Shards`.
+
+    Raises:
+        ValueError: If the entries are not those of shards 0, 1, ... in this order.
+    """
+    card = {
+        "format": FORMAT,
+        "pairs": sum(entry["pairs"] for entry in entries),
+        **serialized_sides(source, target),
+        "settings": settings or {},
+        "shards": list(entries),
+    }
+    path = Path(directory) / CARD
+    with replacing(path, path.with_name(f".unfinished-{CARD}")) as unfinished:
+        unfinished.write_text(json.dumps(card, indent=1, allow_nan=False), encoding="utf-8")
+    return Shards(directory)
+
+
+def _place(entry, side, part):
+    return Path(entry["name"]) / f"{side}.{part}.npy"
+
+
+def _written(path, array):
+    """The checksum of an array that has reached the disk."""
+    with replacing(path, path.with_name(f"{path.name}.unfinished")) as unfinished:
+        with open(unfinished, "wb") as file:
+            np.save(file, array, allow_pickle=False)
+    with open(path, "rb") as file:
+        return sha256_of(file)
+
+
+def _check_rows(number, source, target):
+    if not 0 <= number < MOST_SHARDS:
+        raise ValueError(
+            f"A corpus has at most {MOST_SHARDS:,} shards, from 0. Received: number={number!r}. "
+            "Write more pairs into each."
+        )
+    counts = [len(rows.lengths) for rows in (source, target)]
+    if counts[0] != counts[1] or not counts[0]:
+        raise ValueError(
+            "A shard has one target for each source, and at least one pair. "
+            f"Received: {counts[0]} sources and {counts[1]} targets."
+        )
+
+
+def _check_entry(entry, number):
+    check_fields(entry, _ENTRY_FORMS)
+    if not _NAME.fullmatch(entry["name"]) or int(entry["name"]) != number:
+        raise Damage(f"its shard {number} has the name {entry['name']!r}")
+    counts = (entry["pairs"], entry["source_tokens"], entry["target_tokens"], *entry["longest"])
+    if min(counts) < 0 or not entry["pairs"] or len(entry["longest"]) != 2:
+        raise Damage(f"its shard {number} has numbers that no shard has")
+    if set(entry["sha256"]) != {f"{side}.{part}.npy" for side in SIDES for part in PARTS}:
+        raise Damage(f"its shard {number} has the checksums of other files")
