@@ -7,14 +7,19 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "BatchedPairs": "batching",
+    "Filters": "filters",
+    "Preparation": "preparing",
     "Shards": "shards",
     "answers_by_source": "answers",
     "batches": "batching",
+    "open_corpus": "parallel_text",
+    "prepare": "preparing",
     "read_alignments": "reading",
     "read_lines": "reading",
     "read_manifest": "manifest",
     "read_pairs": "reading",
     "read_table": "columns",
+    "survey": "preparing",
     "write_card": "shards",
     "write_shard": "shards",
 }

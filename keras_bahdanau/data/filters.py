@@ -39,7 +39,9 @@ def _are_scripts(value):
         return False
 
 
-_SCRIPT = optional(Check("names of Unicode scripts with commas between, such as Latin", _are_scripts))
+_SCRIPT = optional(
+    Check("names of Unicode scripts with commas between, such as Latin", _are_scripts)
+)
 _RATIO = Check(
     "0, or a number in [1, 1000]",
     lambda value: isinstance(value, int | float) and (value == 0 or 1 <= value <= 1000),
@@ -164,7 +166,9 @@ class _Side:
 
     def blank(self):
         """Bool `(pairs,)`: lines of white space alone."""
-        return np.fromiter((not line or line.isspace() for line in self.lines), bool, len(self.lines))
+        return np.fromiter(
+            (not line or line.isspace() for line in self.lines), bool, len(self.lines)
+        )
 
     def count(self, pattern):
         """Int `(pairs,)`: the characters of each line that are in a set."""

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from concurrent.futures.process import BrokenProcessPool
 
 AHEAD = 2  # jobs for each process that wait or are done, which bounds the memory
@@ -78,3 +79,27 @@ def _end_with_parent():
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()
+
+
+def with_rate(results, size, done, say, every=10.0, clock=time.monotonic):
+    """Yield results, and report at times how many pairs are done, and how fast.
+
+    Args:
+        results: Iterable.
+        size: Function of a result: the number of its pairs.
+        done: String, such as "filtered".
+        say: Function of one string.
+        every: Float, seconds between two reports; the last one comes in the end.
+        clock: Function that gives the time in seconds.
+    """
+    began = told = clock()
+    count = 0
+    for result in results:
+        yield result
+        count += size(result)
+        now = clock()
+        if now - told >= every:
+            told = now
+            say(f"{count:,} pairs {done}, {count / (now - began):,.0f} a second")
+    seconds = max(clock() - began, 1e-9)
+    say(f"{count:,} pairs {done} in {seconds:,.0f} s, {count / seconds:,.0f} a second")
