@@ -21,7 +21,7 @@ FILTERS = ("empty", "broken", "long", "ratio", "copy", "script", "duplicate")
 KEPT, DUPLICATE = 0, 1 + FILTERS.index("duplicate")
 SHOWN, SHOWN_LENGTH = 3, 60  # examples of each filter in a report, and characters of a side
 # Control characters of ASCII and of Latin-1 but for white space, and what stands for lost text.
-_BROKEN = r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]"
+_BROKEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]")
 _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 
 
@@ -127,7 +127,7 @@ class Filters:
     def _broken(self, source, target):
         if not self.drop_broken:
             return None
-        return (source.count(_BROKEN) > 0) | (target.count(_BROKEN) > 0)
+        return source.broken() | target.broken()
 
     def _long(self, source, target):
         longest = np.maximum(source.lengths, target.lengths)
@@ -169,6 +169,15 @@ class _Side:
         return np.fromiter(
             (not line or line.isspace() for line in self.lines), bool, len(self.lines)
         )
+
+    def broken(self):
+        """Bool `(pairs,)`: lines with a character that no text has."""
+        found = np.zeros(len(self.lines), bool)
+        for row, line in enumerate(self.lines):
+            # every character of the set but U+FFFD is one that can't be printed
+            if not line.isprintable() or "\ufffd" in line:
+                found[row] = _BROKEN.search(line) is not None
+        return found
 
     def count(self, pattern):
         """Int `(pairs,)`: the characters of each line that are in a set."""

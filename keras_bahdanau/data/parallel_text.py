@@ -4,17 +4,15 @@ A corpus is read by one process, block by block, and its blocks are taken apart 
 """
 
 import codecs
-import itertools
 import json
 import os
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.data.columns import IGNORED, PAIRS, find_columns, parsed_columns
-from keras_bahdanau.data.line_stream import check_text_file, stream_lines
+from keras_bahdanau.data.line_stream import BLOCK_BYTES, check_text_file, line_blocks
 from keras_bahdanau.data.manifest import first_file
 
-BLOCK_BYTES = 2**24  # a block of longer texts has fewer pairs
 SEEN = 1000  # lines that tell the columns of a TSV
 
 
@@ -94,14 +92,14 @@ def _check_given(name, value, fits, kind):
 
 
 def in_blocks(pairs, most):
-    """Gather pairs of a corpus into blocks, whose bounds follow from the pairs alone.
+    """Gather records of a corpus into blocks, whose bounds follow from the records alone.
 
     Args:
-        pairs: Iterable of tuples of strings or bytes, one tuple a pair.
-        most: Integer, most pairs of a block.
+        pairs: Iterable of (source, target) strings.
+        most: Integer, most pairs of a block; of long texts it has fewer.
 
     Yields:
-        `Block`, whose parts are one list for each place of the tuples.
+        `Block`, whose parts are the sources and the targets.
     """
     number, first, size, rows = 0, 1, 0, []
     for row in pairs:
@@ -114,10 +112,12 @@ def in_blocks(pairs, most):
         yield Block(number, first, len(rows), tuple(zip(*rows, strict=True)))
 
 
-def _lines_in_blocks(lines, most):
-    """The same of lines of bytes, which one string of bytes holds cheaper than a list."""
-    for block in in_blocks(lines, most):
-        yield block._replace(parts=tuple(b"".join(part) for part in block.parts))
+def _blocks_of_lines(paths, most):
+    """The same of files with a record in each line; the parts are the lines of each file."""
+    first = 1
+    for number, (count, parts) in enumerate(line_blocks(paths, most)):
+        yield Block(number, first, count, tuple(parts))
+        first += count
 
 
 def decoded(lines, is_first):
@@ -154,23 +154,11 @@ class ParallelFiles:
         Raises:
             ValueError: If a file is not as it should be. The message names the line.
         """
-        return _lines_in_blocks(self._pairs(), most)
+        return _blocks_of_lines(self.paths, most)
 
     def texts(self, block):
         """(sources, targets) of a block: two lists of strings without line ends."""
         return tuple(decoded(part, block.number == 0) for part in block.parts)
-
-    def _pairs(self):
-        sides = [stream_lines(path) for path in self.paths]
-        for number, pair in enumerate(itertools.zip_longest(*sides), start=1):
-            if None in pair:
-                longer, shorter = self.paths if pair[1] is None else self.paths[::-1]
-                raise ValueError(
-                    "Parallel files must have as many lines as each other. Received: "
-                    f"path={shorter!r} with {number - 1:,} lines, fewer than {longer!r}. Give two "
-                    "files in which line i of one translates line i of the other."
-                )
-            yield pair
 
 
 class _OneFile:
@@ -181,7 +169,7 @@ class _OneFile:
         check_text_file(path)
 
     def blocks(self, most):
-        return _lines_in_blocks(zip(stream_lines(self.paths[0])), most)
+        return _blocks_of_lines(self.paths, most)
 
     def texts(self, block):
         lines = decoded(block.parts[0], block.number == 0)
@@ -199,8 +187,8 @@ class TableFile(_OneFile):
 
     def __init__(self, path, columns=None):
         super().__init__(path)
-        some = list(itertools.islice(stream_lines(path), SEEN))
-        lines = decoded(b"".join(some), True)
+        _, (some,) = next(line_blocks([path], SEEN))
+        lines = decoded(some, True)
         if columns is None:
             columns = find_columns(lines) or PAIRS
         self.columns = parsed_columns(columns)
