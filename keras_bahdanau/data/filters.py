@@ -199,8 +199,8 @@ def _characters(pattern):
     """Bool `(code points,)`: the characters of a set, as `regex` writes it."""
     import regex
 
-    every = "".join(map(chr, range(0x110000)))
-    table = np.zeros(len(every), bool)
+    every = "".join(map(chr, range(0x40000)))  # no letter has a higher code point
+    table = np.zeros(0x110000, bool)
     for run in regex.finditer(f"{pattern}+", every, regex.V1):
         table[run.start() : run.end()] = True
     return table

@@ -57,7 +57,7 @@ def open_corpus(source, target=None, sides=None, columns=None):
         ...     sources, targets = corpus.texts(block)
     """
     name = Path(source).name.removesuffix(".gz")
-    named = sides is not None and tuple(sides.split(","))
+    named = None if sides is None else tuple(sides.split(","))
     if named and (len(named) != 2 or not all(named)):
         raise ValueError(
             "`sides` must be two names with a comma between, source and target. "

@@ -47,8 +47,7 @@ class _Words(dict):
     def __init__(self, subwords):
         super().__init__()
         self._subwords = subwords
-        self._new = []
-        self._known = IdRows.of([])
+        self._forget()
 
     def __missing__(self, word):
         place = self[word] = len(self)
@@ -58,7 +57,7 @@ class _Words(dict):
     def rows(self, sentences, end_of_empty):
         """Rows of sentences from the rows of what stands between two spaces in them."""
         if len(self) > MOST_WORDS:
-            self.__init__(self._subwords)
+            self._forget()
         words = " ".join(sentences).split(" ")  # [""] of an empty sentence
         places = np.fromiter(map(self.__getitem__, words), np.int64, len(words))
         self._split_new()
@@ -69,6 +68,11 @@ class _Words(dict):
         ended = (lengths > 0) | end_of_empty
         ids = np.insert(rows.flat(), np.cumsum(lengths)[ended], END)
         return IdRows(ids, lengths + ended)
+
+    def _forget(self):
+        self.clear()
+        self._new = []
+        self._known = IdRows.of([])
 
     def _split_new(self):
         """Add the rows of new words, without end tokens."""
