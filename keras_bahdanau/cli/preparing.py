@@ -96,8 +96,8 @@ def prepare(
         if report is not None:
             report.write_text(json.dumps(found.as_json(), indent=1), encoding="utf-8")
         return
-    load_tensorflow()  # which the card needs in the end
-    shards = prepare_shards(corpus, out, settings, _vocabularies(vocabulary), workers, say)
+    sides = _vocabularies(vocabulary)
+    shards = prepare_shards(corpus, out, settings, sides, workers, say, load_tensorflow)
     if report is not None:
         shutil.copyfile(out / REPORT, report)
     say(f"The corpus: {out}, {len(shards):,} pairs in {len(shards.entries):,} shards")
@@ -121,6 +121,7 @@ def _sides(path):
     if path.is_file() and path.suffix != ".keras":
         both = Subwords(path.read_bytes())
         return both, both
+    load_tensorflow()
     if (path / CARD).is_file():
         shards = Shards(path)
         source, target = shards.source, shards.target

@@ -120,7 +120,9 @@ def survey(corpus, settings=None, workers=None, say=print):
         return _Work(corpus, settings or Preparation(), place, processes, say).report
 
 
-def prepare(corpus, out, settings=None, vocabularies=None, workers=None, say=print):
+def prepare(
+    corpus, out, settings=None, vocabularies=None, workers=None, say=print, load=lambda: None
+):
     """Write a corpus as shards of ids, all of it or nothing.
 
     The text is read three times: to filter it, for the sample that the vocabulary is learnt
@@ -135,6 +137,7 @@ def prepare(corpus, out, settings=None, vocabularies=None, workers=None, say=pri
         workers: Integer, number of processes; None for one a core. With several, the calling
             program must be importable: `if __name__ == "__main__":`.
         say: Function of one string, which reports the progress.
+        load: Function that loads TensorFlow in its own way, which only the card needs.
 
     Returns:
         `Shards`.
@@ -167,6 +170,7 @@ def prepare(corpus, out, settings=None, vocabularies=None, workers=None, say=pri
         write_json(draft / REPORT, work.report.as_json())
         for name in (SCANS, ENTRIES):
             shutil.rmtree(draft / name)
+        load()
         return _published(draft, out, entries, sides, plan)
 
 
