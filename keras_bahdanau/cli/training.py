@@ -32,7 +32,7 @@ def train(
         Path,
         typer.Argument(
             help="Source sentences, one a line; or a TSV with both languages; or, of images and "
-            "speech, a manifest: a TSV of path and text."
+            "speech, a manifest: a TSV of path and text; or a directory of shards."
         ),
     ],
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
@@ -82,7 +82,11 @@ def train(
     check_cache(cache, inputs)
     say = functools.partial(print, flush=True)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
-    data = _Data.read(inputs, source, target, alignments, **table)
+    if source.is_dir():
+        given = {"target": target, "columns": columns, "answer_separator": answer_separator}
+        data = _shards(source, valid_source, alignments=alignments, **given)
+    else:
+        data = _Data.read(inputs, source, target, alignments, **table)
     if valid_source is not None:
         valid = _Data.read(inputs, valid_source, valid_target, valid_alignments, **table)
     else:
@@ -116,7 +120,7 @@ def train(
 
 
 class _Data(NamedTuple):
-    """Sentence pairs, the links between their words, or None, and the symbols of features."""
+    """Sentence pairs or `Shards`, the links between words, or None, and the symbols of features."""
 
     pairs: list
     alignments: list | None
@@ -147,6 +151,25 @@ class _Data(NamedTuple):
         rows = (self.pairs, self.alignments)
         kept = (of and [row for i, row in enumerate(of) if taken(i)] for of in rows)
         return _Data(*kept, self.symbols)
+
+
+def _shards(directory, valid_source, **files):
+    """The pairs of shards, to which no other files belong."""
+    from keras_bahdanau.data.shards import Shards  # which loads NumPy
+
+    shards = Shards(directory)
+    for name, value in files.items():
+        if value is not None:
+            raise ValueError(
+                "A directory of shards holds both sides. Received: "
+                f"source={str(directory)!r}, with {name}={str(value)!r}. Leave that out."
+            )
+    if valid_source is None:
+        raise ValueError(
+            "Shards hold no text to validate on. Received: "
+            f"source={str(directory)!r} without validation pairs. Give --valid-source."
+        )
+    return _Data(shards, None)
 
 
 def _check_no_half(**files):

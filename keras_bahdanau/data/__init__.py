@@ -9,6 +9,7 @@ _MODULE_OF = {
     "BatchedPairs": "batching",
     "Filters": "filters",
     "Preparation": "preparing",
+    "ShardedBatches": "sharded_batches",
     "Shards": "shards",
     "answers_by_source": "answers",
     "batches": "batching",

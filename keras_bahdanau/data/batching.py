@@ -1,34 +1,23 @@
 """Pairs of a source and a target text to padded batches, of similar length each."""
 
-import dataclasses
-import itertools
-
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.data.bucketing import BySentences, ByTokens
+from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
+from keras_bahdanau.data.epochs import (
+    Epochs,
+    batch_size,
+    check_integers,
+    padded_batch,
+    require_usable,
+    usable,
+)
 from keras_bahdanau.data.rows import AlignmentRows, SampledRows
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.text.vocabulary import END, PAD, START
-
-_BATCH_TOKENS = 2048
 
 
-@dataclasses.dataclass(frozen=True)
-class Skipped:
-    """Counts of the pairs that are left out of training.
-
-    Attributes:
-        empty: Pairs with a side that has no token.
-        too_long: Pairs with a side of more than `max_length` or `max_source_length` tokens.
-    """
-
-    empty: int
-    too_long: int
-
-
-class BatchedPairs:
+class BatchedPairs(Epochs):
     """Batches of pairs of similar length.
 
     A batch is `((features, target_in), target_out, weight)`. The features are those of the
@@ -118,37 +107,23 @@ class BatchedPairs:
         shuffle: bool = True,
         seed: int = 0,
     ):
-        batch_size = _batch_size(batch_tokens, batch_sentences)
-        _check_integers(
-            1, **batch_size, buckets=buckets, sort_batches=sort_batches, max_length=max_length
-        )
+        size = batch_size(batch_tokens, batch_sentences)
+        check_integers(1, **size, buckets=buckets, sort_batches=sort_batches, max_length=max_length)
         if max_source_length is not None:
-            _check_integers(1, max_source_length=max_source_length)
-        _check_integers(0, seed=seed, least_steps=least_steps)
+            check_integers(1, max_source_length=max_source_length)
+        check_integers(0, seed=seed, least_steps=least_steps)
         _check_sampling(subword_sampling, alignments)
         self.shuffle = shuffle
         self.seed = seed
         pairs = list(pairs)
         source = as_source(source)
-        self._feature_spec = source.feature_spec
         self._source = source.rows([pair[0] for pair in pairs])
         self._target = IdRows.encoded(target, [pair[1] for pair in pairs])
-        lengths = np.maximum(self._source.lengths, self._target.lengths)
-        empty = (self._source.lengths == 0) | (self._target.lengths <= 1)  # <= 1: only the end
-        source_length = max_length if max_source_length is None else max_source_length
-        too_long = ~empty & (
-            (self._source.lengths > source_length) | (self._target.lengths > max_length)
-        )
-        self.skipped = Skipped(int(empty.sum()), int(too_long.sum()))
+        lengths = (self._source.lengths, self._target.lengths)
+        taken, self.skipped = usable(lengths, max_length, max_source_length)
+        require_usable(len(pairs), self.skipped, max_length)
         self.source_lengths = self._source.lengths
-        self.kept = kept = np.flatnonzero(~empty & ~too_long)
-        if not kept.size:
-            raise ValueError(
-                "At least one pair must have tokens on both sides and at most "
-                f"max_length={max_length} of them. Received: {len(pairs)} pairs, of which "
-                f"{self.skipped.empty} have an empty side and {self.skipped.too_long} are too "
-                "long. Give other pairs or a larger max_length."
-            )
+        self.kept = kept = np.flatnonzero(taken)
         self._sampled = None
         rows = (self._source, self._target)
         if subword_sampling:
@@ -157,20 +132,21 @@ class BatchedPairs:
             )
             rows = self._sampled.epoch(0)
             self._sampled.longest = max(int(side.lengths[kept].max()) for side in rows)
-            lengths = np.maximum(*(side.lengths for side in rows))
+        lengths = np.stack([side.lengths for side in rows])  # -> (2, pairs)
         if batch_sentences is None:
-            self._groups = ByTokens(kept, lengths, batch_size["batch_tokens"], buckets)
+            longer = lengths.max(axis=0)
+            counts = np.bincount(longer[kept])[None, None]
+            shapes, steps = bucket_shapes(counts, size["batch_tokens"], buckets)
+            self._groups = ByTokens(kept, longer, shapes, steps[0])
         else:
-            self._groups = BySentences(
-                kept, *(side.lengths for side in rows), batch_sentences, sort_batches
-            )
+            self._groups = BySentences(kept, lengths, batch_sentences, sort_batches)
         self.shapes = self._groups.shapes
-        self._passes = max(1, -(-least_steps // self._groups.steps))
-        self.steps = self._passes * self._groups.steps
-        self.tokens = int(rows[1].lengths[kept].sum())
+        self.tokens = int(lengths[1, kept].sum())
         self._alignments = None
         if alignments is not None:
             self._alignments = AlignmentRows(source, target, pairs, alignments, kept)
+        aligned = alignments is not None
+        super().__init__(self._groups.steps, least_steps, source.feature_spec, aligned)
 
     @property
     def broken(self):
@@ -185,84 +161,24 @@ class BatchedPairs:
                 "headers. Give others."
             )
 
-    def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
-        """The batches of one epoch, always the same for the same seed and number.
-
-        Args:
-            number: Non-negative integer, which epoch.
-            first_step: Integer from 0 to `steps`: so many batches are left out at the beginning,
-                without being computed. To resume an interrupted epoch.
-
-        Returns:
-            A `tf.data.Dataset` of known length `steps - first_step`.
-
-        Raises:
-            ValueError: If `number` is negative or `first_step` is not from 0 to `steps`.
-        """
-        _check_integers(0, number=number, first_step=first_step)
-        if first_step > self.steps:
-            raise ValueError(
-                f"`first_step` must be from 0 to {self.steps}, the number of steps of an epoch. "
-                f"Received: first_step={first_step!r}"
-            )
-        return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
-
-    def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
-        """A dataset whose every iteration is the next epoch, of known length `steps`.
-
-        An iteration that is broken off counts, such as that of Keras, which takes the first
-        batch to build a model.
-
-        Args:
-            first_epoch: Non-negative integer, the epoch of the first iteration.
-
-        Raises:
-            ValueError: If `first_epoch` is negative.
-        """
-        _check_integers(0, first_epoch=first_epoch)
-        numbers = itertools.count(first_epoch)
-        return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)
-
-    def _dataset(self, batches_of_epoch, steps):
-        ids = tf.TensorSpec((None, None), tf.int32)
-        weight = tf.TensorSpec((None, None), tf.float32)
-        inputs = (self._feature_spec, ids)
-        if self._alignments is not None:
-            inputs += (tf.TensorSpec((None, None, None), tf.float32),)
-        dataset = tf.data.Dataset.from_generator(
-            batches_of_epoch, output_signature=(inputs, ids, weight)
-        )
-        counted = dataset.apply(tf.data.experimental.assert_cardinality(steps))
-        options = tf.data.Options()
-        # its thread sleeps in steps of up to ten seconds, and the end of an epoch waits for it
-        options.autotune.enabled = False
-        return counted.prefetch(2).with_options(options)
-
-    def _batches(self, number, first_step):
-        done, first_step = divmod(first_step, self._groups.steps)
-        for one in range(number * self._passes + done, (number + 1) * self._passes):
-            yield from self._batches_of_pass(one, first_step)
-            first_step = 0
-
     def _batches_of_pass(self, number, first_step):
         random = np.random.default_rng((self.seed, number)) if self.shuffle else None
         sides, lengths = (self._source, self._target), None
         if self._sampled is not None:
             sides = self._sampled.epoch(number)
             lengths = np.stack([side.lengths for side in sides])  # -> (2, pairs)
-        for members, shape in self._groups.order(random, lengths)[first_step:]:
-            yield self._batch(sides, members, *shape)
+        order = self._groups.split(random, lengths)
+        if random:
+            random.shuffle(order)
+        for members, shape in order[first_step:]:
+            yield self._batch(sides, members, shape)
 
-    def _batch(self, sides, members, rows, source_time, target_time):
-        features = sides[0].padded(members, (rows, source_time))
-        target_out = sides[1].padded(members, (rows, target_time))
-        target_in = np.full_like(target_out, PAD)
-        target_in[: len(members), 0] = START
-        target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
-        weight = (target_out != PAD).astype(np.float32)
+    def _batch(self, sides, members, shape):
+        features, target_in, target_out, weight = padded_batch(sides, members, shape)
         weight[: len(members)][np.isin(members, self.broken)] = 0
         inputs = (features, target_in)
         if self._alignments is not None:
+            rows, source_time, target_time = shape
             inputs += (self._alignments.padded(members, (rows, target_time, source_time)),)
         return inputs, target_out, weight
 
@@ -290,19 +206,6 @@ def batches(pairs, source, target, batch_tokens: int | None = None, **settings) 
     return BatchedPairs(pairs, source, target, batch_tokens, **settings).dataset()
 
 
-def _batch_size(batch_tokens, batch_sentences):
-    """The one of the two that measures batches, with its name."""
-    if batch_sentences is None:
-        return {"batch_tokens": _BATCH_TOKENS if batch_tokens is None else batch_tokens}
-    if batch_tokens is None:
-        return {"batch_sentences": batch_sentences}
-    raise ValueError(
-        "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "
-        f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
-        "Leave one of them out, or give None for it."
-    )
-
-
 def _check_sampling(subword_sampling, alignments):
     number = isinstance(subword_sampling, int | float) and not isinstance(subword_sampling, bool)
     if not number or not 0 <= subword_sampling < 1:
@@ -315,11 +218,3 @@ def _check_sampling(subword_sampling, alignments):
             "Alignments go with words that are split in one way. Received: alignments, with "
             f"subword_sampling={subword_sampling!r}. Leave one of them out."
         )
-
-
-def _check_integers(smallest, **settings):
-    for name, value in settings.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
-            raise ValueError(
-                f"`{name}` must be an integer of at least {smallest}. Received: {name}={value!r}"
-            )

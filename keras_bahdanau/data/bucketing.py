@@ -1,4 +1,8 @@
-"""Groups of pairs that make a batch: by tokens, in buckets of one shape, or by sentences."""
+"""Groups of pairs that make a batch: by tokens, in buckets of one shape, or by sentences.
+
+A part of the pairs is grouped by itself: all pairs in memory, or those that are read at once. Parts
+that are read side by side, by several workers, get as many batches as each other.
+"""
 
 import dataclasses
 
@@ -11,33 +15,38 @@ class ByTokens:
     Args:
         kept: Int array, the pairs that take part.
         lengths: Int array, the longer side of every pair.
-        batch_tokens: Positive integer, at most how many positions one side of a batch has.
-        buckets: Positive integer, the largest number of shapes.
+        shapes: List of (rows, length), one for each bucket, shortest first: see `bucket_shapes`.
+        steps: Int array `(buckets,)`, the number of batches of each.
     """
 
-    def __init__(self, kept, lengths, batch_tokens, buckets):
-        self._buckets = _bucketed(kept, lengths, batch_tokens, buckets)
-        self.shapes = [(bucket.rows, bucket.length) for bucket in self._buckets]
-        self.steps = sum(bucket.steps for bucket in self._buckets)
+    def __init__(self, kept, lengths, shapes, steps):
+        # (kept pairs,), the first bucket that is long enough
+        bucket_of = np.searchsorted([length for _, length in shapes], lengths[kept])
+        self._buckets = [
+            _Bucket(kept[bucket_of == index], length, rows, int(steps[index]))
+            for index, (rows, length) in enumerate(shapes)
+        ]
+        self.shapes = shapes
+        self.steps = int(np.sum(steps))
 
-    def order(self, random, lengths=None):
-        """List of (pairs, (rows, source_time, target_time)); without `random` as they stand.
+    def split(self, random, lengths=None):
+        """List of (pairs, (rows, source_time, target_time)), the shortest first.
 
         Args:
-            random: NumPy `Generator`, or None.
+            random: NumPy `Generator` that decides which pairs of a bucket make a batch; None to
+                leave them as they stand.
             lengths: Int array `(2, pairs)`, of sources and targets, where this epoch's differ
                 from those that the buckets were made for.
         """
-        order = []
+        batches = []
         # (2, pairs) -> (pairs,), the longer side
         buckets = self._buckets if lengths is None else self._refilled(lengths.max(axis=0))
         for bucket in buckets:
             members = random.permutation(bucket.members) if random else bucket.members
             shape = (bucket.rows, bucket.length, bucket.length)
-            order += [(part, shape) for part in np.array_split(members, bucket.steps)]
-        if random:
-            random.shuffle(order)
-        return order
+            if bucket.steps:
+                batches += [(part, shape) for part in np.array_split(members, bucket.steps)]
+        return batches
 
     def _refilled(self, lengths):
         """The same buckets, filled with as many pairs as before, from the shortest to the longest.
@@ -62,46 +71,48 @@ class BySentences:
 
     Args:
         kept: Int array, the pairs that take part.
-        source_lengths: Int array, of every pair.
-        target_lengths: Int array, of every pair.
+        lengths: Int array `(2, pairs)`, of sources and targets.
         batch_sentences: Positive integer, pairs of a batch; what is left at the end is spread
             evenly over as few batches as it needs.
         sort_batches: Positive integer, how many batches are fetched and sorted at once.
+        steps: Integer, batches of all; None for as few as it needs.
     """
 
     shapes = ()
 
-    def __init__(self, kept, source_lengths, target_lengths, batch_sentences, sort_batches):
+    def __init__(self, kept, lengths, batch_sentences, sort_batches, steps=None):
         self._kept = kept
-        self._lengths = np.stack([source_lengths, target_lengths])
-        self._batch_sentences = batch_sentences
+        self._lengths = lengths
+        self._sort_batches = sort_batches
         self._fetched = batch_sentences * sort_batches
-        self.steps = sum(self._batches_of(part) for part in self._parts(kept))
+        self.steps = -(-len(kept) // batch_sentences) if steps is None else int(steps)
 
-    def order(self, random, lengths=None):
-        """List of (pairs, (rows, source_time, target_time)); without `random` as they stand.
+    def split(self, random, lengths=None):
+        """List of (pairs, (rows, source_time, target_time)), in the order they are fetched in.
 
         Args:
-            random: NumPy `Generator`, or None.
+            random: NumPy `Generator` that decides which pairs are fetched together; None to
+                fetch them as they stand.
             lengths: Int array `(2, pairs)`, this epoch's, where they differ.
         """
-        order = []
+        batches = []
         lengths = self._lengths if lengths is None else lengths
-        for part in self._parts(random.permutation(self._kept) if random else self._kept):
+        kept = random.permutation(self._kept) if random else self._kept
+        for part, steps in self._parts(kept):
             # by the longer side: (2, pairs of the part) -> (pairs of the part,)
             part = part[np.argsort(lengths[:, part].max(axis=0), kind="stable")]
-            for members in np.array_split(part, self._batches_of(part)):
-                longest = lengths[:, members].max(axis=1)  # -> (2,), source and target
-                order.append((members, (len(members), *map(int, longest))))
-        if random:
-            random.shuffle(order)
-        return order
+            for members in np.array_split(part, steps):
+                longest = lengths[:, members].max(axis=1, initial=1)  # -> (2,), both sides
+                batches.append((members, (max(1, len(members)), *map(int, longest))))
+        return batches
 
     def _parts(self, members):
-        return np.split(members, range(self._fetched, len(members), self._fetched))
-
-    def _batches_of(self, part):
-        return -(-len(part) // self._batch_sentences)
+        """Yield (pairs that are fetched at once, number of their batches)."""
+        parts = np.split(members, range(self._fetched, len(members), self._fetched))
+        before = self._sort_batches * (len(parts) - 1)
+        for part in parts[:-1]:
+            yield part, self._sort_batches
+        yield parts[-1], self.steps - before
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,17 +123,26 @@ class _Bucket:
     steps: int
 
 
-def _bucketed(kept, lengths, batch_tokens, buckets):
-    """Sort the kept pairs into buckets."""
-    bounds = _bounds(lengths[kept], batch_tokens, buckets)
-    # (kept pairs,), the first bound that is not shorter
-    bucket_of = np.searchsorted(bounds, lengths[kept])
-    result = []
-    for index, length in enumerate(bounds):
-        members = kept[bucket_of == index]
-        rows, steps = _grid(len(members), length, batch_tokens)
-        result.append(_Bucket(members, int(length), int(rows), int(steps)))
-    return result
+def bucket_shapes(counts, batch_tokens, buckets):
+    """Shapes of the buckets, and how many batches each part of the pairs gets of them.
+
+    Args:
+        counts: Int array `(parts, workers, lengths)`, how many pairs have each length, from 0 on,
+            in each part and for each worker.
+        batch_tokens: Positive integer, at most how many positions one side of a batch has.
+        buckets: Positive integer, the largest number of shapes.
+
+    Returns:
+        (shapes, steps): a list of (rows, length), shortest first, and an int array
+        `(parts, buckets)`, enough for each worker.
+    """
+    bounds = _bounds(counts.sum(axis=(0, 1)), batch_tokens, buckets)
+    # pairs of each bucket: (parts, workers, buckets)
+    sizes = np.diff(counts.cumsum(axis=2)[:, :, bounds], prepend=0)
+    rows, _ = _grid(sizes, bounds, batch_tokens)
+    rows = rows.max(axis=(0, 1))  # -> (buckets,): XLA compiles once for each shape
+    steps = (-(-sizes // rows)).max(axis=1)  # -> (parts, buckets)
+    return list(zip(rows.tolist(), bounds.tolist(), strict=True)), steps
 
 
 def _grid(count, length, batch_tokens):
@@ -131,15 +151,15 @@ def _grid(count, length, batch_tokens):
     return -(-count // np.maximum(1, steps)), steps
 
 
-def _bounds(lengths, batch_tokens, buckets):
+def _bounds(counts, batch_tokens, buckets):
     """The bucket lengths with the fewest positions, real and padded, in all batches.
 
     With cost[a, b], the positions of one bucket for all lengths after the a-th up to the b-th,
     best_k[b] = min over a of best_{k-1}[a] + cost[a, b] is exact.
     """
-    lengths, counts = np.unique(lengths, return_counts=True)
+    lengths = np.flatnonzero(counts)
     # (n + 1,): pairs of the first a of the n lengths
-    until = np.concatenate([[0], np.cumsum(counts)])
+    until = np.concatenate([[0], np.cumsum(counts[lengths])])
     padded_to = np.concatenate([[1], lengths])[None, :]  # (1, n + 1)
     # pairs, rows and steps of each [a, b]: (n + 1, n + 1)
     rows, steps = _grid(np.maximum(0, until[None, :] - until[:, None]), padded_to, batch_tokens)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,7 @@ class Shards:
         settings: Dictionary, the settings that the corpus was prepared with.
         source: `Source` of the ids.
         target: `Subwords` of the target ids.
+        model_types: Pair of strings, the model types of both vocabularies, such as "bpe".
         fingerprint: String, the same for the same pairs, ids and vocabularies.
 
     Raises:
@@ -79,10 +81,17 @@ class Shards:
     def target(self):
         return self._sides[1]
 
+    @property
+    def model_types(self):
+        return self.source.subwords.model_type, self.target.model_type
+
     @functools.cached_property
     def _sides(self):
         with self._reported(CARD):
-            return read_sides(self._card)
+            source, target = read_sides(self._card)
+            if source.subwords is None:
+                raise Damage("its source has no subwords, to which ids belong")
+        return source, target
 
     @functools.cached_property
     def fingerprint(self):
@@ -106,9 +115,26 @@ class Shards:
         return tuple(self._rows(entry, side) for side in SIDES)
 
     def lengths(self, number):
-        """The same without the ids: two int32 arrays `(pairs,)`."""
-        entry = self.entries[number]
-        return tuple(self._array(entry, side, "lengths", entry["pairs"]) for side in SIDES)
+        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`."""
+        return tuple(self._lengths(self.entries[number], side) for side in SIDES)
+
+    def part(self, number, first, end):
+        """Read the pairs from `first` up to, but without, `end` of one shard.
+
+        Returns:
+            (source, target): two `IdRows` whose ids the vocabularies have.
+
+        Raises:
+            ValueError: As in `shard`, or if an id is in no vocabulary.
+        """
+        parts = [rows.part(first, end) for rows in self.shard(number)]
+        sizes = (self.source.size, self.target.vocabulary_size)
+        for side, rows, size in zip(SIDES, parts, sizes, strict=True):
+            ids = rows.flat()
+            with self._reported(_place(self.entries[number], side, "ids")):
+                if ids.min(initial=0) < 0 or ids.max(initial=0) >= size:
+                    raise Damage(f"it holds ids outside of [0, {size})")
+        return tuple(parts)
 
     def check(self):
         """Compare each file with its checksum.
@@ -124,21 +150,21 @@ class Shards:
                         raise Damage("its checksum is not that of the card")
 
     def _rows(self, entry, side):
-        lengths = self._array(entry, side, "lengths", entry["pairs"])
         ids = self._array(entry, side, "ids", entry[f"{side}_tokens"])
+        return IdRows(ids, self._lengths(entry, side))
+
+    def _lengths(self, entry, side):
+        lengths = self._array(entry, side, "lengths", entry["pairs"])
         with self._reported(_place(entry, side, "lengths")):
-            if lengths.min(initial=0) < 0 or lengths.sum(dtype=np.int64) != len(ids):
+            if lengths.min() < 0 or lengths.sum(dtype=np.int64) != entry[f"{side}_tokens"]:
                 raise Damage("its lengths are not those of the ids")
-        return IdRows(ids, lengths)
+        return lengths
 
     def _array(self, entry, side, part, size):
         """An int32 array of a file, mapped into memory."""
         path = _place(entry, side, part)
         with self._reported(path):
-            array = np.load(self.directory / path, mmap_mode="r", allow_pickle=False)
-            if array.shape != (size,) or array.dtype != np.int32:
-                raise Damage(f"it holds {array.dtype} {array.shape}, the card says int32 ({size},)")
-        return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
+            return _mapped(self.directory / path, size)
 
     def _checked_card(self):
         path = self.directory / CARD
@@ -163,7 +189,7 @@ class Shards:
         """Name the file in each error about what it holds."""
         try:
             yield
-        except (EOFError, OSError, ValueError) as error:
+        except (OSError, ValueError, struct.error) as error:
             reason = " ".join(str(error).split())[:200]
             raise ValueError(
                 f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
@@ -243,6 +269,24 @@ def write_card(directory, entries, source, target, settings=None):
     with replacing(path, path.with_name(f".unfinished-{CARD}")) as unfinished:
         unfinished.write_text(json.dumps(card, indent=1, allow_nan=False), encoding="utf-8")
     return Shards(directory)
+
+
+def _mapped(path, size):
+    """The int32 array of a `.npy` file, mapped into memory.
+
+    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
+    """
+    with open(path, "rb") as file:
+        np.lib.format.read_magic(file)
+        (length,) = struct.unpack("<H", file.read(2))
+        header = file.read(length).decode("latin-1").rstrip()
+        begin, end = file.tell(), file.seek(0, os.SEEK_END)
+    if header != f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({size},), }}":
+        raise Damage(f"its header is {header[:80]!r}, the card says int32 ({size},)")
+    if end - begin != 4 * size:
+        raise Damage(f"it has {end - begin} bytes of ids or lengths, the card says {4 * size}")
+    array = np.memmap(path, "<i4", mode="r", offset=begin, shape=(size,))
+    return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
 
 
 def _place(entry, side, part):

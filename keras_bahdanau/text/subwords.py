@@ -221,12 +221,17 @@ class Subwords:
         ]
 
     @functools.cached_property
-    def counted_in(self) -> str:
-        """Unit of the length of a sentence: "symbols" of characters or graphemes, else "words"."""
+    def model_type(self) -> str:
+        """SentencePiece's name: "bpe", "unigram", "char" (for graphemes, too) or "word"."""
         from sentencepiece import sentencepiece_model_pb2  # which takes its time
 
         trainer = sentencepiece_model_pb2.ModelProto.FromString(self.model).trainer_spec
-        return "symbols" if trainer.model_type == trainer.CHAR else "words"
+        return trainer.ModelType.Name(trainer.model_type).lower()
+
+    @property
+    def counted_in(self) -> str:
+        """Unit of the length of a sentence: "symbols" of characters or graphemes, else "words"."""
+        return "symbols" if self.model_type == "char" else "words"
 
     def sizes(self, sentences) -> list:
         """Lengths of sentences in this unit, as integers: a symbol is a token.

@@ -12,7 +12,7 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
-from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.data import BatchedPairs, ShardedBatches, Shards
 from keras_bahdanau.integrity import Damage
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
@@ -50,7 +50,7 @@ def train(
 
     Args:
         pairs: List of (source, target) strings; with a `source` of another kind, of its inputs
-            and strings.
+            and strings. Or `Shards`, which stay on disk and have a source and a target already.
         valid_pairs: List of such pairs that decide which epoch was best.
         directory: Path of the run: see `Run`.
         options: `TrainingOptions`; without a preset, that of the source.
@@ -86,6 +86,8 @@ def train(
             there is a `cache` for a source that decodes no files.
     """
     options = options or TrainingOptions()
+    if isinstance(pairs, Shards):
+        source, target = _sides_of_shards(pairs, source, target, symbols)
     if options.preset is None and source is not None:
         options = dataclasses.replace(options, preset=as_source(source).preset)
     run = Run(directory)
@@ -107,7 +109,8 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
     training, validation = _batches(
         source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
     )
-    inputs, valid_inputs = ([one for one, _ in side] for side in (pairs, valid_pairs))
+    inputs = [] if isinstance(pairs, Shards) else [one for one, _ in pairs]
+    valid_inputs = [one for one, _ in valid_pairs]
     tell_skipped("training", training, inputs, options.max_length, say)
     tell_skipped("validation", validation, valid_inputs, LONGEST_VALID, say)
 
@@ -180,6 +183,19 @@ def _fit(model, training, progress, options, **settings):
     if not progress.is_over(options):
         epochs = training.dataset(first_epoch=progress.epoch)
         model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
+
+
+def _sides_of_shards(shards, source, target, symbols):
+    """(source, target) that the ids of shards belong to."""
+    own = (shards.source, shards.target)
+    given = (source if source is None else as_source(source), target)
+    if symbols or any(other not in (None, one) for one, other in zip(own, given, strict=True)):
+        raise ValueError(
+            "Shards have the source and target that they were prepared with. Received: others, "
+            f"or symbols={list(symbols)!r}, with pairs={str(shards.directory)!r}. Leave them out, "
+            "or prepare the corpus again."
+        )
+    return own
 
 
 def _vocabularies(run, options, pairs, source, target, symbols, say):
@@ -257,29 +273,28 @@ def _batches(source, target, options, training, validation):
         "buckets": options.buckets,
         "seed": options.seed,
     }
-    return (
-        BatchedPairs(
-            pairs,
-            source,
-            target,
-            max_length=options.max_length,
-            max_source_length=longest,
-            alignments=alignments,
-            subword_sampling=options.subword_sampling,
-            least_steps=options.epoch_steps,
-            **batches,
-        ),
-        BatchedPairs(
-            valid_pairs,
-            source,
-            target,
-            max_length=LONGEST_VALID,
-            max_source_length=max(longest, source.longest) if longest else None,
-            alignments=valid_alignments,
-            shuffle=False,
-            **batches,
-        ),
+    of_training = {
+        "max_length": options.max_length,
+        "max_source_length": longest,
+        "least_steps": options.epoch_steps,
+        **batches,
+    }
+    if isinstance(pairs, Shards):
+        trained = ShardedBatches(pairs, **of_training)
+    else:
+        of_training["subword_sampling"] = options.subword_sampling
+        trained = BatchedPairs(pairs, source, target, alignments=alignments, **of_training)
+    validated = BatchedPairs(
+        valid_pairs,
+        source,
+        target,
+        max_length=LONGEST_VALID,
+        max_source_length=max(longest, source.longest) if longest else None,
+        alignments=valid_alignments,
+        shuffle=False,
+        **batches,
     )
+    return trained, validated
 
 
 def _restore(path, model):

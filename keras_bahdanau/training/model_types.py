@@ -31,7 +31,7 @@ def with_model_types(options, pairs, symbols=(), say=None):
 
     Args:
         options: `TrainingOptions`.
-        pairs: List of (input of the source, target string).
+        pairs: List of (input of the source, target string), or `Shards`, whose vocabularies tell.
         symbols: Strings before a source that are no part of its text, such as features.
         say: Function of one string, which is told of what was found; None for none.
 
@@ -47,17 +47,24 @@ def with_model_types(options, pairs, symbols=(), say=None):
         'word'
     """
     names = undecided(options)
-    found = {
-        f"{side}_model_type": model_type_of([pair[number] for pair in pairs], symbols)
-        for number, side in enumerate(("source", "target"))
-        if f"{side}_model_type" in names
-    }
-    if not found:
+    sides = [side for side in ("source", "target") if f"{side}_model_type" in names]
+    if not sides:
         return options
+    origin, kinds = _model_types(pairs, symbols)
+    found = {side: kinds[side] for side in sides}
     if say is not None:
-        sides = (f"{name.partition('_')[0]} {_MEANING[kind]}" for name, kind in found.items())
-        say(f"model types, found from the text: {', '.join(sides)}")
+        meanings = (f"{side} {_MEANING.get(kind, kind)}" for side, kind in found.items())
+        say(f"model types, found from the {origin}: {', '.join(meanings)}")
+    found = {f"{side}_model_type": kind for side, kind in found.items()}
     return dataclasses.replace(options, **found)
+
+
+def _model_types(pairs, symbols):
+    """Name of what tells the model types, and these: {"source": ..., "target": ...}."""
+    if hasattr(pairs, "model_types"):
+        return "shards", dict(zip(("source", "target"), pairs.model_types, strict=True))
+    texts = {side: [pair[at] for pair in pairs] for at, side in enumerate(("source", "target"))}
+    return "text", {side: model_type_of(one, symbols) for side, one in texts.items()}
 
 
 def model_type_of(texts, symbols=()):

@@ -84,7 +84,7 @@ class Run:
 
         Args:
             options: `TrainingOptions`.
-            pairs: List of (source, target) strings.
+            pairs: List of (source, target) strings, or `Shards`.
             valid_pairs: List of (source, target) strings.
             alignments: List of sets of links, or None.
             valid_alignments: List of sets of links, or None.
@@ -92,10 +92,11 @@ class Run:
         Raises:
             FileExistsError: If the directory holds something else, or a finished run.
             ValueError: If the run was begun with other options or other pairs, or is damaged;
-                or if options and alignments do not go together.
+                or if options, alignments and shards do not go together.
         """
         options = self.kept(options).resolved()
         _check_used(options, alignments, valid_alignments)
+        _check_shards(options, pairs, alignments)
         self._check_free()
         if self.begun():
             data = _fingerprints(pairs, valid_pairs, alignments, valid_alignments)
@@ -116,7 +117,7 @@ class Run:
 
         Args:
             options: `TrainingOptions`.
-            pairs: List of (source, target) strings.
+            pairs: List of (source, target) strings, or `Shards`.
             valid_pairs: List of (source, target) strings.
             vocabularies: Dictionary of the configs of `source` and `target`.
             alignments: List of sets of links, or None.
@@ -276,6 +277,18 @@ def _check_used(options, alignments, valid_alignments):
         )
 
 
+def _check_shards(options, pairs, alignments):
+    """Check that nothing is asked of shards that takes the text of the pairs."""
+    asked = {"subword_sampling": options.subword_sampling, "alignments": alignments is not None}
+    for name, value in asked.items():
+        if value and hasattr(pairs, "fingerprint"):
+            raise ValueError(
+                "Shards hold ids, split once and for all. Received: "
+                f"pairs={str(pairs.directory)!r}, with {name}={value!r}. Leave that out (0 for "
+                "subword_sampling), or give the pairs as a list."
+            )
+
+
 def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
     prints = {"train": _fingerprint(pairs), "valid": _fingerprint(valid_pairs)}
     links = {"alignments": alignments, "valid_alignments": valid_alignments}
@@ -286,6 +299,8 @@ def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
 
 
 def _fingerprint(pairs):
+    if hasattr(pairs, "fingerprint"):  # shards, whose card has the checksums of all files
+        return pairs.fingerprint
     digest = hashlib.sha256()
     for source, target in pairs:
         for part in (_content(source), b"\t", _content(target), b"\n"):

@@ -106,6 +106,7 @@ def names_in(directory):
 BAD_INPUT = {
     "train absent.en good.de --out new": "path='absent.en'",
     "train good.en . --out new": "path='.', which is a directory",
+    "train . --out new": "path='card.json', which does not exist",
     "train good.en short.de --out new": "source='good.en' with 3 lines, target='short.de' with 2",
     "train good.en latin1.de --out new": "path='latin1.de', whose line 3 holds the byte 0xfc",
     "train good.en empty.de --out new": "path='empty.de', which is empty",

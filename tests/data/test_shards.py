@@ -111,12 +111,16 @@ def test_check_names_the_file_with_another_byte(shards, name):
     ("name", "damage", "reason"),
     [
         ("source.ids.npy", lambda path: path.unlink(), "No such file"),
-        ("source.ids.npy", lambda path: path.write_bytes(path.read_bytes()[:-4]), "mmap|length"),
-        ("target.ids.npy", lambda path: path.write_bytes(b""), "No data left|EOF"),
-        ("target.ids.npy", lambda path: np.save(path, np.zeros(8)), "float64 .8,., the card says"),
+        (
+            "source.ids.npy",
+            lambda path: path.write_bytes(path.read_bytes()[:-4]),
+            "bytes of ids",
+        ),
+        ("target.ids.npy", lambda path: path.write_bytes(b""), "expected 8 bytes|EOF"),
+        ("target.ids.npy", lambda path: np.save(path, np.zeros(8)), "<f8.*the card says int32"),
         ("source.lengths.npy", lambda path: np.save(path, np.int32([1, 2, 3])), "those of the ids"),
         ("source.lengths.npy", lambda path: np.save(path, np.int32([-1, 7, 5])), "of the ids"),
-        ("source.lengths.npy", lambda path: np.save(path, np.array([{}] * 3)), "Python objects"),
+        ("source.lengths.npy", lambda path: np.save(path, np.array([{}] * 3)), "object|.O"),
     ],
 )
 def test_arrays_that_do_not_fit_the_card_are_one_clear_line(shards, name, damage, reason):
@@ -125,6 +129,31 @@ def test_arrays_that_do_not_fit_the_card_are_one_clear_line(shards, name, damage
         shards.shard(1)
     assert "\n" not in str(caught.value)
     shards.shard(0)
+
+
+def test_damage_at_any_byte_gives_ids_of_the_vocabularies_or_one_clear_line(shards):
+    random = np.random.default_rng(0)
+    paths = sorted(shards.directory.rglob("*.*"))
+    outcomes = set()
+    for path in [paths[index] for index in random.integers(len(paths), size=150)]:
+        whole = path.read_bytes()
+        at = random.integers(len(whole))
+        path.write_bytes(whole[:at] + random.bytes(4) + whole[at + 4 :])
+        try:
+            damaged = Shards(shards.directory)
+            sizes = (damaged.source.size, damaged.target.vocabulary_size)
+            for number in (0, 1):
+                for rows, size in zip(damaged.part(number, 0, 2), sizes, strict=True):
+                    assert rows.flat().min(initial=0) >= 0 and rows.flat().max(initial=0) < size
+            outcomes.add("ids")
+        except ValueError as error:
+            assert "must be whole" in str(error) and "\n" not in str(error)
+            outcomes.add("error")
+        if path.suffix == ".npy":
+            with pytest.raises(ValueError, match=f"{path.name}.*checksum"):
+                shards.check()
+        path.write_bytes(whole)
+    assert outcomes == {"ids", "error"}
 
 
 @pytest.mark.parametrize(

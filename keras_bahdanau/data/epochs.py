@@ -1,0 +1,188 @@
+"""Epochs of padded batches: the same for the same seed, and each to be resumed at any batch."""
+
+import abc
+import dataclasses
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bahdanau.text.vocabulary import END, PAD, START
+
+_BATCH_TOKENS = 2048
+
+
+@dataclasses.dataclass(frozen=True)
+class Skipped:
+    """Counts of the pairs that are left out of training.
+
+    Attributes:
+        empty: Pairs with a side that has no token.
+        too_long: Pairs with a side of more than `max_length` or `max_source_length` tokens.
+    """
+
+    empty: int
+    too_long: int
+
+
+class Epochs(abc.ABC):
+    """Batches of all epochs of a training, wherever their pairs are.
+
+    Args:
+        steps: Positive integer, batches in a pass over the pairs.
+        least_steps: Non-negative integer. An epoch has so many passes that it has so many batches.
+        feature_spec: Structure of `tf.TensorSpec`, that of the source.
+        aligned: True if the inputs of a batch have alignments.
+
+    Attributes:
+        steps: Integer, batches in an epoch; the same for each.
+    """
+
+    def __init__(self, steps, least_steps, feature_spec, aligned=False):
+        self._steps_of_pass = steps
+        self._passes = max(1, -(-least_steps // steps))
+        self.steps = self._passes * steps
+        ids = tf.TensorSpec((None, None), tf.int32)
+        weight = tf.TensorSpec((None, None), tf.float32)
+        alignment = [tf.TensorSpec((None, None, None), tf.float32)] if aligned else []
+        self._signature = ((feature_spec, ids, *alignment), ids, weight)
+
+    @abc.abstractmethod
+    def _batches_of_pass(self, number, first_step):
+        """Yield the batches of one pass over the pairs, without the first ones."""
+
+    def epoch(self, number: int, first_step: int = 0) -> tf.data.Dataset:
+        """The batches of one epoch, always the same for the same seed and number.
+
+        Args:
+            number: Non-negative integer, which epoch.
+            first_step: Integer from 0 to `steps`: so many batches are left out at the beginning,
+                without being computed. To resume an interrupted epoch.
+
+        Returns:
+            A `tf.data.Dataset` of known length `steps - first_step`.
+
+        Raises:
+            ValueError: If `number` is negative or `first_step` is not from 0 to `steps`.
+        """
+        self._check_epoch(number, first_step)
+        return self._dataset(lambda: self._batches(number, first_step), self.steps - first_step)
+
+    def arrays(self, number: int, first_step: int = 0):
+        """The same batches as an iterator of NumPy arrays, made when they are asked for.
+
+        Raises:
+            ValueError: As in `epoch`.
+        """
+        self._check_epoch(number, first_step)
+        return self._batches(number, first_step)
+
+    def dataset(self, first_epoch: int = 0) -> tf.data.Dataset:
+        """A dataset whose every iteration is the next epoch, of known length `steps`.
+
+        An iteration that is broken off counts, such as that of Keras, which takes the first
+        batch to build a model.
+
+        Args:
+            first_epoch: Non-negative integer, the epoch of the first iteration.
+
+        Raises:
+            ValueError: If `first_epoch` is negative.
+        """
+        check_integers(0, first_epoch=first_epoch)
+        numbers = itertools.count(first_epoch)
+        return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)
+
+    def _dataset(self, batches_of_epoch, steps):
+        dataset = tf.data.Dataset.from_generator(batches_of_epoch, output_signature=self._signature)
+        counted = dataset.apply(tf.data.experimental.assert_cardinality(steps))
+        options = tf.data.Options()
+        # its thread sleeps in steps of up to ten seconds, and the end of an epoch waits for it
+        options.autotune.enabled = False
+        return counted.prefetch(2).with_options(options)
+
+    def _check_epoch(self, number, first_step):
+        check_integers(0, number=number, first_step=first_step)
+        if first_step > self.steps:
+            raise ValueError(
+                f"`first_step` must be from 0 to {self.steps}, the number of steps of an epoch. "
+                f"Received: first_step={first_step!r}"
+            )
+
+    def _batches(self, number, first_step):
+        done, first_step = divmod(first_step, self._steps_of_pass)
+        for one in range(number * self._passes + done, (number + 1) * self._passes):
+            yield from self._batches_of_pass(one, first_step)
+            first_step = 0
+
+
+def padded_batch(sides, members, shape):
+    """The arrays of one batch, without alignments.
+
+    Args:
+        sides: Pair of rows, as `Source.rows` gives them, of the sources and the targets.
+        members: Int array, the rows that take part.
+        shape: Integers (rows, source_time, target_time). There may be more rows than members.
+
+    Returns:
+        (features, target_in, target_out, weight), as `BatchedPairs` describes them.
+    """
+    rows, source_time, target_time = shape
+    features = sides[0].padded(members, (rows, source_time))
+    target_out = sides[1].padded(members, (rows, target_time))
+    target_in = np.full_like(target_out, PAD)
+    target_in[: len(members), 0] = START
+    target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
+    weight = (target_out != PAD).astype(np.float32)
+    return features, target_in, target_out, weight
+
+
+def usable(lengths, max_length, max_source_length=None):
+    """The pairs that take part in a training, and the reasons of the others.
+
+    Args:
+        lengths: Pair of int arrays `(pairs,)`, of sources and targets.
+        max_length: Integer, most tokens of a target, the end token included.
+        max_source_length: Integer, most positions of a source; `max_length` for None.
+
+    Returns:
+        (kept, skipped): a bool array `(pairs,)` and `Skipped`.
+    """
+    source, target = lengths
+    empty = (source == 0) | (target <= 1)  # <= 1: only the end
+    longest = max_length if max_source_length is None else max_source_length
+    too_long = ~empty & ((source > longest) | (target > max_length))
+    return ~empty & ~too_long, Skipped(int(empty.sum()), int(too_long.sum()))
+
+
+def require_usable(count, skipped, max_length):
+    """Raise ValueError if all of so many pairs are left out."""
+    if skipped.empty + skipped.too_long == count:
+        raise ValueError(
+            "At least one pair must have tokens on both sides and at most "
+            f"max_length={max_length} of them. Received: {count} pairs, of which "
+            f"{skipped.empty} have an empty side and {skipped.too_long} are too "
+            "long. Give other pairs or a larger max_length."
+        )
+
+
+def batch_size(batch_tokens, batch_sentences):
+    """The one of the two that measures batches, with its name."""
+    if batch_sentences is None:
+        return {"batch_tokens": _BATCH_TOKENS if batch_tokens is None else batch_tokens}
+    if batch_tokens is None:
+        return {"batch_sentences": batch_sentences}
+    raise ValueError(
+        "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "
+        f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
+        "Leave one of them out, or give None for it."
+    )
+
+
+def check_integers(smallest, **settings):
+    """Raise ValueError if a setting of these names is no integer, or less than the smallest."""
+    for name, value in settings.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
+            raise ValueError(
+                f"`{name}` must be an integer of at least {smallest}. Received: {name}={value!r}"
+            )

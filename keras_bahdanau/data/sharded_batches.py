@@ -1,0 +1,197 @@
+"""Batches of a corpus that stays on disk: read window by window, in an order of each epoch."""
+
+import itertools
+
+import numpy as np
+
+from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
+from keras_bahdanau.data.epochs import (
+    Epochs,
+    Skipped,
+    batch_size,
+    check_integers,
+    padded_batch,
+    require_usable,
+    usable,
+)
+from keras_bahdanau.limits import MOST_WORKERS
+from keras_bahdanau.option import check_value, integer
+from keras_bahdanau.text.id_rows import IdRows
+
+WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB
+
+
+class ShardedBatches(Epochs):
+    """Batches of pairs of similar length, whose ids are in shards on disk.
+
+    They are as those of `BatchedPairs`, with the same shapes for the whole corpus. Shards that
+    follow each other make a window of bounded size. An epoch reads one window at a time, in a
+    random order of the windows, and shuffles the pairs of each: a pair meets only those of its
+    window in a batch, so a corpus should be shuffled once when it is written. Memory does not
+    grow with the corpus.
+
+    The order follows from the seed and the numbers of the epoch and of the window's first shard
+    alone, the number of batches of a window from lengths: to resume an epoch, nothing is read of
+    the windows before.
+
+    With `shard`, several workers read a part each of every shard: no pair is left out, none is
+    read twice, and step by step their batches have one shape, whose padding has the weight 0.
+
+    Args:
+        shards: `Shards`.
+        batch_tokens: As in `BatchedPairs`.
+        batch_sentences: As in `BatchedPairs`.
+        buckets: As in `BatchedPairs`.
+        sort_batches: As in `BatchedPairs`.
+        max_length: As in `BatchedPairs`.
+        max_source_length: As in `BatchedPairs`.
+        least_steps: As in `BatchedPairs`.
+        shuffle: As in `BatchedPairs`; False to leave the shards in their order, too.
+        seed: As in `BatchedPairs`.
+        window: Positive integer, most pairs of a window for each worker; a shard that has more is
+            a window of its own.
+        shard: Integers (index, count): which part of the pairs, of how many.
+
+    Attributes:
+        skipped: `Skipped`, how many pairs were left out and why, of all workers.
+        source_lengths: Empty: no pair has a file to be named.
+        broken: Empty: no source is decoded late.
+        shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
+        steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
+        tokens: Integer, real target tokens in a pass over the pairs, of all workers.
+        windows: List of ranges, the numbers of the shards of each window.
+
+    Raises:
+        ValueError: If a setting is not as above, a shard is damaged, or no pair is left.
+
+    Example:
+        >>> data = ShardedBatches(Shards("corpora/en-de"), batch_tokens=2048)
+        >>> model.fit(data.dataset(), epochs=20, shuffle=False)  # it is shuffled already
+        >>> half = ShardedBatches(shards, batch_tokens=2048, shard=(1, 2))
+    """
+
+    def __init__(
+        self,
+        shards,
+        batch_tokens: int | None = None,
+        *,
+        batch_sentences: int | None = None,
+        buckets: int = 7,
+        sort_batches: int = 20,
+        max_length: int = 128,
+        max_source_length: int | None = None,
+        least_steps: int = 0,
+        shuffle: bool = True,
+        seed: int = 0,
+        window: int = WINDOW,
+        shard: tuple = (0, 1),
+    ):
+        size = batch_size(batch_tokens, batch_sentences)
+        limits = {"max_length": max_length, "max_source_length": max_source_length or max_length}
+        check_integers(1, **size, **limits, buckets=buckets, sort_batches=sort_batches)
+        check_integers(1, window=window)
+        check_integers(0, seed=seed, least_steps=least_steps)
+        self._worker, self._workers = _checked_worker(shard)
+        self._shards, self._limits = shards, tuple(limits.values())
+        self._batch_sentences, self._sort_batches = batch_sentences, sort_batches
+        self.shuffle, self.seed = shuffle, seed
+        self.source_lengths, self.broken = (), np.zeros(0, np.int64)
+        self.windows = _windows([one["pairs"] for one in shards.entries], window * self._workers)
+        counts, self.skipped, self.tokens = self._passed_over()
+        require_usable(len(shards), self.skipped, max_length)
+        if batch_sentences is None:
+            # steps: (windows, buckets)
+            self.shapes, self._steps = bucket_shapes(counts, size["batch_tokens"], buckets)
+        else:
+            self.shapes = ()
+            pairs = counts.sum(axis=2).max(axis=1)  # -> (windows,), of the worker with the most
+            self._steps = -(-pairs // batch_sentences)[:, None]
+        super().__init__(int(self._steps.sum()), least_steps, shards.source.feature_spec)
+
+    def require_readable(self):
+        """Do nothing: see `broken`."""
+
+    def _passed_over(self):
+        """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""
+        counts = np.zeros((len(self.windows), self._workers, max(self._limits) + 1), np.int64)
+        empty = too_long = tokens = 0
+        for window, numbers in zip(counts, self.windows, strict=True):
+            for number in numbers:
+                lengths = self._shards.lengths(number)
+                kept, skipped = usable(lengths, *self._limits)
+                longer = np.where(kept, np.maximum(*lengths), 0)
+                for worker in range(self._workers):
+                    part = slice(*_part(len(longer), worker, self._workers))
+                    window[worker] += np.bincount(longer[part], minlength=counts.shape[2])
+                empty, too_long = empty + skipped.empty, too_long + skipped.too_long
+                tokens += int(lengths[1].sum(where=kept, dtype=np.int64))
+        counts[:, :, 0] = 0  # those that are left out
+        return counts, Skipped(empty, too_long), tokens
+
+    def _batches_of_pass(self, number, first_step):
+        windows = range(len(self.windows))
+        if self.shuffle:
+            windows = np.random.default_rng((self.seed, number)).permutation(windows)
+        for window in windows:
+            steps = int(self._steps[window].sum())
+            if first_step < steps:
+                yield from self._batches_of_window(number, window, first_step)
+            first_step = max(0, first_step - steps)
+
+    def _batches_of_window(self, number, window, first_step):
+        sides = self._read(self.windows[window])
+        order = self._split(sides, window, self._random(number, window, 1 + self._worker))
+        if self.shuffle:
+            self._random(number, window, 0).shuffle(order)  # the same for all workers
+        for members, shape in order[first_step:]:
+            features, target_in, target_out, weight = padded_batch(sides, members, shape)
+            yield (features, target_in), target_out, weight
+
+    def _random(self, number, window, use):
+        if not self.shuffle:
+            return None
+        # `SeedSequence` ignores zeros at the end: 1 + use, or two uses had one stream
+        return np.random.default_rng((self.seed, number, self.windows[window].start, 1 + use))
+
+    def _read(self, numbers):
+        """This worker's rows of both sides of some shards."""
+        parts = []
+        for number in numbers:
+            pairs = self._shards.entries[number]["pairs"]
+            parts.append(self._shards.part(number, *_part(pairs, self._worker, self._workers)))
+        return [IdRows.joined(side) for side in zip(*parts, strict=True)]
+
+    def _split(self, sides, window, random):
+        """List of (pairs, shape) of the batches of a window, as `bucketing` gives it."""
+        lengths = np.stack([rows.lengths for rows in sides])  # -> (2, pairs)
+        kept = np.flatnonzero(usable(lengths, *self._limits)[0])
+        steps = self._steps[window]
+        if self.shapes:
+            groups = ByTokens(kept, lengths.max(axis=0), self.shapes, steps)
+        else:
+            sentences = (self._batch_sentences, self._sort_batches)
+            groups = BySentences(kept, lengths, *sentences, steps=int(steps[0]))
+        return groups.split(random)
+
+
+def _windows(pairs, most):
+    """Ranges of the numbers of shards that together have at most so many pairs, or are one."""
+    starts, total = [], most
+    for number, count in enumerate(pairs):
+        if total + count > most:
+            starts, total = [*starts, number], 0
+        total += count
+    return [range(*ends) for ends in itertools.pairwise([*starts, len(pairs)])]
+
+
+def _part(pairs, worker, workers):
+    """(first, end): the pairs of a shard that a worker reads."""
+    return pairs * worker // workers, pairs * (worker + 1) // workers
+
+
+def _checked_worker(shard):
+    """(index, count) of `shard`."""
+    index, count = shard
+    check_value("count", count, integer(1, MOST_WORKERS))
+    check_value("index", index, integer(0, count - 1))
+    return index, count

@@ -1,0 +1,151 @@
+"""Training from shards on disk: as from a list of pairs, to the same batch after a kill."""
+
+import dataclasses
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keras_bahdanau.cli import training
+from keras_bahdanau.data.shards import Shards, write_card, write_shard
+from keras_bahdanau.demo import generate
+from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training.model_types import with_model_types
+
+OPTIONS = TrainingOptions(
+    embedding_units=8,
+    units=12,
+    attention_units=8,
+    epochs=2,
+    batch_tokens=300,
+    buckets=2,
+    learning_rate=1e-2,
+    checkpoint_steps=4,
+)
+PAIRS = [(example.source, example.target) for example in generate(130)]
+TRAINING, VALIDATION = PAIRS[:110], PAIRS[110:]
+
+KILLED_TRAINING = """
+import json, os, signal, sys
+import keras
+from keras_bahdanau.data import Shards, sharded_batches
+from keras_bahdanau.training import TrainingOptions, train
+
+def kill(batch, logs):
+    if batch == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+directory, valid_pairs, out, options, last = json.load(sys.stdin)
+sharded_batches.ShardedBatches.__init__.__kwdefaults__["window"] = 40
+kill = keras.callbacks.LambdaCallback(on_train_batch_end=kill)
+options = TrainingOptions(**options)
+train(Shards(directory), valid_pairs, out, options, verbose=0, callbacks=[kill])
+"""
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("shards")
+    subwords, _ = Subwords.train_pair(TRAINING, 120)
+    entries = []
+    for first in range(0, len(TRAINING), 20):
+        sides = zip(*TRAINING[first : first + 20], strict=True)
+        rows = (IdRows.encoded(subwords, texts) for texts in sides)
+        entries.append(write_shard(directory, len(entries), *rows))
+    return write_card(directory, entries, as_source(subwords), subwords)
+
+
+def weights_of(out):
+    return Translator.load(out / "translator.keras").model.get_weights()
+
+
+def train_in_a_process(shards, out, last=-1):
+    """Train until a batch of this number, or to the end."""
+    options = dataclasses.asdict(OPTIONS)
+    arguments = json.dumps([str(shards.directory), VALIDATION, str(out), options, last])
+    command = [sys.executable, "-c", KILLED_TRAINING]
+    return subprocess.run(command, input=arguments, capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_a_training_that_was_killed_ends_as_one_that_was_not(shards, tmp_path):
+    killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
+    first = train_in_a_process(shards, killed, last=6)
+    assert first.returncode == -signal.SIGKILL, first.stderr
+    progress = Run(killed).progress()
+    assert (progress.epoch, progress.step) == (0, 4)
+    for out in (killed, undisturbed):
+        rest = train_in_a_process(shards, out)
+        assert rest.returncode == 0, rest.stderr
+        assert ("resuming at epoch 1, batch 4" in rest.stdout) == (out is killed)
+        assert "110 pairs, " in rest.stdout
+        translator = Translator.load(out / "translator.keras")
+        assert (translator.source, translator.target) == (shards.source, shards.target)
+    with pytest.raises(FileExistsError, match="This run has ended after 2 epochs"):
+        train(shards, VALIDATION, killed, OPTIONS)
+    for mine, expected in zip(weights_of(killed), weights_of(undisturbed), strict=True):
+        np.testing.assert_array_equal(mine, expected)
+
+
+def test_the_command_takes_a_directory_of_shards_and_pairs_to_validate_on(shards):
+    valid = Path("valid.tsv")
+    assert len(training._shards(shards.directory, valid, target=None).pairs) == 110
+    with pytest.raises(ValueError, match="no text to validate on.*Give --valid-source"):
+        training._shards(shards.directory, None, target=None)
+    with pytest.raises(ValueError, match="holds both sides.*with target='valid.tsv'"):
+        training._shards(shards.directory, valid, target=valid)
+
+
+def test_a_run_does_not_resume_with_other_shards(shards, tmp_path):
+    run = Run(tmp_path / "run")
+    run.begin(OPTIONS, shards, VALIDATION, {})
+    run.check(OPTIONS, Shards(shards.directory), VALIDATION)
+    (tmp_path / "others").mkdir()
+    entry = write_shard(tmp_path / "others", 0, *shards.shard(1))
+    others = write_card(tmp_path / "others", [entry], shards.source, shards.target)
+    with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
+        run.check(OPTIONS, others, VALIDATION)
+    with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
+        run.check(OPTIONS, TRAINING, VALIDATION)
+
+
+@pytest.mark.parametrize(
+    ("options", "alignments", "received"),
+    [
+        ({"subword_sampling": 0.1}, None, "subword_sampling=0.1"),
+        ({"guided_alignment": 0.1}, [set()] * 110, "alignments=True"),
+    ],
+)
+def test_what_takes_the_text_of_the_pairs_is_refused(
+    shards, tmp_path, options, alignments, received
+):
+    options = dataclasses.replace(OPTIONS, **options)
+    with pytest.raises(ValueError, match=f"Shards hold ids.*Received: .*{received}"):
+        train(shards, VALIDATION, tmp_path / "run", options, alignments=alignments)
+    assert not (tmp_path / "run").exists()
+
+
+def test_another_vocabulary_than_that_of_the_shards_is_refused(shards, tmp_path):
+    other = Subwords.train(["a b"], 7, model_type="char")
+    for given in ({"source": other}, {"target": other}, {"symbols": ["<PST>"]}):
+        with pytest.raises(ValueError, match="Shards have the source and target"):
+            train(shards, VALIDATION, tmp_path / "run", OPTIONS, **given)
+
+
+def test_model_types_are_those_of_the_vocabularies_of_the_shards(tmp_path):
+    source = Subwords.train(["a b c"], 8, model_type="char")
+    target = Subwords.train(["A B C"], 7, model_type="word")
+    rows = (IdRows.encoded(one, [text]) for one, text in ((source, "a b"), (target, "B C")))
+    shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], as_source(source), target)
+    lines = []
+    options = with_model_types(TrainingOptions(preset="characters"), shards, say=lines.append)
+    assert (options.source_model_type, options.target_model_type) == ("char", "word")
+    assert lines[0].startswith("model types, found from the shards: source char, target word")
