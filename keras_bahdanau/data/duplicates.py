@@ -4,7 +4,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-AT_ONCE = 2**22  # hashes that are sorted together: some 100 MB
+AT_ONCE = 2**22  # hashes that are sorted together: some 150 MB
 LARGEST = 2**64 - 1
 
 
