@@ -15,6 +15,7 @@ from keras_bahdanau.cli import (
     demo,
     evaluation,
     exporting,
+    preparing,
     read_files,
     training,
     translating,
@@ -61,6 +62,7 @@ def _program(
 
 
 for command in (
+    preparing.prepare,
     training.train,
     translating.translate,
     read_files.read,

@@ -59,6 +59,23 @@ def _file(path, number, around, line):
     return named
 
 
+def first_file(path, lines):
+    """The file that the first line of a table names, as those of a manifest do.
+
+    Args:
+        path: Path of the table.
+        lines: List of strings, the first of its lines.
+
+    Returns:
+        String, the name in the table; "" if there is no such file.
+    """
+    name = lines[0].split("\t")[0] if lines else ""
+    try:
+        return name if name and (Path(path).parent / name).is_file() else ""
+    except (OSError, ValueError):  # no name that a file can have
+        return ""
+
+
 def report_unreadable(inputs, lengths):
     """One line about the files that a source can't read, or that hold nothing.
 

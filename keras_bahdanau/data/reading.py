@@ -1,6 +1,7 @@
 """Reading parallel text and word alignments: plain, .gz or TSV."""
 
 import codecs
+import contextlib
 import gzip
 import io
 import os
@@ -160,8 +161,19 @@ def check_unfinished(part: bytes, length: int, name: str, number: int):
 
 def _read_bytes(path):
     name = os.fspath(path)
-    try:
+    with file_errors(name):
         return _unfolded(name, _whole(path)) if name.endswith(".gz") else _whole(path)
+
+
+@contextlib.contextmanager
+def file_errors(name):
+    """Give the errors of a file that can't be read as text the form of this package.
+
+    Args:
+        name: String, the path of the file.
+    """
+    try:
+        yield
     except FileNotFoundError:
         raise FileNotFoundError(
             f"A text file must exist. Received: path={name!r}. "

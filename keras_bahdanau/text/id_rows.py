@@ -59,6 +59,10 @@ class IdRows:
         moved = np.repeat(moved, self.lengths)  # -> (ids of all rows,)
         return self._values[np.arange(len(moved)) + moved]
 
+    def at(self, places):
+        """The rows at places, an int array: one may come several times."""
+        return IdRows(self._values, self.lengths[places], self._starts[places])
+
     def part(self, first, end):
         """The rows from `first` up to, but without, `end`."""
         return IdRows(self._values, self.lengths[first:end], self._starts[first:end])

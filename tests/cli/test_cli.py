@@ -22,7 +22,7 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
 
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
-COMMANDS = ["train", "translate", "evaluate", "tune", "align", "export", "check", "demo"]
+COMMANDS = ["prepare", "train", "translate", "evaluate", "tune", "align", "export", "check", "demo"]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
 SENTENCES = ["one two three", "", "four", "five one"]
 
@@ -123,6 +123,20 @@ BAD_INPUT = {
     "train single.tsv --out new --columns source,target,features": "line 1 has 2. Mend",
     "train single.tsv --out new --answer-separator=": "answer_separator=''",
     "train x.tsv --source image --out new --columns target,source": "with files. Leave it out",
+    "prepare good.en good.de": "out=None, dry_run=False. Give --out or --dry-run",
+    "prepare good.en good.de --out new --dry-run": "out='new', dry_run=True",
+    "prepare good.en good.de --out good.en": "out='good.en'",
+    "prepare good.en good.de --dry-run --report good.en": "report='good.en'",
+    "prepare good.en good.de --dry-run --workers 0": "workers=0",
+    "prepare good.en good.de --out new --vocabulary-size 4": "vocabulary_size=4",
+    "prepare good.en good.de --out new --symbols a,a": "symbols=('a', 'a')",
+    "prepare good.en good.de --out new --vocabulary cut.keras": "path='cut.keras'",
+    "prepare good.en good.de --out new --vocabulary good.en": "bytes that are none",
+    "prepare good.en short.de --dry-run --workers 1": "'short.de' with 2 lines, where 'good.en'",
+    "prepare cut.de.gz good.de --dry-run --workers 1": "path='cut.de.gz'",
+    "prepare bad.tsv --dry-run --workers 1": "path='bad.tsv', whose line 2 has 1",
+    "prepare nul.en --dry-run": "path='nul.en'. Rename it",
+    "prepare . --dry-run": "path='.'",
     "translate --model RUN --columns source,-": "with standard input. Give the file",
     "translate --model RUN single.tsv --columns features,target": "columns='features,target'",
     "evaluate --model RUN good.en good.de --metrics top10": "nbest=10",

@@ -13,6 +13,7 @@ from keras_bahdanau import cli
 
 COMMANDS = {command.callback.__name__: command.callback for command in cli.app.registered_commands}
 ARGUMENTS = {
+    "prepare": "good.en good.de --out new",
     "train": "good.en good.de --out new",
     "translate": "good.en --model card.keras",
     "read": "good.en --model files.keras",

@@ -1,0 +1,137 @@
+"""`keras-bahdanau prepare`."""
+
+import functools
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.arguments import asked, check_absent, check_writable, options_of
+from keras_bahdanau.cli.console import ends_well, load_tensorflow
+from keras_bahdanau.data.parallel_text import open_corpus
+from keras_bahdanau.data.preparing import REPORT, WORKERS, Preparation, survey
+from keras_bahdanau.data.preparing import prepare as prepare_shards
+from keras_bahdanau.data.shards import CARD, Shards
+from keras_bahdanau.option import check_value
+from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.sources.serialized import read_sides
+from keras_bahdanau.text.subwords import Subwords
+
+
+@ends_well("The same command resumes it.")
+@options_of(Preparation, Preparation())
+def prepare(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Source sentences, one a line; or both sides in one file, named .tsv, .jsonl or "
+            ".tmx; or the directory of a dataset of Hugging Face."
+        ),
+    ],
+    target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
+    *,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory of the shards: new.", show_default=False)
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Report what the filters drop; write no shards.")
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="JSON file for the report. [default: OUT/report.json]"),
+    ] = None,
+    sides: Annotated[
+        str | None,
+        typer.Option(
+            help="Source and target with a comma between: keys of JSON lines or columns of a "
+            "dataset (translation.en,translation.de), languages of TMX (en,de).  "
+            "[default: source,target; the languages of a TMX of two]",
+            show_default=False,
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of the TSV in their order, with commas between: source, target, and "
+            "count or - for one to ignore.  [default: source,target]",
+            show_default=False,
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Vocabularies in place of learnt ones: those of a training, of a .keras file or "
+            "of shards; or a SentencePiece file of both sides, given twice for one of each.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes.  [default: one a core]", show_default=False)
+    ] = None,
+    **options,
+):
+    """Prepare a corpus of any size for training: filter it, and write it as shards of token ids.
+
+    Files are UTF-8, plain or .gz, and are read as streams. A pair that several filters would
+    drop counts for the first of them. OUT appears when it is whole; the same command resumes one
+    that was stopped or killed.
+    """
+    settings = Preparation(**asked(options))
+    check_value("workers", workers, WORKERS)
+    if (out is None) != dry_run:
+        raise ValueError(
+            "Shards need a directory, and a dry run writes none. "
+            f"Received: out={out and str(out)!r}, dry_run={dry_run}. Give --out or --dry-run."
+        )
+    if out is not None:
+        check_absent(out, "out")
+    check_writable(report, "report")
+    corpus = open_corpus(source, target, sides, columns)
+    say = functools.partial(print, flush=True)
+    if dry_run:
+        found = survey(corpus, settings, workers, say)
+        say(found.text())
+        if report is not None:
+            report.write_text(json.dumps(found.as_json(), indent=1), encoding="utf-8")
+        return
+    sides = _vocabularies(vocabulary)
+    shards = prepare_shards(corpus, out, settings, sides, workers, say, load_tensorflow)
+    if report is not None:
+        shutil.copyfile(out / REPORT, report)
+    say(f"The corpus: {out}, {len(shards):,} pairs in {len(shards.entries):,} shards")
+
+
+def _vocabularies(paths):
+    """(source, target): two `Subwords` of the files that were named; None if there are none."""
+    if not paths:
+        return None
+    if len(paths) > 2:
+        raise ValueError(
+            "Vocabularies must be in one file, or in one of each side. "
+            f"Received: {len(paths)} files, vocabulary={str(paths[-1])!r}. Leave some out."
+        )
+    sides = [_sides(path) for path in paths]
+    return sides[0][0], sides[-1][1]
+
+
+def _sides(path):
+    """(source, target) of a training, a `.keras` file, shards, or a SentencePiece file."""
+    if path.is_file() and path.suffix != ".keras":
+        both = Subwords(path.read_bytes())
+        return both, both
+    load_tensorflow()
+    if (path / CARD).is_file():
+        shards = Shards(path)
+        source, target = shards.source, shards.target
+    else:
+        source, target = read_sides(read_card(find_translator(path)))
+    subwords = getattr(source, "subwords", None)
+    if not isinstance(subwords, Subwords):
+        raise ValueError(
+            "A vocabulary must be one of text on both sides. "
+            f"Received: vocabulary={str(path)!r}, whose source is a {type(source).__name__}. "
+            "Give another file."
+        )
+    return subwords, target

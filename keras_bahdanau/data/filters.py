@@ -1,0 +1,283 @@
+"""Filters of parallel text: pairs that teach nothing, or something wrong, counted by reason."""
+
+import dataclasses
+import functools
+import re
+
+import numpy as np
+
+from keras_bahdanau.option import (
+    Check,
+    check_option,
+    documented,
+    flag,
+    integer,
+    option,
+    optional,
+)
+
+# The first filter of this order that drops a pair counts it.
+FILTERS = ("empty", "broken", "long", "ratio", "copy", "script", "duplicate")
+KEPT, DUPLICATE = 0, 1 + FILTERS.index("duplicate")
+SHOWN, SHOWN_LENGTH = 3, 60  # examples of each filter in a report, and characters of a side
+# Control characters of ASCII and of Latin-1 but for white space, and what stands for lost text.
+_BROKEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]")
+_LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
+
+
+def _are_scripts(value):
+    """True for names of Unicode scripts with commas between."""
+    import regex  # which takes its time
+
+    names = value.split(",") if isinstance(value, str) else [""]
+    try:
+        return all(
+            re.fullmatch("[A-Za-z_]+", name) and regex.compile(rf"\p{{Script={name}}}")
+            for name in names
+        )
+    except regex.error:
+        return False
+
+
+_SCRIPT = optional(
+    Check("names of Unicode scripts with commas between, such as Latin", _are_scripts)
+)
+_RATIO = Check(
+    "0, or a number in [1, 1000]",
+    lambda value: isinstance(value, int | float) and (value == 0 or 1 <= value <= 1000),
+)
+
+
+@documented
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Filters:
+    """Filters of pairs of texts.
+
+    Raises:
+        ValueError: If a value is out of range.
+
+    Example:
+        >>> Filters(max_ratio=3, target_script="Cyrillic")
+    """
+
+    drop_empty: bool = option(
+        True, flag(), "Drop pairs with a side of white space alone.", off="keep-empty"
+    )
+    drop_broken: bool = option(
+        True,
+        flag(),
+        "Drop pairs with bytes that are not UTF-8, replacement characters or control characters.",
+        off="keep-broken",
+    )
+    max_characters: int = option(
+        1000, integer(0, 2**26), "Drop pairs with a side of more characters; 0 keeps them."
+    )
+    max_ratio: float = option(
+        9.0,
+        _RATIO,
+        "Drop pairs of which one side has more than this many times the characters of the other; "
+        "0 keeps them.",
+    )
+    drop_copies: bool = option(
+        True, flag(), "Drop pairs whose two sides are the same.", off="keep-copies"
+    )
+    source_script: str | None = option(
+        None,
+        _SCRIPT,
+        "Drop pairs of whose source at least half of the letters have another Unicode script than "
+        "these, such as Latin, or Han,Hiragana,Katakana.",
+    )
+    target_script: str | None = option(None, _SCRIPT, "The same for the target.")
+    drop_duplicates: bool = option(
+        True,
+        flag(),
+        "Drop pairs that came before, with both sides the same.",
+        off="keep-duplicates",
+    )
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            check_option(field, getattr(self, field.name))
+
+    def verdicts(self, sources, targets):
+        """The filter that drops each pair, duplicates aside.
+
+        Args:
+            sources: List of strings.
+            targets: List of strings.
+
+        Returns:
+            Uint8 array `(pairs,)`: `KEPT`, or 1 and the place of the filter in `FILTERS`.
+
+        Example:
+            >>> Filters().verdicts(["a man", "", "OK"], ["ein Mann", "leer", "OK"])
+            array([0, 1, 5], dtype=uint8)
+        """
+        sides = _Side(sources), _Side(targets)
+        verdicts = np.zeros(len(sources), np.uint8)
+        for number, name in enumerate(FILTERS[:-1], start=1):
+            dropped = getattr(self, f"_{name}")(*sides)
+            if dropped is not None:
+                verdicts[dropped & (verdicts == KEPT)] = number
+        return verdicts
+
+    def _empty(self, source, target):
+        return source.blank() | target.blank() if self.drop_empty else None
+
+    def _broken(self, source, target):
+        if not self.drop_broken:
+            return None
+        return source.broken() | target.broken()
+
+    def _long(self, source, target):
+        longest = np.maximum(source.lengths, target.lengths)
+        return longest > self.max_characters if self.max_characters else None
+
+    def _ratio(self, source, target):
+        """As in Moses' clean-corpus-n, whose limit is 9 too, of characters in place of words."""
+        shorter = np.minimum(source.lengths, target.lengths)
+        longer = np.maximum(source.lengths, target.lengths)
+        # nothing is so many times as long as an empty side, which is a filter of its own
+        return (longer > self.max_ratio * shorter) & (shorter > 0) if self.max_ratio else None
+
+    def _copy(self, source, target):
+        if not self.drop_copies:
+            return None
+        same = [one == other for one, other in zip(source.lines, target.lines, strict=True)]
+        return np.array(same, bool)
+
+    def _script(self, source, target):
+        wrong = np.zeros(len(source.lines), bool)
+        for side, scripts in ((source, self.source_script), (target, self.target_script)):
+            if scripts:
+                right = "".join(rf"\p{{Script={name}}}" for name in scripts.split(","))
+                letters = side.count(_LETTER)
+                # (pairs,): a text without a letter, such as a number, has no wrong script
+                wrong |= (letters > 0) & (2 * side.count(f"[{_LETTER}&&[{right}]]") <= letters)
+        return wrong
+
+
+class _Side:
+    """One side of many pairs, as lines and as the code points of all of them."""
+
+    def __init__(self, lines):
+        self.lines = lines
+        self.lengths = np.fromiter(map(len, lines), np.int64, len(lines))
+
+    def blank(self):
+        """Bool `(pairs,)`: lines of white space alone."""
+        return np.fromiter(
+            (not line or line.isspace() for line in self.lines), bool, len(self.lines)
+        )
+
+    def broken(self):
+        """Bool `(pairs,)`: lines with a character that no text has."""
+        found = np.zeros(len(self.lines), bool)
+        for row, line in enumerate(self.lines):
+            # every character of the set but U+FFFD is one that can't be printed
+            if not line.isprintable() or "\ufffd" in line:
+                found[row] = _BROKEN.search(line) is not None
+        return found
+
+    def count(self, pattern):
+        """Int `(pairs,)`: the characters of each line that are in a set."""
+        found = _characters(pattern)[self._codes]  # (characters of all lines,)
+        if not found.any():
+            return np.zeros(len(self.lines), np.int64)
+        sizes = self.lengths + 1
+        return np.add.reduceat(found, np.cumsum(sizes) - sizes, dtype=np.int64)
+
+    @functools.cached_property
+    def _codes(self):
+        """Code points of all lines, a line end behind each, which keeps empty ones apart."""
+        text = "\n".join([*self.lines, ""])
+        return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+@functools.lru_cache(8)
+def _characters(pattern):
+    """Bool `(code points,)`: the characters of a set, as `regex` writes it."""
+    import regex
+
+    every = "".join(map(chr, range(0x40000)))  # no letter has a higher code point
+    table = np.zeros(0x110000, bool)
+    for run in regex.finditer(f"{pattern}+", every, regex.V1):
+        table[run.start() : run.end()] = True
+    return table
+
+
+class FilterReport:
+    """Pairs that were read and dropped, by filter, with the first ones as examples.
+
+    Attributes:
+        pairs: Integer, pairs that were read.
+        dropped: Dictionary from the name of a filter to the number of pairs.
+        examples: Dictionary from the name of a filter to a list of (number of the pair from 1,
+            source, target).
+    """
+
+    def __init__(self):
+        self.pairs = 0
+        self.dropped = dict.fromkeys(FILTERS, 0)
+        self.examples = {name: [] for name in FILTERS}
+
+    @property
+    def kept(self):
+        """Integer, pairs that no filter drops."""
+        return self.pairs - sum(self.dropped.values())
+
+    def add(self, pairs, dropped, examples):
+        """Count one block more, in the order of the text."""
+        self.pairs += pairs
+        for name, count in dropped.items():
+            self.dropped[name] += count
+        for name, found in examples.items():
+            self.examples[name] = [*self.examples[name], *map(tuple, found)][:SHOWN]
+
+    def as_json(self):
+        """Dictionary that JSON holds."""
+        return {
+            "pairs": self.pairs,
+            "kept": self.kept,
+            "dropped": self.dropped,
+            "examples": self.examples,
+        }
+
+    def text(self):
+        """Lines to print."""
+        share = 100 * self.kept / max(1, self.pairs)
+        lines = [f"{self.pairs:,} pairs read, {self.kept:,} kept ({share:.1f} %)"]
+        for name, count in self.dropped.items():
+            if count:
+                lines.append(f"  {name:<10}{count:>14,} dropped")
+                lines += [
+                    f"    pair {number:,}: {source!r} | {target!r}"
+                    for number, source, target in self.examples[name]
+                ]
+        return "\n".join(lines)
+
+
+def examples_of(verdicts, first, sources, targets):
+    """The first pairs that each filter drops: see `FilterReport.examples`.
+
+    Args:
+        verdicts: Uint8 array `(pairs,)`.
+        first: Integer, number of the first pair.
+        sources: List of strings.
+        targets: List of strings.
+    """
+    found = {}
+    for number, name in enumerate(FILTERS, start=1):
+        rows = np.flatnonzero(verdicts == number)[:SHOWN].tolist()
+        if rows:
+            found[name] = [
+                (first + row, sources[row][:SHOWN_LENGTH], targets[row][:SHOWN_LENGTH])
+                for row in rows
+            ]
+    return found
+
+
+def counts_of(verdicts):
+    """Dictionary from the names of filters to the pairs that each of them drops."""
+    counts = np.bincount(verdicts, minlength=len(FILTERS) + 1).tolist()
+    return dict(zip(FILTERS, counts[1:], strict=True))

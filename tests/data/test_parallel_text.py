@@ -1,0 +1,174 @@
+"""Parallel text in every form: the same pairs from each, block by block, and one line of error."""
+
+import gzip
+import json
+from xml.sax.saxutils import escape
+
+import pytest
+
+from keras_bahdanau.data import line_stream, parallel_text
+from keras_bahdanau.data.parallel_text import open_corpus
+
+PAIRS = [("one & <two>", "eins & <zwei>"), ("", "leer"), ("tree 🌳", "Baum 🌳"), ("é", "日本")] * 3
+TMX = """<?xml version="1.0" encoding="{encoding}"?>
+<!DOCTYPE tmx SYSTEM "tmx14.dtd">
+<tmx version="1.4"><header srclang="en"/><body>{body}</body></tmx>"""
+
+
+def tmx(units, encoding="utf-8"):
+    body = "".join(
+        "<tu>" + "".join(f'<tuv xml:lang="{k}"><seg>{v}</seg></tuv>' for k, v in unit) + "</tu>\n"
+        for unit in units
+    )
+    return TMX.format(encoding=encoding, body=body).encode(encoding)
+
+
+FORMS = {
+    "p.tsv": "".join(f"{s}\t{t}\n" for s, t in PAIRS).encode(),
+    "crlf.txt": "\ufeff".encode() + "\r\n".join(f"{s}\t{t}" for s, t in PAIRS).encode(),
+    "p.tsv.gz": gzip.compress("".join(f"{s}\t{t}\n" for s, t in PAIRS).encode()),
+    "p.jsonl": "".join(json.dumps({"target": t, "source": s}) + "\n" for s, t in PAIRS).encode(),
+    "p.tmx": tmx([[("en", escape(s)), ("de-AT", escape(t))] for s, t in PAIRS]),
+    "p.tmx.gz": gzip.compress(
+        tmx([[("EN_gb", escape(s)), ("de", escape(t))] for s, t in PAIRS], "utf-16")
+    ),
+}
+
+
+def pairs_of(corpus, most=5):
+    pairs, numbers = [], []
+    for block in corpus.blocks(most):
+        sources, targets = corpus.texts(block)
+        assert (len(sources), block.first) == (block.pairs, len(pairs) + 1)
+        pairs += zip(sources, targets, strict=True)
+        numbers.append(block.number)
+    assert numbers == [*range(len(numbers))]
+    return pairs
+
+
+def written(tmp_path, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    return path
+
+
+def message_of(error):
+    text = str(error.value)
+    assert "\n" not in text and "Received: " in text
+    return text
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_each_form_gives_the_same_pairs(tmp_path, name):
+    corpus = open_corpus(written(tmp_path, name, FORMS[name]))
+    assert pairs_of(corpus) == pairs_of(corpus, 100) == PAIRS
+
+
+@pytest.mark.parametrize("size", [4, 33, 10**6])
+def test_two_files_give_them_in_blocks_of_any_size(tmp_path, monkeypatch, size):
+    monkeypatch.setattr(line_stream, "BLOCK_BYTES", size)
+    source = written(tmp_path, "s", "".join(f"{s}\n" for s, _ in PAIRS).encode())
+    target = gzip.compress("\n".join(t for _, t in PAIRS).encode())
+    corpus = open_corpus(source, written(tmp_path, "t.gz", target))
+    assert pairs_of(corpus) == pairs_of(corpus, 1) == PAIRS
+
+
+def test_long_records_make_small_blocks(tmp_path, monkeypatch):
+    monkeypatch.setattr(parallel_text, "BLOCK_BYTES", 20)
+    corpus = open_corpus(written(tmp_path, "p.tmx", FORMS["p.tmx"]))
+    assert pairs_of(corpus, 100) == PAIRS
+    assert [block.pairs for block in corpus.blocks(100)] == [1, 4, 4, 3]
+
+
+def test_columns_and_keys_are_named(tmp_path):
+    table = written(tmp_path, "p.tsv", b"7\tx\ta\n8\ty\tb\n")
+    assert pairs_of(open_corpus(table, columns="-,target,source")) == [("a", "x"), ("b", "y")]
+    lines = written(tmp_path, "p.jsonl", b'{"t": {"en": "a\\nb", "de": "\\ud800x"}, "id": 1}\n')
+    assert pairs_of(open_corpus(lines, sides="t.en,t.de")) == [("a b", "\ufffdx")]
+    units = [[("fr", "f"), ("en-US", "e"), ("de", "d")], [("de", "D")]]
+    three = written(tmp_path, "p.tmx", tmx(units))
+    assert pairs_of(open_corpus(three, sides="de,en")) == [("d", "e"), ("D", "")]
+
+
+def test_marks_of_formatting_are_no_text(tmp_path):
+    seg = 'a <bpt i="1">&lt;b<sub>no</sub>&gt;</bpt><hi>b</hi><ept i="1">/b</ept>\nc<ph/>'
+    path = written(tmp_path, "p.tmx", tmx([[("en", seg), ("de", "x")]]))
+    assert pairs_of(open_corpus(path)) == [("a b c", "x")]
+
+
+def test_bytes_that_are_not_utf8_are_no_error(tmp_path):
+    path = written(tmp_path, "p.tsv", b"a\xff\tb\n\xe2\x82\tc\n")
+    assert pairs_of(open_corpus(path)) == [("a\ufffd", "b"), ("\ufffd", "c")]
+
+
+DAMAGED = {
+    "three.tsv": (b"a\tb\nc\td\te\n", "whose line 2 has 3"),
+    "features.tsv": (b"walk\twalked\tV;PST\nsee\tsaw\tV;PST\n", "Give it to `train` itself"),
+    "manifest.tsv": (b"manifest.tsv\ttext\n", "names the file 'manifest.tsv'"),
+    "half.jsonl": (b'{"source": "a", "target": "b"}\n{"source":\n', "whose line 2 has no JSON"),
+    "keys.jsonl": (b'{"source": "a", "target": 7}\n', "whose line 1 has no such texts"),
+    "list.jsonl": (b'["a", "b"]\n', "whose line 1 has no such texts"),
+    "deep.jsonl": (b"[" * 100_000 + b"\n", "whose line 1 has no JSON"),
+    "cut.tmx": (FORMS["p.tmx"][:400], "is no XML"),
+    "three.tmx": (tmx([[("en", "a"), ("de", "b"), ("fr", "c")]]), "with de, en, fr"),
+    "entity.tmx": (
+        tmx([[("en", "&a;"), ("de", "b")]]).replace(b'"tmx14.dtd"', b'"x" [<!ENTITY a "b">]'),
+        "the entity 'a'",
+    ),
+    "unknown.tmx": (tmx([[("en", "&nbsp;"), ("de", "b")]]), "the entity 'nbsp'"),
+    "cut.tsv.gz": (FORMS["p.tsv.gz"][:-6], "must be a whole gzip file"),
+    "empty.tsv": (b"", "which is empty"),
+    "text.xyz": (b"a\tb\n", "Rename it"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damage_is_told_in_one_line(tmp_path, name):
+    data, reason = DAMAGED[name]
+    with pytest.raises(ValueError) as error:
+        pairs_of(open_corpus(written(tmp_path, name, data)))
+    assert reason in message_of(error) and name in message_of(error)
+
+
+def test_parallel_files_have_as_many_lines(tmp_path):
+    short, long = written(tmp_path, "s", b"a\nb\n"), written(tmp_path, "l", b"a\nb\n\n")
+    for pair in ((short, long), (long, short)):
+        with pytest.raises(ValueError, match="/s' with 2 lines, where .*/l' has more"):
+            pairs_of(open_corpus(*pair), 1)
+
+
+def test_a_line_without_an_end_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(line_stream, "BLOCK_BYTES", 100)
+    monkeypatch.setattr("keras_bahdanau.data.reading.LONGEST_LINE", 1000)
+    path = written(tmp_path, "p.tsv", b"a\tb\n" + b"x" * 1500)
+    with pytest.raises(ValueError, match="whose line 2 has more"):
+        pairs_of(open_corpus(path))
+
+
+@pytest.mark.parametrize(
+    "names, options, reason",
+    [
+        (("a.tsv",), {"sides": "en,de"}, "`sides` is for"),
+        (("a.tsv", "b"), {"columns": "source,target"}, "`columns` is for"),
+        (("a.jsonl",), {"sides": "en"}, "two names"),
+    ],
+)
+def test_options_go_with_forms(names, options, reason):
+    with pytest.raises(ValueError) as error:
+        open_corpus(*names, **options)
+    assert reason in message_of(error)
+
+
+def test_a_dataset_gives_its_columns(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    rows = [{"translation": {"en": s, "de": t}} for s, t in PAIRS]
+    datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "set")
+    corpus = open_corpus(tmp_path / "set", sides="translation.en,translation.de")
+    assert pairs_of(corpus) == PAIRS
+
+
+def test_a_dataset_without_its_package_is_told_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "datasets", None)
+    with pytest.raises(ImportError) as error:
+        open_corpus(tmp_path)
+    assert "pip install datasets" in message_of(error)
