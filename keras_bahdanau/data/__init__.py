@@ -7,6 +7,7 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "BatchedPairs": "batching",
+    "PairFile": "pair_file",
     "answers_by_source": "answers",
     "batches": "batching",
     "read_alignments": "reading",

@@ -1,6 +1,5 @@
 """Options of a training that begins with another model: what it keeps, and what may change."""
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -28,15 +27,15 @@ class InitialModel(NamedTuple):
     Attributes:
         path: `Path` of its file.
         inputs: String, the form of its inputs: see `Source.inputs_are`.
-        preset: String, the preset of options that are left out.
         options: `TrainingOptions` of its own training, resolved; None for a file without a run
             around it, whose model is taken as it is.
+        preset: String, the preset of the options; None for that of the model's source.
     """
 
     path: Path
     inputs: str
-    preset: str
     options: TrainingOptions | None
+    preset: str | None
 
     def inherited(self, options):
         """Options with those of the model where they are left out.
@@ -47,37 +46,62 @@ class InitialModel(NamedTuple):
         Raises:
             ValueError: If an option contradicts the model.
         """
-        options = dataclasses.replace(options, preset=options.preset or self.preset)
-        given = {name: value for name, value in vars(options).items() if value is not None}
-        replaces = options.resolved().update_vocabulary == "replace"
-        of_text = () if replaces else _OF_TEXT
+        self.check(options)
+        preset = options.preset or self.preset
+        if preset is None:
+            preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
+        given = {**_given(options), "preset": preset}
+        following = _RATES if "dropout" in given else ()
+        kept = {} if self.options is None else _kept(self.options, _of_model(options))
+        inherited = {name: kept[name] for name in kept if name not in following}
+        return TrainingOptions(**{**inherited, **given})
+
+    def check(self, options):
+        """Raise ValueError if an option contradicts the model.
+
+        Args:
+            options: `TrainingOptions`.
+        """
         if self.options is None:
-            return self._checked_as_it_is(options, given, of_text)
-        kept = {name: getattr(self.options, name) for name in (*MODEL_OPTIONS, *of_text)}
-        for name, value in given.items():
-            if name in kept and name not in _CHANGEABLE and value != kept[name]:
+            self._check_as_it_is(options)
+            return
+        for name, value in _kept(options, _of_model(options)).items():
+            before = getattr(self.options, name)
+            if value not in (None, before) and name not in _CHANGEABLE:
                 raise ValueError(
-                    f"A model that is adapted keeps its options, {name}={kept[name]!r}. Received: "
+                    f"A model that is adapted keeps its options, {name}={before!r}. Received: "
                     f"{name}={value!r} with initial={str(self.path)!r}. Leave it out, or train "
                     "a new model."
                 )
-        following = _RATES if "dropout" in given else ()
-        left_out = {name: kept[name] for name in kept if name not in {*given, *following}}
-        return dataclasses.replace(options, **left_out)
 
-    def _checked_as_it_is(self, options, given, of_text):
-        """The same options, if none of them is one of the model."""
-        for name, value in given.items():
-            if name in (*MODEL_OPTIONS, *of_text) or (name, value) == ("precision", "bfloat16"):
+    def _check_as_it_is(self, options):
+        """Raise ValueError if an option is one of a model that is taken as it is."""
+        for name, value in _given(options).items():
+            if name in _of_model(options) or (name, value) == ("precision", "bfloat16"):
                 raise ValueError(
                     "The model of a file without the run.json of its training is taken as it is. "
                     f"Received: {name}={value!r} with initial={str(self.path)!r}. Leave it out, "
                     "or give the directory of the training."
                 )
-        return options
 
 
-def initial_model(run, path, options):
+def _kept(options, names):
+    """Dictionary of the options of these names."""
+    return {name: getattr(options, name) for name in names}
+
+
+def _given(options):
+    """Dictionary of the options that are not left out."""
+    return {name: value for name, value in vars(options).items() if value is not None}
+
+
+def _of_model(options):
+    """Names of the options that a model has already."""
+    of_text = () if options.update_vocabulary == "replace" else _OF_TEXT
+    return (*MODEL_OPTIONS, *of_text)
+
+
+def initial_model(run, path):
     """The model that a training begins with, or began with.
 
     A run that has begun has it in its card, and needs no file of it.
@@ -85,18 +109,16 @@ def initial_model(run, path, options):
     Args:
         run: `Run`.
         path: Path of a `.keras` file or of a run directory; None for none.
-        options: `TrainingOptions`.
 
     Returns:
         `InitialModel`, or None.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is none, the run began with another one or with none, or there are
-            options of an adaptation without a model.
+        ValueError: If it is none, or the run began with another one or with none.
 
     Example:
-        >>> model = initial_model(Run("runs/medical"), "runs/en-de", options)
+        >>> model = initial_model(Run("runs/medical"), "runs/en-de")
         >>> options = model.inherited(options)
     """
     if run.begun():
@@ -108,12 +130,11 @@ def initial_model(run, path, options):
                 f"initial={str(path)!r}. Leave it out, or choose another output directory."
             )
         if begun is not None:
-            known = run.options(TrainingOptions) if begun["model"] is None else None
-            preset = run.options(TrainingOptions).preset
-            return InitialModel(Path(before), begun["inputs"], preset, known)
+            options = run.options(TrainingOptions)
+            known = options if begun["model"] is None else None
+            return InitialModel(Path(before), begun["inputs"], known, options.preset)
     elif path is not None:
         return _found(Path(path))
-    _check_no_adaptation(options)
     return None
 
 
@@ -125,15 +146,20 @@ def _found(path):
     inputs = card.get("inputs", "lines")  # files of version 0.1.0 are of text
     if run.begun() and path == run.translator and not (run.initial() or {}).get("model"):
         options = run.options(TrainingOptions)
-        return InitialModel(path, inputs, options.preset, options)
-    return InitialModel(path, inputs, read_source(card["source"]).preset, None)
+        return InitialModel(path, inputs, options, options.preset)
+    return InitialModel(path, inputs, None, None)
 
 
 def _directory(path):
     return None if path is None else os.path.dirname(path)
 
 
-def _check_no_adaptation(options):
+def check_no_adaptation(options):
+    """Raise ValueError if options are those of an adaptation.
+
+    Args:
+        options: `TrainingOptions` of a training that begins with no model.
+    """
     defaults = TrainingOptions().resolved()
     for name in _OF_ADAPTATION:
         if getattr(options, name) not in (None, getattr(defaults, name)):

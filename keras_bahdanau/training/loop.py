@@ -19,7 +19,7 @@ from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.adaptation import Adaptation
 from keras_bahdanau.training.compiling import compiled_model, validated_model
-from keras_bahdanau.training.inheritance import initial_model
+from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
@@ -97,11 +97,13 @@ def train(
     """
     options = options or TrainingOptions()
     run = Run(directory)
-    begins_with = initial_model(run, initial, options)
+    begins_with = initial_model(run, initial)
     if begins_with is not None:
         options = begins_with.inherited(options)
-    elif options.preset is None and source is not None:
-        options = dataclasses.replace(options, preset=as_source(source).preset)
+    else:
+        check_no_adaptation(options)
+        if options.preset is None and source is not None:
+            options = dataclasses.replace(options, preset=as_source(source).preset)
     data = (pairs, valid_pairs, alignments, valid_alignments)
     sides = (source, target, symbols, vocabulary_pairs)
     with run.owned(say):

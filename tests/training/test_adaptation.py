@@ -14,7 +14,7 @@ from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.adaptation import Adaptation, freeze
 from keras_bahdanau.training.compiling import compiled_model
-from keras_bahdanau.training.inheritance import initial_model
+from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
 
 PAIRS = toy_pairs()
 NEW = [("zero one", "nöll eins"), ("one zero", "eins nöll"), ("zero", "nöll")]
@@ -34,7 +34,7 @@ def quiet(_):
 
 def adapted(path, options, pairs=NEW, given=(None, None), symbols=()):
     """(`Adaptation`, source, target, model) as a training begins with them."""
-    initial = initial_model(Run(path.with_name("new")), path, options)
+    initial = initial_model(Run(path.with_name("new")), path)
     old = Adaptation(initial)
     options = initial.inherited(options).resolved()
     source, target = old.sides(options, given, pairs, symbols, quiet)
@@ -145,7 +145,7 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
     options = TrainingOptions(preset="luong", units=48, dropout=0.3, vocabulary_size=48, epochs=7)
     old = run_of(tmp_path / "old", options)
     shutil.copy(model_file, old.translator)
-    initial = initial_model(Run(tmp_path / "new"), tmp_path / "old", TrainingOptions())
+    initial = initial_model(Run(tmp_path / "new"), tmp_path / "old")
     found = initial.inherited(TrainingOptions(learning_rate=1e-4)).resolved()
     kept = ("preset", "units", "dropout", "vocabulary_size", "attention")
     for name in kept:
@@ -165,16 +165,16 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
 )
 def test_the_model_of_a_file_alone_is_taken_as_it_is(tmp_path, model_file, options):
     options = TrainingOptions(**options)
-    initial = initial_model(Run(tmp_path / "new"), model_file, options)
+    initial = initial_model(Run(tmp_path / "new"), model_file)
     with pytest.raises(ValueError, match="without the run.json of its training is taken as it is"):
         initial.inherited(options)
 
 
 def test_options_of_an_adaptation_need_a_model(tmp_path):
-    run = Run(tmp_path / "new")
     with pytest.raises(ValueError, match="`freeze` is for a training that begins with a model"):
-        initial_model(run, None, TrainingOptions(freeze="encoder"))
-    assert initial_model(run, None, TrainingOptions(update_vocabulary="none")) is None
+        train(PAIRS, PAIRS, tmp_path / "new", TrainingOptions(freeze="encoder"))
+    check_no_adaptation(TrainingOptions(update_vocabulary="none"))
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
@@ -183,10 +183,10 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
     run = Run(tmp_path / "run")
     run.begin(TrainingOptions(units=48), PAIRS, PAIRS, card)
     for path in (None, "/old", "/old/translator.keras"):  # which need not be there any more
-        found = initial_model(run, path, TrainingOptions())
+        found = initial_model(run, path)
         assert found.inherited(TrainingOptions()).units == 48
     with pytest.raises(ValueError, match="the model it began with, initial='/old/translator.ke"):
-        initial_model(run, model_file, TrainingOptions())
+        initial_model(run, model_file)
 
 
 class AtTheBeginning(keras.callbacks.Callback):
