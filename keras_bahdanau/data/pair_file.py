@@ -9,7 +9,6 @@ import gzip
 import re
 from pathlib import Path
 
-from keras_bahdanau.text.vocabulary import symbol_forms
 from keras_bahdanau.whole_file import replacing
 
 _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
@@ -51,6 +50,8 @@ class PairFile:
         self.written = 0
         self.left_out = collections.Counter()
         if tag is not None:
+            from keras_bahdanau.text.vocabulary import symbol_forms  # which loads SentencePiece
+
             symbol_forms([tag], "word", False)
 
     def __enter__(self):
