@@ -1,5 +1,6 @@
 """Options of a training that begins with another model: what it keeps, and what may change."""
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -92,7 +93,8 @@ def _kept(options, names):
 
 def _given(options):
     """Dictionary of the options that are not left out."""
-    return {name: value for name, value in vars(options).items() if value is not None}
+    names = [field.name for field in dataclasses.fields(options)]
+    return {name: value for name, value in _kept(options, names).items() if value is not None}
 
 
 def _of_model(options):

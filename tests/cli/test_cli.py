@@ -452,7 +452,8 @@ def test_a_model_is_trained_further_and_resumes(command, files, model):
     lines = [f"{source}\t{target}\n" for source, target in new]
     Path("new.tsv").write_text("".join(lines))
     Path("all.tsv").write_text("".join(lines + [f"{a}\t{b}\n" for a, b in toy_pairs()]))
-    options = ["--learning-rate", 0.005, "--epochs", 12, "--batch-tokens", 512]
+    options = ["--learning-rate", 0.005, "--epochs", 12, "--batch-tokens", 256]
+    options += ["--ema-momentum", 0.9]
     updated = ["--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv"]
     asked = ["train", "all.tsv", "--valid-source", "new.tsv", "--from", model, "--out", "run"]
     answer = command(*asked, *options, *updated)
