@@ -13,7 +13,6 @@ import unicodedata
 
 import sentencepiece
 
-from keras_bahdanau.limits import MOST_TOKENS
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, UNKNOWN, symbol_forms
 
@@ -43,7 +42,7 @@ def appended(subwords, texts, most, symbols=()):
         `Subwords`; the same object if nothing is missing.
 
     Raises:
-        ValueError: If the vocabulary would have more tokens than the package allows.
+        ValueError: If a symbol can't be one.
 
     Example:
         >>> new = appended(subwords, ["zweiundzwanzig"], most=100)
@@ -63,12 +62,11 @@ def appended(subwords, texts, most, symbols=()):
     counts = _counted(Subwords(_model_of(proto)), texts)
     unit = counts if kind == "word" else _characters(counts)
     missing = [piece for piece, _ in unit.most_common() if piece not in known]
-    room = max(0, min(most, MOST_TOKENS - len(proto.pieces)))
-    for piece in missing[:room]:
+    for piece in missing[:most]:
         lowest -= kind == "bpe"
         _add(proto, piece, lowest)
     if kind in ("bpe", "unigram"):
-        _append_merges(proto, counts, kind, room - len(missing[:room]))
+        _append_merges(proto, counts, kind, most - len(missing[:most]))
     return subwords if len(proto.pieces) == before else Subwords(_model_of(proto))
 
 
@@ -152,11 +150,10 @@ def _merges(words, known):
         if pair[0] + pair[1] in known:
             continue
         for number in sorted(places.pop(pair)):
-            before = {*itertools.pairwise(words[number][0])}
             count(number, -1)
             words[number] = (_merged(words[number][0], pair), words[number][1])
             count(number, 1)
-            for one in {*itertools.pairwise(words[number][0])} - before:
+            for one in {*itertools.pairwise(words[number][0])}:
                 if _may_be_merged(one):
                     heapq.heappush(heap, (-counts[one], one))
         yield pair
@@ -184,9 +181,8 @@ def _may_be_merged(pair):
 def _counted(subwords, texts):
     """Counter of the words of texts as the model normalizes them, symbols left out."""
     proto = _proto(subwords.model)
-    forms = sorted(
-        (piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED), reverse=True
-    )
+    forms = [piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED]
+    forms.sort(key=len, reverse=True)  # the longest is found first, as SentencePiece does
     symbols = re.compile("|".join(map(re.escape, forms)) or r"(?!)")
     processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
     counts = collections.Counter()

@@ -8,13 +8,18 @@ import keras
 import numpy as np
 import pytest
 from conftest import toy_pairs
+from toy_sources import CASES
 
+from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.adaptation import Adaptation, freeze
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
+from keras_bahdanau.training.presets import PRESETS
 
 PAIRS = toy_pairs()
 NEW = [("zero one", "nöll eins"), ("one zero", "eins nöll"), ("zero", "nöll")]
@@ -187,6 +192,38 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
         assert found.inherited(TrainingOptions()).units == 48
     with pytest.raises(ValueError, match="the model it began with, initial='/old/translator.ke"):
         initial_model(run, model_file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_a_model_of_any_source_keeps_its_encoder_and_gets_new_target_pieces(name, tmp_path):
+    case = CASES[name]
+    inputs = [case.input_of(numbers) for numbers in [(0, 1), (2, 3), (1,)]]
+    target = Subwords.train(["eins zwei", "drei vier", "zwei"], 30, exact=False)
+    source = as_source(case.source_of(inputs))
+    model = PRESETS[source.preset].model(
+        source, target, embedding_units=8, units=8, encoder_units=4
+    )
+    pipeline_of(source, model, target).save(tmp_path / "old.keras")
+    new = [(one, "fünf zwei") for one in inputs]
+    old, same, longer, after = adapted(tmp_path / "old.keras", APPEND, new)
+    assert same.size == source.size or source.subwords is not None
+    assert longer.decode(longer.encode(["fünf zwei"])) == ["fünf zwei"]
+    features = same.batch(inputs)
+    values = [keras.ops.convert_to_numpy(one.encoder(features).values) for one in (model, after)]
+    np.testing.assert_array_equal(*values)
+    size = target.vocabulary_size
+    weights = (one.decoder.embedding.embeddings.numpy()[:size] for one in (model, after))
+    np.testing.assert_array_equal(*weights)
+
+
+@pytest.mark.slow
+def test_an_ensemble_is_not_trained_further(model_file, tmp_path):
+    both = [Translator.load(model_file).model for _ in range(2)]
+    one = Translator.load(model_file)
+    Translator(one.source, Ensemble(both), one.target).save(tmp_path / "both.keras")
+    with pytest.raises(ValueError, match="begins with one model. Received: initial=.*an Ensemble"):
+        train(PAIRS, PAIRS, tmp_path / "new", initial=tmp_path / "both.keras", say=quiet)
 
 
 class AtTheBeginning(keras.callbacks.Callback):
