@@ -156,6 +156,21 @@ def _directory(path):
     return None if path is None else os.path.dirname(path)
 
 
+def check_vocabulary_pairs(options, pairs):
+    """Raise ValueError if there is new text, and no vocabulary is updated.
+
+    Args:
+        options: `TrainingOptions`.
+        pairs: List of pairs, or None.
+    """
+    if pairs is not None and options.update_vocabulary in (None, "none"):
+        raise ValueError(
+            "Pairs for the vocabularies are for a training that updates them. Received: "
+            f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Give 'append' or "
+            "'replace', or leave them out."
+        )
+
+
 def check_no_adaptation(options):
     """Raise ValueError if options are those of an adaptation.
 

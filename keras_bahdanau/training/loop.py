@@ -19,7 +19,11 @@ from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.adaptation import Adaptation
 from keras_bahdanau.training.compiling import compiled_model, validated_model
-from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
+from keras_bahdanau.training.inheritance import (
+    check_no_adaptation,
+    check_vocabulary_pairs,
+    initial_model,
+)
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
@@ -96,6 +100,7 @@ def train(
             contradict the `initial` model.
     """
     options = options or TrainingOptions()
+    check_vocabulary_pairs(options, vocabulary_pairs)
     run = Run(directory)
     begins_with = initial_model(run, initial)
     if begins_with is not None:

@@ -178,6 +178,8 @@ def test_the_model_of_a_file_alone_is_taken_as_it_is(tmp_path, model_file, optio
 def test_options_of_an_adaptation_need_a_model(tmp_path):
     with pytest.raises(ValueError, match="`freeze` is for a training that begins with a model"):
         train(PAIRS, PAIRS, tmp_path / "new", TrainingOptions(freeze="encoder"))
+    with pytest.raises(ValueError, match="155 vocabulary_pairs with update_vocabulary='none'"):
+        train(PAIRS, PAIRS, tmp_path / "new", vocabulary_pairs=PAIRS)
     check_no_adaptation(TrainingOptions(update_vocabulary="none"))
     assert not (tmp_path / "new").exists()
 
