@@ -24,10 +24,10 @@ OPTIONS = (
     *("--best-by", "perplexity", "--minutes", 5),
 )
 APPEND = ("--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv")
-RUNS = {  # training file, further options
-    "new lines alone": ("new.tsv", APPEND),
-    "new and old lines": ("mixed.tsv", APPEND),
-    "new and old lines, old vocabulary": ("mixed.tsv", ()),
+RUNS = {  # title, training file, further options
+    "new": ("the 500 lines", "new.tsv", APPEND),
+    "mixed": ("the 500 lines, and 2,000 old ones", "mixed.tsv", APPEND),
+    "old-vocabulary": ("the 500 lines, with the old vocabulary", "new.tsv", ()),
 }
 
 
@@ -39,18 +39,21 @@ def main(arguments=None):
     )
     parser.add_argument("--locale", default="ka", help="language to learn (ka, Georgian)")
     parser.add_argument("--lines", type=int, default=500, help="lines of each test (500)")
-    parser.add_argument("--runs", type=int, default=len(RUNS), help="the first so many runs")
+    parser.add_argument("--runs", default=",".join(RUNS), help="some of %(default)s (all of them)")
     arguments = parser.parse_args(arguments)
     out, model = arguments.out, arguments.model.absolute()
     if not 0 < arguments.lines <= 100_000:
         parser.error("--lines must be from 1 to 100,000")
+    runs = arguments.runs.split(",")
+    if not {*runs} <= {*RUNS}:
+        parser.error(f"--runs must be some of {', '.join(RUNS)}")
     out.mkdir(parents=True, exist_ok=True)
     write_data(out, arguments.locale, arguments.lines)
     rows = {"before": (0.0, scores_of(out, "before", model))}
-    for number, (name, (file, options)) in enumerate([*RUNS.items()][: arguments.runs]):
-        directory = f"run-{number}"
-        minutes = train(out, directory, file, options, model)
-        rows[name] = (minutes, scores_of(out, directory, directory))
+    for name in runs:
+        title, file, options = RUNS[name]
+        minutes = train(out, name, file, options, model)
+        rows[title] = (minutes, scores_of(out, name, name))
     print(table(rows))
 
 
