@@ -446,13 +446,15 @@ def test_translations_are_written_as_pairs_that_training_reads(command, files, m
 @pytest.mark.slow
 def test_a_model_is_trained_further_and_resumes(command, files, model):
     """A word that it did not know is learnt, beside those that it knew."""
-    from conftest import toy_pairs
+    from conftest import TOY, toy_pairs
 
-    new = [("zero", "nöll"), ("zero one", "nöll eins"), ("two zero", "zwei nöll")] * 9
-    lines = [f"{source}\t{target}\n" for source, target in new]
+    new = [("zero", "nöll")]
+    new += [(f"zero {word}", f"nöll {TOY[word]}") for word in TOY]
+    new += [(f"{word} zero", f"{TOY[word]} nöll") for word in TOY]
+    lines = [f"{source}\t{target}\n" for source, target in new] * 3
     Path("new.tsv").write_text("".join(lines))
     Path("all.tsv").write_text("".join(lines + [f"{a}\t{b}\n" for a, b in toy_pairs()]))
-    options = ["--learning-rate", 0.005, "--epochs", 12, "--batch-tokens", 256]
+    options = ["--learning-rate", 0.01, "--epochs", 14, "--batch-tokens", 128]
     options += ["--ema-momentum", 0.9]
     updated = ["--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv"]
     asked = ["train", "all.tsv", "--valid-source", "new.tsv", "--from", model, "--out", "run"]
