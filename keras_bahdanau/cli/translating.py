@@ -62,7 +62,7 @@ def translate(
         Path | None,
         typer.Option(
             help="TSV to write in place of standard output, for training: each sentence and its "
-            "translations. With --temperature 1 --beam-width 1 they are drawn at random.",
+            "translations. With --temperature 1 they are drawn at random.",
             show_default=False,
         ),
     ] = None,
