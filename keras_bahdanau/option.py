@@ -79,6 +79,19 @@ def integers(lowest, highest, most):
     return Check(demand, allows)
 
 
+def names(most):
+    """Check for up to `most` names or paths in one string, with commas between; "" for none."""
+
+    def allows(value):
+        parts = value.split(",") if isinstance(value, str) and value else []
+        return isinstance(value, str) and len(parts) <= most and all(map(is_name, parts))
+
+    def is_name(part):
+        return 0 < len(part) <= 200 and all(one.isidentifier() for one in part.split("/"))
+
+    return Check(f"up to {most} names with commas between, or ''", allows)
+
+
 def flag():
     """Check for a bool."""
     return Check("True or False", lambda value: isinstance(value, bool))

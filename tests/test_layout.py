@@ -31,7 +31,7 @@ WITHOUT_TENSORFLOW = {
 }
 TEXT_ON_THE_HOST = (
     *("alignments", "bpe_dropout", "id_rows", "replace_unknown"),
-    *("subword_sampling", "subwords", "unigram_draws", "vocabulary"),
+    *("subword_sampling", "subwords", "unigram_draws", "vocabulary", "vocabulary_update"),
 )
 TENSORFLOW_BRANCHES = {
     ROOT / "layers" / "recurrence.py",  # a loop with a gradient under XLA

@@ -21,6 +21,7 @@ from keras_bahdanau.data.corpora import require_text
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
+from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
 from keras_bahdanau.training.run import Run
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
@@ -40,13 +41,15 @@ def train(
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
     *,
     kind: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--source",
             help="Source: text, image or speech. Settings may follow, such as "
-            "image:height=64,width=640: the arguments of ImageSource or AudioSource.",
+            "image:height=64,width=640: the arguments of ImageSource or AudioSource.  "
+            "[default: text, or that of the model of --from]",
+            show_default=False,
         ),
-    ] = "text",
+    ] = None,
     corpus: Annotated[
         list[str] | None,
         typer.Option(
@@ -83,6 +86,31 @@ def train(
         Path | None,
         typer.Option(help="Links of the validation pairs, for --attention forced."),
     ] = None,
+    initial: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="Model to train further: the directory of a training, or a .keras file. Its "
+            "source, vocabularies and model options are kept.",
+            show_default=False,
+        ),
+    ] = None,
+    vocabulary_pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="TSV with both languages, the new text for --update-vocabulary.  "
+            "[default: all pairs of the training]",
+            show_default=False,
+        ),
+    ] = None,
+    symbol: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Text that is one token of the source in a vocabulary that is learnt or updated, "
+            "such as <bt>; may be given several times.",
+            show_default=False,
+        ),
+    ] = None,
     columns: ColumnsOption = None,
     answer_separator: AnswerSeparatorOption = None,
     cache: CacheOption = None,
@@ -93,10 +121,18 @@ def train(
     Options that are left out come from the preset, which follows from the source; the defaults
     shown are those of the preset "small", for text. Files are UTF-8, plain or .gz.
     OUT/translator.keras is the best model so far. The same command resumes a training that was
-    stopped or killed.
+    stopped or killed. With --from the new training begins with the weights of another one.
     """
-    options = TrainingOptions(**{"preset": preset_by_name(kind), **asked(options)})
-    inputs = inputs_by_name(kind)
+    run = Run(out)
+    begins_with = initial_model(run, initial)
+    inputs = _inputs(kind, begins_with)
+    kind = kind or "text"
+    preset = begins_with.preset if begins_with else preset_by_name(kind)
+    options = TrainingOptions(**{"preset": preset, **asked(options)})
+    if begins_with is None:
+        check_no_adaptation(options)
+    else:
+        begins_with.check(options)
     check_cache(cache, inputs)
     say = functools.partial(print, flush=True)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
@@ -119,7 +155,12 @@ def train(
         _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
         data, valid = data.split_each() if corpus else data.split(_held_out(data.pairs))
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
-    run = Run(out)
+    new_text = None
+    if vocabulary_pairs is not None:
+        new_text = _Data.read(inputs, vocabulary_pairs, None, None, columns=columns, say=say)
+    if begins_with is not None:
+        load_tensorflow()  # the source of a file says what its preset is
+        options = begins_with.inherited(options)
     run.check(options, data.pairs, valid.pairs, **links)
     check_unowned(run.translator, say)
     if valid_source is None and not valid_corpus:
@@ -137,9 +178,11 @@ def train(
         options,
         verbose=keras_verbosity(),
         say=say,
-        source=source_by_name(kind),
-        symbols=data.symbols,
+        source=None if begins_with else source_by_name(kind),
+        symbols=[*dict.fromkeys([*data.symbols, *(symbol or [])])],
         cache=cache,
+        initial=initial,
+        vocabulary_pairs=None if new_text is None else new_text.pairs,
         **links,
     )
     say(f"The model: {path}")
@@ -229,6 +272,16 @@ def _shards(directory, valid_source, **files):
             f"source={str(directory)!r} without validation pairs. Give --valid-source."
         )
     return _Data(shards, None)
+def _inputs(kind, begins_with):
+    """The form of the inputs: see `Source.inputs_are`."""
+    if begins_with is None:
+        return inputs_by_name(kind or "text")
+    if kind is not None:
+        raise ValueError(
+            "A model that is trained further has its source. Received: "
+            f"source={kind!r} with initial={str(begins_with.path)!r}. Leave --source out."
+        )
+    return begins_with.inputs
 
 
 def _check_no_half(**files):

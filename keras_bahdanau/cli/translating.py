@@ -1,5 +1,6 @@
 """`keras-bahdanau translate` and `align`."""
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tel
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
 from keras_bahdanau.data.columns import find_columns, parsed_columns, read_table
 from keras_bahdanau.data.corpora import require_token, tagged
+from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -59,6 +61,27 @@ def translate(
         ),
     ] = None,
     tag: TagOption = None,
+    write_pairs: Annotated[
+        Path | None,
+        typer.Option(
+            help="TSV to write in place of standard output, for training: each sentence and its "
+            "translations. With --temperature 1 they are drawn at random.",
+            show_default=False,
+        ),
+    ] = None,
+    reversed: Annotated[
+        bool,
+        typer.Option(
+            "--reversed", help="Write the translation as the source of a pair: back-translation."
+        ),
+    ] = False,
+    pair_tag: Annotated[
+        str | None,
+        typer.Option(help="Word before the source of each pair, such as <bt>.", show_default=False),
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Write the score as a third column.")
+    ] = False,
     prefix: PrefixOption = None,
     batch_size: BatchOption = 64,
     **search,
@@ -76,6 +99,8 @@ def translate(
     check_value("batch_size", batch_size, BATCH_SIZE)
     _check_columns(file, columns)
     prefix, tag = _decoded(prefix, "PREFIX"), _decoded(tag, "TAG")
+    _check_pairs(write_pairs, alignment, reversed=reversed, pair_tag=pair_tag, scores=scores)
+    pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
     chunks = _lines_arriving() if file is None else _chunked(_sentences(file, columns))
     translator = load_translator(paths)
     if tag is not None:
@@ -84,20 +109,23 @@ def translate(
         translator.check_nbest(nbest)
     longest, done = translator.longest(search), 0
     limits = translator.source.limits(longest)
-    for lines in chunks:
-        lines = lines if tag is None else [tagged(tag, line) for line in lines]
-        prefixes = None if prefix is None else [prefix] * len(lines)
-        results = translator.translate_nbest(lines, nbest or 1, batch_size, search, prefixes)
-        tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
-        links = _Links(translator, lines, longest, tag) if alignment else None
-        for row, hypotheses in enumerate(results):
-            number = done + row if nbest else None
-            for hypothesis in hypotheses:
-                print(_line(hypothesis, number, links and links(row, hypothesis)))
-        sys.stdout.flush()
-        done += len(lines)
-        show_progress(f"{done:,} sentences")
+    with pairs or contextlib.nullcontext():
+        for lines in chunks:
+            inputs = lines if tag is None else [tagged(tag, line) for line in lines]
+            prefixes = None if prefix is None else [prefix] * len(lines)
+            results = translator.translate_nbest(inputs, nbest or 1, batch_size, search, prefixes)
+            tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
+            if pairs:
+                for line, hypotheses in zip(lines, results, strict=True):
+                    pairs.add(line, hypotheses)
+            else:
+                links = _Links(translator, inputs, longest, tag) if alignment else None
+                _print(results, done if nbest else None, links)
+            done += len(lines)
+            show_progress(f"{done:,} sentences")
     show_progress("")
+    if pairs:
+        print(pairs.report())
 
 
 @ends_well()
@@ -217,6 +245,31 @@ def _lines_arriving():
         check_unfinished(rest, length, "standard input", number)
     if any(parts):
         yield decode_lines(b"".join(parts), "standard input", number)
+
+
+def _check_pairs(write_pairs, alignment, **settings):
+    """Check that a file of pairs can be made, and that nothing asks for another output."""
+    check_writable(write_pairs, "write_pairs")
+    for name, value in settings.items():
+        if value and write_pairs is None:
+            raise ValueError(
+                f"`{name}` is for a file of pairs. Received: {name}={value!r} without one. Give "
+                "--write-pairs, or leave it out."
+            )
+    if alignment and write_pairs is not None:
+        raise ValueError(
+            "A file of pairs has no alignments. Received: alignment=True with "
+            f"write_pairs={str(write_pairs)!r}. Leave one of them out."
+        )
+
+
+def _print(results, first, links):
+    """Print the translations of some sentences, numbered from `first` if that is there."""
+    for row, hypotheses in enumerate(results):
+        for one in hypotheses:
+            number = None if first is None else first + row
+            print(_line(one, number, links and links(row, one)))
+    sys.stdout.flush()
 
 
 def _line(translation, number, links):

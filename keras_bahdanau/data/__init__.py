@@ -14,6 +14,7 @@ _MODULE_OF = {
     "Preparation": "preparing",
     "ShardedBatches": "sharded_batches",
     "Shards": "shards",
+    "PairFile": "pair_file",
     "answers_by_source": "answers",
     "batches": "batching",
     "open_corpus": "parallel_text",

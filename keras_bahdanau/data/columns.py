@@ -12,7 +12,7 @@ IGNORED = ("count", "-")
 MOST_FEATURES = 1024
 _NAMES = ("source", "target", "features", *IGNORED)
 _BETWEEN_FEATURES = re.compile(r"[;|\s]+")
-_COUNT = re.compile(r"[0-9]+(\.[0-9]+)?")
+_COUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # or a score
 _NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
 
 

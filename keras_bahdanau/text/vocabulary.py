@@ -40,7 +40,7 @@ def training_settings(
         "model_type": model_type,
         "character_coverage": character_coverage,
         "normalization_rule_name": "identity" if normalization == "none" else normalization,
-        "user_defined_symbols": _forms(_checked_symbols(symbols), model_type, kept),
+        "user_defined_symbols": symbol_forms(symbols, model_type, kept),
         **(_KEPT if kept else {}),
     }
 
@@ -62,14 +62,23 @@ def is_symbol(value) -> bool:
     return value.split() == [value] and "▁" not in value
 
 
-def _forms(symbols, model_type, kept):
+def symbol_forms(symbols, model_type, kept):
     """Each symbol as SentencePiece meets it: inside of a word, and where a word begins.
 
     Without the second form the mark `▁` before a symbol would be a token of its own, and a
     sentence would not begin with its language token. A word model adds it by itself. In a text
     that is kept as it is, no mark stands before the first word: there it is the space behind a
     symbol that belongs to it.
+
+    Args:
+        symbols: Different strings without white space.
+        model_type: String, as SentencePiece names it, or "grapheme".
+        kept: True for a text of characters that keeps its spaces.
+
+    Raises:
+        ValueError: If a symbol can't be one.
     """
+    symbols = _checked_symbols(symbols)
     if model_type == "word":
         return symbols
     second = "{}▁" if kept else "▁{}"

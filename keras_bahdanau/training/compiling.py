@@ -6,6 +6,7 @@ import keras
 
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
+from keras_bahdanau.training.adaptation import freeze, resized
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
 from keras_bahdanau.training.presets import PRESETS
@@ -14,7 +15,7 @@ _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 
 
-def compiled_model(source, target, options, rate):
+def compiled_model(source, target, options, rate, config=None):
     """The model of a training, compiled.
 
     Args:
@@ -22,12 +23,14 @@ def compiled_model(source, target, options, rate):
         target: `Subwords`.
         options: `TrainingOptions`.
         rate: Float or schedule, such as that of `schedules.learning_rate`.
+        config: Dictionary of `Seq2Seq.get_config` in place of the options of the model, or None.
 
     Returns:
         A `Seq2Seq`.
     """
     options = options.resolved()
-    model = _new_model(source, target, options, _POLICIES[options.precision])
+    model = _new_model(source, target, options, _POLICIES[options.precision], config)
+    freeze(model, options.freeze)
     _compile(model, options, optimizer=new_optimizer(options, rate, model.trainable_variables))
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     return model
@@ -50,10 +53,13 @@ def validated_model(source, target, options):
     return model
 
 
-def _new_model(source, target, options, policy):
+def _new_model(source, target, options, policy, config=None):
     settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
     with _computing_in(policy):
-        model = PRESETS[options.preset].model(source, target, **settings)
+        if config is None:
+            model = PRESETS[options.preset].model(source, target, **settings)
+        else:
+            model = resized(config, source, target)
         model.build()
     if options.l2:
         for variable in model.trainable_variables:

@@ -21,7 +21,13 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.serialized import read_sides, serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.training.adaptation import Adaptation
 from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.inheritance import (
+    check_no_adaptation,
+    check_vocabulary_pairs,
+    initial_model,
+)
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
@@ -47,6 +53,8 @@ def train(
     target=None,
     cache=None,
     symbols=(),
+    initial=None,
+    vocabulary_pairs=None,
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
@@ -74,6 +82,12 @@ def train(
             trainings; None to decode them anew in each epoch. See `Source.cached`.
         symbols: List of strings that always are one token of the source, such as the features
             `<PST>` that `read_table` gives, where its subwords are learnt.
+        initial: Path of a `.keras` file, or of a run directory: the model that is trained
+            further. Source, vocabularies, search and model options are its own, and before the
+            first step so are its outputs. See `Adaptation`. A run that is resumed does not
+            read it again.
+        vocabulary_pairs: List of pairs, the text by which `update_vocabulary` updates the
+            vocabularies of that model, such as the new ones among `pairs`; None for all of them.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -82,38 +96,50 @@ def train(
     Raises:
         BlockingIOError: If another process trains in the directory.
         FileExistsError: If the directory holds something else, or a finished run.
+        FileNotFoundError: If there is no file of `initial`.
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
-            target; if its files are damaged; if options and alignments do not go together; or if
-            there is a `cache` for a source that decodes no files.
+            target; if its files are damaged; if options and alignments do not go together; if
+            there is a `cache` for a source that decodes no files; or if options or vocabularies
+            contradict the `initial` model.
     """
     options = options or TrainingOptions()
+    check_vocabulary_pairs(options, vocabulary_pairs)
     pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
     require_text(valid_pairs)
     shards = [part for part in _parts(pairs) if isinstance(part, Shards)]
     for one in shards:
         source, target = _sides_of_shards(one, source, target, symbols)
-    if options.preset is None and source is not None:
-        options = dataclasses.replace(options, preset=as_source(source).preset)
     run = Run(directory)
+    begins_with = initial_model(run, initial)
+    if begins_with is not None:
+        options = begins_with.inherited(options)
+    else:
+        check_no_adaptation(options)
+        if options.preset is None and source is not None:
+            options = dataclasses.replace(options, preset=as_source(source).preset)
     if isinstance(pairs, Corpora):
         symbols = [*dict.fromkeys([*symbols, *pairs.tags])]
     data = (pairs, valid_pairs, alignments, valid_alignments)
-    sides = (source, target, symbols)
+    sides = (source, target, symbols, vocabulary_pairs)
     with run.owned(say):
         run.check(options, *data)
         typed = shards[0] if shards else pairs
         options = with_model_types(run.kept(options), typed, symbols, say).resolved()
-        _train_in(run, options, data, sides, cache, callbacks or (), verbose, say)
+        _train_in(run, options, data, sides, begins_with, cache, callbacks or (), verbose, say)
     return run.translator
 
 
-def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
+def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose, say):
     """Begin or resume a run that this process owns."""
     pairs, valid_pairs, alignments, valid_alignments = data
-    source, target = _vocabularies(run, options, pairs, *sides, say)
+    old = None  # its weights are those of the checkpoint, if there is one
+    if begins_with is not None and not run.checkpoint.is_file():
+        old = Adaptation(begins_with)
+    initial = run.initial() if run.begun() else old and old.card
+    source, target = _vocabularies(run, options, pairs, *sides, old, say)
     if cache is not None:
         source = source.cached(cache, say=say)
     for tag in _tags(pairs, valid_pairs):
@@ -128,7 +154,9 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
 
     keras.utils.set_random_seed(options.seed)
     rate = learning_rate(options, training.steps)
-    model = compiled_model(source, target, options, rate)
+    model = compiled_model(source, target, options, rate, initial and initial["model"])
+    if old is not None:
+        old.give_weights(model, source, target)
     say(
         f"{len(pairs):,} pairs, {training.steps} batches an epoch, {training.tokens:,} target "
         f"tokens; {model.count_params():,} weights"
@@ -139,12 +167,14 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
         progress = _progress(run, training.steps, say)
         say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
     elif not run.begun():
-        sides = serialized_sides(source, target)
-        run.begin(options, pairs, valid_pairs, sides, alignments, valid_alignments)
+        card = serialized_sides(source, target)
+        card |= {} if initial is None else {"initial": initial}
+        run.begin(options, pairs, valid_pairs, card, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
-    search = SearchOptions(ctc_weight=saved_model.ctc_weight)
-    translator = pipeline_of(source, saved_model, target, search, _metrics(source, options))
+    search = {"ctc_weight": saved_model.ctc_weight} if initial is None else initial["search"]
+    metrics = _metrics(source, options) or (initial and initial["metrics"])
+    translator = pipeline_of(source, saved_model, target, SearchOptions(**search), metrics)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     _fit(
@@ -210,13 +240,16 @@ def _sides_of_shards(shards, source, target, symbols):
     return own
 
 
-def _vocabularies(run, options, pairs, source, target, symbols, say):
+def _vocabularies(run, options, pairs, source, target, symbols, vocabulary_pairs, old, say):
     """(source, target) of a run: those of its card, those given, or learned from the pairs."""
     if run.begun():
         kept = _kept(run)
         given = (source if source is None else as_source(source), target)
         _check_kept(run, kept, given)
         return kept
+    if old is not None:
+        new_text = pairs if vocabulary_pairs is None else vocabulary_pairs
+        source, target = old.sides(options, (source, target), new_text, symbols, say)
     if source is None and target is None and options.joint:
         texts = [pair[side] for side in (0, 1) for pair in pairs]
         target = source = _learned("joint", texts, options, "source", say, symbols)

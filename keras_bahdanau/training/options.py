@@ -11,6 +11,7 @@ from keras_bahdanau.option import (
     flag,
     integer,
     integers,
+    names,
     number,
     one_of,
     option,
@@ -297,6 +298,23 @@ class TrainingOptions:
         "speech and other sources that are longer than their texts and in the same order; 0 for "
         "none. The saved search has the same share.",
         0.0,
+    )
+
+    # the model that it begins with
+    freeze: str | None = _of_training(
+        names(100),
+        "Parts of an adapted model that stay as they are, by the names of layers, such as "
+        "encoder,embeddings.",
+        "",
+    )
+    update_vocabulary: str | None = _of_training(
+        one_of("none", "append", "replace"),
+        "Vocabularies of an adapted model: {choices}: its own, its own with pieces of the new "
+        "text behind them, or new ones, in which the pieces that both have keep their weights.",
+        "none",
+    )
+    appended_pieces: int | None = _of_training(
+        integer(1, 100_000), "Most pieces that update_vocabulary appends to a vocabulary.", 1000
     )
 
     # the loss and the batches

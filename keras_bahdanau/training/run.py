@@ -14,6 +14,8 @@ from keras_bahdanau.training.model_types import undecided
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import replacing
 
+_OF_INITIAL = {"path", "inputs", "search", "metrics", "model"}  # see `Adaptation`
+
 
 class Run:
     """The files of one training run.
@@ -148,9 +150,31 @@ class Run:
         """
         if not self.begun():
             return options
-        begun = self._options_of(self.read_card(), type(options))
+        begun = self.options(type(options))
         types = {name: getattr(begun, name) for name in undecided(options)}
         return dataclasses.replace(options, **types)
+
+    def options(self, kind):
+        """The options that the run began with, resolved.
+
+        Args:
+            kind: Class of the options, `TrainingOptions`.
+
+        Raises:
+            ValueError: If `run.json` is damaged.
+        """
+        return self._options_of(self.read_card(), kind)
+
+    def initial(self):
+        """The card of the model that the run began with: see `Adaptation`; None for a new model.
+
+        Raises:
+            ValueError: If `run.json` is damaged.
+        """
+        initial = self.read_card().get("initial")
+        if initial is not None and not _OF_INITIAL <= {*initial}:
+            raise self.damaged(self.card, "'initial' is no card of a model")
+        return initial
 
     def read_card(self):
         """The content of `run.json`, as `begin` wrote it.

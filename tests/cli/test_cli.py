@@ -17,7 +17,7 @@ import pytest
 
 from keras_bahdanau import __version__, cli
 from keras_bahdanau.cli import training, translating
-from keras_bahdanau.data import reading
+from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
 
@@ -165,6 +165,17 @@ BAD_INPUT = {
     "tune --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "train good.en good.de --out .": "out='.', which holds other things",
     "train good.en good.de --out good.en": "out='good.en', which holds other things",
+    "train good.en good.de --out new --freeze encoder": "freeze='encoder' without one. Give",
+    "train good.en good.de --out new --freeze a..b": "freeze='a..b'",
+    "train good.en good.de --out new --from absent": "path='absent', no such file",
+    "train good.en good.de --out new --from cut.keras": "path='cut.keras'",
+    "train good.en good.de --out new --from RUN --units 9": "units=9 with initial=",
+    "train good.en good.de --out new --from RUN --source image": "source='image' with initial=",
+    "train good.en good.de --out new --from RUN --vocabulary-pairs bad.tsv": "line 2 has 1",
+    "translate --model RUN good.en --reversed": "reversed=True without one. Give --write-pairs",
+    "translate --model RUN good.en --write-pairs new --tag <s>": "symbols=['<s>']",
+    "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",
+    "translate --model RUN good.en --write-pairs new --alignment": "alignment=True with",
     "translate --model absent good.en": "path='absent', no such file",
     "translate --model . good.en": "model='.', a directory without translator.keras",
     "translate --model cut.keras good.en": "path='cut.keras'",
@@ -436,6 +447,41 @@ def test_the_best_few_come_in_the_form_of_moses(command, model, toy_translator):
     best, second = toy_translator.translate_nbest(["one two"], 2)[0]
     assert fields[0][1:] == [best.text, f"{best.score:.4f}"]
     assert fields[1][1:] == [second.text, f"{second.score:.4f}"]
+
+
+def test_translations_are_written_as_pairs_that_training_reads(command, files, model):
+    asked = ["--write-pairs", "back.tsv", "--reversed", "--pair-tag", "<bt>", "--scores", "--nbest", 2]
+    answer = command("translate", "good.en", "--model", model, *asked)
+    assert (answer.code, answer.out) == (0, "4 pairs in 'back.tsv'; left out: 1 empty\n")
+    pairs, _ = read_table("back.tsv")
+    assert [text for _, text in pairs] == ["one", "one", "two three", "two three"]
+    assert pairs[0][0] == "<bt> eins" and pairs[2][0] == "<bt> zwei drei"
+
+
+@pytest.mark.slow
+def test_a_model_is_trained_further_and_resumes(command, files, model):
+    """A word that it did not know is learnt, beside those that it knew."""
+    from conftest import TOY, toy_pairs
+
+    new = [("zero", "nöll")]
+    new += [(f"zero {word}", f"nöll {TOY[word]}") for word in TOY]
+    new += [(f"{word} zero", f"{TOY[word]} nöll") for word in TOY]
+    lines = [f"{source}\t{target}\n" for source, target in new] * 3
+    Path("new.tsv").write_text("".join(lines))
+    Path("all.tsv").write_text("".join(lines + [f"{a}\t{b}\n" for a, b in toy_pairs()]))
+    options = ["--learning-rate", 0.01, "--epochs", 14, "--batch-tokens", 128]
+    options += ["--ema-momentum", 0.9]
+    updated = ["--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv"]
+    asked = ["train", "all.tsv", "--valid-source", "new.tsv", "--from", model, "--out", "run"]
+    answer = command(*asked, *options, *updated)
+    assert answer.code == 0, answer.err
+    assert "new tokens of the source" in answer.out
+    stdin = b"one zero\nthree four\n"
+    assert command("translate", "--model", "run", stdin=stdin).out == "eins nöll\ndrei vier\n"
+    again = command(*asked, *options, *updated)
+    assert again.code == 2 and "has ended after" in again.err
+    other = command(*asked[:4], "--from", "cut.keras", "--out", "run", *options)
+    assert other.code == 2 and "A run resumes with the model it began with" in other.err
 
 
 @pytest.mark.slow

@@ -1,0 +1,137 @@
+"""A model of dates learns another language from 500 lines, and keeps the 40 that it knows.
+
+    python examples/adapt/adapt.py --out runs/adapt
+
+`examples/dates` has the model and the lines. The commands, with their output, stand in OUT/log.txt;
+what is done already is not done again.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[1]
+sys.path.insert(0, str(EXAMPLES / "dates"))
+COLUMNS = "source,target,features,-,-"
+NEW, OLD = 500, 2000  # lines of training
+SCORES = ("exact", "bleu")
+OPTIONS = (
+    *("--preset", "characters", "--batch-sentences", 64, "--learning-rate", 0.001),
+    *("--epochs", 8, "--epoch-steps", 60, "--ema-momentum", 0.98, "--label-smoothing", 0),
+    *("--best-by", "perplexity", "--minutes", 5),
+)
+APPEND = ("--update-vocabulary", "append", "--vocabulary-pairs", "new.tsv")
+RUNS = {  # title, training file, further options
+    "new": ("the 500 lines", "new.tsv", APPEND),
+    "mixed": ("the 500 lines, and 2,000 old ones", "mixed.tsv", APPEND),
+    "old-vocabulary": ("the 500 lines, with the old vocabulary", "new.tsv", ()),
+}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, required=True, help="directory, new or left unfinished")
+    parser.add_argument(
+        "--model", type=Path, default=EXAMPLES / "dates/models/dates.keras", help="(%(default)s)"
+    )
+    parser.add_argument("--locale", default="ka", help="language to learn (ka, Georgian)")
+    parser.add_argument("--lines", type=int, default=500, help="lines of each test (500)")
+    parser.add_argument("--runs", default=",".join(RUNS), help="some of %(default)s (all of them)")
+    arguments = parser.parse_args(arguments)
+    out, model = arguments.out, arguments.model.absolute()
+    if not 0 < arguments.lines <= 100_000:
+        parser.error("--lines must be from 1 to 100,000")
+    runs = arguments.runs.split(",")
+    if not {*runs} <= {*RUNS}:
+        parser.error(f"--runs must be some of {', '.join(RUNS)}")
+    out.mkdir(parents=True, exist_ok=True)
+    write_data(out, arguments.locale, arguments.lines)
+    rows = {"before": (0.0, scores_of(out, "before", model))}
+    for name in runs:
+        title, file, options = RUNS[name]
+        minutes = train(out, name, file, options, model)
+        rows[title] = (minutes, scores_of(out, name, name))
+    print(table(rows))
+
+
+def write_data(out, locale, lines):
+    """Write the lines of training, validation and test, which have no date in common."""
+    import dates
+
+    new, old = (locale,), dates.LOCALES
+    parts = {
+        "new.tsv": [("train", NEW, 1, new)],
+        "mixed.tsv": [*[("train", NEW, 1, new)] * 2, ("train", OLD, 2, old)],
+        "valid.tsv": [("test", 100, 3, new), ("test", 100, 4, old)],
+        "new-test.tsv": [("dev", lines, 5, new)],
+        "old-test.tsv": [("dev", lines, 6, old)],
+    }
+    for name, drawn in parts.items():
+        made = [
+            line
+            for part, count, seed, locales in drawn
+            for line in dates.lines(part, count, seed, locales=locales)
+        ]
+        (out / name).write_text("".join("\t".join(line) + "\n" for line in made), "utf-8")
+
+
+def train(out, directory, file, options, model):
+    """Adapt the model, and give the minutes that it took."""
+    done = out / f"{directory}.minutes"
+    if not done.exists():
+        start = time.monotonic()
+        command(
+            out,
+            *("train", file, "--columns", COLUMNS, "--valid-source", "valid.tsv"),
+            *("--from", model, "--out", directory, *OPTIONS, *options),
+        )
+        done.write_text(f"{(time.monotonic() - start) / 60:.2f}")
+    return float(done.read_text())
+
+
+def scores_of(out, name, model):
+    """Scores of both tests, in the order of `SCORES`."""
+    found = []
+    for test in ("new", "old"):
+        file = out / f"{name}-{test}.json"
+        if not file.exists():
+            command(
+                out,
+                *("evaluate", f"{test}-test.tsv", "--columns", COLUMNS, "--model", model),
+                *("--metrics", ",".join(SCORES), "--tokenize", "char", "--beam-width", 1),
+                *("--json", file.name),
+            )
+        corpus = json.loads(file.read_text("utf-8"))
+        found += [corpus[score] for score in SCORES]
+    return found
+
+
+def command(out, *arguments):
+    """Run `keras-bahdanau` in the directory, and append all that it prints to its log."""
+    arguments = [str(one) for one in arguments]
+    with open(out / "log.txt", "a", encoding="utf-8") as log:
+        log.write(f"$ keras-bahdanau {' '.join(arguments)}\n")
+        log.flush()
+        program = [sys.executable, "-m", "keras_bahdanau.cli", *arguments]
+        done = subprocess.run(program, cwd=out, stdout=log, stderr=log)
+    if done.returncode:
+        sys.exit(f"keras-bahdanau {arguments[0]} failed: see {out / 'log.txt'}")
+
+
+def table(rows):
+    """Markdown table of minutes and scores."""
+    lines = [
+        "| trained on | minutes | new: exact, % | new: BLEU | old: exact, % | old: BLEU |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for name, (minutes, scores) in rows.items():
+        cells = [f"{minutes:.1f}", *(f"{score:.1f}" for score in scores)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

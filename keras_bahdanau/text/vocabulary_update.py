@@ -1,0 +1,229 @@
+"""Vocabulary of a trained model for new text: pieces appended, and the old pieces of each new one.
+
+The ids of the old pieces stay, and so do their merges: a text in which no new piece occurs is
+split as before. Independent training on the new text can't promise that, since BPE reaches a
+piece only by merges of pieces that it has.
+"""
+
+import collections
+import heapq
+import itertools
+import re
+import unicodedata
+
+import sentencepiece
+
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import END, UNKNOWN, symbol_forms
+
+LEAST = 2  # occurrences of a pair that is merged
+LONGEST = 16  # code points of a piece, as SentencePiece has it
+MARGIN = 0.01  # by which the score of a new unigram piece is above that of its parts
+_WORDS = re.compile(r"▁[^▁]*|[^▁]+")
+
+
+def appended(subwords, texts, most, symbols=()):
+    """A vocabulary with more pieces behind its own, learnt from new text.
+
+    Symbols come first, then characters (of a word model: words) that the vocabulary lacks, the
+    most frequent first. BPE and unigram models then get merges of neighbouring pieces, learnt as
+    BPE is (Sennrich et al. 2016, algorithm 1) from the text as the vocabulary splits it. A new
+    merge has a lower score than all old ones, so BPE tries it last. A new unigram piece has the
+    score of the split that it replaces and a small margin, so it wins where it stands, and
+    moves no other border by more than that.
+
+    Args:
+        subwords: `Subwords`.
+        texts: List of strings.
+        most: Integer, the most pieces that are appended beside the symbols.
+        symbols: Strings that become one token each, as in `Subwords.train`.
+
+    Returns:
+        `Subwords`; the same object if nothing is missing.
+
+    Raises:
+        ValueError: If a symbol can't be one.
+
+    Example:
+        >>> new = appended(subwords, ["zweiundzwanzig"], most=100)
+        >>> new.vocabulary_size - subwords.vocabulary_size
+        1
+    """
+    proto = _proto(subwords.model)
+    kind = proto.trainer_spec.ModelType.Name(proto.trainer_spec.model_type).lower()
+    known = {piece.piece for piece in proto.pieces}
+    lowest = min((piece.score for piece in proto.pieces if piece.type == piece.NORMAL), default=0.0)
+    before = len(proto.pieces)
+    keeps_spaces = not proto.normalizer_spec.add_dummy_prefix
+    # SentencePiece adds the second form of a word model's symbol itself, in training only
+    for form in symbol_forms(symbols, kind.replace("word", "bpe"), keeps_spaces):
+        if form not in known:
+            _add(proto, form, 0.0, "USER_DEFINED")
+    counts = _counted(Subwords(_model_of(proto)), texts)
+    unit = counts if kind == "word" else _characters(counts)
+    missing = [piece for piece, _ in unit.most_common() if piece not in known]
+    for piece in missing[:most]:
+        lowest -= kind == "bpe"
+        _add(proto, piece, lowest)
+    if kind in ("bpe", "unigram"):
+        _append_merges(proto, counts, kind, most - len(missing[:most]))
+    return subwords if len(proto.pieces) == before else Subwords(_model_of(proto))
+
+
+def parts_of(old, new):
+    """Ids of an old vocabulary from which each token of a new one can take its first values.
+
+    A piece that both have is itself. Another is what the old vocabulary splits it into, unknown
+    parts left out: such a row has never been trained where a vocabulary has all characters.
+
+    Args:
+        old: `Subwords`.
+        new: `Subwords`.
+
+    Returns:
+        List of `new.vocabulary_size` lists of ids, [] for a piece of nothing that is known.
+
+    Example:
+        >>> parts_of(old, new)[new.vocabulary_size - 1]  # "▁zweiund" was "▁zwei", "und"
+        [812, 97]
+    """
+    ids = {piece.piece: number for number, piece in enumerate(_proto(old.model).pieces)}
+    split = _splitter(old.model)
+    parts = []
+    for number, piece in enumerate(_proto(new.model).pieces):
+        if number <= END:
+            parts.append([number])
+        elif piece.piece in ids:
+            parts.append([ids[piece.piece]])
+        else:
+            parts.append([one for one in split(piece.piece) if one != UNKNOWN])
+    return parts
+
+
+def _append_merges(proto, counts, kind, most):
+    """Append pieces that are merges of those that a model splits counted words into."""
+    split = _splitter(_model_of(proto))
+    normal = {
+        number: piece.piece for number, piece in enumerate(proto.pieces) if piece.type == 1
+    }  # no symbols, no bytes, no special ones: these are never merged
+    scores = {piece.piece: piece.score for piece in proto.pieces}
+    words = [([normal.get(one) for one in split(word)], count) for word, count in counts.items()]
+    rank, new = min(scores.values()), []
+    for left, right in itertools.islice(_merges(words, scores), most):
+        rank -= 1.0
+        of_parts = scores[left] + scores[right] + MARGIN
+        scores[left + right] = rank if kind == "bpe" else of_parts
+        new.append(left + right)
+    used = {piece for pieces, _ in words for piece in pieces}
+    for piece in new:
+        if kind == "bpe" or piece in used:  # a unigram piece needs no other on its way
+            _add(proto, piece, scores[piece])
+
+
+def _merges(words, known):
+    """Yield the most frequent pair of neighbours again and again, each time merged everywhere.
+
+    Args:
+        words: List of (list of pieces, count), which changes; None stands for what is not merged.
+        known: Dictionary of the pieces that exist already, which may grow meanwhile.
+    """
+    counts, places = collections.Counter(), collections.defaultdict(set)
+
+    def count(number, sign):
+        pieces, times = words[number]
+        for pair in itertools.pairwise(pieces):
+            counts[pair] += sign * times
+            places[pair].add(number)
+
+    for number in range(len(words)):
+        count(number, 1)
+    heap = [(-times, pair) for pair, times in counts.items() if _may_be_merged(pair)]
+    heapq.heapify(heap)
+    while heap:
+        times, pair = heapq.heappop(heap)
+        if counts[pair] != -times:  # the pair has changed since: see what it is now
+            if counts[pair] >= LEAST:
+                heapq.heappush(heap, (-counts[pair], pair))
+            continue
+        if -times < LEAST:
+            return
+        if pair[0] + pair[1] in known:
+            continue
+        for number in sorted(places.pop(pair)):
+            count(number, -1)
+            words[number] = (_merged(words[number][0], pair), words[number][1])
+            count(number, 1)
+            for one in {*itertools.pairwise(words[number][0])}:
+                if _may_be_merged(one):
+                    heapq.heappush(heap, (-counts[one], one))
+        yield pair
+
+
+def _merged(pieces, pair):
+    """Pieces with a pair of neighbours merged, from the left."""
+    merged = []
+    for piece in pieces:
+        if merged and (merged[-1], piece) == pair:
+            merged[-1] += piece
+        else:
+            merged.append(piece)
+    return merged
+
+
+def _may_be_merged(pair):
+    """True for two pieces that are short, and letters both or neither, as SentencePiece has it."""
+    if None in pair or len(pair[0]) + len(pair[1]) > LONGEST:
+        return False
+    letters = {unicodedata.category(one)[0] in "LM" for one in "".join(pair).replace("▁", "")}
+    return len(letters) <= 1
+
+
+def _counted(subwords, texts):
+    """Counter of the words of texts as the model normalizes them, symbols left out."""
+    proto = _proto(subwords.model)
+    forms = [piece.piece for piece in proto.pieces if piece.type == piece.USER_DEFINED]
+    forms.sort(key=len, reverse=True)  # the longest is found first, as SentencePiece does
+    symbols = re.compile("|".join(map(re.escape, forms)) or r"(?!)")
+    processor = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
+    counts = collections.Counter()
+    for text in processor.normalize(list(texts)):
+        for part in symbols.split(text):
+            counts.update(_WORDS.findall(part))
+    return counts
+
+
+def _characters(counts):
+    """Counter of the characters of counted words."""
+    characters = collections.Counter()
+    for word, count in counts.items():
+        for character in word:
+            characters[character] += count
+    return characters
+
+
+def _splitter(model):
+    """Function from a piece of normalized text, as it stands, to the list of its ids."""
+    proto = _proto(model)
+    proto.normalizer_spec.Clear()
+    proto.normalizer_spec.name = "identity"
+    proto.normalizer_spec.add_dummy_prefix = False
+    proto.normalizer_spec.remove_extra_whitespaces = False
+    processor = sentencepiece.SentencePieceProcessor(model_proto=_model_of(proto))
+    return lambda piece: processor.encode(piece.replace("▁", " "))
+
+
+def _add(proto, text, score, kind="NORMAL"):
+    piece = proto.pieces.add()
+    piece.piece, piece.score = text, score
+    piece.type = piece.Type.Value(kind)
+
+
+def _proto(model):
+    from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
+
+    return sentencepiece_model_pb2.ModelProto.FromString(model)
+
+
+def _model_of(proto):
+    proto.trainer_spec.vocab_size = len(proto.pieces)
+    return proto.SerializeToString(deterministic=True)

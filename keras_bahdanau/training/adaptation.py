@@ -1,0 +1,215 @@
+"""A trained model that goes on with other data: its vocabularies, its weights, its frozen parts."""
+
+import copy
+import dataclasses
+
+import keras
+import numpy as np
+
+from keras_bahdanau.models import Seq2Seq
+from keras_bahdanau.pipelines.file import read_pipeline
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.vocabulary_update import appended, parts_of
+
+
+class Adaptation:
+    """The model of a file, from which another training takes what it begins with.
+
+    The weights of a model with the same vocabularies are the old ones, bit for bit. Where a
+    vocabulary is another one, the rows of the pieces that both have are the old ones, and the
+    row of a new piece is the mean of the rows of the pieces that the old vocabulary splits it
+    into: the nearest that the model knew of that text. A piece of which it knew nothing, such as
+    a new letter, keeps what the initializer draws. The optimizer begins anew, so no momentum
+    and no average belongs to another row.
+
+    Args:
+        initial: `training.inheritance.InitialModel`.
+
+    Attributes:
+        card: Dictionary for the card of a run: all that a run needs of the old model in order to
+            resume without its file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a pipeline's file, or one of an ensemble.
+    """
+
+    def __init__(self, initial):
+        self.source, self.model, self.target, search, metrics = read_pipeline(initial.path)
+        if not isinstance(self.model, Seq2Seq):
+            raise ValueError(
+                "A training begins with one model. Received: "
+                f"initial={str(initial.path)!r} with an {type(self.model).__name__}. Give one of "
+                "its models."
+            )
+        as_it_is = initial.options is None
+        self.card = {
+            "path": str(initial.path.absolute()),
+            "inputs": initial.inputs,
+            "search": dataclasses.asdict(search),
+            "metrics": metrics,
+            "model": self.model.get_config() if as_it_is else None,
+        }
+
+    def sides(self, options, given, pairs, symbols=(), say=print):
+        """Source and target of the adapted model.
+
+        Args:
+            options: `TrainingOptions`, resolved.
+            given: (source, target) of the caller, None where there is none.
+            pairs: List of (input, text): the new text, by which vocabularies are updated.
+            symbols: Strings that become one token of the source.
+            say: Function of one string, which is told of new pieces.
+
+        Returns:
+            (source, target); None in place of a vocabulary that is to be learnt anew.
+
+        Raises:
+            ValueError: If another source or target is given than the model has.
+        """
+        if options.update_vocabulary == "replace":
+            source, target = given
+            own = None if self.source.subwords is not None else self.source
+            return own if source is None else as_source(source), target
+        self._check_given(given)
+        if options.update_vocabulary == "none":
+            return self.source, self.target
+        most = options.appended_pieces
+        target_texts = [text for _, text in pairs]
+        subwords = self.source.subwords
+        if subwords is None:
+            source, target = self.source, appended(self.target, target_texts, most)
+        elif subwords == self.target:
+            texts = [text for pair in pairs for text in pair]
+            target = appended(self.target, texts, most, symbols)
+            source = as_source(target)
+        else:
+            source = as_source(appended(subwords, [text for text, _ in pairs], most, symbols))
+            target = appended(self.target, target_texts, most)
+        new = source.size - self.source.size, target.vocabulary_size - self.target.vocabulary_size
+        say(f"{new[0]:,} new tokens of the source, {new[1]:,} of the target")
+        return source, target
+
+    def _check_given(self, given):
+        own = self.source, self.target
+        for name, one, other in zip(("source", "target"), own, given, strict=True):
+            if other is not None and one != (as_source(other) if name == "source" else other):
+                raise ValueError(
+                    f"A model that is adapted keeps its source and target. Received: another "
+                    f"{name}. Leave it out, or give update_vocabulary='replace' for another "
+                    "vocabulary."
+                )
+
+    def give_weights(self, model, source, target):
+        """Give a model the weights of the old one.
+
+        Args:
+            model: `Seq2Seq` that is built, of the same layers.
+            source: `Source` of the new model.
+            target: `Subwords` of the new model.
+
+        Raises:
+            ValueError: If its layers are others.
+        """
+        before, after = self.model.weights, model.weights
+        rows = _rows(model, self.source.subwords, source.subwords, self.target, target)
+        values = []
+        for one, old in zip(after, before, strict=False):
+            axis, parts = rows.get(id(one), (0, None))
+            new, old = keras.ops.convert_to_numpy(one), keras.ops.convert_to_numpy(old)
+            values.append(old if parts is None else _moved(old, new, axis, parts))
+        if len(before) != len(after) or any(
+            value.shape != tuple(one.shape) for value, one in zip(values, after, strict=True)
+        ):
+            raise ValueError(
+                "A model that is adapted has the layers of the old one. Received: "
+                f"{len(after)} weights, {len(before)} of the old one, or others in shape. Leave "
+                "model options out; embeddings that were shared need one vocabulary."
+            )
+        for one, value in zip(after, values, strict=True):
+            one.assign(value)
+
+
+def resized(config, source, target):
+    """Model from the config of an old one, with the sizes of other vocabularies.
+
+    Args:
+        config: Dictionary of `Seq2Seq.get_config`.
+        source: `Source`.
+        target: `Subwords`.
+    """
+    config = copy.deepcopy(config)
+    encoder, decoder = config["encoder"]["config"], config["decoder"]["config"]
+    decoder["vocabulary_size"] = target.vocabulary_size
+    if source.subwords is not None:
+        encoder["front_end"]["config"]["vocabulary_size"] = source.size
+    if encoder.get("symbols") is not None:
+        encoder["symbols"] = source.symbols(target)
+    for part in ("encoder", "decoder"):
+        config[part].pop("build_config", None)  # it may hold the old sizes
+    return Seq2Seq.from_config(config)
+
+
+def freeze(model, names):
+    """Keep the weights of some parts of a model as they are.
+
+    A weight is frozen if one of its layers has the name, or if the weight itself has it:
+    "encoder", "attention", "embeddings", or a path such as "decoder/cell". An embedding that
+    both sides share is the encoder's. Running means of features go on.
+
+    Args:
+        model: A Keras model that is built.
+        names: String, names with commas between; "" for none.
+
+    Raises:
+        ValueError: If a name is unknown, or no weight is left to train.
+
+    Example:
+        >>> freeze(model, "encoder,embeddings")
+    """
+    for name in filter(None, names.split(",")):
+        found = [one for one in model.weights if f"/{name}/" in f"/{_path(one)}/"]
+        if not found:
+            parts = {part for one in model.weights for part in _path(one).split("/")}
+            raise ValueError(
+                f"A part to freeze must be one of {', '.join(sorted(parts))}, or a path such as "
+                f"decoder/cell. Received: freeze={names!r}, with {name!r}."
+            )
+        for one in found:
+            one.trainable = False
+    if not model.trainable_variables:
+        raise ValueError(
+            "A training needs a part that is not frozen. "
+            f"Received: freeze={names!r}. Leave one out."
+        )
+
+
+def _path(weight):
+    """Path of a weight without the name of the model: "encoder/front_end/embedding/embeddings"."""
+    return weight.path.partition("/")[2]
+
+
+def _rows(model, *vocabularies):
+    """Dictionary from the id of a weight to its axis of tokens and `parts_of` its vocabulary."""
+    old_source, source, old_target, target = vocabularies
+    rows = {}
+    if source is not None and source != old_source:
+        rows[id(model.encoder.front_end.embedding.embeddings)] = 0, parts_of(old_source, source)
+    if target != old_target:
+        parts = parts_of(old_target, target)
+        rows[id(model.decoder.embedding.embeddings)] = 0, parts
+        for layer in filter(None, (model.decoder.output_layer, model.ctc_layer)):
+            rows[id(layer.kernel)] = 1, parts  # (units, vocabulary)
+            rows[id(layer.bias)] = 0, parts
+    return rows
+
+
+def _moved(old, new, axis, parts):
+    """New values with the old rows of each token's parts, or the mean of these."""
+    old, new = np.moveaxis(old, axis, 0), np.moveaxis(new, axis, 0).copy()
+    if new.shape != (len(parts), *old.shape[1:]):
+        return old  # of another model, which the caller reports
+    for number, ids in enumerate(parts):
+        if ids:
+            new[number] = old[ids].mean(axis=0)
+    return np.moveaxis(new, 0, axis)

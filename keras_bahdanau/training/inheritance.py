@@ -1,0 +1,187 @@
+"""Options of a training that begins with another model: what it keeps, and what may change."""
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_bahdanau.pipelines.file import find_translator, read_card, read_source
+from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
+from keras_bahdanau.training.run import Run
+
+# dropout rates that follow from `dropout` where that is given
+_RATES = ("embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout")
+_CHANGEABLE = {  # they change the training, and no weight or sum of the model
+    *("dropout", "context_dropout", "augmentation", *_RATES),
+    *("guided_alignment", "doubly_stochastic", "r_drop"),
+}
+_OF_TEXT = (
+    *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size", "normalization"),
+    *("model_type", "source_model_type", "target_model_type", "joint"),
+)
+_OF_ADAPTATION = ("freeze", "update_vocabulary", "appended_pieces")
+
+
+class InitialModel(NamedTuple):
+    """The model that a training begins with, as far as it is known without Keras.
+
+    Attributes:
+        path: `Path` of its file.
+        inputs: String, the form of its inputs: see `Source.inputs_are`.
+        options: `TrainingOptions` of its own training, resolved; None for a file without a run
+            around it, whose model is taken as it is.
+        preset: String, the preset of the options; None for that of the model's source.
+    """
+
+    path: Path
+    inputs: str
+    options: TrainingOptions | None
+    preset: str | None
+
+    def inherited(self, options):
+        """Options with those of the model where they are left out.
+
+        Args:
+            options: `TrainingOptions`.
+
+        Raises:
+            ValueError: If an option contradicts the model.
+        """
+        self.check(options)
+        preset = options.preset or self.preset
+        if preset is None:
+            preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
+        given = {**_given(options), "preset": preset}
+        following = _RATES if "dropout" in given else ()
+        kept = {} if self.options is None else _kept(self.options, _of_model(options))
+        inherited = {name: kept[name] for name in kept if name not in following}
+        return TrainingOptions(**{**inherited, **given})
+
+    def check(self, options):
+        """Raise ValueError if an option contradicts the model.
+
+        Args:
+            options: `TrainingOptions`.
+        """
+        if self.options is None:
+            self._check_as_it_is(options)
+            return
+        for name, value in _kept(options, _of_model(options)).items():
+            before = getattr(self.options, name)
+            if value not in (None, before) and name not in _CHANGEABLE:
+                raise ValueError(
+                    f"A model that is adapted keeps its options, {name}={before!r}. Received: "
+                    f"{name}={value!r} with initial={str(self.path)!r}. Leave it out, or train "
+                    "a new model."
+                )
+
+    def _check_as_it_is(self, options):
+        """Raise ValueError if an option is one of a model that is taken as it is."""
+        for name, value in _given(options).items():
+            if name in _of_model(options) or (name, value) == ("precision", "bfloat16"):
+                raise ValueError(
+                    "The model of a file without the run.json of its training is taken as it is. "
+                    f"Received: {name}={value!r} with initial={str(self.path)!r}. Leave it out, "
+                    "or give the directory of the training."
+                )
+
+
+def _kept(options, names):
+    """Dictionary of the options of these names."""
+    return {name: getattr(options, name) for name in names}
+
+
+def _given(options):
+    """Dictionary of the options that are not left out."""
+    names = [field.name for field in dataclasses.fields(options)]
+    return {name: value for name, value in _kept(options, names).items() if value is not None}
+
+
+def _of_model(options):
+    """Names of the options that a model has already."""
+    of_text = () if options.update_vocabulary == "replace" else _OF_TEXT
+    return (*MODEL_OPTIONS, *of_text)
+
+
+def initial_model(run, path):
+    """The model that a training begins with, or began with.
+
+    A run that has begun has it in its card, and needs no file of it.
+
+    Args:
+        run: `Run`.
+        path: Path of a `.keras` file or of a run directory; None for none.
+
+    Returns:
+        `InitialModel`, or None.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is none, or the run began with another one or with none.
+
+    Example:
+        >>> model = initial_model(Run("runs/medical"), "runs/en-de")
+        >>> options = model.inherited(options)
+    """
+    if run.begun():
+        begun = run.initial()
+        before = None if begun is None else begun["path"]
+        if path is not None and os.path.abspath(path) not in (before, _directory(before)):
+            raise ValueError(
+                f"A run resumes with the model it began with, initial={before!r}. Received: "
+                f"initial={str(path)!r}. Leave it out, or choose another output directory."
+            )
+        if begun is not None:
+            options = run.options(TrainingOptions)
+            known = options if begun["model"] is None else None
+            return InitialModel(Path(before), begun["inputs"], known, options.preset)
+    elif path is not None:
+        return _found(Path(path))
+    return None
+
+
+def _found(path):
+    """The `InitialModel` of a path."""
+    path = find_translator(path)
+    card = read_card(path)
+    run = Run(path.parent)
+    inputs = card.get("inputs", "lines")  # files of version 0.1.0 are of text
+    if run.begun() and path == run.translator and not (run.initial() or {}).get("model"):
+        options = run.options(TrainingOptions)
+        return InitialModel(path, inputs, options, options.preset)
+    return InitialModel(path, inputs, None, None)
+
+
+def _directory(path):
+    return None if path is None else os.path.dirname(path)
+
+
+def check_vocabulary_pairs(options, pairs):
+    """Raise ValueError if there is new text, and no vocabulary is updated.
+
+    Args:
+        options: `TrainingOptions`.
+        pairs: List of pairs, or None.
+    """
+    if pairs is not None and options.update_vocabulary in (None, "none"):
+        raise ValueError(
+            "Pairs for the vocabularies are for a training that updates them. Received: "
+            f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Give 'append' or "
+            "'replace', or leave them out."
+        )
+
+
+def check_no_adaptation(options):
+    """Raise ValueError if options are those of an adaptation.
+
+    Args:
+        options: `TrainingOptions` of a training that begins with no model.
+    """
+    defaults = TrainingOptions().resolved()
+    for name in _OF_ADAPTATION:
+        if getattr(options, name) not in (None, getattr(defaults, name)):
+            raise ValueError(
+                f"`{name}` is for a training that begins with a model. Received: "
+                f"{name}={getattr(options, name)!r} without one. Give `initial` (--from), or leave "
+                "it out."
+            )

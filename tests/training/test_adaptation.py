@@ -1,0 +1,323 @@
+"""Trainings that begin with a trained model: its weights, its vocabularies, its frozen parts."""
+
+import dataclasses
+import json
+import shutil
+
+import keras
+import numpy as np
+import pytest
+from conftest import toy_pairs
+from toy_sources import CASES
+
+from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.by_source import pipeline_of
+from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text import Subwords
+from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training.adaptation import Adaptation, freeze
+from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
+from keras_bahdanau.training.presets import PRESETS
+
+PAIRS = toy_pairs()
+NEW = [("zero one", "nöll eins"), ("one zero", "eins nöll"), ("zero", "nöll")]
+APPEND = TrainingOptions(update_vocabulary="append", appended_pieces=20)
+
+
+@pytest.fixture(scope="module")
+def model_file(toy_translator, tmp_path_factory):
+    path = tmp_path_factory.mktemp("adaptation") / "toy.keras"
+    toy_translator.save(path)
+    return path
+
+
+def quiet(_):
+    pass
+
+
+def adapted(path, options, pairs=NEW, given=(None, None), symbols=()):
+    """(`Adaptation`, source, target, model) as a training begins with them."""
+    initial = initial_model(Run(path.with_name("new")), path)
+    old = Adaptation(initial)
+    options = initial.inherited(options).resolved()
+    source, target = old.sides(options, given, pairs, symbols, quiet)
+    model = compiled_model(source, target, options, 1e-3, old.card["model"])
+    old.give_weights(model, source, target)
+    return old, source, target, model
+
+
+@pytest.fixture(scope="module")
+def same(model_file):
+    return adapted(model_file, TrainingOptions())
+
+
+@pytest.fixture(scope="module")
+def longer(model_file):
+    return adapted(model_file, APPEND)
+
+
+def logits_of(model, source, target, pairs=PAIRS):
+    features = source.batch([one for one, _ in pairs])
+    rows = target.encode([text for _, text in pairs])
+    longest = max(map(len, rows))
+    target_in = np.array([[2, *row[:-1], *[0] * (longest - len(row))] for row in rows])
+    return keras.ops.convert_to_numpy(model((features, target_in)))
+
+
+def test_before_the_first_step_an_adapted_model_answers_as_the_old_one(same, toy_translator):
+    _, source, target, model = same
+    assert (source, target) == (toy_translator.source, toy_translator.target)
+    expected = logits_of(toy_translator.model, source, target)
+    np.testing.assert_array_equal(logits_of(model, source, target), expected)
+    assert all(not value.numpy().any() for value in model.optimizer.variables[2:])  # state is new
+
+
+def test_new_pieces_stand_behind_the_old_ones_with_the_mean_of_their_parts(longer):
+    old, source, target, model = longer
+    size = old.target.vocabulary_size
+    assert target.vocabulary_size > size and source.subwords == target  # they were joint
+    before = old.model.decoder.embedding.embeddings.numpy()
+    after = model.decoder.embedding.embeddings.numpy()
+    np.testing.assert_array_equal(after[:size], before)
+    (word,) = np.flatnonzero(target.tokens(np.arange(target.vocabulary_size)) == "▁zero")
+    (parts,) = old.target.encode(["zero"])
+    expected = np.mean([before[one] for one in parts[:-1]], axis=0, dtype=np.float64)
+    assert word >= size
+    np.testing.assert_allclose(after[word], expected, rtol=1e-6, atol=1e-7)
+
+
+def test_old_tokens_keep_their_logits_beside_new_pieces(longer):
+    old, source, target, model = longer
+    size = old.target.vocabulary_size
+    logits = logits_of(model, source, target)
+    expected = logits_of(old.model, old.source, old.target)
+    # text without new pieces; another width of the product rounds otherwise
+    np.testing.assert_allclose(logits[..., :size], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_new_vocabulary_keeps_the_rows_of_the_pieces_that_both_have(model_file):
+    given = Subwords.train([text for pair in NEW + PAIRS[:9] for text in pair], 40, exact=False)
+    options = TrainingOptions(update_vocabulary="replace")
+    old, source, target, model = adapted(model_file, options, given=(given, given))
+    assert source.subwords == target == given
+    names = old.target.tokens(np.arange(old.target.vocabulary_size)).tolist()
+    before = old.model.decoder.embedding.embeddings.numpy()
+    after = model.decoder.embedding.embeddings.numpy()
+    shared = [
+        (number, names.index(piece))
+        for number, piece in enumerate(target.tokens(np.arange(target.vocabulary_size)))
+        if piece in names
+    ]
+    assert 4 < len(shared) < target.vocabulary_size
+    for number, place in shared:
+        np.testing.assert_array_equal(after[number], before[place])
+
+
+def test_the_weights_of_a_frozen_part_are_not_trained(model_file):
+    _, _, _, model = adapted(model_file, TrainingOptions(freeze="encoder,decoder/readout"))
+    trained = {one.path.partition("/")[2] for one in model.trainable_variables}
+    frozen = {one.path.partition("/")[2] for one in model.weights} - trained
+    assert any(path.startswith("encoder/") for path in frozen)
+    assert {path.partition("/")[0] for path in trained} == {"decoder"}
+    assert all(path.startswith(("encoder/", "decoder/readout/")) for path in frozen)
+
+
+@pytest.mark.parametrize(
+    "names, message",
+    [
+        ("encodr", r"one of attention, .*embeddings, encoder, .* Received: freeze='encodr', with"),
+        ("encoder,decoder", "needs a part that is not frozen. Received: freeze='encoder,decoder'"),
+    ],
+)
+def test_a_name_that_freezes_nothing_or_all_is_refused(longer, names, message):
+    *_, model = longer
+    with pytest.raises(ValueError, match=message):
+        freeze(model, names)
+    for one in model.weights:
+        one.trainable = True
+
+
+def run_of(directory, options):
+    """A run directory as a training leaves it, but for its weights."""
+    run = Run(directory)
+    run.begin(options, PAIRS, PAIRS, {})
+    return run
+
+
+def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
+    options = TrainingOptions(preset="luong", units=48, dropout=0.3, vocabulary_size=48, epochs=7)
+    old = run_of(tmp_path / "old", options)
+    shutil.copy(model_file, old.translator)
+    initial = initial_model(Run(tmp_path / "new"), tmp_path / "old")
+    found = initial.inherited(TrainingOptions(learning_rate=1e-4)).resolved()
+    kept = ("preset", "units", "dropout", "vocabulary_size", "attention")
+    for name in kept:
+        assert getattr(found, name) == getattr(options.resolved(), name)
+    assert found.learning_rate == 1e-4
+    changed = initial.inherited(TrainingOptions(dropout=0.1)).resolved()
+    assert (changed.dropout, changed.embedding_dropout) == (0.1, 0.1)
+    with pytest.raises(
+        ValueError, match=r"keeps its options, units=48\. Received: units=32 with initial="
+    ):
+        initial.inherited(TrainingOptions(units=32))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"units": 48}, {"vocabulary_size": 48}, {"dropout": 0.1}, {"precision": "bfloat16"}],
+)
+def test_the_model_of_a_file_alone_is_taken_as_it_is(tmp_path, model_file, options):
+    options = TrainingOptions(**options)
+    initial = initial_model(Run(tmp_path / "new"), model_file)
+    with pytest.raises(ValueError, match="without the run.json of its training is taken as it is"):
+        initial.inherited(options)
+
+
+def test_options_of_an_adaptation_need_a_model(tmp_path):
+    with pytest.raises(ValueError, match="`freeze` is for a training that begins with a model"):
+        train(PAIRS, PAIRS, tmp_path / "new", TrainingOptions(freeze="encoder"))
+    with pytest.raises(ValueError, match="155 vocabulary_pairs with update_vocabulary='none'"):
+        train(PAIRS, PAIRS, tmp_path / "new", vocabulary_pairs=PAIRS)
+    check_no_adaptation(TrainingOptions(update_vocabulary="none"))
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
+    initial = {"path": "/old/translator.keras", "inputs": "lines", "model": None}
+    card = {"initial": {**initial, "search": {}, "metrics": None}}
+    run = Run(tmp_path / "run")
+    run.begin(TrainingOptions(units=48), PAIRS, PAIRS, card)
+    for path in (None, "/old", "/old/translator.keras"):  # which need not be there any more
+        found = initial_model(run, path)
+        assert found.inherited(TrainingOptions()).units == 48
+    with pytest.raises(ValueError, match="the model it began with, initial='/old/translator.ke"):
+        initial_model(run, model_file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_a_model_of_any_source_keeps_its_encoder_and_gets_new_target_pieces(name, tmp_path):
+    case = CASES[name]
+    inputs = [case.input_of(numbers) for numbers in [(0, 1), (2, 3), (1,)]]
+    target = Subwords.train(["eins zwei", "drei vier", "zwei"], 30, exact=False)
+    source = as_source(case.source_of(inputs))
+    model = PRESETS[source.preset].model(
+        source, target, embedding_units=8, units=8, encoder_units=4
+    )
+    pipeline_of(source, model, target).save(tmp_path / "old.keras")
+    new = [(one, "fünf zwei") for one in inputs]
+    old, same, longer, after = adapted(tmp_path / "old.keras", APPEND, new)
+    assert same.size == source.size or source.subwords is not None
+    assert longer.decode(longer.encode(["fünf zwei"])) == ["fünf zwei"]
+    features = same.batch(inputs)
+    values = [keras.ops.convert_to_numpy(one.encoder(features).values) for one in (model, after)]
+    np.testing.assert_array_equal(*values)
+    size = target.vocabulary_size
+    weights = (one.decoder.embedding.embeddings.numpy()[:size] for one in (model, after))
+    np.testing.assert_array_equal(*weights)
+
+
+@pytest.mark.slow
+def test_an_ensemble_is_not_trained_further(model_file, tmp_path):
+    both = [Translator.load(model_file).model for _ in range(2)]
+    one = Translator.load(model_file)
+    Translator(one.source, Ensemble(both), one.target).save(tmp_path / "both.keras")
+    with pytest.raises(ValueError, match="begins with one model. Received: initial=.*an Ensemble"):
+        train(PAIRS, PAIRS, tmp_path / "new", initial=tmp_path / "both.keras", say=quiet)
+
+
+class AtTheBeginning(keras.callbacks.Callback):
+    """Answers of the model before its first step."""
+
+    def __init__(self, translator):
+        super().__init__()
+        self.translator = translator
+
+    def on_train_begin(self, logs=None):
+        old = self.translator
+        new = Translator(old.source, self.model, old.target, old.search)
+        self.logits = logits_of(self.model, old.source, old.target)
+        self.found = new.translate_nbest([one for one, _ in PAIRS[::7]], 3)
+
+
+@pytest.fixture(scope="module")
+def old_run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("adapted") / "old"
+    options = TrainingOptions(
+        vocabulary_size=48, embedding_units=24, units=48, attention_units=24, dropout=0.0,
+        epochs=25, batch_tokens=512, learning_rate=1e-2, ema_momentum=0.9,
+    )  # fmt: skip
+    train(PAIRS, PAIRS, out, options, verbose=0, say=quiet)
+    return out
+
+
+@pytest.mark.slow
+def test_logits_and_beam_are_bit_equal_before_the_first_step(old_run, tmp_path):
+    old = Translator.load(old_run / "translator.keras")
+    seen = AtTheBeginning(old)
+    options = TrainingOptions(epochs=1, learning_rate=1e-5)
+    train(
+        *(PAIRS, PAIRS, tmp_path / "new", options),
+        verbose=0, say=quiet, callbacks=[seen], initial=old_run,
+    )  # fmt: skip
+    np.testing.assert_array_equal(seen.logits, logits_of(old.model, old.source, old.target))
+    expected = old.translate_nbest([one for one, _ in PAIRS[::7]], 3)
+    for rows in zip(seen.found, expected, strict=True):
+        for one, other in zip(*rows, strict=True):
+            assert (one.text, one.score) == (other.text, other.score)
+            np.testing.assert_array_equal(one.alignment, other.alignment)
+
+
+@pytest.mark.slow
+def test_a_word_that_was_unknown_is_learnt(old_run, tmp_path):
+    """Its letter, too, which the old vocabulary lacks; what the old model knew, it still knows."""
+    words = [("zero " + source, "Ø " + target) for source, target in PAIRS[:30]] + [("zero", "Ø")]
+    before = Translator.load(old_run / "translator.keras")
+    assert "⁇" in before.target.decode(before.target.encode(["Ø"]))[0]
+    options = dataclasses.replace(
+        APPEND, epochs=12, learning_rate=5e-3, batch_tokens=256, ema_momentum=0.9
+    )
+    path = train(
+        *(words + PAIRS, words, tmp_path / "new", options),
+        verbose=0, say=quiet, initial=old_run, vocabulary_pairs=words,
+    )  # fmt: skip
+    after = Translator.load(path)
+    texts = [one.text for one in after.translate(["zero", "zero one", "zero two one", "two one"])]
+    assert texts == ["Ø", "Ø eins", "Ø zwei eins", "zwei eins"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_adaptation_resumes_without_the_old_model(old_run, tmp_path, alone):
+    """It ends as one that was not interrupted; a file alone has its model in the card."""
+    old = tmp_path / "old"
+    old.mkdir()
+    for name in ["translator.keras"] if alone else ["translator.keras", "run.json"]:
+        shutil.copy(old_run / name, old)
+    options = dataclasses.replace(APPEND, epochs=2, learning_rate=1e-3, freeze="attention")
+    settings = {"verbose": 0, "say": quiet}
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train(NEW * 9, NEW, whole, options, initial=old, **settings)
+
+    class Stop(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(NEW * 9, NEW, parts, options, initial=old, callbacks=[Stop()], **settings)
+    card = json.loads((parts / "run.json").read_text())
+    assert (card["initial"]["model"] is not None) == alone
+    shutil.rmtree(old)
+    train(NEW * 9, NEW, parts, options, **settings)
+    one, other = (Translator.load(out / "translator.keras") for out in (whole, parts))
+    for weight, expected in zip(other.model.get_weights(), one.model.get_weights(), strict=True):
+        np.testing.assert_array_equal(weight, expected)
+    before = Translator.load(old_run / "translator.keras").model
+    for part in ("query_projection", "key_projection"):
+        frozen, same = (
+            getattr(model.decoder.cell.attention.score, part).kernel.numpy()
+            for model in (other.model, before)
+        )
+        np.testing.assert_array_equal(frozen, same)
