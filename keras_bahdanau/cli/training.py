@@ -15,6 +15,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
+from keras_bahdanau.cli.launching import is_launched, launch
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
@@ -68,6 +69,14 @@ def train(
     columns: ColumnsOption = None,
     answer_separator: AnswerSeparatorOption = None,
     cache: CacheOption = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Processes of this machine that train together, each with its part of every "
+            "batch, on its own GPU where there are several. A job of several machines sets "
+            "TF_CONFIG in each process instead."
+        ),
+    ] = 1,
     **options,
 ):
     """Train a translator, or a reader of images or speech; or resume a training that was stopped.
@@ -77,6 +86,8 @@ def train(
     OUT/translator.keras is the best model so far. The same command resumes a training that was
     stopped or killed.
     """
+    if workers != 1 and not is_launched():
+        return launch(workers)
     options = TrainingOptions(**{"preset": preset_by_name(kind), **asked(options)})
     inputs = inputs_by_name(kind)
     check_cache(cache, inputs)
@@ -89,16 +100,19 @@ def train(
         _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
         data, valid = data.split(_held_out(data.pairs))
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
-    run = Run(out)
-    run.check(options, data.pairs, valid.pairs, **links)
-    check_unowned(run.translator, say)
+    if not is_launched():  # each worker checks what it may, below
+        run = Run(out)
+        run.check(options, data.pairs, valid.pairs, **links)
+        check_unowned(run.translator, say)
     if valid_source is None:
         say(f"{len(valid.pairs):,} pairs are held out for validation")
     load_tensorflow()
     import tensorflow as tf
 
     from keras_bahdanau import training
+    from keras_bahdanau.training.workers import strategy_of_environment
 
+    strategy = strategy_of_environment()
     say(f"training on the {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}")
     path = training.train(
         data.pairs,
@@ -110,6 +124,7 @@ def train(
         source=source_by_name(kind),
         symbols=data.symbols,
         cache=cache,
+        strategy=strategy,
         **links,
     )
     say(f"The model: {path}")

@@ -76,6 +76,9 @@ class BatchedPairs:
             for so many batches: few pairs make short epochs otherwise.
         shuffle: True if each epoch has its own random order, and each of its passes.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
+        shard: Tuple (index, count) of a worker of a training: of each batch of r rows it gets
+            the rows index, index + count, ... alone, and at least one, which may be empty. The
+            batches of all workers together are those of one.
 
     Attributes:
         kept: Int array, which pairs take part.
@@ -117,7 +120,9 @@ class BatchedPairs:
         least_steps: int = 0,
         shuffle: bool = True,
         seed: int = 0,
+        shard: tuple[int, int] = (0, 1),
     ):
+        self._shard = _checked_shard(shard)
         batch_size = _batch_size(batch_tokens, batch_sentences)
         _check_integers(
             1, **batch_size, buckets=buckets, sort_batches=sort_batches, max_length=max_length
@@ -250,8 +255,10 @@ class BatchedPairs:
         if self._sampled is not None:
             sides = self._sampled.epoch(number)
             lengths = np.stack([side.lengths for side in sides])  # -> (2, pairs)
-        for members, shape in self._groups.order(random, lengths)[first_step:]:
-            yield self._batch(sides, members, *shape)
+        index, count = self._shard
+        for members, (rows, *times) in self._groups.order(random, lengths)[first_step:]:
+            own = max(1, len(range(index, rows, count)))
+            yield self._batch(sides, members[index::count], own, *times)
 
     def _batch(self, sides, members, rows, source_time, target_time):
         features = sides[0].padded(members, (rows, source_time))
@@ -301,6 +308,19 @@ def _batch_size(batch_tokens, batch_sentences):
         f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
         "Leave one of them out, or give None for it."
     )
+
+
+def _checked_shard(shard):
+    """The (index, count) of a worker."""
+    index, count = shard
+    _check_integers(1, count=count)
+    _check_integers(0, index=index)
+    if index >= count:
+        raise ValueError(
+            "`shard` must be (index, count) with an index below the count. "
+            f"Received: shard={shard!r}"
+        )
+    return index, count
 
 
 def _check_sampling(subword_sampling, alignments):

@@ -18,6 +18,7 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.distributed import fit_of
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
@@ -25,6 +26,7 @@ from keras_bahdanau.training.run import Run
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.validation import ValidateAndSave
+from keras_bahdanau.training.workers import FollowChief, Workers
 
 LONGEST_VALID = 512  # tokens of a validation pair
 
@@ -43,6 +45,8 @@ def train(
     target=None,
     cache=None,
     symbols=(),
+    strategy=None,
+    devices=None,
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
@@ -68,6 +72,12 @@ def train(
             trainings; None to decode them anew in each epoch. See `Source.cached`.
         symbols: List of strings that always are one token of the source, such as the features
             `<PST>` that `read_table` gives, where its subwords are learnt.
+        strategy: `tf.distribute.MultiWorkerMirroredStrategy` if several processes train
+            together: each calls `train` with the same arguments and computes its part of each
+            batch. The first one, the chief, alone writes files, reports, and calls `callbacks`.
+        devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
+            of devices, such as {"encoder": "GPU:0", "decoder": "GPU:1"}, where a model does not
+            fit on one: see `placement.place`.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -75,35 +85,44 @@ def train(
 
     Raises:
         BlockingIOError: If another process trains in the directory.
+        ConnectionError: If another worker of the strategy ended.
         FileExistsError: If the directory holds something else, or a finished run.
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
-            target; if its files are damaged; if options and alignments do not go together; or if
+            target; if its files are damaged; if a part or a device of `devices` is unknown; if options and alignments do not go together; or if
             there is a `cache` for a source that decodes no files.
     """
     options = options or TrainingOptions()
     if options.preset is None and source is not None:
         options = dataclasses.replace(options, preset=as_source(source).preset)
-    run = Run(directory)
+    workers = Workers(strategy)
+    say = say if workers.is_chief else _say_nothing
+    run = workers.run_in(directory)
     data = (pairs, valid_pairs, alignments, valid_alignments)
     sides = (source, target, symbols)
-    with run.owned(say):
+    places = (workers, devices)
+    with workers.together(), run.owned(say):
         run.check(options, *data)
         options = with_model_types(run.kept(options), pairs, symbols, say).resolved()
-        _train_in(run, options, data, sides, cache, callbacks or (), verbose, say)
+        _train_in(run, options, data, sides, cache, callbacks or (), verbose, say, places)
     return run.translator
 
 
-def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
-    """Begin or resume a run that this process owns."""
+def _say_nothing(line):
+    pass
+
+
+def _train_in(run, options, data, sides, cache, callbacks, verbose, say, places):
+    """Begin or resume a run that this process owns, or its chief."""
     pairs, valid_pairs, alignments, valid_alignments = data
+    workers, devices = places
     source, target = _vocabularies(run, options, pairs, *sides, say)
     if cache is not None:
         source = source.cached(cache, say=say)
     training, validation = _batches(
-        source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
+        source, target, options, (pairs, alignments), (valid_pairs, valid_alignments), workers
     )
     inputs, valid_inputs = ([one for one, _ in side] for side in (pairs, valid_pairs))
     tell_skipped("training", training, inputs, options.max_length, say)
@@ -111,7 +130,7 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
 
     keras.utils.set_random_seed(options.seed)
     rate = learning_rate(options, training.steps)
-    model = compiled_model(source, target, options, rate)
+    model = compiled_model(source, target, options, rate, devices)
     say(
         f"{len(pairs):,} pairs, {training.steps} batches an epoch, {training.tokens:,} target "
         f"tokens; {model.count_params():,} weights"
@@ -127,29 +146,38 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
             "target": target.get_config(),
         }
         run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
+    workers.begin(run, model, progress)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
     search = SearchOptions(ctc_weight=saved_model.ctc_weight)
     translator = pipeline_of(source, saved_model, target, search, _metrics(source, options))
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
+    everywhere = [StopAtDivergence(progress), *_sampling(options, training.steps)]
+    last = [FollowChief(workers, progress)] if workers.count > 1 else []
+    end = _end(options, training.steps, progress, rate)
+    fit = fit_of(workers, options.accumulate)
+    if not workers.is_chief:
+        _fit(fit, model, training, progress, options, callbacks=[*everywhere, *last, *end])
+        return
     _fit(
+        fit,
         model,
         training,
         progress,
         options,
         callbacks=[
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
-            StopAtDivergence(progress),
+            *everywhere,
             checkpoint,
-            *_sampling(options, training.steps),
             TellBroken("training", training, inputs, say),
             ValidateAndSave(
                 run, translator, validation, options, checkpoint, valid_pairs, average, say
             ),
             TellBroken("validation", validation, valid_inputs, say),
-            *_end(options, training.steps, progress, rate),
+            *end,
             *callbacks,
+            *last,
         ],
         verbose=verbose,
     )
@@ -167,7 +195,7 @@ def _progress(run, steps, say):
     return progress
 
 
-def _fit(model, training, progress, options, **settings):
+def _fit(fit, model, training, progress, options, **settings):
     """Fit the model from where its progress stands to the end.
 
     Keras gives each epoch of a `fit` as many steps as the first one, so the rest of an epoch that
@@ -177,10 +205,10 @@ def _fit(model, training, progress, options, **settings):
     if progress.step:
         epoch = progress.epoch
         rest = training.epoch(epoch, first_step=progress.step)
-        model.fit(rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
+        fit(model, rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
     if not progress.is_over(options):
         epochs = training.dataset(first_epoch=progress.epoch)
-        model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
+        fit(model, epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
 
 
 def _vocabularies(run, options, pairs, source, target, symbols, say):
@@ -252,7 +280,7 @@ def _learned(name, texts, options, side, say, symbols=()):
     return subwords
 
 
-def _batches(source, target, options, training, validation):
+def _batches(source, target, options, training, validation, workers):
     """(training batches, validation batches)."""
     pairs, alignments = training
     valid_pairs, valid_alignments = validation
@@ -273,6 +301,7 @@ def _batches(source, target, options, training, validation):
             alignments=alignments,
             subword_sampling=options.subword_sampling,
             least_steps=options.epoch_steps,
+            shard=(workers.index, workers.count),
             **batches,
         ),
         BatchedPairs(
