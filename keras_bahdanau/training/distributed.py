@@ -1,4 +1,4 @@
-"""`fit` of a model whose batches are computed in parts: by several workers, or one after another."""
+"""`fit` of a model whose batches are computed in parts, by several workers or in turn."""
 
 import functools
 

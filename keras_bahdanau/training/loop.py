@@ -22,7 +22,6 @@ from keras_bahdanau.training.distributed import fit_of
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
-from keras_bahdanau.training.run import Run
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.validation import ValidateAndSave
@@ -91,8 +90,9 @@ def train(
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
-            target; if its files are damaged; if a part or a device of `devices` is unknown; if options and alignments do not go together; or if
-            there is a `cache` for a source that decodes no files.
+            target; if its files are damaged; if a part or a device of `devices` is unknown; if
+            options and alignments do not go together; or if there is a `cache` for a source that
+            decodes no files.
     """
     options = options or TrainingOptions()
     if options.preset is None and source is not None:
