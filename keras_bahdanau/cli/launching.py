@@ -11,6 +11,7 @@ import tempfile
 import time
 
 import click
+import typer
 
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.limits import WORKERS
@@ -100,7 +101,7 @@ def _check_alive(workers):
             )
         if worker.index:
             print(worker.told(), file=sys.stderr, flush=True)
-        raise click.exceptions.Exit(code)
+        raise typer.Exit(code)
 
 
 def _interrupt(number, frame):
