@@ -83,7 +83,7 @@ class Workers:
                 "process a device, as `keras-bahdanau train --workers` does."
             )
         self.count = strategy.num_replicas_in_sync
-        self.index = int(strategy.run(_own_index))
+        self.index = int(tf.function(lambda: strategy.run(_own_index))())
 
     @property
     def is_chief(self):
@@ -122,7 +122,7 @@ class Workers:
 
     def any(self, flag):
         """True if the flag of any worker is."""
-        return self.count > 1 and bool(self._sum_of([flag])[0]) or bool(flag)
+        return self.count > 1 and bool(self._sum_of([float(flag)])[0]) or bool(flag)
 
     def check_same(self, name, number):
         """Raise ValueError if a number is not the same in all workers."""
@@ -192,7 +192,7 @@ class Workers:
 
 
 def _own_index():
-    return tf.distribute.get_replica_context().replica_id_in_sync_group
+    return tf.convert_to_tensor(tf.distribute.get_replica_context().replica_id_in_sync_group)
 
 
 def _all_reduced(tensors):
