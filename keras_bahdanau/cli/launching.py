@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 
-import click
 import typer
 
 from keras_bahdanau.cores import usable_cores
@@ -26,14 +25,15 @@ def is_launched():
     return bool(os.environ.get("TF_CONFIG"))
 
 
-def launch(count):
-    """Run this command in so many processes, until all of them have ended.
+def launch(count, arguments):
+    """Run a command in so many processes, until all of them have ended.
 
     The first one, the chief, has the output of this process. The others have none, but an error
     of the first that fails is reported.
 
     Args:
         count: Integer, the number of processes.
+        arguments: List of strings, the command and what follows it.
 
     Raises:
         ChildProcessError: If a process is killed; the others are ended.
@@ -41,7 +41,6 @@ def launch(count):
         ValueError: If the count is out of range.
     """
     check_value("workers", count, WORKERS)
-    arguments = click.get_current_context().find_root().obj
     with contextlib.ExitStack() as block:
         workers = []
         before = signal.signal(signal.SIGTERM, _interrupt)

@@ -29,6 +29,7 @@ MOST_HELD_OUT = 1000  # but at most this number of pairs
 @ends_well("The same command resumes from the last checkpoint.")
 @options_of(TrainingOptions, TrainingOptions().resolved())
 def train(
+    context: typer.Context,
     source: Annotated[
         Path,
         typer.Argument(
@@ -87,7 +88,7 @@ def train(
     stopped or killed.
     """
     if workers != 1 and not is_launched():
-        return launch(workers)
+        return launch(workers, context.find_root().obj)
     options = TrainingOptions(**{"preset": preset_by_name(kind), **asked(options)})
     inputs = inputs_by_name(kind)
     check_cache(cache, inputs)
