@@ -180,7 +180,7 @@ def test_two_devices_have_the_losses_of_one(parallel):
 def test_what_jax_has_trained_is_exported_by_tensorflow(parallel, tmp_path):
     """The C++ loader answers from the exported graph as the loaded translator does."""
     model = keras.saving.load_model(parallel / "2.keras", compile=False)
-    sources = [source for source, _ in toy_pairs()]
+    sources = [*(source for source, _ in toy_pairs()), "six"]  # and four special tokens: 10
     words = Subwords.train(sources, model.target_vocabulary_size, model_type="word", exact=False)
     translator = Translator(words, model, words)
     path = export_saved_model(translator, tmp_path / "exported")
