@@ -2,7 +2,7 @@
 
     python benchmarks/many_machines.py --cores 0 1
 
-Both cores must be free for tokens a second; shares of processor time hold on a busy machine, too.
+Both cores must be free for tokens a second; figures of processor time hold on a busy machine, too.
 """
 
 import argparse
@@ -79,6 +79,7 @@ def measured(steps, units):
     return {
         "weights": model.count_params(),
         "tokens_a_second": round(BATCH_TOKENS / seconds),
+        "tokens_a_second_of_processor": round(BATCH_TOKENS / workers.count / processor),
         "step_ms": round(1000 * seconds, 1),
         "sum_ms": round(1000 * of_sums[0], 1),
         "share_of_sums": round(of_sums[0] / seconds, 3),

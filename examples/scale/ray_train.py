@@ -18,7 +18,6 @@ def train_worker(settings):
     os.environ.pop("TF_USE_LEGACY_KERAS", None)  # Ray sets it, and this is Keras 3
     from keras_bahdanau import training
     from keras_bahdanau.data import read_pairs
-    from keras_bahdanau.training.workers import strategy_of_environment
 
     run = training.Run(settings["out"])
     if run.is_over():  # a worker was lost in the very end
@@ -29,7 +28,7 @@ def train_worker(settings):
         run.directory,
         training.TrainingOptions(**settings["options"]),
         verbose=0,
-        strategy=strategy_of_environment(),
+        strategy=training.strategy_of_environment(),
     )
 
 

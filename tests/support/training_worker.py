@@ -9,8 +9,7 @@ from pathlib import Path
 
 import keras
 
-from keras_bahdanau.training import TrainingOptions, train
-from keras_bahdanau.training.workers import strategy_of_environment
+from keras_bahdanau.training import TrainingOptions, strategy_of_environment, train
 
 
 class Logs(keras.callbacks.Callback):
