@@ -262,7 +262,7 @@ class Places(keras.callbacks.Callback):
     def on_train_end(self, logs=None):
         parts = {"encoder": self.model.encoder, "attention": self.model.decoder.cell.attention}
         parts["decoder"] = self.model.decoder.readout
-        places = {name: {one.value.device[-5:] for one in part.variables}
+        places = {name: {one.value.device[-5:] for one in part.trainable_variables}
                   for name, part in parts.items()}
         slots = {one.value.device[-5:] for one in self.model.optimizer.variables
                  if "encoder" in one.path}
@@ -278,8 +278,8 @@ train(pairs, valid_pairs, out, TrainingOptions(**options), verbose=0, say=lambda
 
 def trained_on(devices, folder):
     """(devices of the weights of each part, history) of a training on two logical devices."""
-    options = {**SETTINGS, "epochs": 2, "epoch_steps": 0}
-    arguments = json.dumps([str(folder), options, PAIRS[:110], PAIRS[110:]])
+    options = {**SETTINGS, "epochs": 1, "epoch_steps": 0}
+    arguments = json.dumps([str(folder), options, PAIRS[:40], PAIRS[120:]])
     command = [sys.executable, "-c", DEVICES, json.dumps(devices)]
     done = subprocess.run(
         command, input=arguments, env=environment(), stdout=subprocess.PIPE, text=True, check=True
