@@ -73,7 +73,18 @@ class TokenCrossentropy(keras.losses.Loss):
         Returns:
             Float32 scalar, what a call with logits would give.
         """
-        return _mean(ops.divide_no_nan(total, ops.sum(ops.cast(sample_weight, "float32"))))
+        return _mean(ops.divide_no_nan(total, self.count(sample_weight)))
+
+    def count(self, sample_weight):
+        """The denominator of the mean of a batch, by which the means of its parts add up.
+
+        Args:
+            sample_weight: Float tensor `(batch, target_time)`.
+
+        Returns:
+            Float32 scalar, the number of real tokens where the weights are 0 and 1.
+        """
+        return ops.sum(ops.cast(sample_weight, "float32"))
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
@@ -118,8 +129,12 @@ class SentenceCrossentropy(TokenCrossentropy):
         return self.of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
 
     def of_total(self, total, sample_weight):
+        return total / ops.maximum(ops.cast(self.count(sample_weight), total.dtype), 1.0)
+
+    def count(self, sample_weight):
+        """Float32 scalar, the number of sentences that have a real token."""
         real = ops.any(ops.greater(sample_weight, 0), axis=1)  # -> (batch,)
-        return total / ops.maximum(ops.sum(ops.cast(real, total.dtype)), 1.0)
+        return ops.sum(ops.cast(real, "float32"))
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -39,6 +39,19 @@ class Perplexity(keras.metrics.Mean):
         return ops.exp(super().result())
 
 
+def build_compiled(metrics, targets, vocabulary_size):
+    """Make the metrics of `compile` and their variables, if they are not made yet.
+
+    Args:
+        metrics: The container that Keras makes of `metrics` and `weighted_metrics`.
+        targets: Int tensor, or its spec, `(batch, target_time)`.
+        vocabulary_size: Positive integer. Number of target tokens.
+    """
+    if not metrics.built:
+        shape = (*targets.shape, vocabulary_size)
+        metrics.build(targets, keras.KerasTensor(shape, "float32"))
+
+
 def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, token_losses=None):
     """Update the metrics of `compile`, without logits where all of them can do without.
 
@@ -51,9 +64,7 @@ def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, to
             `(batch, target_time, vocabulary)`. It is called if a metric needs them.
         token_losses: Float tensor -log p(y), `(batch, target_time)`, or None.
     """
-    if not metrics.built:
-        shape = (*targets.shape, vocabulary_size)
-        metrics.build(targets, keras.KerasTensor(shape, "float32"))
+    build_compiled(metrics, targets, vocabulary_size)
     from_losses = all(hasattr(metric, "update_from_losses") for metric in metrics.metrics)
     if token_losses is None or not from_losses:
         metrics.update_state(targets, ops.stop_gradient(logits()), sample_weight)

@@ -70,7 +70,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.model.save_weights(memory)
         with h5py.File(memory, "a") as file:
             file["progress"] = self.progress.to_json()
-            file["random"] = [variable.numpy() for variable in _random_states(self.model)]
+            file["random"] = [variable.numpy() for variable in random_states(self.model)]
             for index, variable in enumerate(_metric_states(self.model)):
                 file[f"{_METRICS}/{index:03d}"] = keras.ops.convert_to_numpy(variable)
         unfinished = self.path.with_name(f".unfinished-{self.path.name}")
@@ -84,7 +84,7 @@ class Checkpoint(keras.callbacks.Callback):
             model.optimizer.build(model.trainable_variables)
         model.load_weights(path)
         with h5py.File(path) as file:
-            for variable, value in zip(_random_states(model), file["random"][()], strict=True):
+            for variable, value in zip(random_states(model), file["random"][()], strict=True):
                 variable.assign(value)
 
 
@@ -95,8 +95,8 @@ class _Memory(io.BytesIO):
         return "memory.weights.h5"
 
 
-def _random_states(model):
-    """Variables of the random numbers of dropout, which Keras leaves out of a weights file."""
+def random_states(model):
+    """Variables of a model's random numbers, which Keras leaves out of a weights file."""
     return [variable for variable in model.variables if variable.name == "seed_generator_state"]
 
 

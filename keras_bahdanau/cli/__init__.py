@@ -40,7 +40,8 @@ def main(arguments=None):
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     sys.stdout.reconfigure(encoding="utf-8")
-    app(arguments, prog_name=PROGRAM)
+    arguments = sys.argv[1:] if arguments is None else arguments
+    app(arguments, prog_name=PROGRAM, obj=arguments)  # which `launch` gives to its processes
 
 
 def _show_version(asked: bool):

@@ -15,6 +15,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import check_cache, has_content, read_examples
+from keras_bahdanau.cli.launching import is_launched, launch
 from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import require_text
@@ -31,6 +32,7 @@ MOST_HELD_OUT = 1000  # but at most this number of pairs
 @ends_well("The same command resumes from the last checkpoint.")
 @options_of(TrainingOptions, TrainingOptions().resolved())
 def train(
+    context: typer.Context,
     source: Annotated[
         Path | None,
         typer.Argument(
@@ -114,6 +116,14 @@ def train(
     columns: ColumnsOption = None,
     answer_separator: AnswerSeparatorOption = None,
     cache: CacheOption = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            help="Processes of this machine that train together, each with its part of every "
+            "batch, on its own GPU where there are several. A job of several machines sets "
+            "TF_CONFIG in each process instead."
+        ),
+    ] = 1,
     **options,
 ):
     """Train a translator, or a reader of images or speech; or resume a training that was stopped.
@@ -123,6 +133,8 @@ def train(
     OUT/translator.keras is the best model so far. The same command resumes a training that was
     stopped or killed. With --from the new training begins with the weights of another one.
     """
+    if workers != 1 and not is_launched():
+        return launch(workers, context.find_root().obj)
     run = Run(out)
     begins_with = initial_model(run, initial)
     inputs = _inputs(kind, begins_with)
@@ -161,15 +173,18 @@ def train(
     if begins_with is not None:
         load_tensorflow()  # the source of a file says what its preset is
         options = begins_with.inherited(options)
-    run.check(options, data.pairs, valid.pairs, **links)
-    check_unowned(run.translator, say)
+    if not is_launched():  # each worker checks what it may, below
+        run.check(options, data.pairs, valid.pairs, **links)
+        check_unowned(run.translator, say)
     if valid_source is None and not valid_corpus:
         say(f"{len(valid.pairs):,} pairs are held out for validation")
     load_tensorflow()
     import tensorflow as tf
 
     from keras_bahdanau import training
+    from keras_bahdanau.training.workers import strategy_of_environment
 
+    strategy = strategy_of_environment()
     say(f"training on the {'GPU' if tf.config.list_physical_devices('GPU') else 'CPU'}")
     path = training.train(
         data.pairs,
@@ -183,6 +198,7 @@ def train(
         cache=cache,
         initial=initial,
         vocabulary_pairs=None if new_text is None else new_text.pairs,
+        strategy=strategy,
         **links,
     )
     say(f"The model: {path}")
@@ -272,6 +288,8 @@ def _shards(directory, valid_source, **files):
             f"source={str(directory)!r} without validation pairs. Give --valid-source."
         )
     return _Data(shards, None)
+
+
 def _inputs(kind, begins_with):
     """The form of the inputs: see `Source.inputs_are`."""
     if begins_with is None:

@@ -8,6 +8,7 @@ from keras_bahdanau.data.epochs import (
     Epochs,
     batch_size,
     check_integers,
+    checked_worker,
     padded_batch,
     require_usable,
     usable,
@@ -65,6 +66,9 @@ class BatchedPairs(Epochs):
             for so many batches: few pairs make short epochs otherwise.
         shuffle: True if each epoch has its own random order, and each of its passes.
         seed: Non-negative integer that, with the number of the epoch, decides its order.
+        shard: Tuple (index, count) of a worker of a training: of each batch of r rows it gets
+            the rows index, index + count, ... alone, and at least one, which may be empty. The
+            batches of all workers together are those of one.
 
     Attributes:
         kept: Int array, which pairs take part.
@@ -106,7 +110,9 @@ class BatchedPairs(Epochs):
         least_steps: int = 0,
         shuffle: bool = True,
         seed: int = 0,
+        shard: tuple[int, int] = (0, 1),
     ):
+        self._shard = checked_worker(shard)
         size = batch_size(batch_tokens, batch_sentences)
         check_integers(1, **size, buckets=buckets, sort_batches=sort_batches, max_length=max_length)
         if max_source_length is not None:
@@ -170,8 +176,10 @@ class BatchedPairs(Epochs):
         order = self._groups.split(random, lengths)
         if random:
             random.shuffle(order)
-        for members, shape in order[first_step:]:
-            yield self._batch(sides, members, shape)
+        index, count = self._shard
+        for members, (rows, *times) in order[first_step:]:
+            own = max(1, len(range(index, rows, count)))
+            yield self._batch(sides, members[index::count], (own, *times))
 
     def _batch(self, sides, members, shape):
         features, target_in, target_out, weight = padded_batch(sides, members, shape)

@@ -7,6 +7,8 @@ import itertools
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.limits import MOST_WORKERS
+from keras_bahdanau.option import check_value, integer
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
@@ -188,3 +190,11 @@ def check_integers(smallest, **settings):
             raise ValueError(
                 f"`{name}` must be an integer of at least {smallest}. Received: {name}={value!r}"
             )
+
+
+def checked_worker(shard):
+    """(index, count) of `shard`."""
+    index, count = shard
+    check_value("count", count, integer(1, MOST_WORKERS))
+    check_value("index", index, integer(0, count - 1))
+    return index, count

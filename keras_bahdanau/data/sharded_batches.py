@@ -10,12 +10,11 @@ from keras_bahdanau.data.epochs import (
     Skipped,
     batch_size,
     check_integers,
+    checked_worker,
     padded_batch,
     require_usable,
     usable,
 )
-from keras_bahdanau.limits import MOST_WORKERS
-from keras_bahdanau.option import check_value, integer
 from keras_bahdanau.text.id_rows import IdRows
 
 WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB
@@ -91,7 +90,7 @@ class ShardedBatches(Epochs):
         check_integers(1, **size, **limits, buckets=buckets, sort_batches=sort_batches)
         check_integers(1, window=window)
         check_integers(0, seed=seed, least_steps=least_steps)
-        self._worker, self._workers = _checked_worker(shard)
+        self._worker, self._workers = checked_worker(shard)
         self._shards, self._limits = shards, tuple(limits.values())
         self._batch_sentences, self._sort_batches = batch_sentences, sort_batches
         self.shuffle, self.seed = shuffle, seed
@@ -187,11 +186,3 @@ def _windows(pairs, most):
 def _part(pairs, worker, workers):
     """(first, end): the pairs of a shard that a worker reads."""
     return pairs * worker // workers, pairs * (worker + 1) // workers
-
-
-def _checked_worker(shard):
-    """(index, count) of `shard`."""
-    index, count = shard
-    check_value("count", count, integer(1, MOST_WORKERS))
-    check_value("index", index, integer(0, count - 1))
-    return index, count

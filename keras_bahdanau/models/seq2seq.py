@@ -6,7 +6,7 @@ from keras import ops, tree
 from keras_bahdanau import checks
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import divergence
-from keras_bahdanau.metrics import update_compiled
+from keras_bahdanau.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.added_losses import of_drawn, reducing, weight_of, with_added
 from keras_bahdanau.models.output_loss import output_loss
 from keras_bahdanau.models.reinforcement import Reinforcement
@@ -320,6 +320,12 @@ class Seq2Seq(keras.Model):
             return sum(each) / passes  # -> (batch, target_time)
 
         return ops.sum(ops.stack([loss, *of_drawn(self, output, weight, negative_log_probs)]))
+
+    def build_metrics(self):
+        """Make the variables of the compiled metrics, which `fit` makes in its first batch."""
+        if self._compile_metrics is not None:
+            targets = keras.KerasTensor((None, None), "int32")
+            build_compiled(self._compile_metrics, targets, self.target_vocabulary_size)
 
     def _update_metrics(self, y, sample_weight, logits, token_losses=None):
         if self._compile_metrics is not None:

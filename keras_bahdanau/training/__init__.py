@@ -13,8 +13,10 @@ _MODULE_OF = {
     "Progress": "progress",
     "Run": "run",
     "TrainingOptions": "options",
+    "Workers": "workers",
     "averaged_weights": "optimizers",
     "presets": "presets",
+    "strategy_of_environment": "workers",
     "train": "loop",
 }
 

@@ -9,13 +9,14 @@ from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.training.adaptation import freeze, resized
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
+from keras_bahdanau.training.placement import place
 from keras_bahdanau.training.presets import PRESETS
 
 _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 
 
-def compiled_model(source, target, options, rate, config=None):
+def compiled_model(source, target, options, rate, config=None, devices=None):
     """The model of a training, compiled.
 
     Args:
@@ -24,12 +25,21 @@ def compiled_model(source, target, options, rate, config=None):
         options: `TrainingOptions`.
         rate: Float or schedule, such as that of `schedules.learning_rate`.
         config: Dictionary of `Seq2Seq.get_config` in place of the options of the model, or None.
+        devices: Dictionary from parts of the model to devices: see `placement.place`.
 
     Returns:
         A `Seq2Seq`.
+
+    Raises:
+        ValueError: If a part or a device is unknown, or if XLA shall compile for several devices.
     """
     options = options.resolved()
-    model = _new_model(source, target, options, _POLICIES[options.precision], config)
+    if devices and options.jit_compile:
+        raise ValueError(
+            f"XLA compiles for one device. Received: devices={devices!r}, jit_compile=True. "
+            "Leave one of them out."
+        )
+    model = _new_model(source, target, options, _POLICIES[options.precision], config, devices)
     freeze(model, options.freeze)
     _compile(model, options, optimizer=new_optimizer(options, rate, model.trainable_variables))
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
@@ -53,13 +63,14 @@ def validated_model(source, target, options):
     return model
 
 
-def _new_model(source, target, options, policy, config=None):
+def _new_model(source, target, options, policy, config=None, devices=None):
     settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
     with _computing_in(policy):
         if config is None:
             model = PRESETS[options.preset].model(source, target, **settings)
         else:
             model = resized(config, source, target)
+        place(model, devices or {})
         model.build()
     if options.l2:
         for variable in model.trainable_variables:

@@ -23,6 +23,7 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.adaptation import Adaptation
 from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.distributed import fit_of
 from keras_bahdanau.training.inheritance import (
     check_no_adaptation,
     check_vocabulary_pairs,
@@ -31,10 +32,10 @@ from keras_bahdanau.training.inheritance import (
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
-from keras_bahdanau.training.run import Run
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.validation import ValidateAndSave
+from keras_bahdanau.training.workers import FollowChief, Workers
 
 LONGEST_VALID = 512  # tokens of a validation pair
 
@@ -55,6 +56,8 @@ def train(
     symbols=(),
     initial=None,
     vocabulary_pairs=None,
+    strategy=None,
+    devices=None,
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
@@ -88,6 +91,12 @@ def train(
             read it again.
         vocabulary_pairs: List of pairs, the text by which `update_vocabulary` updates the
             vocabularies of that model, such as the new ones among `pairs`; None for all of them.
+        strategy: `tf.distribute.MultiWorkerMirroredStrategy` if several processes train
+            together: each calls `train` with the same arguments and computes its part of each
+            batch. The first one, the chief, alone writes files, reports, and calls `callbacks`.
+        devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
+            of devices, such as {"encoder": "GPU:0", "decoder": "GPU:1"}, where a model does not
+            fit on one: see `placement.place`.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -95,15 +104,16 @@ def train(
 
     Raises:
         BlockingIOError: If another process trains in the directory.
+        ConnectionError: If another worker of the strategy ended.
         FileExistsError: If the directory holds something else, or a finished run.
         FileNotFoundError: If there is no file of `initial`.
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
-            target; if its files are damaged; if options and alignments do not go together; if
-            there is a `cache` for a source that decodes no files; or if options or vocabularies
-            contradict the `initial` model.
+            target; if its files are damaged; if a part or a device of `devices` is unknown; if
+            options and alignments do not go together; if there is a `cache` for a source that
+            decodes no files; or if options or vocabularies contradict the `initial` model.
     """
     options = options or TrainingOptions()
     check_vocabulary_pairs(options, vocabulary_pairs)
@@ -112,7 +122,11 @@ def train(
     shards = [part for part in _parts(pairs) if isinstance(part, Shards)]
     for one in shards:
         source, target = _sides_of_shards(one, source, target, symbols)
-    run = Run(directory)
+    if isinstance(pairs, Corpora):
+        symbols = [*dict.fromkeys([*symbols, *pairs.tags])]
+    workers = Workers(strategy)
+    say = say if workers.is_chief else _say_nothing
+    run = workers.run_in(directory)
     begins_with = initial_model(run, initial)
     if begins_with is not None:
         options = begins_with.inherited(options)
@@ -120,23 +134,28 @@ def train(
         check_no_adaptation(options)
         if options.preset is None and source is not None:
             options = dataclasses.replace(options, preset=as_source(source).preset)
-    if isinstance(pairs, Corpora):
-        symbols = [*dict.fromkeys([*symbols, *pairs.tags])]
     data = (pairs, valid_pairs, alignments, valid_alignments)
     sides = (source, target, symbols, vocabulary_pairs)
-    with run.owned(say):
+    places = (workers, devices)
+    with workers.together(), run.owned(say):
         run.check(options, *data)
         typed = shards[0] if shards else pairs
         options = with_model_types(run.kept(options), typed, symbols, say).resolved()
-        _train_in(run, options, data, sides, begins_with, cache, callbacks or (), verbose, say)
+        given = (begins_with, cache, callbacks or (), verbose, say, places)
+        _train_in(run, options, data, sides, *given)
     return run.translator
 
 
-def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose, say):
-    """Begin or resume a run that this process owns."""
+def _say_nothing(line):
+    pass
+
+
+def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose, say, places):
+    """Begin or resume a run that this process owns, or its chief."""
     pairs, valid_pairs, alignments, valid_alignments = data
-    old = None  # its weights are those of the checkpoint, if there is one
-    if begins_with is not None and not run.checkpoint.is_file():
+    workers, devices = places
+    old = None  # its weights are those of the checkpoint, if there is one, or the chief's
+    if begins_with is not None and workers.is_chief and not run.checkpoint.is_file():
         old = Adaptation(begins_with)
     initial = run.initial() if run.begun() else old and old.card
     source, target = _vocabularies(run, options, pairs, *sides, old, say)
@@ -145,7 +164,7 @@ def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose,
     for tag in _tags(pairs, valid_pairs):
         require_token(tag, source)
     training, validation = _batches(
-        source, target, options, (pairs, alignments), (valid_pairs, valid_alignments)
+        source, target, options, (pairs, alignments), (valid_pairs, valid_alignments), workers
     )
     inputs = [one for part in _parts(pairs) if not isinstance(part, Shards) for one, _ in part]
     valid_inputs = [one for one, _ in valid_pairs]
@@ -154,7 +173,8 @@ def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose,
 
     keras.utils.set_random_seed(options.seed)
     rate = learning_rate(options, training.steps)
-    model = compiled_model(source, target, options, rate, initial and initial["model"])
+    config = initial and initial["model"]
+    model = compiled_model(source, target, options, rate, config, devices)
     if old is not None:
         old.give_weights(model, source, target)
     say(
@@ -170,6 +190,7 @@ def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose,
         card = serialized_sides(source, target)
         card |= {} if initial is None else {"initial": initial}
         run.begin(options, pairs, valid_pairs, card, alignments, valid_alignments)
+    workers.begin(run, model, progress)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
     search = {"ctc_weight": saved_model.ctc_weight} if initial is None else initial["search"]
@@ -177,23 +198,31 @@ def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose,
     translator = pipeline_of(source, saved_model, target, SearchOptions(**search), metrics)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
+    everywhere = [StopAtDivergence(progress), *_sampling(options, training.steps)]
+    last = [FollowChief(workers, progress)] if workers.count > 1 else []
+    end = _end(options, training.steps, progress, rate)
+    fit = fit_of(workers, options.accumulate)
+    if not workers.is_chief:
+        _fit(fit, model, training, progress, options, callbacks=[*everywhere, *last, *end])
+        return
     _fit(
+        fit,
         model,
         training,
         progress,
         options,
         callbacks=[
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
-            StopAtDivergence(progress),
+            *everywhere,
             checkpoint,
-            *_sampling(options, training.steps),
             TellBroken("training", training, inputs, say),
             ValidateAndSave(
                 run, translator, validation, options, checkpoint, valid_pairs, average, say
             ),
             TellBroken("validation", validation, valid_inputs, say),
-            *_end(options, training.steps, progress, rate),
+            *end,
             *callbacks,
+            *last,
         ],
         verbose=verbose,
     )
@@ -211,7 +240,7 @@ def _progress(run, steps, say):
     return progress
 
 
-def _fit(model, training, progress, options, **settings):
+def _fit(fit, model, training, progress, options, **settings):
     """Fit the model from where its progress stands to the end.
 
     Keras gives each epoch of a `fit` as many steps as the first one, so the rest of an epoch that
@@ -221,10 +250,10 @@ def _fit(model, training, progress, options, **settings):
     if progress.step:
         epoch = progress.epoch
         rest = training.epoch(epoch, first_step=progress.step)
-        model.fit(rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
+        fit(model, rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
     if not progress.is_over(options):
         epochs = training.dataset(first_epoch=progress.epoch)
-        model.fit(epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
+        fit(model, epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
 
 
 def _sides_of_shards(shards, source, target, symbols):
@@ -307,7 +336,7 @@ def _learned(name, texts, options, side, say, symbols=()):
     return subwords
 
 
-def _batches(source, target, options, training, validation):
+def _batches(source, target, options, training, validation, workers):
     """(training batches, validation batches)."""
     pairs, alignments = training
     valid_pairs, valid_alignments = validation
@@ -321,6 +350,7 @@ def _batches(source, target, options, training, validation):
     of_training = {
         "max_length": options.max_length,
         "max_source_length": longest,
+        "shard": (workers.index, workers.count),
         **batches,
     }
 

@@ -359,6 +359,12 @@ class TrainingOptions:
         "padding, and XLA compiles once for each.",
         lambda options: 7 if options.jit_compile else 16,
     )
+    accumulate: int | None = _of_training(
+        integer(1, 1024),
+        "Number of parts of each batch that are computed one after another, for batches that do "
+        "not fit in memory: the gradient is that of the whole batch.",
+        1,
+    )
     max_length: int | None = _of_training(
         LENGTH, "Most tokens on a side; longer pairs are left out, and counted.", 128
     )

@@ -1,17 +1,28 @@
 """JAX and torch do what TensorFlow does, each in a process and an environment of its own."""
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 from backend_models import DRAWING, MODELS
+from conftest import toy_pairs
+
+from keras_bahdanau import Translator, export_saved_model
+from keras_bahdanau.exporters.cpp_loader import run_in_clean_process
+from keras_bahdanau.text import Subwords
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
 OTHERS = ("jax", "torch")
+NO_ENVIRONMENT = (
+    "There is no environment for {}. Make it with `make backends`, or name its Python in "
+    "KERAS_BAHDANAU_{}_PYTHON."
+)
 
 pytestmark = pytest.mark.slow
 
@@ -56,10 +67,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(params=OTHERS)
 def backend(request):
     if python_of(request.param) is None:
-        pytest.skip(
-            f"There is no environment for {request.param}. Make it with `make backends`, or name "
-            f"its Python in KERAS_BAHDANAU_{request.param.upper()}_PYTHON."
-        )
+        pytest.skip(NO_ENVIRONMENT.format(request.param, request.param.upper()))
     return request.param
 
 
@@ -134,3 +142,50 @@ def test_files_move_between_backends(folder, backend, name, kind, writes):
                 np.testing.assert_allclose(
                     loaded[f"{writer}_{kind}_{key}"], written[f"trained_{key}"], atol=1e-5
                 )
+
+
+@pytest.fixture(scope="module")
+def parallel(tmp_path_factory):
+    """Losses and files of trainings on JAX with one device and with two."""
+    python = python_of("jax")
+    if python is None:
+        pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
+    path = tmp_path_factory.mktemp("jax")
+    for count in (1, 2):
+        subprocess.run(
+            [python, TESTS / "backends" / "data_parallel.py", path, str(count)],
+            env={
+                **os.environ,
+                "KERAS_BACKEND": "jax",
+                "PYTHONPATH": os.pathsep.join(map(str, (ROOT, TESTS / "support"))),
+                "JAX_PLATFORMS": "cpu",
+                "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}",
+            },
+            check=True,
+        )
+    return path
+
+
+def told(folder, count):
+    return json.loads((folder / f"{count}.json").read_text())
+
+
+def test_two_devices_have_the_losses_of_one(parallel):
+    one, two = told(parallel, 1), told(parallel, 2)
+    assert (one["devices"], two["devices"]) == (1, 2)
+    assert two["losses"] == pytest.approx(one["losses"], rel=1e-5)
+    assert two["losses"][-1] < two["losses"][0]
+
+
+def test_what_jax_has_trained_is_exported_by_tensorflow(parallel, tmp_path):
+    """The C++ loader answers from the exported graph as the loaded translator does."""
+    model = keras.saving.load_model(parallel / "2.keras", compile=False)
+    sources = [*(source for source, _ in toy_pairs()), "six"]  # and four special tokens: 10
+    words = Subwords.train(sources, model.target_vocabulary_size, model_type="word", exact=False)
+    translator = Translator(words, model, words)
+    path = export_saved_model(translator, tmp_path / "exported")
+    texts = ["one", "one two three", ""]
+    request = ("serving_default", {"text": np.array(texts, object)})
+    (answer,) = run_in_clean_process(path, [request])
+    answers = [text.decode() for text in answer["translation"]]
+    assert answers == [result.text for result in translator.translate(texts)]

@@ -450,7 +450,16 @@ def test_the_best_few_come_in_the_form_of_moses(command, model, toy_translator):
 
 
 def test_translations_are_written_as_pairs_that_training_reads(command, files, model):
-    asked = ["--write-pairs", "back.tsv", "--reversed", "--pair-tag", "<bt>", "--scores", "--nbest", 2]
+    asked = [
+        "--write-pairs",
+        "back.tsv",
+        "--reversed",
+        "--pair-tag",
+        "<bt>",
+        "--scores",
+        "--nbest",
+        2,
+    ]
     answer = command("translate", "good.en", "--model", model, *asked)
     assert (answer.code, answer.out) == (0, "4 pairs in 'back.tsv'; left out: 1 empty\n")
     pairs, _ = read_table("back.tsv")

@@ -192,6 +192,7 @@ def test_the_smalls_embedding_is_tied_where_it_can_be():
         ("model_type", "words"),
         ("normalization", "nfc"),
         ("epoch_steps", -1),
+        ("accumulate", 0),
         ("best_by", "top5"),
         ("joint", "yes"),
         ("query", "state,states"),

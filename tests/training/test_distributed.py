@@ -1,0 +1,321 @@
+"""A training in parts: parts of a batch in turn, or by processes that train together."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+import training_worker
+from conftest import toy_pairs
+from options import OPTIONS, new_model
+
+from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.demo import generate
+from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
+from keras_bahdanau.metrics import Perplexity
+from keras_bahdanau.text import Subwords
+from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training.distributed import SummedStep, fit_of
+from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training.workers import Workers, strategy_of_environment
+
+# rows of 4, 1, 2, 0 and 3 real tokens, so that parts of a batch have different numbers of them
+TARGET_OUT = np.array([[7, 8, 9, 3], [3, 0, 0, 0], [9, 3, 0, 0], [0] * 4, [5, 6, 3, 0]], "int32")
+TARGET_IN = np.pad(TARGET_OUT[:, :-1], [(0, 0), (1, 0)], constant_values=2)
+SOURCE = np.array([[4, 5, 3], [6, 0, 0], [5, 3, 0], [0, 0, 0], [8, 7, 0]], "int32")
+BATCH = ((SOURCE, TARGET_IN), TARGET_OUT, np.float32(TARGET_OUT > 0))
+
+SCRIPT = Path(training_worker.__file__)
+PAIRS = [(example.source, example.target) for example in generate(130)]
+SETTINGS = {
+    **{"vocabulary_size": 150, "embedding_units": 16, "units": 24, "attention_units": 16},
+    **{"epochs": 4, "epoch_steps": 50, "batch_tokens": 300, "buckets": 2, "dropout": 0.0},
+    **{"learning_rate": 2e-3, "checkpoint_steps": 8, "patience": 4, "clip_norm": 1.0},
+}
+
+
+@pytest.fixture
+def eagerly():
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def toy_model(loss, name="plain"):
+    """The same small model each time, for one step of SGD whose gradient is clipped."""
+    keras.utils.set_random_seed(0)
+    model = new_model(OPTIONS[name], SimpleNamespace(vocabulary_size=10))
+    model.build()
+    optimizer = keras.optimizers.SGD(0.5, global_clipnorm=0.1)
+    model.compile(optimizer, loss, weighted_metrics=[Perplexity()])
+    return model
+
+
+def weights_after_a_step(model, batch, rate=0.5, norm=0.1):
+    """Those of SGD with the gradient of the whole batch, clipped, in NumPy."""
+    inputs, target, weight = batch
+    with tf.GradientTape() as tape:
+        loss = model.compute_loss(inputs, target, model(inputs, training=True), weight)
+    gradients = tape.gradient(loss, [one.value for one in model.trainable_variables])
+    gradients = [np.float64(tf.convert_to_tensor(one)) for one in gradients]
+    scale = min(1, norm / np.sqrt(sum(np.square(one).sum() for one in gradients)))
+    assert scale < 1
+    weights = [one.numpy() for one in model.trainable_variables]
+    return [one - rate * scale * of for one, of in zip(weights, gradients, strict=True)]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("loss", [TokenCrossentropy, SentenceCrossentropy])
+def test_a_step_in_parts_is_that_of_the_whole_batch(eagerly, loss):
+    model, batch = toy_model(loss()), tf.nest.map_structure(tf.constant, BATCH)
+    expected = weights_after_a_step(model, batch)
+    results = model.test_on_batch(*BATCH, return_dict=True)
+    model.reset_metrics()
+    spec = tf.nest.map_structure(tf.TensorSpec.from_tensor, batch)
+    assert SummedStep(model, spec, Workers(), parts=3)(batch) == pytest.approx(results, rel=1e-5)
+    for one, other in zip(model.trainable_variables, expected, strict=True):
+        np.testing.assert_allclose(one.numpy(), other, atol=1e-6)
+
+
+def test_one_process_with_whole_batches_has_the_fit_of_keras():
+    assert fit_of(Workers()) is keras.Model.fit
+
+
+def test_workers_together_have_the_rows_of_one():
+    pairs = toy_pairs()
+    source, target = Subwords.train_pair(pairs, vocabulary_size=48)
+
+    def batches(shard):
+        data = BatchedPairs(pairs, source, target, 60, buckets=3, seed=1, shard=shard)
+        return [tf.nest.flatten(batch) for batch in data.epoch(2).as_numpy_iterator()]
+
+    parts = [batches((index, 3)) for index in range(3)]
+    for whole, *shares in zip(batches((0, 1)), *parts, strict=True):
+        for array, *arrays in zip(whole, *shares, strict=True):
+            assert max(map(len, arrays)) - min(map(len, arrays)) <= 1
+            for index, share in enumerate(arrays):
+                own = array[index::3]
+                np.testing.assert_array_equal(share[: len(own)], own)
+                assert not share[len(own) :].any()  # at most one row, which is empty
+
+
+@pytest.mark.parametrize("shard", [(2, 2), (-1, 2), (0, 0), (0, True)])
+def test_a_shard_is_one_of_a_count(shard):
+    with pytest.raises(ValueError, match="Received: (shard|index|count)="):
+        BatchedPairs([("a", "b")], None, None, shard=shard)
+
+
+def test_a_strategy_has_one_device_in_each_process():
+    devices = SimpleNamespace(worker_devices=("GPU:0", "GPU:1"))
+    with pytest.raises(ValueError, match="Received: strategy=SimpleNamespace with 2 devices"):
+        Workers(SimpleNamespace(extended=devices))
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"task": {}}', '{"task": {"index": "x"}}'])
+def test_a_broken_description_of_the_job_is_refused(monkeypatch, text):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(ValueError, match=re.escape(f"Received: TF_CONFIG={text!r}")):
+        strategy_of_environment()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_accumulation_gives_the_curve_of_the_large_batch(jit_compile):
+    pairs = toy_pairs()
+    source, target = Subwords.train_pair(pairs, vocabulary_size=48)
+
+    def losses(parts):
+        keras.utils.set_random_seed(0)
+        sizes = {"embedding_units": 8, "units": 12, "attention_units": 8, "dropout": 0.0}
+        model = PRESETS["small"].model(source, target, **sizes)
+        model.build()
+        optimizer = keras.optimizers.Adam(1e-2, global_clipnorm=0.5)
+        model.compile(optimizer, TokenCrossentropy(), jit_compile=jit_compile and parts > 1)
+        data = BatchedPairs(pairs, source, target, batch_tokens=200, buckets=2)
+        fit = fit_of(Workers(), parts)
+        settings = {"epochs": 3, "verbose": 0, "shuffle": False, "callbacks": []}
+        return fit(model, data.dataset(), **settings).history["loss"]
+
+    assert losses(3) == pytest.approx(losses(1), rel=1e-5)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def environment(index=None, ports=()):
+    """Of a process on the CPU; of a worker with its place in the job."""
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), str(SCRIPT.parent)])
+    names = {**os.environ, "PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": ""}
+    if index is not None:
+        cluster = {"worker": [f"127.0.0.1:{port}" for port in ports]}
+        task = {"type": "worker", "index": index}
+        names["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": task})
+    return names
+
+
+def trained_together(count, folder):
+    """Losses after each batch, and history, of a training by so many processes."""
+    ports = [free_port() for _ in range(count)] if count > 1 else []
+    arguments = json.dumps([str(folder / "run"), SETTINGS, PAIRS[:110], PAIRS[110:]])
+    workers = [
+        subprocess.Popen(
+            [sys.executable, SCRIPT, folder / "logs.json"],
+            env=environment(*((index, ports) if ports else ())),
+            stdin=subprocess.PIPE,
+            text=True,
+        )
+        for index in range(count)
+    ]
+    for worker in workers:
+        worker.stdin.write(arguments)
+        worker.stdin.close()
+    assert [worker.wait() for worker in workers] == [0] * count
+    return json.loads((folder / "logs.json").read_text()), history_of(folder / "run")
+
+
+def history_of(run):
+    return json.loads(Run(run).history.read_text())
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """(losses, history) of one process, by the `fit` of Keras."""
+    return trained_together(1, tmp_path_factory.mktemp("alone"))
+
+
+def assert_same_history(found, expected):
+    assert len(found) == len(expected) == SETTINGS["epochs"]
+    for logs, others in zip(found, expected, strict=True):
+        assert logs == pytest.approx(others, abs=1e-4, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_two_workers_have_the_loss_curve_of_one(alone, tmp_path):
+    losses, history = trained_together(2, tmp_path)
+    assert len(losses) >= 200
+    np.testing.assert_allclose(losses, alone[0], atol=1e-4)
+    assert_same_history(history, alone[1])
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        *("run.json", "checkpoint.weights.h5", "translator.keras", "history.json"),
+    }
+
+
+def children_of(process):
+    """Process numbers of the workers, in their order."""
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    return [int(number) for number in path.read_text().split()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", [1, 0])
+def test_a_killed_worker_ends_the_job_which_then_resumes(alone, tmp_path, victim):
+    files = {"train": PAIRS[:110], "valid": PAIRS[110:]}
+    for name, pairs in files.items():
+        lines = "".join(f"{source}\t{target}\n" for source, target in pairs)
+        (tmp_path / f"{name}.tsv").write_text(lines, encoding="utf-8")
+    run = Run(tmp_path / "run")
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in SETTINGS.items()]
+    command = [
+        *(sys.executable, "-m", "keras_bahdanau.cli", "train", tmp_path / "train.tsv"),
+        *("--valid-source", tmp_path / "valid.tsv", "--out", run.directory, "--workers", "2"),
+        *options,
+    ]
+    job = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+    while not (run.checkpoint.is_file() and run.progress().step):
+        assert job.poll() is None
+        time.sleep(0.05)
+    os.kill(children_of(job)[victim], signal.SIGKILL)
+    killed = time.monotonic()
+    _, errors = job.communicate(timeout=60)
+    assert time.monotonic() - killed < 30
+    assert job.returncode == 2
+    assert f"worker {victim} ended by signal SIGKILL. The same command resumes" in errors
+    progress = run.progress()
+    assert progress.step or progress.epoch
+    assert subprocess.run(command, env=environment()).returncode == 0
+    # each epoch has the mean over its batches, each of them once, and so the same end
+    assert_same_history(history_of(run.directory), alone[1])
+
+
+DEVICES = """
+import json, sys
+import tensorflow as tf
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import keras
+from keras_bahdanau.training import TrainingOptions, train
+
+class Places(keras.callbacks.Callback):
+    def on_train_end(self, logs=None):
+        parts = {"encoder": self.model.encoder, "attention": self.model.decoder.cell.attention}
+        parts["decoder"] = self.model.decoder.readout
+        places = {name: {one.value.device[-5:] for one in part.trainable_variables}
+                  for name, part in parts.items()}
+        slots = {one.value.device[-5:] for one in self.model.optimizer.variables
+                 if "encoder" in one.path}
+        places["slots of the encoder"] = slots
+        print(json.dumps({name: sorted(on) for name, on in places.items()}))
+
+out, options, pairs, valid_pairs = json.load(sys.stdin)
+placed = json.loads(sys.argv[1])
+train(pairs, valid_pairs, out, TrainingOptions(**options), verbose=0, say=lambda line: None,
+      callbacks=[Places()], devices=placed)
+"""
+
+
+def trained_on(devices, folder):
+    """(devices of the weights of each part, history) of a training on two logical devices."""
+    options = {**SETTINGS, "epochs": 1, "epoch_steps": 0}
+    arguments = json.dumps([str(folder), options, PAIRS[:40], PAIRS[120:]])
+    command = [sys.executable, "-c", DEVICES, json.dumps(devices)]
+    done = subprocess.run(
+        command, input=arguments, env=environment(), stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(done.stdout), json.loads(Run(folder).history.read_text())
+
+
+@pytest.mark.slow
+def test_parts_of_a_model_train_on_devices_of_their_own(tmp_path):
+    _, expected = trained_on({}, tmp_path / "one")
+    devices = {"encoder": "CPU:1", "decoder": "CPU:0", "attention": "CPU:1"}
+    places, history = trained_on(devices, tmp_path / "two")
+    assert places == {
+        **{name: [device] for name, device in devices.items()},
+        "slots of the encoder": ["CPU:1"],
+    }
+    for logs, others in zip(history, expected, strict=True):
+        assert logs == pytest.approx(others, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "devices, message",
+    [
+        ({"readout": "CPU:0"}, "must be one of encoder, decoder, attention. Received: devices="),
+        ({"encoder": "GPU:7"}, r"A device must be one of .*CPU:0.*\. Received: devices="),
+    ],
+)
+def test_unknown_parts_and_devices_are_refused(tmp_path, devices, message):
+    options = TrainingOptions(epochs=1, model_type="char", vocabulary_size=16, units=4)
+    with pytest.raises(ValueError, match=message):
+        train(PAIRS[:4], PAIRS[:4], tmp_path / "run", options, say=len, devices=devices)
+
+
+def test_xla_and_several_devices_do_not_go_together(tmp_path):
+    options = TrainingOptions(epochs=1, model_type="char", vocabulary_size=16, jit_compile=True)
+    with pytest.raises(ValueError, match="Received: devices=.*jit_compile=True"):
+        train(
+            PAIRS[:4], PAIRS[:4], tmp_path / "run", options, say=len, devices={"encoder": "CPU:0"}
+        )
