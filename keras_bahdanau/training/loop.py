@@ -18,7 +18,9 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.source import Source, as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.compiling import compiled_model, validated_model
+from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import with_model_types
+from keras_bahdanau.training.normalizations import with_normalizations
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.run import Run
@@ -91,7 +93,9 @@ def train(
     sides = (source, target, symbols)
     with run.owned(say):
         run.check(options, *data)
-        options = with_model_types(run.kept(options), pairs, symbols, say).resolved()
+        options = with_model_types(run.kept(options), pairs, symbols, say)
+        options = with_normalizations(options, pairs, say)
+        options = with_defaults_of_many(options, len(pairs), say).resolved()
         _train_in(run, options, data, sides, cache, callbacks or (), verbose, say)
     return run.translator
 
@@ -233,13 +237,13 @@ def _check_kept(run, kept, given):
 
 
 def _learned(name, texts, options, side, say, symbols=()):
-    """`Subwords` of texts, of the size and the model type of a side."""
+    """`Subwords` of texts, as the options of a side say."""
     size = getattr(options, f"{side}_vocabulary_size")
     subwords = Subwords.train(
         texts,
         size,
         model_type=getattr(options, f"{side}_model_type"),
-        normalization=options.normalization,
+        normalization=getattr(options, f"{side}_normalization"),
         symbols=symbols,
         exact=False,
         name="source and target text" if name == "joint" else f"{name} text",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from keras_bahdanau.finite import as_json, first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
-from keras_bahdanau.training.model_types import undecided
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import replacing
 
@@ -131,7 +130,7 @@ class Run:
         write_json(self.card, content)
 
     def kept(self, options):
-        """Options with the model types that the run began with where they are to be found.
+        """Options with what the run began with where it follows from the pairs.
 
         Args:
             options: `TrainingOptions`.
@@ -145,8 +144,8 @@ class Run:
         if not self.begun():
             return options
         begun = self._options_of(self.read_card(), type(options))
-        types = {name: getattr(begun, name) for name in undecided(options)}
-        return dataclasses.replace(options, **types)
+        found = {name: getattr(begun, name) for name in options.undecided()}
+        return dataclasses.replace(options, **found)
 
     def read_card(self):
         """The content of `run.json`, as `begin` wrote it.
