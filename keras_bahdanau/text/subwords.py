@@ -231,6 +231,29 @@ class Subwords:
         return composes(self.model)
 
     @functools.cached_property
+    def symbol_ids(self) -> np.ndarray:
+        """Ids of the symbols that the vocabulary was trained with: int32, `(symbols,)`.
+
+        The clusters of the model type "grapheme" are none of them.
+
+        Example:
+            >>> subwords = Subwords.train(["<PST> walk"], 16, exact=False, symbols=["<PST>"])
+            >>> subwords.tokens(subwords.symbol_ids).tolist()
+            ['<PST>', '▁<PST>']
+        """
+        from sentencepiece import sentencepiece_model_pb2  # which takes its time
+
+        from keras_bahdanau.text.graphemes import is_cluster  # which loads regex
+
+        pieces = sentencepiece_model_pb2.ModelProto.FromString(self.model).pieces
+        ids = [
+            number
+            for number, one in enumerate(pieces)
+            if one.type == one.USER_DEFINED and not is_cluster(one.piece)
+        ]
+        return np.array(ids, np.int32)
+
+    @functools.cached_property
     def counted_in(self) -> str:
         """Unit of the length of a sentence: "symbols" of characters or graphemes, else "words"."""
         from sentencepiece import sentencepiece_model_pb2  # which takes its time

@@ -133,7 +133,9 @@ def _train_in(run, options, data, sides, cache, callbacks, verbose, say):
         run.begin(options, pairs, valid_pairs, vocabularies, alignments, valid_alignments)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
-    search = SearchOptions(ctc_weight=saved_model.ctc_weight)
+    search = SearchOptions(
+        ctc_weight=saved_model.ctc_weight, write_symbols=_have_symbols(target, pairs)
+    )
     translator = pipeline_of(source, saved_model, target, search, _metrics(source, options))
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
@@ -301,6 +303,13 @@ def _restore(path, model):
             f"{str(path)!r} of another model, such as that of an older version of this package. "
             "Choose another output directory to begin anew."
         ) from None
+
+
+def _have_symbols(target, pairs):
+    """False if the target's vocabulary has symbols, and no target text has one of them."""
+    symbols = {one.strip("▁") for one in target.tokens(target.symbol_ids)}
+    text = "\n".join(one for _, one in pairs)
+    return not symbols or any(target.composed(symbol) in text for symbol in symbols)
 
 
 def _metrics(source, options):
