@@ -19,7 +19,7 @@ def translator(request):
     source = Subwords.train(["한국 가나", "e\u0301"], 60, **settings)
     target = source
     if request.param == "separate":
-        target = Subwords.train(["하나 악"], 60, **settings)
+        target = Subwords.train(["하나 안"], 60, **settings)
     sizes = {"units": 16, "attention_units": 8, "embedding_units": 8}
     model = kb.presets.characters(source, target, **sizes)
     return kb.Translator(source, model, target, kb.SearchOptions(beam_width=2, max_length=8))
