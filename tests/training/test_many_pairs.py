@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from keras_bahdanau.training import Run, TrainingOptions
+from keras_bahdanau import Translator
+from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.many_pairs import MANY, with_defaults_of_many
 from keras_bahdanau.training.presets import PRESETS
 
@@ -66,3 +67,23 @@ def test_a_run_keeps_the_defaults_that_it_began_with(tmp_path):
     earlier.check(CHARACTERS, pairs, pairs)
     with pytest.raises(ValueError, match=r"dropout=0.3. Received: dropout=0.2"):
         earlier.check(dataclasses.replace(CHARACTERS, dropout=0.2), pairs, pairs)
+
+
+@pytest.mark.slow
+def test_a_training_takes_and_records_what_it_found(tmp_path, monkeypatch):
+    monkeypatch.setattr("keras_bahdanau.training.many_pairs.MANY", 2)
+    options = TrainingOptions(
+        preset="characters", units=8, embedding_units=4, attention_units=4, epochs=1, epoch_steps=1
+    )
+    pairs, told = [("<N> 한국", "h a n"), ("<N> 나라", "n a"), ("<V> 가", "k a")], []
+    symbols, settings = ["<N>", "<V>"], {"verbose": 0, "say": told.append}
+    path = train(pairs, pairs, tmp_path / "run", options, symbols=symbols, **settings)
+    card = Run(tmp_path / "run").read_card()["options"]
+    names = ("dropout", "batch_sentences", "source_normalization", "target_normalization")
+    assert [card[name] for name in names] == [0.2, 64, "nfd", "none"]
+    assert any(line.startswith("defaults for more than 2 pairs: dropout 0.2") for line in told)
+    translator = Translator.load(path)
+    tokens = translator.source.subwords.tokens
+    (ids,) = translator.source.subwords.encode(["학"])  # a syllable that no pair has
+    assert tokens(ids).tolist() == ["\u1112", "\u1161", "\u11a8", "</s>"]
+    assert translator.search.write_symbols  # the target has a vocabulary without symbols
