@@ -21,7 +21,7 @@ FLOORS = (
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "sources", "data"),
     *("training.optimizers", "training.schedules", "training.progress"),
-    *("training.model_types", "training.run"),
+    "training.run",
     *("pipelines", "plotting", "callbacks"),
     *("exporters", "evaluation", "training", "demo", "cli"),
 )
@@ -30,7 +30,7 @@ WITHOUT_TENSORFLOW = {
     *("training.optimizers", "training.schedules"),
 }
 TEXT_ON_THE_HOST = (
-    *("alignments", "bpe_dropout", "id_rows", "replace_unknown"),
+    *("alignments", "bpe_dropout", "decomposition", "id_rows", "replace_unknown"),
     *("subword_sampling", "subwords", "unigram_draws", "vocabulary", "vocabulary_update"),
 )
 TENSORFLOW_BRANCHES = {

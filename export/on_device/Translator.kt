@@ -28,7 +28,7 @@ class Translation(
  */
 class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: Boolean = false) :
     AutoCloseable {
-    private val signature = if (greedy) "translate_greedy" else "translate"
+    private val best = if (greedy) "translate_greedy" else "translate"
     private val card = JSONObject(assets.bytes("card.json").decodeToString())
     private val longest = card.getInt("max_source_length")
     private val vocabularies = card.getJSONObject("vocabularies") // the file of each side
@@ -47,11 +47,7 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
             cpuOptions = CompiledModel.CpuOptions(numThreads = threads)
         }
     private val compiled = CompiledModel.create(assets, model, options)
-    private val input = compiled.createInputBuffer("source", signature)
-    private val outputs =
-        listOf("ids", "length", "score", "alignment", "finished").associateWith {
-            compiled.createOutputBuffer(it, signature)
-        }
+    private val signatures = mutableMapOf<String, Signature>() // those in use, by name
 
     private fun requireAsExported(file: ByteArray) {
         require(file.size > SEAL) { "the model is cut off" }
@@ -74,34 +70,87 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
         return bytes
     }
 
-    fun translate(sentence: String): Translation {
+    /** The best translation of a sentence. */
+    fun translate(sentence: String): Translation =
+        translations(signature(best, listOf("length", "score")), sentence).first()
+
+    /**
+     * Translations that begin with `prefix`, best first: as many as the beam of the file's search is
+     * wide, or fewer. The file needs the signature nbest or, with a prefix, prefix.
+     */
+    fun suggest(sentence: String, prefix: String = ""): List<Translation> {
+        val names = listOf("lengths", "scores")
+        if (prefix.isEmpty()) return translations(signature("translate_nbest", names), sentence)
+        val begun = target.encode(prefix)
+        val search = card.getJSONObject("search")
+        val most = minOf(card.getInt("max_target_length"), search.getInt("max_length"))
+        require(begun.size <= most) { "at most $most tokens of a prefix, received ${begun.size}" }
+        val completing = signature("translate_prefix", names, listOf("prefix", "prefix_length"))
+        completing.write("prefix", begun.copyOf(most)) // padded with 0
+        completing.write("prefix_length", intArrayOf(begun.size))
+        return translations(completing, sentence)
+    }
+
+    private fun signature(name: String, sizes: List<String>, inputs: List<String> = listOf()) =
+        signatures.getOrPut(name) {
+            Signature(compiled, name, inputs + "source", sizes + listOf("ids", "alignment", "finished"))
+        }
+
+    private fun translations(signature: Signature, sentence: String): List<Translation> {
         var ids = source.encode(sentence)
         if (ids.isNotEmpty()) ids += END
         require(ids.size <= longest) { "at most $longest tokens, received ${ids.size}" }
-        input.writeInt(ids.copyOf(longest)) // padded with 0
-        compiled.run(mapOf("source" to input), outputs, signature)
+        signature.write("source", ids.copyOf(longest)) // padded with 0
+        signature.run()
 
-        val length = outputs.getValue("length").readInt()[0]
-        val found = outputs.getValue("ids").readInt().take(length)
-        val weights = outputs.getValue("alignment").readFloat()
-        return Translation(
-            text = target.decode(found.filter { it != END }.toIntArray()),
-            score = outputs.getValue("score").readFloat()[0],
-            alignment =
-                List(length) { row ->
-                    weights.copyOfRange(row * longest, row * longest + ids.size)
-                },
-            finished = outputs.getValue("finished").readInt()[0] == 1,
-        )
+        val lengths = signature.ints("length")
+        val scores = signature.floats("score")
+        val finished = signature.ints("finished")
+        val found = signature.ints("ids") // one row after another
+        val weights = signature.floats("alignment")
+        val time = found.size / lengths.size
+        val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
+        return rows.map { row ->
+            val tokens = row * time until row * time + lengths[row]
+            Translation(
+                text = target.decode(found.sliceArray(tokens).filter { it != END }.toIntArray()),
+                score = scores[row],
+                alignment = tokens.map { weights.copyOfRange(it * longest, it * longest + ids.size) },
+                finished = finished[row] == 1,
+            )
+        }
     }
 
     override fun close() {
-        input.close()
-        outputs.values.forEach { it.close() }
+        signatures.values.forEach { it.close() }
         compiled.close()
         if (target !== source) target.close()
         source.close()
     }
+}
+
+/** A function of the model, with buffers of its own. */
+private class Signature(
+    private val compiled: CompiledModel,
+    private val name: String,
+    inputs: List<String>,
+    outputs: List<String>,
+) : AutoCloseable {
+    private val inputs = inputs.associateWith { compiled.createInputBuffer(it, name) }
+    private val outputs = outputs.associateWith { compiled.createOutputBuffer(it, name) }
+
+    fun write(input: String, values: IntArray) = inputs.getValue(input).writeInt(values)
+
+    fun run() = compiled.run(inputs, outputs, name)
+
+    fun ints(output: String): IntArray = output(output).readInt()
+
+    fun floats(output: String): FloatArray = output(output).readFloat()
+
+    /** The buffer of an output; of several texts "length" is "lengths". */
+    private fun output(name: String) = outputs[name] ?: outputs.getValue("${name}s")
+
+    override fun close() = (inputs.values + outputs.values).forEach { it.close() }
 }
 
 private fun AssetManager.bytes(name: String) = open(name).use { it.readBytes() }

@@ -3,8 +3,7 @@
 //   npm install @litertjs/core
 //   node translate.mjs [--greedy | [--nbest K] [--prefix TEXT]] MODEL.tflite [SENTENCE...]
 //
-// Reads vocabularies of characters or words without normalization, such as those of the preset
-// "characters". The file's functions need no Node up to `main`: a page can import them.
+// Reads vocabularies of characters or words, such as those of the preset "characters". The file's functions need no Node up to `main`: a page can import them.
 //
 // Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 
@@ -66,29 +65,68 @@ function* fields(bytes) {
   }
 }
 
+/** Rules of a SentencePiece model from one text to another, such as from a syllable to its letters. */
+class Rules {
+  /** `bytes` are the size of a Darts trie, the trie, and texts that end with 0; undefined for no rule. */
+  constructor(bytes = new Uint8Array(4)) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const size = bytes.length < 4 ? 0 : view.getUint32(0, true);
+    this.trie = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
+    this.texts = bytes.subarray(4 + size);
+  }
+
+  apply(text) {
+    if (!this.trie.length) return text;
+    const bytes = new TextEncoder().encode(text);
+    const parts = [];
+    for (let place = 0; place < bytes.length; ) {
+      const { length, replacement } = this.longest(bytes, place);
+      parts.push(replacement);
+      place += length;
+    }
+    return new TextDecoder().decode(Uint8Array.from(parts.flatMap((part) => [...part])));
+  }
+
+  /** The longest rule at a place, or its one character as it is. */
+  longest(bytes, place) {
+    const below = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);  // distance of a node's children
+    let [node, length, value] = [below(this.trie[0]), 0, 0];
+    for (let end = place; end < bytes.length; ++end) {
+      const unit = this.trie[node ^= bytes[end]] ?? 0;
+      if ((unit & 0x800000ff) !== bytes[end]) break;
+      node ^= below(unit);
+      if (unit & 256) [length, value] = [end + 1 - place, this.trie[node] & 0x7fffffff];
+    }
+    if (length) return { length, replacement: this.texts.subarray(value, this.texts.indexOf(0, value)) };
+    length = bytes[place] < 0x80 ? 1 : bytes[place] < 0xe0 ? 2 : bytes[place] < 0xf0 ? 3 : 4;
+    return { length, replacement: bytes.subarray(place, place + length) };
+  }
+}
+
 /** A SentencePiece model of characters or words. */
 export class Vocabulary {
   constructor(bytes) {
     const text = new TextDecoder();
     const parts = [...fields(bytes)];
     const settings = (number) => new Map(parts.flatMap(([n, part]) => n === number ? [...fields(part)] : []));
-    const [trainer, normalizer] = [settings(2), settings(3)];
+    const [trainer, normalizer, denormalizer] = [settings(2), settings(3), settings(5)];
     this.type = trainer.get(3) ?? 1;
-    if (![WORDS, CHARACTERS].includes(this.type) || normalizer.get(2)?.length || trainer.get(35)) {
-      throw new InputError("A vocabulary must be one of characters or words, without normalization " +
-        `and bytes. Received: model_type=${this.type}. Use translate.py, or train with ` +
-        "--preset characters.");
+    if (![WORDS, CHARACTERS].includes(this.type) || trainer.get(35)) {
+      throw new InputError("A vocabulary must be one of characters or words, without bytes. " +
+        `Received: model_type=${this.type}. Use translate.py, or train with --preset characters.`);
     }
     const pieces = parts.filter(([number]) => number === 1).map(([, part]) => new Map(fields(part)));
     this.pieces = pieces.map((piece) => text.decode(piece.get(1)));
     const kinds = pieces.map((piece) => piece.get(3) ?? 1);
     this.ids = new Map(this.pieces.flatMap((piece, id) => [2, 3].includes(kinds[id]) ? [] : [[piece, id]]));
     this.symbols = this.pieces.filter((_, id) => kinds[id] === 4).sort((a, b) => b.length - a.length);
+    [this.reading, this.writing] = [normalizer, denormalizer].map((spec) => new Rules(spec.get(2)));
     this.prefix = normalizer.get(3) ?? 1;
     this.strip = normalizer.get(4) ?? 1;
   }
 
   encode(text) {
+    text = this.reading.apply(text);
     if (this.strip) text = text.replace(/ +/g, " ").replace(/^ | $/g, "");
     if (text && this.prefix) text = ` ${text}`;
     const ids = this.split(text.replaceAll(" ", "\u2581")).map((piece) => this.ids.get(piece) ?? UNKNOWN);
@@ -111,7 +149,7 @@ export class Vocabulary {
     const pieces = ids.filter((id) => ![PAD, START, END].includes(id)).map(
       (id) => id === UNKNOWN ? UNSEEN : this.pieces[id]);
     const first = this.strip ? /^\u2581+/ : this.prefix ? /^\u2581/ : "";  // never the space of UNSEEN
-    return pieces.join("").replace(first, "").replaceAll("\u2581", " ");
+    return this.writing.apply(pieces.join("").replace(first, "").replaceAll("\u2581", " "));
   }
 }
 

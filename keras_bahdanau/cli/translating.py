@@ -23,7 +23,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
-from keras_bahdanau.data.columns import find_columns, parsed_columns, read_table
+from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
 from keras_bahdanau.data.corpora import require_token, tagged
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
@@ -207,10 +207,9 @@ def _check_columns(file, columns):
 
 def _sentences(file, columns):
     """The lines of a file, or the sources of a table."""
+    lines = read_lines(file, may_be_empty=columns is None)
     if columns is None:
-        lines = read_lines(file, may_be_empty=True)
-        # a pipe can't be read again
-        named = file.name.endswith((".tsv", ".tsv.gz")) and file.is_file()
+        named = file.name.endswith((".tsv", ".tsv.gz"))
         columns = find_columns(lines, needed=("source",)) if named else None
         if columns is None:
             if named and any("\t" in line for line in lines):
@@ -223,7 +222,8 @@ def _sentences(file, columns):
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
             "translated, not whole lines"
         )
-    return [source for source, _ in read_table(file, columns, needed=("source",)).pairs]
+    table = table_of_lines(file, lines, columns, needed=("source",))
+    return [source for source, _ in table.pairs]
 
 
 def _chunked(lines, size=1024):

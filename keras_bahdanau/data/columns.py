@@ -153,6 +153,23 @@ def read_table(
         columns = find_columns(lines, needed) or _pairs_or_error(path, lines)
         if columns != PAIRS and say is not None:
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
+    return table_of_lines(path, lines, columns, answer_separator, needed)
+
+
+def table_of_lines(path, lines, columns, answer_separator=None, needed=("source", "target")):
+    """The `Table` of lines that have been read: see `read_table`.
+
+    Args:
+        path: Path of their file, for errors.
+        lines: List of strings.
+        columns: String, the names of all columns.
+        answer_separator: String, or None.
+        needed: Names of columns that there must be.
+
+    Raises:
+        ValueError: If the columns are not as in `read_table`, or a line has another number of
+            them or an invalid feature.
+    """
     names = parsed_columns(columns, needed)
     pairs, known = [], {}  # symbols by features, in the order of the file
     for number, line in enumerate(lines, start=1):

@@ -123,6 +123,7 @@ class GraphPipeline:
             prefix=prefix,
             uniforms=uniforms,
             ctc_log_probs=self.model.ctc_log_probs(prepared) if options.ctc_weight else None,
+            symbols=() if options.write_symbols else self.target.symbol_ids,
         )
 
     def force_features(self, features, target_out, options=None):

@@ -14,11 +14,13 @@ from keras import ops
 from keras_bahdanau.search.result import FORBIDDEN
 
 
-def constraints_of(options, *, end, time, prefix=None):
+def constraints_of(options, *, end, time, prefix=None, symbols=()):
     """The constraints that `SearchOptions` ask for, the strongest first."""
     constraints = []
     if prefix is not None:
         constraints.append(ForcedPrefix(prefix))
+    if len(symbols) and not options.write_symbols:
+        constraints.append(NoSymbols(symbols))
     if options.min_length > 1:
         constraints.append(MinLength(options.min_length, end))
     if options.no_repeat_ngram:
@@ -80,6 +82,25 @@ class ForcedPrefix:
         # (batch, [beam,] 1) against (vocabulary,)
         allowed = ops.logical_or(ops.equal(first, 0), ops.equal(first, ops.arange(vocabulary)))
         return allowed, ops.concatenate([coming[..., 1:], ops.zeros_like(first)], axis=-1)
+
+
+class NoSymbols:
+    """No hypothesis has a symbol that only sources have, such as a feature.
+
+    Args:
+        symbols: Sequence of integers, the tokens that are symbols.
+    """
+
+    def __init__(self, symbols):
+        self.symbols = {int(symbol) for symbol in symbols}
+
+    def first(self, batch):
+        """Nothing, for it is the same in each step."""
+        return ()
+
+    def __call__(self, tokens, nothing, vocabulary):
+        allowed = [token not in self.symbols for token in range(vocabulary)]
+        return ops.convert_to_tensor(allowed, "bool"), nothing  # (vocabulary,)
 
 
 class MinLength:

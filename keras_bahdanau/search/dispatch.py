@@ -24,6 +24,7 @@ def search(
     prefix=None,
     uniforms=None,
     ctc_log_probs=None,
+    symbols=(),
 ):
     """Search, or draw at random, as the options ask.
 
@@ -47,13 +48,15 @@ def search(
             longer: what draws come from. From `options.seed` if left out.
         ctc_log_probs: Float32 tensor `(batch, source_time, vocabulary)`: log-probabilities of
             CTC, whose blank is id 0, for `options.ctc_weight`.
+        symbols: Sequence of integers, the tokens that are allowed with
+            `options.write_symbols` alone.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
     """
     if options.ctc_weight:
         step, state = with_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)
-    constraints = constraints_of(options, end=end, time=time, prefix=prefix)
+    constraints = constraints_of(options, end=end, time=time, prefix=prefix, symbols=symbols)
     if constraints:
         step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])
     places = {"start": start, "end": end, "time": time, "source_time": source_time}

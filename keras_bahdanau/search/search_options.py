@@ -76,6 +76,12 @@ class SearchOptions:
         integer(0, 100),
         "Size n of n-grams that no translation has twice; 0 for any repetition.",
     )
+    write_symbols: bool = option(
+        True,
+        flag(),
+        "Let texts have the symbols that the vocabulary was trained with, such as the features "
+        "<PST> of a source; training turns it off where no target has one.",
+    )
     temperature: float | None = option(
         None,
         optional(number(1e-9, 1000)),

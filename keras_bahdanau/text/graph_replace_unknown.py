@@ -25,7 +25,7 @@ def graph_texts(target, ids, copies):
     unknown = kept & (ids == UNKNOWN)
     pieces = tf.where(unknown, "▁" + copies, target.tokens(ids))
     joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)  # -> (batch, beam)
-    joined = tf.strings.strip(tf.strings.regex_replace(joined, "▁+", " "))
+    joined = target.composed(tf.strings.strip(tf.strings.regex_replace(joined, "▁+", " ")))
     batch, beam, time = tf.unstack(tf.shape(ids))
     rows = tf.reshape(ids, (batch * beam, time))
     plain = tf.reshape(target.detokenize(rows), (batch, beam))

@@ -4,6 +4,7 @@ import hashlib
 
 import tensorflow as tf
 
+from keras_bahdanau.text.decomposition import composes
 from keras_bahdanau.text.graph_ids import graph_is_text, known_ids
 from keras_bahdanau.text.vocabulary import END, PAD, check_model
 
@@ -31,6 +32,7 @@ class GraphSubwords(tf.Module):
     def __init__(self, model: bytes):
         super().__init__(name="subwords")
         self.vocabulary_size = check_model(model, "model")
+        self._composes = composes(model)
         with tf.init_scope():  # outlives the graph that is being traced, if any
             self._tokenizer = tensorflow_text.SentencepieceTokenizer(model)
             self._tokenizer._model_resource = _Vocabulary(model)
@@ -78,6 +80,14 @@ class GraphSubwords(tf.Module):
         # ragged (batch, time)
         rows = tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
         return self._tokenizer.detokenize(rows)
+
+    def composed(self, text) -> tf.Tensor:
+        """Texts of tokens as `detokenize` gives them: see `Subwords.composed`.
+
+        Args:
+            text: String tensor of any shape, of valid UTF-8.
+        """
+        return tensorflow_text.normalize_utf8(text, "NFC") if self._composes else text
 
     def tokens(self, ids) -> tf.Tensor:
         """The subwords that ids stand for; "" at padding.

@@ -37,5 +37,10 @@ def frequent_clusters(sentences, normalization="identity"):
     return sorted(clusters, key=lambda one: (-counts[one], one))
 
 
+def is_cluster(text):
+    """True for a text of several code points that is one cluster."""
+    return len(text) > 1 and _CLUSTER.fullmatch(text) is not None
+
+
 def _is_space(character):
     return character.isspace() or character == "▁"  # SentencePiece's own mark of a space

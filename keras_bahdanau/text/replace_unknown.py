@@ -30,7 +30,7 @@ def decode_copying(target, ids, copies):
         return target.decode([ids])[0]
     # as objects: NumPy's own strings lose a NUL at their end
     pieces = np.where(unknown, "▁" + np.array(copies, dtype=object), target.tokens(ids))
-    return re.sub("▁+", " ", "".join(pieces[kept])).strip(_ASCII_SPACE)
+    return target.composed(re.sub("▁+", " ", "".join(pieces[kept])).strip(_ASCII_SPACE))
 
 
 def attended_words(source, sentence, alignment):

@@ -8,6 +8,7 @@ import numpy as np
 import sentencepiece
 
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
+from keras_bahdanau.text.decomposition import composed, composes
 from keras_bahdanau.text.vocabulary import (
     END,
     PAD,
@@ -77,9 +78,10 @@ class Subwords:
                 vocabulary must hold; the rarest beyond it become unknown.
             normalization: SentencePiece's name of the Unicode normalization: `"nmt_nfkc"`,
                 `"nfkc"`, `"nmt_nfkc_cf"`, `"nfkc_cf"` (`cf` folds case) or `"identity"`, with
-                which only white space changes; or `"none"`, by which the model types "char" and
+                which only white space changes; `"none"`, by which the model types "char" and
                 "grapheme" keep that too, so that a text whose characters all have ids comes back
-                as it was.
+                as it was; or `"nfd"`: as "none", with each character decomposed into its parts,
+                such as Hangul syllables into letters. Text of ids is composed again (NFC).
             symbols: Strings that always are one token, whatever the text holds, such as the
                 language tokens `("<2de>", "<2fr>")` of Johnson et al. 2017. Each takes two ids:
                 one at the beginning of a word, and one inside of a word (which a word model
@@ -219,6 +221,37 @@ class Subwords:
             one if longest is None or len(one) <= longest else one[[*range(longest - 1), -1]]
             for one in spans
         ]
+
+    def composed(self, text) -> str:
+        """A text of tokens as `decode` gives it: of composed characters, if tokens are parts."""
+        return composed(text) if self._composes else text
+
+    @functools.cached_property
+    def _composes(self):
+        return composes(self.model)
+
+    @functools.cached_property
+    def symbol_ids(self) -> np.ndarray:
+        """Ids of the symbols that the vocabulary was trained with: int32, `(symbols,)`.
+
+        The clusters of the model type "grapheme" are none of them.
+
+        Example:
+            >>> subwords = Subwords.train(["<PST> walk"], 16, exact=False, symbols=["<PST>"])
+            >>> subwords.tokens(subwords.symbol_ids).tolist()
+            ['<PST>', '▁<PST>']
+        """
+        from sentencepiece import sentencepiece_model_pb2  # which takes its time
+
+        from keras_bahdanau.text.graphemes import is_cluster  # which loads regex
+
+        pieces = sentencepiece_model_pb2.ModelProto.FromString(self.model).pieces
+        ids = [
+            number
+            for number, one in enumerate(pieces)
+            if one.type == one.USER_DEFINED and not is_cluster(one.piece)
+        ]
+        return np.array(ids, np.int32)
 
     @functools.cached_property
     def model_type(self) -> str:

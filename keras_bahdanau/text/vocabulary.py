@@ -6,13 +6,19 @@ import re
 import sentencepiece
 
 from keras_bahdanau.limits import MOST_TOKENS
+from keras_bahdanau.text.decomposition import (
+    DECOMPOSED,
+    composes,
+    decomposed,
+    with_decomposition,
+)
 
 PAD, UNKNOWN, START, END = 0, 1, 2, 3
 NO_WORD = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 
 _RESERVED = ("<pad>", "<unk>", "<s>", "</s>")
 _MODEL_TYPES = ("bpe", "unigram", "char", "grapheme", "word")
-_NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none")
+_NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", DECOMPOSED)
 # settings by which a text of characters stays as it is, every space included
 _KEPT = {"add_dummy_prefix": False, "remove_extra_whitespaces": False}
 _LONGEST_SENTENCE = 2**30  # bytes; SentencePiece drops longer sentences, and allows no more
@@ -34,7 +40,7 @@ def training_settings(
             "`character_coverage` must be from 0.98 to 1. "
             f"Received: character_coverage={character_coverage!r}"
         )
-    kept = normalization == "none" and model_type in ("char", "grapheme")
+    kept = normalization in ("none", DECOMPOSED) and model_type in ("char", "grapheme")
     return {
         "vocab_size": vocabulary_size,
         "model_type": model_type,
@@ -89,7 +95,7 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
     """Return the bytes of a SentencePiece model of the sentences.
 
     Args:
-        sentences: List of strings.
+        sentences: Iterable of strings.
         name: Name of the text in an error, such as "source text".
         settings: From `training_settings`.
         exact: True if the size must be met; otherwise a text that supports fewer tokens has
@@ -99,6 +105,12 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
         ValueError: If there is no text, or the settings do not suit it.
     """
     sentences = [sentence for sentence in sentences if sentence.strip()]
+    if settings["normalization_rule_name"] == DECOMPOSED:
+        parts = [decomposed(sentence) for sentence in sentences]
+        symbols = [decomposed(symbol) for symbol in settings["user_defined_symbols"]]
+        kept = {"normalization_rule_name": "identity", "user_defined_symbols": symbols}
+        model = train_model(parts, name, {**settings, **kept}, exact)
+        return with_decomposition(model, {*"".join(symbols)}.union(*parts))
     if not sentences:
         raise ValueError(
             f"Training a vocabulary needs text. Received: no sentence of the {name} that is not "
@@ -223,6 +235,23 @@ def without_normalization(model: bytes) -> bytes:
     proto = sentencepiece_model_pb2.ModelProto.FromString(model)
     proto.normalizer_spec.name = "identity"
     proto.normalizer_spec.ClearField("precompiled_charsmap")
+    return proto.SerializeToString(deterministic=True)
+
+
+def without_composition(model: bytes) -> bytes:
+    """Return the model without its table for texts that it writes, some 120 kB of Hangul.
+
+    Text gives the same ids as before. This is a model for what writes no text.
+
+    Args:
+        model: Bytes of a SentencePiece model.
+    """
+    from sentencepiece import sentencepiece_model_pb2
+
+    if not composes(model):
+        return model
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    proto.ClearField("denormalizer_spec")
     return proto.SerializeToString(deterministic=True)
 
 

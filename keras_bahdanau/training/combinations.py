@@ -45,12 +45,14 @@ def _of_batches_and_text(options):
         "Leave one of them out, or give 0 for it.",
     )
     yield (
-        "A joint vocabulary has one model type and one size",
+        "A joint vocabulary has one model type, one normalization and one size",
         not options.joint
         or options.source_model_type == options.target_model_type
+        and options.source_normalization == options.target_normalization
         and options.source_vocabulary_size == options.target_vocabulary_size,
         (
             *("joint", "source_model_type", "target_model_type"),
+            *("source_normalization", "target_normalization"),
             *("source_vocabulary_size", "target_vocabulary_size"),
         ),
         "Leave joint out, or give both sides the same.",

@@ -29,7 +29,9 @@ from keras_bahdanau.training.inheritance import (
     check_vocabulary_pairs,
     initial_model,
 )
+from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import with_model_types
+from keras_bahdanau.training.normalizations import with_normalizations
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.schedules import learning_rate
@@ -139,8 +141,9 @@ def train(
     places = (workers, devices)
     with workers.together(), run.owned(say):
         run.check(options, *data)
-        typed = shards[0] if shards else pairs
-        options = with_model_types(run.kept(options), typed, symbols, say).resolved()
+        options = with_model_types(run.kept(options), shards[0] if shards else pairs, symbols, say)
+        options = with_normalizations(options, [] if shards else pairs, say)
+        options = with_defaults_of_many(options, len(pairs), say).resolved()
         given = (begins_with, cache, callbacks or (), verbose, say, places)
         _train_in(run, options, data, sides, *given)
     return run.translator
@@ -193,9 +196,13 @@ def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose,
     workers.begin(run, model, progress)
     in_float32 = options.precision == "float32"
     saved_model = model if in_float32 else validated_model(source, target, options)
-    search = {"ctc_weight": saved_model.ctc_weight} if initial is None else initial["search"]
+    if initial is None:
+        have_symbols = _have_symbols(target, pairs)
+        search = SearchOptions(ctc_weight=saved_model.ctc_weight, write_symbols=have_symbols)
+    else:
+        search = SearchOptions(**initial["search"])
     metrics = _metrics(source, options) or (initial and initial["metrics"])
-    translator = pipeline_of(source, saved_model, target, SearchOptions(**search), metrics)
+    translator = pipeline_of(source, saved_model, target, search, metrics)
     checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
     average = AverageLast(options.average_last, run.epochs) if options.average_last else None
     everywhere = [StopAtDivergence(progress), *_sampling(options, training.steps)]
@@ -317,13 +324,13 @@ def _check_kept(run, kept, given):
 
 
 def _learned(name, texts, options, side, say, symbols=()):
-    """`Subwords` of texts, of the size and the model type of a side."""
+    """`Subwords` of texts, as the options of a side say."""
     size = getattr(options, f"{side}_vocabulary_size")
     subwords = Subwords.train(
         texts,
         size,
         model_type=getattr(options, f"{side}_model_type"),
-        normalization=options.normalization,
+        normalization=getattr(options, f"{side}_normalization"),
         symbols=symbols,
         exact=False,
         name="source and target text" if name == "joint" else f"{name} text",
@@ -407,6 +414,15 @@ def _restore(path, model):
             f"{str(path)!r} of another model, such as that of an older version of this package. "
             "Choose another output directory to begin anew."
         ) from None
+
+
+def _have_symbols(target, pairs):
+    """False if the target's vocabulary has symbols, and no target text has one of them."""
+    symbols = {one.strip("▁") for one in target.tokens(target.symbol_ids)}
+    if any(isinstance(part, Shards) for part in _parts(pairs)):
+        return True  # the text is nowhere
+    text = "\n".join(one for _, one in pairs)
+    return not symbols or any(target.composed(symbol) in text for symbol in symbols)
 
 
 def _metrics(source, options):

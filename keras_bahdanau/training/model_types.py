@@ -4,26 +4,11 @@ import dataclasses
 
 import regex
 
-AUTO = "auto"
 READ = 2000  # lines of a side, spread evenly,
 LONGEST = 1000  # and code points of each
 SEVERAL, LENGTH = 0.8, 2  # share of lines with several symbols; characters of a symbol in the mean
 _CHARACTER = regex.compile(r"\X")
 _MEANING = {"word": "word (symbols with spaces between)", "char": "char"}
-
-
-def undecided(options):
-    """The names of the options of model types that are to be found.
-
-    Args:
-        options: `TrainingOptions`.
-
-    Returns:
-        List of strings, such as `["model_type", "source_model_type"]`.
-    """
-    resolved = options.resolved()
-    names = ("model_type", "source_model_type", "target_model_type")
-    return [name for name in names if getattr(resolved, name) == AUTO]
 
 
 def with_model_types(options, pairs, symbols=(), say=None):
@@ -46,7 +31,7 @@ def with_model_types(options, pairs, symbols=(), say=None):
         >>> with_model_types(options, [("red", "R EH D")]).target_model_type
         'word'
     """
-    names = undecided(options)
+    names = options.undecided()
     sides = [side for side in ("source", "target") if f"{side}_model_type" in names]
     if not sides:
         return options

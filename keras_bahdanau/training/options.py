@@ -21,9 +21,13 @@ from keras_bahdanau.option import (
 from keras_bahdanau.training.combinations import check_together
 from keras_bahdanau.training.presets import PRESETS
 
+AUTO = "auto"  # for what is found from the text
 _CELL = one_of("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm")
 _COUNT = integer(1, 1_000_000)
-_MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", "auto")
+_MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
+_NORMALIZATION = one_of(
+    *("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", "nfd", AUTO)
+)
 _RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
 
 
@@ -41,6 +45,7 @@ _of_model = functools.partial(_of_training, of_model=True)
 def _can_be_joint(options):
     return (
         options.source_model_type == options.target_model_type
+        and options.source_normalization == options.target_normalization
         and options.source_vocabulary_size == options.target_vocabulary_size
     )
 
@@ -82,9 +87,11 @@ class TrainingOptions:
         "bpe",
     )
     normalization: str | None = _of_training(
-        one_of("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none"),
-        "Unicode normalization of both sides: {choices}. The last two leave characters as they "
-        'are, which phonemes need; with "none" a vocabulary of characters keeps every space, too.',
+        _NORMALIZATION,
+        'Unicode normalization of both sides: {choices}. "identity" and "none" leave characters as '
+        'they are, which phonemes need; with "none" a vocabulary of characters keeps every space, '
+        'too. "nfd" does, and decomposes characters, such as Hangul syllables into letters; '
+        'targets are composed again. "auto" is "nfd" for a side of Hangul, and else "none".',
         "nmt_nfkc",
     )
     source_vocabulary_size: int | None = _of_training(
@@ -107,6 +114,16 @@ class TrainingOptions:
         "Vocabulary of the target: {choices}; `model_type` if left out.",
         lambda options: options.model_type,
     )
+    source_normalization: str | None = _of_training(
+        _NORMALIZATION,
+        "Unicode normalization of the source: {choices}; `normalization` if left out.",
+        lambda options: options.normalization,
+    )
+    target_normalization: str | None = _of_training(
+        _NORMALIZATION,
+        "Unicode normalization of the target: {choices}; `normalization` if left out.",
+        lambda options: options.normalization,
+    )
     subword_sampling: float | None = _of_training(
         _RATE,
         "New split of the words in each epoch: for BPE the rate of merges left out "
@@ -115,7 +132,8 @@ class TrainingOptions:
     )
     joint: bool | None = _of_training(
         flag(),
-        "One vocabulary for both languages; only if both have one model type and one size.",
+        "One vocabulary for both languages; only if both have one model type, one normalization "
+        "and one size.",
         _can_be_joint,
         off="separate",
     )
@@ -470,6 +488,25 @@ class TrainingOptions:
     def resolved(self):
         """The same options with a value for each: as given, or of the preset, or the default."""
         return self._resolved
+
+    def undecided(self):
+        """Names of the options that follow from the pairs: those that are "auto", and defaults.
+
+        Returns:
+            List of strings.
+
+        Example:
+            >>> TrainingOptions(model_type="auto", target_model_type="char").undecided()
+            ['model_type', 'source_model_type']
+        """
+        resolved = self.resolved()
+        names = [field.name for field in dataclasses.fields(self)]
+        found = [name for name in names if getattr(resolved, name) == AUTO]
+        # what is off stays off: batches of sentences where there are batches of tokens
+        follow = [
+            name for name in PRESETS[resolved.preset].of_many_pairs if getattr(resolved, name)
+        ]
+        return found + [name for name in follow if getattr(self, name) is None]
 
     @functools.cached_property
     def _resolved(self):

@@ -10,7 +10,6 @@ from pathlib import Path
 from keras_bahdanau.data.corpora import Corpora, check_mixed
 from keras_bahdanau.finite import as_json, first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
-from keras_bahdanau.training.model_types import undecided
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import replacing
 
@@ -137,7 +136,7 @@ class Run:
         write_json(self.card, content)
 
     def kept(self, options):
-        """Options with the model types that the run began with where they are to be found.
+        """Options with what the run began with where it follows from the pairs.
 
         Args:
             options: `TrainingOptions`.
@@ -151,8 +150,8 @@ class Run:
         if not self.begun():
             return options
         begun = self.options(type(options))
-        types = {name: getattr(begun, name) for name in undecided(options)}
-        return dataclasses.replace(options, **types)
+        found = {name: getattr(begun, name) for name in options.undecided()}
+        return dataclasses.replace(options, **found)
 
     def options(self, kind):
         """The options that the run began with, resolved.

@@ -2,10 +2,13 @@
 
 import itertools
 import json
+import os
+import threading
 
 import pytest
 
 from keras_bahdanau import cli
+from keras_bahdanau.cli.translating import _sentences
 
 SETTINGS = (
     "--preset characters --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "
@@ -97,3 +100,14 @@ def test_phonemes_need_no_option_and_a_training_resumes_without_one(command, tmp
     assert "model types" not in command(*train, "--epochs", "1")
     report = command("evaluate", table, "--model", run)
     assert report.startswith("exact") and "PER" in report
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_table_that_comes_through_a_pipe_is_read_once(tmp_path):
+    text = "kuzu\tkuzular\tN;PL\n\nkara\tkarası\tN;POSS\n"
+    os.mkfifo(tmp_path / "table.tsv")
+    writer = threading.Thread(target=(tmp_path / "table.tsv").write_text, args=[text])
+    writer.start()
+    lines = _sentences(tmp_path / "table.tsv", None)
+    writer.join()
+    assert lines == ["<N> <PL> kuzu", "", "<N> <POSS> kara"]

@@ -1,24 +1,30 @@
 """Rules around the step: minimum length, n-gram blocking, forced prefix; alone and together."""
 
+import functools
+
 import modes
 import numpy as np
 import pytest
 import reference_search as reference
 from toy_chain import END, SOURCE_TIME, VOCABULARY, Chain, Given, run_chain
 
-from keras_bahdanau.search import SearchOptions, beam_search, search
+from keras_bahdanau.search import SearchOptions, beam_search
+from keras_bahdanau.search import search as search_of_options
 from keras_bahdanau.search.constraints import constrained, constraints_of
 
 LIMITS = np.array([5, 5, 5, 5, 4, 3, 2, 1, 0], "int32")
 PREFIX = np.array([[1, 0], [2, 1], [0, 2], [1, 1], [3, 0], [2, 2], [1, 2], [2, 1], [1, 1]], "int32")
 CASES = {
     "min_length": ({"min_length": 4}, False),
+    "no symbols": ({"write_symbols": False}, False),
     "unigrams": ({"no_repeat_ngram": 1}, False),
     "bigrams": ({"no_repeat_ngram": 2}, False),
     "n-grams longer than any": ({"no_repeat_ngram": 9}, False),
     "prefix": ({}, True),
-    "all": ({"min_length": 5, "no_repeat_ngram": 1}, True),
+    "all": ({"min_length": 5, "no_repeat_ngram": 1, "write_symbols": False}, True),
 }
+SYMBOLS = [1]
+search = functools.partial(search_of_options, symbols=SYMBOLS)
 EACH_CASE = pytest.mark.parametrize("case", CASES)
 
 
@@ -28,6 +34,8 @@ def language_of(chain, row, case):
     constraints = []
     if prefix:
         constraints.append(reference.forced(PREFIX[row], VOCABULARY))
+    if "write_symbols" in settings:
+        constraints.append(reference.no_symbols(SYMBOLS, VOCABULARY))
     if "min_length" in settings:
         constraints.append(reference.min_length(settings["min_length"], END, VOCABULARY))
     if "no_repeat_ngram" in settings:
@@ -103,7 +111,8 @@ def test_a_beam_of_one_equals_greedy_search(case):
     options = SearchOptions(beam_width=1, **CASES[case][0])
 
     def narrow(step, state, limits, options, *, prefix=None, **places):
-        constraints = constraints_of(options, end=END, time=places["time"], prefix=prefix)
+        settings = {"end": END, "time": places["time"], "symbols": SYMBOLS}
+        constraints = constraints_of(options, prefix=prefix, **settings)
         step, state = constrained(step, state, constraints, batch=limits.shape[0])
         return beam_search(step, state, limits, options, **places)
 

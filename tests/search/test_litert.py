@@ -18,6 +18,7 @@ def test_every_option_of_a_search_without_chance_converts(width):
         coverage_penalty=0.3,
         min_length=3,
         no_repeat_ngram=2,
+        write_symbols=False,
     )
 
     def function(row, limits, source_mask, prefix):
@@ -32,6 +33,7 @@ def test_every_option_of_a_search_without_chance_converts(width):
             source_time=SOURCE_TIME,
             source_mask=source_mask,
             prefix=prefix,
+            symbols=[1],
         )
 
     given = (

@@ -51,6 +51,7 @@ def test_the_smallest_values_are_taken():
         max_length_offset=0,
         max_source_length=1,
         no_repeat_ngram=0,
+        write_symbols=False,
         temperature=1e-9,
         top_k=1,
         top_p=1e-9,
@@ -88,6 +89,7 @@ def test_shares_must_not_be_negative(name, value):
         ("temperature", [0, 1e-50, "1", float("nan"), True], "a number in [1e-09, 1000], or None"),
         ("top_k", [0, 2.0, True], "an integer in [1, 1000000], or None"),
         ("top_p", [0, 1.1, float("nan")], "a number in (0, 1], or None"),
+        ("write_symbols", [0, None, "no"], "True or False"),
         ("replace_unknown", [0, None, "yes"], "True or False"),
     ],
 )

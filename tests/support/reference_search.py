@@ -23,6 +23,10 @@ def no_repeated_ngram(size, end, vocabulary):
     return rule
 
 
+def no_symbols(symbols, vocabulary):
+    return lambda tokens: set(range(vocabulary)) - set(symbols)
+
+
 def forced(prefix, vocabulary):
     """0 forces nothing."""
 

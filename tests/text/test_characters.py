@@ -114,3 +114,11 @@ def test_words_of_a_text_without_a_mark_in_front_are_its_own():
     (spans,) = trained("char", symbols=FEATURES).words(["<V> walk in"])
     expected = [0, 1, 1, 1, 1, 2, 2, 2, 3]  # <V>▁ w a l k ▁ i n and the end
     np.testing.assert_array_equal(spans[:, 0], expected)
+
+
+def test_symbols_have_ids_that_clusters_of_characters_are_not_among(subwords):
+    forms = [form for one in FEATURES for form in (one, f"{one}▁")]
+    assert subwords.tokens(subwords.symbol_ids).tolist() == forms
+    words = trained("word", symbols=["☃", "<V>"])  # a symbol of one character, too
+    assert words.tokens(words.symbol_ids).tolist() == ["☃", "▁☃", "<V>", "▁<V>"]
+    assert trained("grapheme").symbol_ids.tolist() == []

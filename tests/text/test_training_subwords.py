@@ -76,7 +76,7 @@ def test_side_without_text_is_named():
 
 @pytest.mark.parametrize(
     "setting",
-    [{"model_type": "bytes"}, {"normalization": "nfd"}, {"character_coverage": 1.5}],
+    [{"model_type": "bytes"}, {"normalization": "nfc"}, {"character_coverage": 1.5}],
 )
 def test_unknown_setting_is_refused(setting):
     (name, value), *_ = setting.items()

@@ -136,7 +136,14 @@ def test_each_side_follows_the_common_options_unless_it_is_given_its_own():
     assert (options.source_vocabulary_size, options.target_vocabulary_size) == (6000, 70)
 
 
-@pytest.mark.parametrize("sides", [{"source_model_type": "char"}, {"target_vocabulary_size": 70}])
+@pytest.mark.parametrize(
+    "sides",
+    [
+        {"source_model_type": "char"},
+        {"target_normalization": "nfd"},
+        {"target_vocabulary_size": 70},
+    ],
+)
 def test_sides_that_differ_have_no_joint_vocabulary(sides):
     assert resolved().joint and not resolved(**sides).joint
     assert not resolved(**sides).share_embeddings
@@ -161,7 +168,7 @@ def test_the_small_reads_the_previous_state_where_it_is_asked_to():
 def test_characters_are_kept_as_they_are_and_judged_by_whole_texts():
     options = resolved(preset="characters")
     assert (options.source_model_type, options.target_model_type) == ("auto", "auto")
-    assert (options.normalization, options.best_by, options.joint) == ("none", "exact", True)
+    assert (options.normalization, options.best_by, options.joint) == ("auto", "exact", True)
     phonemes = resolved(preset="characters", target_model_type="word")
     assert not phonemes.joint and not phonemes.share_embeddings
     assert resolved(preset="characters", batch_tokens=500).batch_sentences == 0
@@ -218,11 +225,19 @@ def test_values_out_of_range_are_refused(name, value):
         (
             {"joint": True, "source_model_type": "char"},
             "joint=True, source_model_type='char', target_model_type='bpe', "
+            "source_normalization='nmt_nfkc', target_normalization='nmt_nfkc', "
+            "source_vocabulary_size=6000, target_vocabulary_size=6000",
+        ),
+        (
+            {"joint": True, "source_normalization": "nfd"},
+            "joint=True, source_model_type='bpe', target_model_type='bpe', "
+            "source_normalization='nfd', target_normalization='nmt_nfkc', "
             "source_vocabulary_size=6000, target_vocabulary_size=6000",
         ),
         (
             {"joint": True, "target_vocabulary_size": 70},
             "joint=True, source_model_type='bpe', target_model_type='bpe', "
+            "source_normalization='nmt_nfkc', target_normalization='nmt_nfkc', "
             "source_vocabulary_size=6000, target_vocabulary_size=70",
         ),
         (

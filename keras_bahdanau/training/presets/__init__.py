@@ -7,7 +7,11 @@ settings do not: the command line shows them before anything slow is loaded.
 import dataclasses
 from collections.abc import Callable, Mapping
 
-from keras_bahdanau.training.presets.characters import CHARACTERS, characters
+from keras_bahdanau.training.presets.characters import (
+    CHARACTERS,
+    OF_MANY_PAIRS,
+    characters,
+)
 from keras_bahdanau.training.presets.conditional_gru import CONDITIONAL_GRU, conditional_gru
 from keras_bahdanau.training.presets.images import IMAGES, images
 from keras_bahdanau.training.presets.ink import INK, ink
@@ -42,11 +46,14 @@ class Preset:
             overrides are named as in `training.MODEL_OPTIONS`.
         settings: Dictionary of the training options that differ from the defaults: a
             value, or a function of the other options.
+        of_many_pairs: Dictionary of those, each a value, that are others where there are many
+            pairs: see `many_pairs`.
     """
 
     name: str
     model: Callable
     settings: Mapping
+    of_many_pairs: Mapping = dataclasses.field(default_factory=dict)
 
     @property
     def options(self):
@@ -60,7 +67,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         Preset("small", small, SMALL),
-        Preset("characters", characters, CHARACTERS),
+        Preset("characters", characters, CHARACTERS, OF_MANY_PAIRS),
         Preset("rnnsearch", rnnsearch, RNNSEARCH),
         Preset("rnnencdec", rnnencdec, RNNENCDEC),
         Preset("luong", luong, LUONG),

@@ -5,7 +5,7 @@ from keras_bahdanau.training.presets.small import SMALL
 CHARACTERS = {
     **SMALL,
     "model_type": "auto",  # phonemes and letters with spaces between, or characters
-    "normalization": "none",  # NFKC makes "th" of the aspirated tʰ
+    "normalization": "auto",  # Hangul in letters, else none: NFKC makes "th" of the aspirated tʰ
     "embedding_units": 128,
     "units": 240,  # in 8 bits a file of less than a megabyte
     "attention_units": 128,
@@ -21,6 +21,7 @@ CHARACTERS = {
     "patience": 20,  # 10,000 batches at least
     "best_by": "exact",
 }
+OF_MANY_PAIRS = {"dropout": 0.2, "batch_sentences": 64, "learning_rate": 1.5e-3}
 
 
 def characters(source, target, **overrides):
@@ -43,12 +44,15 @@ def characters(source, target, **overrides):
     Hulden 2021). An epoch has at least 500 batches, as long as the moving average reaches, so
     that epochs, patience and schedule mean the same at 800 pairs, which an epoch passes over 20
     times, and at 100,000, which it passes over once. The best epoch is the one with the most
-    exact texts: they become more long after the perplexity has begun to rise.
+    exact texts: they become more long after the perplexity has begun to rise. More than 20,000
+    pairs take less dropout, batches of 64 and a learning rate as much higher: of 108,000 words and
+    their pronunciations 63.5 % are exact after 3 epochs, and 55.5 % with dropout 0.3 and 0.001.
 
     Source and target share one vocabulary where both are characters, as in inflection, which
     copies most of them. A side of single symbols with spaces between, such as phonemes, has a
     vocabulary of these, which `model_types.model_type_of` finds from the text; scripts whose
-    marks belong to letters take `--model-type grapheme`.
+    marks belong to letters take `--model-type grapheme`. Hangul syllables are read and written
+    letter by letter, for a new word may have a syllable that no other had.
 
     Args:
         source: The `Subwords` of the source, or a `Source`.

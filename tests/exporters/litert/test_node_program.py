@@ -154,7 +154,9 @@ IMPORTING = """
 import { readFileSync } from "node:fs";
 import { Vocabulary } from %s;
 const vocabulary = new Vocabulary(readFileSync(process.argv[2]));
-console.log(JSON.stringify(JSON.parse(process.argv[3]).map((ids) => vocabulary.decode(ids))));
+const decode = (ids) => vocabulary.decode(ids), encode = (text) => vocabulary.encode(text);
+const todo = (one) => typeof one === "string" ? encode(one) : decode(one);
+console.log(JSON.stringify(JSON.parse(process.argv[3]).map(todo)));
 """
 
 
@@ -183,6 +185,32 @@ def test_a_program_of_the_same_name_imports_it_and_decodes_any_ids(kind, normali
 
 @needs_node
 @pytest.mark.slow
+@pytest.mark.parametrize("normalization", ["nfd", "nmt_nfkc_cf"])
+@pytest.mark.parametrize("kind", ["char", "word"])
+def test_its_vocabularies_normalize_texts_as_sentencepiece_does(kind, normalization, tmp_path):
+    texts = ["한국어 각 가나", "<é> été À", "ﬁn ① が ｶﾞ", "q\u0323\u0301 ệ"]
+    settings = {"exact": False, "normalization": normalization, "symbols": ["<é>"]}
+    subwords = Subwords.train(texts, 80, model_type=kind, **settings)
+    (tmp_path / "target.spm").write_bytes(subwords.model)
+    program = tmp_path / PROGRAM.name
+    program.write_text(IMPORTING % json.dumps(PROGRAM.as_uri()))
+    draw = random.Random(5)
+    characters = [*"".join(texts), *" 뷁한국à①ﬀ𓀀\u11a8\u1161\u0301\u3000", "<é>"]
+    texts += [
+        "",
+        " ",
+        *("".join(draw.choices(characters, k=draw.randint(1, 12))) for _ in range(200)),
+    ]
+    rows = [row.tolist() for row in subwords.encode(texts, end_of_empty=False)]
+    rows = [row[:-1] for row in rows]  # without the end token
+    cases = json.dumps([*texts, *rows])
+    code, (line,), error = node(tmp_path / "target.spm", cases, program=program)
+    assert code == 0, error
+    assert json.loads(line) == [*rows, *subwords.decode(rows)]
+
+
+@needs_node
+@pytest.mark.slow
 def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, toy_litert, tmp_path):
     changed = bytearray(speller.read_bytes())
     changed[5000] ^= 1
@@ -190,7 +218,7 @@ def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, toy_litert, t
     for arguments, why in (
         ([speller, "a" * 20], "20 tokens in this file. Received: 21"),
         ([tmp_path / "changed.tflite", "a"], "that are not its sha256"),
-        ([toy_litert, "one"], "characters or words, without normalization"),
+        ([toy_litert, "one"], "characters or words, without bytes"),
         ([], "must name a model"),
         ([tmp_path / "none.tflite", "a"], "A file must be readable. Received: "),
         (["--greedy", bare, "a"], "must have the signature translate_greedy. Received: translate."),

@@ -1,0 +1,86 @@
+"""The operations, tensors and constants of a .tflite model, read and added to.
+
+A tree is a `ModelT` of LiteRT's schema, with all that it holds as Python objects.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+_RUNTIME = "min_runtime_version"
+
+
+class Kind(NamedTuple):
+    """An operation that is put in: its name, version, and TensorFlow Lite's first with it."""
+
+    name: str
+    version: int
+    runtime: str
+
+
+DEQUANTIZE = Kind("DEQUANTIZE", 5, "2.7.0")  # of a scale for each channel
+FILL = Kind("FILL", 1, "1.13.0")
+
+
+def name_of(tree, operator, schema):
+    """The name of an operation, "" of one that is none of those treated here."""
+    code = tree.operatorCodes[operator.opcodeIndex]
+    number = max(code.builtinCode, code.deprecatedBuiltinCode)
+    names = ("ADD", "CONV_2D", "DEPTHWISE_CONV_2D", "WHILE")
+    return next((name for name in names if getattr(schema.BuiltinOperator, name) == number), "")
+
+
+def operands_of(operator):
+    """The tensors that an operation takes; -1 stands for one left out."""
+    return [] if operator.inputs is None else [index for index in operator.inputs if index >= 0]
+
+
+def constant_of(tree, graph, index):
+    """The bytes of a constant; b"" of what is none."""
+    data = tree.buffers[graph.tensors[index].buffer].data if index >= 0 else None
+    return b"" if data is None else data.tobytes()
+
+
+def add_tensor(graph, schema, shape, dtype):
+    """The index of a new tensor, which holds nothing yet."""
+    graph.tensors.append(schema.TensorT(shape=np.array(shape, np.int32), type=dtype, hasRank=True))
+    return len(graph.tensors) - 1
+
+
+def add_operator(tree, graph, schema, kind, inputs, output):
+    """Put an operation before all others of a graph."""
+    number = getattr(schema.BuiltinOperator, kind.name)
+    options = kind.name.title() + "Options"
+    operator = schema.OperatorT(
+        opcodeIndex=_code(tree, schema, number, kind.version),
+        inputs=np.array(inputs, np.int32),
+        outputs=np.array([output], np.int32),
+        builtinOptionsType=getattr(schema.BuiltinOptions, options),
+        builtinOptions=getattr(schema, options + "T")(),
+    )
+    graph.operators.insert(0, operator)
+    _require_runtime(tree, kind.runtime)
+
+
+def _code(tree, schema, number, version):
+    """The index of an operation in the model's list, of this version at least."""
+    for index, code in enumerate(tree.operatorCodes):
+        if max(code.builtinCode, code.deprecatedBuiltinCode) == number:
+            code.version = max(code.version, version)
+            return index
+    code = schema.OperatorCodeT(
+        deprecatedBuiltinCode=number, builtinCode=number, version=version
+    )  # the old field has the first 127
+    tree.operatorCodes.append(code)
+    return len(tree.operatorCodes) - 1
+
+
+def _require_runtime(tree, runtime):
+    """Raise the first version of TensorFlow Lite that the model says it runs on."""
+    for entry in tree.metadata or []:
+        if entry.name == _RUNTIME.encode():
+            buffer = tree.buffers[entry.buffer]
+            versions = (buffer.data.tobytes().rstrip(b"\0").decode(), runtime)
+            latest = max(versions, key=lambda one: [int(part) for part in one.split(".")])
+            padded = latest.encode().ljust(len(buffer.data), b"\0")
+            buffer.data = np.frombuffer(padded, np.uint8)

@@ -1,0 +1,75 @@
+"""Features are read, and never written where no target has one."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+
+import keras_bahdanau as kb
+from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
+from keras_bahdanau.text import Subwords
+from keras_bahdanau.training.loop import _have_symbols
+
+PAIRS = [("<V> <PST> ab", "ba"), ("<V> ba", "abc")]
+SYMBOLS = ["<V>", "<PST>"]
+SENTENCES = ["<V> <PST> ab", "ba", ""]
+
+
+@pytest.fixture(scope="module")
+def translator():
+    """One vocabulary of 12 tokens; its weights are random, so that any of them can come."""
+    keras.utils.set_random_seed(3)
+    texts = [text for pair in PAIRS for text in pair]
+    settings = {"model_type": "char", "normalization": "none", "exact": False}
+    both = Subwords.train(texts, 40, symbols=SYMBOLS, **settings)
+    sizes = {"units": 8, "attention_units": 4, "embedding_units": 4}
+    model = kb.presets.characters(both, both, **sizes)
+    search = kb.SearchOptions(beam_width=12, max_length=2, write_symbols=False)
+    return kb.Translator(both, model, both, search)
+
+
+def nbest(translator, **changes):
+    search = dataclasses.replace(translator.search, **changes)
+    return translator.translate_nbest(SENTENCES[:2], search=search)
+
+
+def test_no_hypothesis_has_a_symbol_that_is_of_sources_only(translator):
+    free, bound = nbest(translator, write_symbols=True), nbest(translator)
+    for all_of_them, kept in zip(free, bound, strict=True):
+        assert any("<" in one.text for one in all_of_them)
+        assert not any("<" in one.text for one in kept)
+        scores = {tuple(one.target_tokens): one.score for one in all_of_them}
+        for one in kept:  # whose probability is that of the model, and no other
+            assert one.score == pytest.approx(scores.get(tuple(one.target_tokens), one.score))
+
+
+def test_a_prefix_may_have_one(translator):
+    (result,) = translator.translate(["ba"], prefixes=["<PST>"])
+    assert result.target_tokens[0] == "<PST>"
+
+
+def test_a_training_lets_them_come_where_a_target_has_one(translator):
+    target = translator.target
+    assert not _have_symbols(target, PAIRS)
+    assert _have_symbols(target, [*PAIRS, ("b", "<PST> a")])
+    without = Subwords.train(["ab"], 40, model_type="char", exact=False)
+    assert _have_symbols(without, PAIRS)  # there is nothing to forbid
+
+
+@pytest.mark.slow
+def test_artefacts_have_none_either(translator, tmp_path):
+    expected = translator.translate_nbest(SENTENCES)
+    version = kb.export_saved_model(translator, tmp_path / "inflect")
+    (found,) = run_in_clean_process(version, [("translate_nbest", {"text": SENTENCES})])
+    path = tmp_path / "inflect.tflite"
+    lengths = {"max_source_length": 12, "max_target_length": 8}
+    kb.export_litert(translator, path, **lengths, signatures=("nbest",), allow_differences=True)
+    on_device = OnDeviceTranslator(path).translate_nbest(SENTENCES, 12)
+    for row, hypotheses in enumerate(expected):
+        texts = [text.decode() for text in found["translations"][row]][: len(hypotheses)]
+        listed = [one.text for one in on_device[row]]
+        assert sorted(texts) == sorted(listed) == sorted(one.text for one in hypotheses)
+        assert not any("<" in text for text in texts)
+        scores = [one.score for one in on_device[row]]
+        np.testing.assert_allclose(scores, [one.score for one in hypotheses], atol=1e-4)
