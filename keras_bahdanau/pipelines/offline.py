@@ -1,5 +1,6 @@
 """Rows in, the same rows with their translations out: one picklable function for every engine."""
 
+import dataclasses
 import functools
 import math
 import os
@@ -73,6 +74,11 @@ class BatchTranslator:
     def __init__(self, path, column="text", prefix="", batch_size=64, **search):
         check_value("batch_size", batch_size, BATCH_SIZE)
         self.path = find_model(path)
+        if unknown := {*search} - {field.name for field in dataclasses.fields(SearchOptions)}:
+            raise TypeError(
+                "Options of a search must be fields of SearchOptions. "
+                f"Received: {', '.join(sorted(unknown))}. Correct the name."
+            )
         SearchOptions(**search)
         if self.path.suffix != ".keras" and search:
             received = ", ".join(f"{name}={value!r}" for name, value in search.items())
@@ -238,9 +244,7 @@ def _loaded(path, *of_this_state):
         pipeline = load_pipeline(path)
         return LoadedModel(pipeline, pipeline.search, False, pipeline.source.inputs_are)
     pipeline, card = _artefact(path)
-    return LoadedModel(
-        pipeline, SearchOptions(**card["search"]), True, card.get("inputs", "lines")
-    )
+    return LoadedModel(pipeline, SearchOptions(**card["search"]), True, card.get("inputs", "lines"))
 
 
 def _artefact(path):

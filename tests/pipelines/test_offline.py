@@ -124,6 +124,7 @@ def test_confidence_is_the_mean_probability_of_a_token_under_any_penalty(search)
         ({}, [{"text": "one"}], TypeError, "Received: rows of type list"),
         ({"batch_size": 0}, {}, ValueError, "batch_size=0"),
         ({"beam_width": 0}, {}, ValueError, "beam_width=0"),
+        ({"beams": 3}, {}, TypeError, "fields of SearchOptions. Received: beams"),
     ],
 )
 def test_wrong_rows_and_options_are_named(toy_file, arguments, rows, kind, message):
@@ -160,13 +161,15 @@ def test_a_data_frame_stays_one(translator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["image", "speech"])
+@pytest.mark.parametrize("name", ["images", "audio"])
 def test_rows_name_files_of_other_sources_or_hold_them(name, toy_source, tmp_path):
     import toy_sources
+
     from keras_bahdanau.pipelines import load_pipeline
 
     case = toy_sources.CASES[name]
-    paths = [case.write(case.make(one), tmp_path / str(one)) for one in range(2)]
+    inputs = [case.input_of(numbers) for numbers in toy_sources.NUMBERS[:2]]
+    paths = [case.write(one, tmp_path / f"{number}") for number, one in enumerate(inputs)]
     expected = [one.text for one in load_pipeline(toy_source(name)).decode(paths)]
     rows = {"path": [*map(str, paths), None, "no.file", *(one.read_bytes() for one in paths)]}
     translator = BatchTranslator(toy_source(name), column="path")
