@@ -15,6 +15,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import logging
 import os
 import sys
 import time
@@ -30,6 +31,7 @@ from keras_bahdanau.pipelines.offline import ADDED, BatchTranslator
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.whole_file import replacing
 
+HERE = Path(__file__).resolve().parent
 CARD = "_translation.json"  # engines that read a directory ignore names with "_"
 PIECE = ("part", "begin", "end")
 MOST_BLOCKS = 20_000  # tasks that Ray keeps in mind
@@ -156,11 +158,14 @@ def _batches(pieces, translator, options):
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
 
-    ray.cloudpickle.register_pickle_by_value(parts)  # other machines have no such module
     if not ray.is_initialized():
         alone = {"num_cpus": options.workers * options.cpus, "include_dashboard": False}
-        given = {"address": options.address} if options.address else alone
-        ray.init(log_to_driver=False, logging_level="warning", **given)
+        # other machines get `parts` from this directory
+        given = {"address": options.address, "runtime_env": {"working_dir": str(HERE)}}
+        ray.init(
+            log_to_driver=False, logging_level="warning", **given if options.address else alone
+        )
+    logging.getLogger("ray.data").setLevel(logging.WARNING)
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = False
