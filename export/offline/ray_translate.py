@@ -165,9 +165,10 @@ def _batches(pieces, translator, options):
         ray.init(
             log_to_driver=False, logging_level="warning", **given if options.address else alone
         )
-    logging.getLogger("ray.data").setLevel(logging.WARNING)
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # an error comes as an exception, too
     context = ray.data.DataContext.get_current()
     context.execution_options.preserve_order = True
+    context.raise_original_map_exception = True
     context.enable_progress_bars = False
     rows = ray.data.from_items(pieces, override_num_blocks=min(len(pieces), MOST_BLOCKS))
     results = rows.map_batches(
@@ -180,7 +181,7 @@ def _batches(pieces, translator, options):
     try:
         yield from results.iter_batches(batch_size=None, batch_format="numpy")
     except ray.exceptions.RayTaskError as error:
-        raise error.cause if isinstance(error.cause, ValueError | OSError) else error from None
+        raise error.cause from None
 
 
 def _by_piece(batches):
