@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import json
 import logging
+import math
 import os
 import sys
 import time
@@ -159,7 +160,7 @@ def _batches(pieces, translator, options):
     import ray
 
     if not ray.is_initialized():
-        alone = {"num_cpus": options.workers * options.cpus, "include_dashboard": False}
+        alone = {"num_cpus": math.ceil(options.workers * options.cpus), "include_dashboard": False}
         # other machines get `parts` from this directory
         given = {"address": options.address, "runtime_env": {"working_dir": str(HERE)}}
         ray.init(

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 import os
 import threading
 from pathlib import Path
@@ -14,7 +13,7 @@ from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.pipelines.translation import confidence_of
 from keras_bahdanau.search.search_options import SearchOptions
 
 ADDED = ("translation", "score", "confidence")
@@ -140,30 +139,6 @@ class BatchTranslator:
                 "The names of the columns to add must be new. "
                 f"Received: rows with {taken}. Give a prefix, such as prefix='mt_'."
             )
-
-
-def confidence_of(result, search):
-    """Mean log-probability of a token, as a probability: exp(log p / |Y|).
-
-    log p = (score - b sum_j log(min(sum_i alpha_ij, 1))) lp(Y)      (Wu et al. 2016, eq. 14)
-
-    Args:
-        result: `Translation`.
-        search: `SearchOptions` that its score was made with.
-
-    Returns:
-        Float in [0, 1]; 1 for the empty text of an empty input.
-    """
-    length, score = len(result.target_tokens), result.score
-    if not length:
-        return 1.0
-    if search.coverage_penalty:
-        from keras_bahdanau.search.result import UNSEEN  # which loads Keras
-
-        covered = np.clip(result.alignment.sum(axis=0, dtype=np.float64), UNSEEN, 1)
-        score -= search.coverage_penalty * np.log(covered).sum()
-    penalty = LENGTH_PENALTIES[search.length_penalty](length, search.length_normalization)
-    return math.exp(min(0.0, score * penalty / length))
 
 
 def find_model(path):

@@ -2,7 +2,7 @@
 
 import datetime
 import decimal
-import importlib.util
+import importlib
 import json
 import math
 import sys
@@ -24,11 +24,13 @@ LINES = [
 
 @pytest.fixture(scope="module")
 def parts():
-    spec = importlib.util.spec_from_file_location("parts", FOLDER / "parts.py")
-    module = sys.modules["parts"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["parts"]
+    sys.path.insert(0, str(FOLDER))
+    try:
+        yield importlib.import_module("parts")
+    finally:
+        sys.path.remove(str(FOLDER))
+        for name in ("line_parts", "table_parts", "parts"):
+            sys.modules.pop(name, None)
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def test_an_empty_file_has_no_piece_and_an_empty_output(parts, write, tmp_path):
 
 
 def test_an_endless_line_is_refused(parts, write, monkeypatch):
-    monkeypatch.setattr(parts, "LONGEST_LINE", 100)
+    monkeypatch.setattr("line_parts.LONGEST_LINE", 100)
     part = parts.part_of(write("a.txt", b"x" * 300), "text")
     with pytest.raises(ValueError, match="at most 100 bytes. Received: part=.*a.txt"):
         [*part.spans(20)]

@@ -49,7 +49,8 @@ def program(monkeypatch):
     monkeypatch.setattr(BatchTranslator, "columns_of", columns_of)
     monkeypatch.setattr(module, "_batches", batches)
     yield module
-    sys.modules.pop("parts", None)
+    for name in ("line_parts", "table_parts", "parts"):
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture

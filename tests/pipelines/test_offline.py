@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.pipelines import offline
-from keras_bahdanau.pipelines.offline import BatchTranslator, confidence_of
-from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.pipelines.offline import BatchTranslator
+from keras_bahdanau.pipelines.translation import Translation, confidence_of
 from keras_bahdanau.search import SearchOptions
 
 SENTENCES = ["three one two", "", "five", "one one four", "two"]
