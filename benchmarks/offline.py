@@ -54,7 +54,6 @@ def pool_batches(pieces, translator, options):
 
 def prepare(translator):
     """The start of a plain process."""
-    sys.path.insert(0, str(OFFLINE))
     import ray_translate
 
     global worker
@@ -68,7 +67,6 @@ def work(piece):
 
 def run_lane(name, arguments):
     """Translate as a lane does, and print the number of rows whenever some have come."""
-    sys.path.insert(0, str(OFFLINE))
     import ray_translate
 
     batches = pool_batches if name == "plain" else ray_translate._batches
@@ -88,7 +86,7 @@ def measured(name, arguments, workers):
     # by default Ray's workers give way to all else on the machine
     variables = {"KERAS_BAHDANAU_BENCHMARK": mark, "RAY_worker_niceness": "0"}
     threads = dict.fromkeys(("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS"), "1")
-    python_path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    python_path = os.pathsep.join([str(ROOT), str(OFFLINE)])
     process = subprocess.Popen(
         [sys.executable, __file__, "--lane", name, *arguments],
         stdout=subprocess.PIPE,

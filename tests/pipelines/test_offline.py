@@ -3,14 +3,16 @@
 import dataclasses
 import json
 import math
+import os
 import pickle
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from keras_bahdanau.pipelines import offline
+from keras_bahdanau.pipelines import by_source, offline
 from keras_bahdanau.pipelines.offline import BatchTranslator
 from keras_bahdanau.pipelines.translation import Translation, confidence_of
 from keras_bahdanau.search import SearchOptions
@@ -34,8 +36,12 @@ def toy_file(toy_translator, once):
 
 
 @pytest.fixture
-def translator(toy_file):
-    return BatchTranslator(toy_file)
+def translator(toy_file, toy_translator, monkeypatch):
+    """Of the toy, which stands for itself as loaded: its graphs are traced already."""
+    offline._loaded.cache_clear()
+    monkeypatch.setattr(by_source, "load_pipeline", lambda path: toy_translator)
+    yield BatchTranslator(toy_file)
+    offline._loaded.cache_clear()
 
 
 def in_a_process(translator, rows):
@@ -79,21 +85,34 @@ def test_no_rows_give_no_rows(translator):
     assert found["score"].dtype == np.float32
 
 
-def test_a_model_is_loaded_once_whatever_asks_for_it(translator, toy_file):
-    offline._loaded.cache_clear()
+def test_a_model_is_loaded_once_whatever_asks_for_it(translator, toy_file, tmp_path):
     translator({"text": ["one"]})
     model = offline.load_model(translator.path)
-    BatchTranslator(toy_file, beam_width=1)({"text": ["two"]})
+    BatchTranslator(toy_file, batch_size=1)({"text": ["two"]})
     pickle.loads(pickle.dumps(translator))({"text": ["two"]})
     assert offline._loaded.cache_info().misses == 1
     assert offline.load_model(translator.path) is model
+    copied = shutil.copy(toy_file, tmp_path / "copied.keras")
+    BatchTranslator(copied)({"text": ["two"]})
+    shutil.copy(toy_file, copied)  # another state of the file
+    os.utime(copied, ns=(0, 0))
+    BatchTranslator(copied)({"text": ["two"]})
+    assert offline._loaded.cache_info().misses == 3
 
 
-def test_options_change_the_search_and_the_names(toy_file):
-    translator = BatchTranslator(toy_file, column="en", prefix="de_", beam_width=1, max_length=1)
+def test_options_change_the_search_and_the_names(translator, toy_file, toy_translator, monkeypatch):
+    decode, asked = toy_translator.decode, []
+
+    def recorded(inputs, batch_size, search):
+        asked.append((batch_size, search))
+        return decode(inputs)
+
+    monkeypatch.setattr(toy_translator, "decode", recorded)
+    translator = BatchTranslator(toy_file, "en", "de_", 7, beam_width=2, max_length=9)
     found = translator({"en": ["one two", "two"]})
     assert [*found] == ["en", "de_translation", "de_score", "de_confidence"]
-    assert all(len(text.split()) <= 1 for text in found["de_translation"])
+    expected = dataclasses.replace(toy_translator.search, beam_width=2, max_length=9)
+    assert asked == [(7, expected)]
 
 
 @pytest.mark.parametrize(
