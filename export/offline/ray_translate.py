@@ -11,7 +11,6 @@ Exit codes: 0 all is translated; 2 the command line, the model or a part is wron
 """
 
 import argparse
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -29,7 +28,6 @@ from keras_bahdanau.integrity import sha256_of
 from keras_bahdanau.option import check_value, integer, number
 from keras_bahdanau.ownership import owned
 from keras_bahdanau.pipelines.offline import ADDED, BatchTranslator
-from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.whole_file import replacing
 
 HERE = Path(__file__).resolve().parent
@@ -110,6 +108,11 @@ def translate_corpus(options):
         options.model, options.column, options.prefix, options.batch_size, **options.search
     )
     out = options.out.absolute()
+    if inside := [str(path) for path in every if path.parent == out]:
+        raise ValueError(
+            f"`out` must be another directory than that of the parts. Received: {inside[0]!r} in "
+            f"out={str(out)!r}. Choose another one."
+        )
     out.mkdir(parents=True, exist_ok=True)
     with owned(out):
         _check_card(out / CARD, translator)
@@ -129,9 +132,9 @@ def _translated(paths, out, translator, options):
     """Write each part; yield (its name, number of rows, how many had no input)."""
     plan = []
     for path in paths:
-        part = parts.part_of(path, options.column)
+        part, status = parts.part_of(path, options.column), path.stat()
         part.check(translator.names)
-        plan.append((path, [*part.spans(options.piece_kib * 2**10)], path.stat()))
+        plan.append((path, [*part.spans(options.piece_kib * 2**10)], status))
     pieces = [
         {"path": str(path), "part": index, "begin": begin, "end": end}
         for index, (path, spans, _) in enumerate(plan)
@@ -212,7 +215,7 @@ def _check_card(path, translator):
         "sha256": _fingerprint(translator.path),
         "column": translator.column,
         "names": list(translator.names),
-        "search": dataclasses.asdict(SearchOptions(**translator.search)),
+        "search": translator.search,
     }
     if not path.exists():
         with replacing(path, path.with_name(f".{path.name}.unfinished")) as unfinished:

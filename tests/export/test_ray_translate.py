@@ -141,6 +141,13 @@ def test_a_directory_holds_the_parts_of_one_translation(program, corpus, tmp_pat
     assert "by one model and one search. Received: out=" in error and "Choose another" in error
 
 
+def test_parts_are_not_taken_for_their_own_translations(program, corpus, capsys):
+    before = {path: path.read_bytes() for path in corpus.iterdir()}
+    assert program.main(arguments_of(corpus, corpus)) == 2
+    assert "`out` must be another directory" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in corpus.iterdir()} == before
+
+
 def test_two_programs_do_not_write_one_directory(program, corpus, tmp_path, capsys):
     with program.owned(tmp_path / "out"):
         assert program.main(arguments_of(corpus, tmp_path / "out")) == 2
