@@ -68,7 +68,7 @@ def main(arguments=None):
         for name, check in LIMITS.items():
             check_value(name, getattr(options, name), check)
         return translate_corpus(options)
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
         if "Received: " not in str(error) and not isinstance(error, OSError):
             raise
         print("error:", " ".join(str(error).split()), file=sys.stderr, flush=True)

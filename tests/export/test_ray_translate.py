@@ -298,15 +298,17 @@ def test_parts_of_each_kind_go_through_ray(tiny, tmp_path, cluster):
 
 
 @pytest.mark.slow
-def test_an_error_of_a_worker_ends_the_program_in_one_line(tiny, tmp_path, cluster):
+def test_an_error_of_a_worker_ends_the_program_in_one_line(tmp_path, cluster):
+    pytest.importorskip("ray", reason="needs Ray, of the extra offline")
     write_numbered(tmp_path / "a.jsonl", range(10))
-    search = json.dumps({"beam_width": 1000, "max_length": 10_000, "max_length_offset": 10_000})
+    (tmp_path / "model.tflite").write_bytes(b"no model")
     environment, _ = cluster
-    process = started(tmp_path / "a.jsonl", tmp_path / "out", tiny, environment, "--search", search)
+    model, out = tmp_path / "model.tflite", tmp_path / "out"
+    process = started(tmp_path / "a.jsonl", out, model, environment)
     _, errors = process.communicate(timeout=1800)
     assert process.returncode == 2, errors
-    assert errors.splitlines()[-1].startswith("error: A search must fit in memory")
-    assert not (tmp_path / "out" / "a.jsonl").exists()
+    assert errors.splitlines()[-1].startswith("error: A .tflite file to run must have its card")
+    assert not (out / "a.jsonl").exists()
 
 
 @pytest.mark.slow
