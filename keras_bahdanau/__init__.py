@@ -9,6 +9,7 @@ from keras_bahdanau.lazy import lazy_names
 __version__ = "0.1.0"
 
 _MODULE_OF = {
+    "BatchTranslator": "pipelines",
     "Decoder": "models",
     "Encoder": "models",
     "Ensemble": "models",

@@ -18,7 +18,9 @@ SUPPORTED = {
 }
 UNSUPPORTED = {"macOS x86-64": "x86_64-apple-darwin"}  # TensorFlow has no wheels for it
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
-EXTRAS = ("audio", "dates", "digits", "fonts", "litert", "serving", "tensorboard", "test")
+EXTRAS = (
+    *("audio", "dates", "digits", "fonts", "litert", "offline", "serving", "tensorboard", "test"),
+)
 COLUMNS = ("package", "with text", *EXTRAS)
 
 

@@ -13,7 +13,7 @@ PACKAGE = "keras_bahdanau"
 ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
-# A part is a module or subpackage of the package, or a module of `training` that is named here.
+# A part is a module or subpackage of the package, or a module of one that is named here.
 # Each may import the parts before it.
 FLOORS = (
     *("lazy", "cores", "option", "limits", "checks", "finite", "integrity", "ownership"),
@@ -23,7 +23,7 @@ FLOORS = (
     *("training.optimizers", "training.schedules", "training.progress"),
     "training.run",
     *("pipelines", "plotting", "callbacks"),
-    *("exporters", "evaluation", "training", "demo", "cli"),
+    *("exporters", "pipelines.offline", "evaluation", "training", "demo", "cli"),
 )
 WITHOUT_TENSORFLOW = {
     *("callbacks", "layers", "losses", "metrics", "models", "search"),

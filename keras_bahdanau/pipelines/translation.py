@@ -1,8 +1,11 @@
 """The result of a pipeline, read from the arrays of a search."""
 
 import dataclasses
+import math
 
 import numpy as np
+
+from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,3 +67,27 @@ def read_translations(result, texts, labels, truncated, target):
                 )
             )
         yield hypotheses
+
+
+def confidence_of(result, search):
+    """Mean log-probability of a token, as a probability: exp(log p / |Y|).
+
+    log p = (score - b sum_j log(min(sum_i alpha_ij, 1))) lp(Y)      (Wu et al. 2016, eq. 14)
+
+    Args:
+        result: `Translation`.
+        search: `SearchOptions` that its score was made with.
+
+    Returns:
+        Float in [0, 1]; 1 for the empty text of an empty input.
+    """
+    length, score = len(result.target_tokens), result.score
+    if not length:
+        return 1.0
+    if search.coverage_penalty:
+        from keras_bahdanau.search.result import UNSEEN  # which loads Keras
+
+        covered = np.clip(result.alignment.sum(axis=0, dtype=np.float64), UNSEEN, 1)
+        score -= search.coverage_penalty * np.log(covered).sum()
+    penalty = LENGTH_PENALTIES[search.length_penalty](length, search.length_normalization)
+    return math.exp(min(0.0, score * penalty / length))

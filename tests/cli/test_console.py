@@ -47,7 +47,8 @@ def test_a_number_of_threads_is_of_both_kinds(machine):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
-def test_a_process_kept_to_one_core_has_one():
+def test_a_process_kept_to_one_core_has_one(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     before = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(before)})
@@ -55,6 +56,16 @@ def test_a_process_kept_to_one_core_has_one():
     finally:
         os.sched_setaffinity(0, before)
     assert usable_cores() == len(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
+def test_a_process_has_no_more_cores_than_its_engine_gives_it(monkeypatch):
+    allowed = len(os.sched_getaffinity(0))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert usable_cores() == 1
+    for without_meaning in ("", "0", "all", "1000000"):
+        monkeypatch.setenv("OMP_NUM_THREADS", without_meaning)
+        assert usable_cores() == allowed
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, ValueError])

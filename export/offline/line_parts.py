@@ -1,0 +1,142 @@
+"""Parts whose rows are lines: text, and JSON objects."""
+
+import contextlib
+import json
+import math
+from pathlib import Path
+
+LONGEST_LINE = 2**26  # bytes
+_SPACES = str.maketrans("\t\r\n", "   ")
+
+
+class TextPart:
+    """A file with a sentence a line.
+
+    Its output has a line each: translation, score, confidence and the line of the input, with
+    tabs between; a sentence that is not in UTF-8 has three empty fields.
+
+    Args:
+        path: Path of the file.
+        column: String, the name of the inputs where they have names.
+    """
+
+    def __init__(self, path, column):
+        self.path, self.column = Path(path), column
+
+    def check(self, names):
+        """Raise ValueError unless it has the column, and none of these names."""
+
+    def spans(self, size):
+        """Pieces of about so many bytes.
+
+        Args:
+            size: Positive integer.
+
+        Yields:
+            Pairs (begin, end), each beginning where the one before it ends.
+
+        Raises:
+            ValueError: If a line is longer than `LONGEST_LINE`.
+        """
+        begin, length = 0, self.path.stat().st_size
+        with open(self.path, "rb") as file:
+            while begin < length:
+                file.seek(min(length, begin + size) - 1)
+                rest = file.readline(LONGEST_LINE)
+                if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+                    raise ValueError(
+                        f"A line must have at most {LONGEST_LINE:,} bytes. "
+                        f"Received: part={str(self.path)!r} with a longer one. Split it."
+                    )
+                yield begin, file.tell()
+                begin = file.tell()
+
+    def inputs(self, begin, end):
+        """List of the inputs of a piece: a string each, or what stands in place of one."""
+        return [self._input(line) for line in self._lines(begin, end)]
+
+    @contextlib.contextmanager
+    def writing(self, path, names):
+        """Write the part with its translations to another file.
+
+        Args:
+            path: Path of the file.
+            names: Names of the three columns to add.
+
+        Yields:
+            Function `(begin, end, results)` to call for each piece, in order; `results` are
+            triples (translation, score, confidence), with NaN for a row without an input.
+        """
+        with open(path, "wb") as file:
+
+            def write(begin, end, results):
+                lines = self._lines(begin, end)
+                check_count(self.path, (begin, end), len(lines), results)
+                pairs = zip(lines, results, strict=True)
+                file.writelines(self._output(line, result, names) for line, result in pairs)
+
+            yield write
+
+    def _lines(self, begin, end):
+        """The lines of a piece, as bytes without their ends."""
+        with open(self.path, "rb") as file:
+            file.seek(begin)
+            content = file.read(end - begin)
+        lines = content.removesuffix(b"\n").split(b"\n")
+        return [line.removesuffix(b"\r") for line in lines]
+
+    def _input(self, line):
+        return line  # bytes, in UTF-8 or not
+
+    def _output(self, line, result, names):
+        translation, *numbers = result
+        fields = [translation.translate(_SPACES), *map(_decimals, numbers)]
+        return "\t".join([*fields, ""]).encode() + line + b"\n"
+
+
+class JsonPart(TextPart):
+    """A file with a JSON object a line, the input under the name of the column.
+
+    Its output has the same objects with three names more, null for the numbers of a row without
+    an input. A line that is no object is such a row, and stands under the name "line".
+    """
+
+    def _input(self, line):
+        return _object(line).get(self.column)
+
+    def _output(self, line, result, names):
+        row = _object(line)
+        if taken := [name for name in names if name in row]:
+            raise ValueError(
+                "The names of the columns to add must be new. "
+                f"Received: part={str(self.path)!r} with {taken}. Give --prefix mt_."
+            )
+        translation, *numbers = result
+        added = [translation, *(None if math.isnan(one) else round(one, 6) for one in numbers)]
+        row.update(zip(names, added, strict=True))
+        # a lone surrogate as the escape that it was read from
+        return json.dumps(row, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
+
+
+def check_count(path, span, rows, results):
+    """Raise ValueError unless a piece of so many rows has as many translations."""
+    if len(results) != rows:
+        raise ValueError(
+            "Each row of a piece must have one translation. "
+            f"Received: part={str(path)!r}, {len(results):,} for the {rows:,} rows of {span}. "
+            "Run it again."
+        )
+
+
+def _object(line):
+    """The JSON object of a line; one with the line itself if it is none."""
+    try:
+        row = json.loads(line)
+    except (RecursionError, ValueError):
+        row = None
+    return row if isinstance(row, dict) else {"line": line.decode(errors="replace")}
+
+
+def _decimals(number):
+    """A number of four decimals; "" for none."""
+    return "" if math.isnan(number) else f"{number:.4f}"

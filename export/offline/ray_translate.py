@@ -1,0 +1,245 @@
+"""Translates a corpus with Ray Data: parts in, parts of the same names out.
+
+    python ray_translate.py --model runs/en-de --out translated corpus/*.parquet
+    python ray_translate.py --model runs/en-de --out translated --workers 2 corpus
+    python ray_translate.py --model en-de.keras --out translated --address auto --workers 64 corpus
+
+Each worker is a process with one model. A part that is in --out already is left alone, so the same
+command again does what is missing. Needs keras_bahdanau with its extra `offline`.
+
+Exit codes: 0 all is translated; 2 the command line, the model or a part is wrong.
+"""
+
+import argparse
+import hashlib
+import itertools
+import json
+import logging
+import math
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import parts
+
+from keras_bahdanau.integrity import sha256_of
+from keras_bahdanau.option import check_value, integer, number
+from keras_bahdanau.ownership import owned
+from keras_bahdanau.pipelines.offline import ADDED, BatchTranslator
+from keras_bahdanau.whole_file import replacing
+
+HERE = Path(__file__).resolve().parent
+CARD = "_translation.json"  # engines that read a directory ignore names with "_"
+PIECE = ("part", "begin", "end")
+MOST_BLOCKS = 20_000  # tasks that Ray keeps in mind
+LIMITS = {
+    "workers": integer(1, 10_000),
+    "cpus": number(0, 1024, "(]"),
+    "piece_kib": integer(1, 2**16),
+}
+
+
+class PieceTranslator:
+    """A worker: pieces of parts in, the translations of their rows out.
+
+    Args:
+        translator: `BatchTranslator`, which loads its model here at the first piece.
+    """
+
+    def __init__(self, translator):
+        self._translator = translator
+
+    def __call__(self, pieces):
+        """One batch of rows for each piece, which carry its numbers."""
+        column = self._translator.column
+        for path, *piece in zip(*(pieces[name] for name in ("path", *PIECE)), strict=True):
+            inputs = parts.part_of(str(path), column).inputs(*map(int, piece[1:]))
+            found = self._translator.columns_of({column: inputs})
+            numbers = (np.full(len(inputs), one, np.int64) for one in piece)
+            yield dict(zip((*PIECE, *ADDED), (*numbers, *found.values()), strict=True))
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    options = _parse(arguments)
+    try:
+        for name, check in LIMITS.items():
+            check_value(name, getattr(options, name), check)
+        return translate_corpus(options)
+    except (OSError, RuntimeError, TypeError, ValueError) as error:
+        if "Received: " not in str(error) and not isinstance(error, OSError):
+            raise
+        print("error:", " ".join(str(error).split()), file=sys.stderr, flush=True)
+        return 2
+
+
+def _parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="+", type=Path, help=f"files {', '.join(parts.KINDS)}, or")
+    parser.add_argument("--model", required=True, help=".keras, run, SavedModel or .tflite")
+    parser.add_argument("--out", required=True, type=Path, help="directory of the translated parts")
+    parser.add_argument("--column", default="text", help="column of the inputs [%(default)s]")
+    parser.add_argument("--prefix", default="", help="of the names of the columns to add")
+    parser.add_argument("--batch-size", type=int, default=64, help="[%(default)s]")
+    parser.add_argument("--search", default={}, type=_fields, help='such as {"beam_width": 1}')
+    parser.add_argument("--workers", type=int, default=1, help="processes [%(default)s]")
+    parser.add_argument("--cpus", type=float, default=1, help="cores of each [%(default)s]")
+    parser.add_argument("--piece-kib", type=int, default=256, help="text of a task [%(default)s]")
+    parser.add_argument("--address", help="of a Ray cluster; auto for the one of this machine")
+    return parser.parse_intermixed_args(arguments)
+
+
+def _fields(text):
+    """The options of a search, for argparse."""
+    try:
+        return dict(**json.loads(text))
+    except (TypeError, ValueError):
+        raise argparse.ArgumentTypeError("must be a JSON object") from None
+
+
+def translate_corpus(options):
+    """Translate the parts that are missing in `options.out`; return 0."""
+    began, every = time.monotonic(), parts.find_parts(options.parts)
+    translator = BatchTranslator(
+        options.model, options.column, options.prefix, options.batch_size, **options.search
+    )
+    out = options.out.absolute()
+    if inside := [str(path) for path in every if path.parent == out]:
+        raise ValueError(
+            f"`out` must be another directory than that of the parts. Received: {inside[0]!r} in "
+            f"out={str(out)!r}. Choose another one."
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    with owned(out):
+        _check_card(out / CARD, translator)
+        missing = [path for path in every if not (out / path.name).exists()]
+        print(f"{len(every):,} parts, {len(missing):,} to translate", flush=True)
+        rows = bad = 0
+        if missing:
+            for name, count, of_them in _translated(missing, out, translator, options):
+                rows, bad = rows + count, bad + of_them
+                print(f"{name}: {count:,} rows, {of_them:,} without an input", flush=True)
+        seconds = time.monotonic() - began
+        print(f"{rows:,} rows in {seconds:.1f} s, {bad:,} without an input", flush=True)
+    return 0
+
+
+def _translated(paths, out, translator, options):
+    """Write each part; yield (its name, number of rows, how many had no input)."""
+    plan = []
+    for path in paths:
+        part, status = parts.part_of(path, options.column), path.stat()
+        part.check(translator.names)
+        plan.append((path, [*part.spans(options.piece_kib * 2**10)], status))
+    pieces = [
+        {"path": str(path), "part": index, "begin": begin, "end": end}
+        for index, (path, spans, _) in enumerate(plan)
+        for begin, end in spans
+    ]
+    results = _by_piece(_batches(pieces, translator, options))
+    for index, (path, spans, status) in enumerate(plan):
+        target, rows, bad = out / path.name, 0, 0
+        part = parts.part_of(path, options.column)
+        with replacing(target, out / f".{path.name}.unfinished") as unfinished:
+            with part.writing(unfinished, translator.names) as write:
+                for span in spans:
+                    found, triples = next(results, (None, []))
+                    _check_piece(path, (index, *span), found, status)
+                    write(*span, triples)
+                    rows += len(triples)
+                    bad += sum(np.isnan(score) for _, score, _ in triples)
+        yield path.name, rows, bad
+
+
+def _batches(pieces, translator, options):
+    """Batches of rows as Ray gives them, in the order of the pieces."""
+    if not pieces:  # all parts are empty
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    if not ray.is_initialized():
+        alone = {"num_cpus": math.ceil(options.workers * options.cpus), "include_dashboard": False}
+        # other machines get `parts` from this directory
+        given = {"address": options.address, "runtime_env": {"working_dir": str(HERE)}}
+        ray.init(
+            log_to_driver=False, logging_level="warning", **given if options.address else alone
+        )
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)  # an error comes as an exception, too
+    context = ray.data.DataContext.get_current()
+    context.execution_options.preserve_order = True
+    context.raise_original_map_exception = True
+    context.enable_progress_bars = False
+    rows = ray.data.from_items(pieces, override_num_blocks=min(len(pieces), MOST_BLOCKS))
+    results = rows.map_batches(
+        PieceTranslator,
+        fn_constructor_args=[translator],
+        batch_size=1,
+        compute=ray.data.ActorPoolStrategy(size=options.workers),
+        num_cpus=options.cpus,
+    )
+    try:
+        yield from results.iter_batches(batch_size=None, batch_format="numpy")
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+
+
+def _by_piece(batches):
+    """((part, begin, end), list of triples) of each piece, whatever batches its rows are in."""
+    rows = (
+        row
+        for batch in batches
+        for row in zip(*(batch[name].tolist() for name in (*PIECE, *ADDED)), strict=True)
+    )
+    for piece, members in itertools.groupby(rows, lambda row: row[:3]):
+        yield piece, [row[3:] for row in members]
+
+
+def _check_piece(path, piece, found, status):
+    """Raise ValueError unless the rows that came are those of the piece, and it is unchanged."""
+    now = path.stat()
+    if found != piece or (now.st_size, now.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
+        raise ValueError(
+            "A part must stay as it is while it is translated. "
+            f"Received: part={str(path)!r}, {found} in place of {piece}. Run it again."
+        )
+
+
+def _check_card(path, translator):
+    """Compare the translation with the one that the directory is of, and write it down if new."""
+    card = {
+        "sha256": _fingerprint(translator.path),
+        "column": translator.column,
+        "names": list(translator.names),
+        "search": translator.search,
+    }
+    if not path.exists():
+        with replacing(path, path.with_name(f".{path.name}.unfinished")) as unfinished:
+            unfinished.write_text(json.dumps(card, indent=1))
+    before = json.loads(path.read_bytes())
+    if changed := [name for name in card if before.get(name) != card[name]]:
+        raise ValueError(
+            "All parts of a directory must be translated by one model and one search. "
+            f"Received: out={str(path.parent)!r}, begun with another {' and '.join(changed)}. "
+            "Choose another directory."
+        )
+
+
+def _fingerprint(path):
+    """The sha256 of a model's file, or of all files of its directory."""
+    if path.is_file():
+        with open(path, "rb") as file:
+            return sha256_of(file)
+    digest = hashlib.sha256()
+    for one in sorted(one for one in path.rglob("*") if one.is_file()):
+        with open(one, "rb") as file:
+            digest.update(f"{one.relative_to(path)} {sha256_of(file)}\n".encode())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""A SavedModel in place of a `Pipeline`: many inputs in batches, without Python TensorFlow."""
+
+from pathlib import Path
+
+import numpy as np
+
+from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
+from keras_bahdanau.exporters.saved_model.version_card import load_card
+from keras_bahdanau.pipelines.translation import Translation
+
+
+class SavedModelPipeline:
+    """A version that `export_saved_model` wrote, in TensorFlow's C++ loader, as a server runs it.
+
+    Only for a process that has not imported `tensorflow`: see `SavedModelSession`. Inputs are
+    texts, or the content of files, for the source is in the graph; the search is that of the
+    export.
+
+    ```python
+    translator = SavedModelPipeline("models/en-de/1")
+    print(translator.decode(["A man in an orange hat."])[0].text)
+    ```
+
+    Args:
+        path: Path of the version.
+
+    Attributes:
+        card: Dictionary, the card of the version.
+        source: The object itself: it checks its inputs.
+
+    Raises:
+        Damage: If its card is none.
+        RuntimeError: If Python TensorFlow is imported already, or the version can't be loaded.
+        ValueError: If it has no card, or no signature of one tensor of strings.
+    """
+
+    def __init__(self, path):
+        self.card, self.source = load_card(Path(path)) or {}, self
+        self._session = SavedModelSession(path)
+        self._signature = f"{self.card.get('verb')}_with_alignment"
+        signature = self._session.signatures.get(self._signature)
+        if signature is None or [spec.dtype for spec in signature.inputs.values()] != [object]:
+            raise ValueError(
+                "A SavedModel must have its card, and a signature that takes texts or files. "
+                f"Received: path={str(path)!r} with {sorted(self._session.signatures)}. Export "
+                "it again, without --ids-only."
+            )
+        (self._input,) = signature.inputs
+        (self._text,) = {*signature.outputs} - _BESIDE
+
+    def check(self, name, inputs):
+        """Raise TypeError unless all inputs are texts, bytes or paths."""
+        for one in inputs:
+            if not isinstance(one, str | bytes | Path):
+                raise TypeError(
+                    f"`{name}` must hold texts, or files. Received: one of type "
+                    f"{type(one).__name__}."
+                )
+
+    def decode(self, inputs, batch_size=64, search=None):
+        """The best text for each input.
+
+        Args:
+            inputs: List of strings, bytes or paths of files.
+            batch_size: Positive integer; the card's `max_rows` bounds it.
+            search: None: the graph has its own.
+
+        Returns:
+            List of `Translation`, one an input.
+
+        Raises:
+            OSError: If a file can't be read.
+            RuntimeError: If the graph fails.
+        """
+        contents = [_content(one) for one in inputs]
+        size = min(batch_size, self.card.get("max_rows", batch_size))
+        results = [None] * len(contents)
+        order = sorted(range(len(contents)), key=lambda number: -len(contents[number]))
+        for first in range(0, len(order), size):
+            members = order[first : first + size]
+            given = np.array([contents[member] for member in members], dtype=object)
+            answer = self._session.run(self._signature, **{self._input: given})
+            for row, member in enumerate(members):
+                results[member] = self._read({name: one[row] for name, one in answer.items()})
+        return results
+
+    def _read(self, row):
+        """The `Translation` of one row of an answer."""
+        source_time, target_time = int(row["source_length"]), int(row["target_length"])
+        return Translation(
+            text=row[self._text].decode(),
+            score=float(row["score"]),
+            source_tokens=[token.decode() for token in row["source_tokens"][:source_time]],
+            target_tokens=[token.decode() for token in row["target_tokens"][:target_time]],
+            alignment=row["alignment"][:target_time, :source_time],
+            finished=bool(row["finished"]),
+            truncated=bool(row["truncated"]),
+        )
+
+
+_BESIDE = {"score", "source_tokens", "source_length", "target_tokens", "target_length"} | {
+    *("alignment", "finished", "truncated")
+}
+
+
+def _content(one):
+    """The bytes of an input."""
+    if isinstance(one, Path):
+        return one.read_bytes()
+    return one.encode() if isinstance(one, str) else one

@@ -1,0 +1,261 @@
+"""Rows in, the same rows with their translations out: one picklable function for every engine."""
+
+import dataclasses
+import functools
+import os
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.limits import BATCH_SIZE
+from keras_bahdanau.option import check_value
+from keras_bahdanau.pipelines.file import find_translator
+from keras_bahdanau.pipelines.translation import confidence_of
+from keras_bahdanau.search.search_options import SearchOptions
+
+ADDED = ("translation", "score", "confidence")
+_LOADING = threading.Lock()
+
+
+class BatchTranslator:
+    """Function of a batch of rows that adds the translation of each, its score and confidence.
+
+    It holds a path and options alone, so that engines can pickle it. The model is loaded in the
+    process that calls it first, and once for all objects of the same path there.
+
+    ```python
+    translator = BatchTranslator("runs/en-de", beam_width=1)
+    translator({"id": [7], "text": ["A man in an orange hat."]})
+    # Ray Data, a model in each of two processes
+    dataset.map_batches(
+        BatchTranslator,
+        fn_constructor_args=["runs/en-de"],
+        compute=ray.data.ActorPoolStrategy(size=2),
+    )
+    # Spark
+    frame.mapInPandas(translator.frames, "id long, text string, translation string, ...")
+    ```
+
+    Args:
+        path: Path of a `.keras` file, of the directory of a training, of a version of a
+            SavedModel, or of a `.tflite` file. All processes must find it there.
+        column: String, the column of the inputs: texts; or for a model that reads files their
+            paths, or what is in them as bytes.
+        prefix: String before the names of the three columns, for rows that have such names.
+        batch_size: Positive integer. Inputs decoded at once; those of a call are sorted by length.
+        **search: Fields of `SearchOptions` in place of the model's own, such as `beam_width=1`.
+            A SavedModel and a `.tflite` file have a fixed search.
+
+    Call arguments:
+        rows: Dictionary from names of columns to arrays or lists of one length, or a pandas
+            `DataFrame`.
+
+    Output:
+        The same kind, with all columns of `rows` and, after `prefix`, "translation" (strings),
+        "score" (float32, natural logarithms, see `Translation`) and "confidence" (float32 in
+        [0, 1]: see `confidence_of`). A row whose input is none, such as None or a number in place
+        of a text, or a file that does not exist, has "", NaN and NaN.
+
+    Attributes:
+        rows: Integer, number of rows that this object has read.
+        bad_rows: Integer, how many of them had no input.
+
+    Raises:
+        FileNotFoundError: If there is no model.
+        TypeError: If `rows` is neither, or there is no such field of `SearchOptions`.
+        ValueError: If the model's file is damaged, an option is out of range, `rows` lack the
+            column, or have one of the names to add.
+    """
+
+    def __init__(self, path, column="text", prefix="", batch_size=64, **search):
+        check_value("batch_size", batch_size, BATCH_SIZE)
+        self.path = find_model(path)
+        if unknown := {*search} - {field.name for field in dataclasses.fields(SearchOptions)}:
+            raise TypeError(
+                "Options of a search must be fields of SearchOptions. "
+                f"Received: {', '.join(sorted(unknown))}. Correct the name."
+            )
+        SearchOptions(**search)
+        if self.path.suffix != ".keras" and search:
+            received = ", ".join(f"{name}={value!r}" for name, value in search.items())
+            raise ValueError(
+                f"A {'.tflite file' if self.path.is_file() else 'SavedModel'} searches as it was "
+                f"exported to. Received: {received}. Leave it out, or give the .keras file."
+            )
+        self.column, self.batch_size, self.search = column, batch_size, search
+        self.names = tuple(prefix + name for name in ADDED)
+        self.rows = self.bad_rows = 0
+
+    def __call__(self, rows):
+        columns = self.columns_of(rows)
+        return {**rows, **columns} if isinstance(rows, dict) else rows.assign(**columns)
+
+    def frames(self, frames):
+        """The call for each of an iterator of rows, as Spark's `mapInPandas` asks for.
+
+        Args:
+            frames: Iterator of pandas `DataFrame`.
+
+        Yields:
+            Each of them with its columns.
+        """
+        return map(self, frames)
+
+    def columns_of(self, rows):
+        """The columns that the call adds: a dictionary from names to arrays `(rows,)`."""
+        self._check(rows)
+        loaded = load_model(self.path)
+        values = [*rows[self.column]]
+        inputs = [loaded.input_of(value) for value in values]
+        good = [number for number, one in enumerate(inputs) if one is not None]
+        self.rows, self.bad_rows = self.rows + len(values), self.bad_rows + len(values) - len(good)
+
+        texts = np.full(len(values), "", object)
+        scores, confidences = np.full((2, len(values)), np.nan, np.float32)
+        search = loaded.search_with(self.search)
+        results = loaded.decode([inputs[number] for number in good], self.batch_size, search)
+        for number, result in zip(good, results, strict=True):
+            texts[number], scores[number] = result.text, result.score
+            confidences[number] = confidence_of(result, search)
+        return dict(zip(self.names, (texts, scores, confidences), strict=True))
+
+    def _check(self, rows):
+        if not isinstance(rows, dict) and not hasattr(rows, "assign"):
+            raise TypeError(
+                "`rows` must be a dictionary of columns, or a pandas DataFrame. "
+                f"Received: rows of type {type(rows).__name__}."
+            )
+        names = [*rows]
+        if self.column not in names:
+            raise ValueError(
+                "`rows` must have the column that is translated. "
+                f"Received: column={self.column!r}, rows with {names}. Name one of them."
+            )
+        if taken := [name for name in self.names if name in names]:
+            raise ValueError(
+                "The names of the columns to add must be new. "
+                f"Received: rows with {taken}. Give a prefix, such as prefix='mt_'."
+            )
+
+
+def find_model(path):
+    """The model that a user means, checked without TensorFlow.
+
+    Args:
+        path: Path, as `BatchTranslator` takes it.
+
+    Returns:
+        Absolute `Path` of a `.keras` or `.tflite` file, or of the directory of a SavedModel.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If a `.keras` file is damaged.
+    """
+    path = Path(path).absolute()
+    if (path / "saved_model.pb").is_file() or path.suffix == ".tflite" and path.is_file():
+        return path
+    return find_translator(path)
+
+
+class LoadedModel(NamedTuple):
+    """A model in this process.
+
+    Attributes:
+        pipeline: `Pipeline`, or what stands for one of an artefact.
+        search: `SearchOptions` of the model itself.
+        fixed: True if no others can be given.
+        inputs: String, the form of the inputs: see `Source.inputs_are`.
+    """
+
+    pipeline: Any
+    search: SearchOptions
+    fixed: bool
+    inputs: str
+
+    def search_with(self, changes):
+        """The model's `SearchOptions` with some fields changed."""
+        return SearchOptions(**{**vars(self.search), **changes})
+
+    def decode(self, inputs, batch_size, search):
+        """List of `Translation`, one an input."""
+        return self.pipeline.decode(inputs, batch_size, None if self.fixed else search)
+
+    def input_of(self, value):
+        """The input of the source that a value of a row is; None if it is none."""
+        try:
+            one = _READ.get(self.inputs, lambda value: value)(value)
+            self.pipeline.source.check("rows", [one])
+        except (OSError, TypeError, ValueError):
+            return None
+        return one
+
+
+def load_model(path):
+    """The model of a path, loaded once in this process; again if the file has changed.
+
+    Args:
+        path: Path that `find_model` gave.
+
+    Returns:
+        `LoadedModel`.
+    """
+    status = os.stat(path)
+    with _LOADING:
+        return _loaded(path, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+@functools.lru_cache(1)
+def _loaded(path, *of_this_state):
+    cores = usable_cores()  # as many as the engine gives this process
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", str(max(1, cores // 2)))
+    os.environ.setdefault("TF_NUM_INTEROP_THREADS", str(cores))
+    if path.suffix == ".keras":
+        from keras_bahdanau.pipelines.by_source import load_pipeline
+
+        pipeline = load_pipeline(path)
+        return LoadedModel(pipeline, pipeline.search, False, pipeline.source.inputs_are)
+    pipeline, card = _artefact(path)
+    return LoadedModel(pipeline, SearchOptions(**card["search"]), True, card.get("inputs", "lines"))
+
+
+def _artefact(path):
+    """(what runs an export, its card)."""
+    if path.suffix != ".tflite":
+        from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
+
+        pipeline = SavedModelPipeline(path)
+        return pipeline, pipeline.card
+    from keras_bahdanau.exporters.card import read_packed_card
+
+    card = read_packed_card(path)
+    if "source" in card:
+        from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline as Runner
+    else:
+        from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator as Runner
+    return Runner(path), card
+
+
+def _text(value):
+    """A text as a string that UTF-8 can encode, whatever numbers or gaps a column has."""
+    if not isinstance(value, str | bytes):
+        raise TypeError(f"A text must be a string. Received: {value!r:.80}")
+    text = value if isinstance(value, str) else value.decode()
+    text.encode()
+    return text
+
+
+def _file(value):
+    """A file: its content, or the path of one that exists."""
+    if isinstance(value, bytes):
+        return value
+    path = Path(value)
+    if not path.is_file():
+        raise FileNotFoundError(f"A file must exist. Received: path={str(path)!r:.200}")
+    return path
+
+
+_READ = {"lines": _text, "files": _file}
