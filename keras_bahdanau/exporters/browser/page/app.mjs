@@ -28,8 +28,7 @@ async function start() {
   });
   page.copy.addEventListener("click", copy);
   say("Ready.");
-  const kept = await keepOffline().catch(() => false);
-  if (kept) say("Ready, also without a network.");
+  if (await keepOffline().catch(() => false)) page.offline.textContent = "It works without a network now.";
 }
 
 function progress(stage, share) {
