@@ -17,9 +17,10 @@ async function start() {
   page.loading.hidden = true;
   page.beginning.hidden = !translator.longestPrefix;
   page.run.disabled = false;
+  let last = Promise.resolve();
   page.form.addEventListener("submit", (event) => {
     event.preventDefault();
-    show(() => answer(translator));
+    last = last.then(() => show(() => answer(translator)));  // one at a time
   });
   page.source.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -47,6 +48,7 @@ async function show(action) {
     await action();
   } catch (error) {
     page.loading.hidden = true;
+    say("");
     page.problem.textContent = error.message ?? String(error);
     page.problem.hidden = false;
     console.error(error);
@@ -63,6 +65,8 @@ async function answer(translator) {
     }
   }
   const count = Math.min(MOST_SUGGESTIONS, translator.most);
+  say("Working.");
+  await new Promise((next) => setTimeout(next));  // so that it is painted
   const begun = performance.now();
   const search = translator.searchFor(count, prefix);
   const hypotheses = (await translator.translate(text, ...search)).slice(0, count);

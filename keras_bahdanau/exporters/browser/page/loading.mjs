@@ -55,7 +55,8 @@ export async function keepOffline() {
   await navigator.serviceWorker.register("./service_worker.js");
   await navigator.serviceWorker.ready;
   const used = performance.getEntriesByType("resource").map(({ name }) => name);
-  const own = new Set([location.href.split(/[?#]/)[0], ...used.filter((name) => name.startsWith(new URL("./", location.href)))]);
+  const [folder, index] = ["./", "./index.html"].map((name) => new URL(name, location.href).href);
+  const own = new Set([folder, index, ...used.filter((name) => name.startsWith(folder))]);
   const cache = await caches.open(CACHE);
   await cache.addAll([...own]);
   for (const request of await cache.keys()) if (!own.has(request.url)) await cache.delete(request);
