@@ -29,6 +29,7 @@ const browser = await puppeteer.launch({
   executablePath: await chromium.executablePath(),
   headless: "shell",
 });
+const ofBrowser = `/proc/${browser.process().pid}`;  // this Chromium runs as one process
 const [errors, hosts] = [[], new Set()];
 const context = browser.defaultBrowserContext();
 await context.overridePermissions(new URL(address).origin, ["clipboard-read", "clipboard-write", "clipboard-sanitized-write"]);
@@ -96,7 +97,8 @@ await page.evaluateOnNewDocument(() => {
   globalThis.shares = new Set();
   setInterval(() => shares.add(document.querySelector("#progress")?.value), 5);
 });
-let began = performance.now();
+const processor = () => readFileSync(`${ofBrowser}/stat`, "utf8").split(" ").slice(13, 15).reduce((a, b) => a + Number(b), 0) / 100;
+let [began, busy] = [performance.now(), processor()];
 await page.goto(address);
 await page.waitForSelector("#run:not([disabled])");
 await page.waitForSelector("#loading", { hidden: true });
@@ -104,6 +106,7 @@ seen.title = await page.title();
 seen.shares = await page.evaluate(() => [...shares].filter((share) => 0 < share && share < 1).length);
 seen.answer = await ask(text);
 seen.seconds = (performance.now() - began) / 1000;
+seen.processorSeconds = processor() - busy;
 seen.wider = { wide: await picture("wide", 1280, 1000), narrow: await picture("narrow", 360, 1100) };
 seen.wider.dark = await picture("dark", 1000, 900, "dark");
 await page.click("#copy");
@@ -158,8 +161,8 @@ seen.milliseconds = await page.evaluate(async () => {
   }
   return times.sort((a, b) => a - b)[15];
 });
-// MiB; the browser for servers runs as one process
-seen.peak = Number(readFileSync(`/proc/${browser.process().pid}/status`, "utf8").match(/VmHWM:\s+(\d+)/)[1]) / 1024;
+// MiB
+seen.peak = Number(readFileSync(`${ofBrowser}/status`, "utf8").match(/VmHWM:\s+(\d+)/)[1]) / 1024;
 console.log(JSON.stringify({ ...seen, errors, hosts: [...hosts].length }));
 await browser.close();
 process.exit(0);
