@@ -77,7 +77,7 @@ async function ask(given, prefix = "") {
 async function picture(name, width, height, scheme = "light") {
   await page.setViewport({ width, height });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
+  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
   return page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth);
 }
 
@@ -107,7 +107,7 @@ seen.shares = await page.evaluate(() => [...shares].filter((share) => 0 < share 
 seen.answer = await ask(text);
 seen.seconds = (performance.now() - began) / 1000;
 seen.processorSeconds = processor() - busy;
-seen.wider = { wide: await picture("wide", 1280, 1000), narrow: await picture("narrow", 360, 1100) };
+seen.wider = { wide: await picture("wide", 1000, 600), narrow: await picture("narrow", 360, 600) };
 seen.wider.dark = await picture("dark", 1000, 900, "dark");
 await page.click("#copy");
 await untilSaid("Copied.");
