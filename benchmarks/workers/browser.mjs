@@ -12,7 +12,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 
-const KIT = join(dirname(fileURLToPath(import.meta.url)), "..", "..", "export", "on_device");
+const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
+const KIT = join(ROOT, "keras_bahdanau", "exporters", "browser", "page");
 const TYPES = { mjs: "text/javascript", js: "text/javascript", wasm: "application/wasm" };
 const PAGE = `<!doctype html><body><script type="importmap">
 {"imports": {"@litertjs/wasm-utils": "/npm/@litertjs/wasm-utils/dist/index.js"}}</script>`;
@@ -47,7 +48,7 @@ const page = await browser.newPage();
 await page.goto(`http://127.0.0.1:${server.address().port}/`);
 await page.evaluate(async (greedy, nbest) => {
   const litert = await import("/npm/@litertjs/core/dist/index.js");
-  const { Translator } = await import("/translate.mjs");
+  const { Translator } = await import("/translator.mjs");
   await litert.loadLiteRt("/npm/@litertjs/core/wasm/");
   const content = await (await fetch("/model")).arrayBuffer();
   const translator = await Translator.load(litert, new Uint8Array(content));

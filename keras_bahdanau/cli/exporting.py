@@ -40,13 +40,14 @@ def export(
         Format,
         typer.Option(
             help="For TensorFlow Serving (saved-model), clients that split text themselves "
-            "(saved-model-ids), phones (litert), or all."
+            "(saved-model-ids), phones (litert), a page (browser), or all."
         ),
     ],
     out: Annotated[
         Path,
         typer.Option(
-            help="File of litert; or directory, in which a SavedModel is the next version."
+            help="File of litert; directory of browser; or one in which a SavedModel is the next "
+            "version."
         ),
     ],
     quantization: Annotated[
@@ -69,7 +70,7 @@ def export(
             help="Signatures of a LiteRT file beside its main one, given once for each: greedy "
             "(no beam), nbest (the best few texts), prefix (those that begin with a given text), "
             "steps (for programs that choose each token). Of a SavedModel prefix, beside those "
-            "that all have.  [default: greedy, steps of litert]",
+            "that all have.  [default: greedy, steps of litert; nbest, prefix of browser]",
             show_default=False,
         ),
     ] = None,
@@ -86,6 +87,13 @@ def export(
     allow_differences: Annotated[
         bool, typer.Option(help="Write it even if it does not answer as Keras does.")
     ] = False,
+    litert_js: Annotated[
+        Path,
+        typer.Option(
+            help="Directory in which npm install @litertjs/core was run, for a page.",
+        ),
+    ] = Path("."),
+    title: Annotated[str, typer.Option(help="Heading of a page.")] = "Translate",
 ):
     """Write a translator as a SavedModel, a LiteRT file, or all, once they answer as Keras does.
 
@@ -102,7 +110,8 @@ def export(
         "signatures": tuple(one.value for one in signatures) if signatures else None,
     }
     precision = quantization and quantization.value
-    exporter = _new_exporter(format.value, precision, **settings)
+    page = {"litert_js": litert_js, "title": title}
+    exporter = _new_exporter(format.value, precision, page, **settings)
     load_tensorflow(threads=1)  # for times that compare
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
@@ -156,13 +165,13 @@ def _compared_on(inputs, sentences, references):
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 
-def _new_exporter(format, quantization, **settings):
+def _new_exporter(format, quantization, page, **settings):
     """The `Exporter` of a format, with the settings that it has; None for all formats."""
     if format == ALL:
         for kind in exporters.FORMATS.values():
             kind.variants(**settings)  # which checks them
         return None
-    kind, settings = exporters.FORMATS[format], {**settings, "quantization": quantization}
+    kind, settings = exporters.FORMATS[format], {**settings, **page, "quantization": quantization}
     given = {name: value for name, value in settings.items() if value is not None}
     return kind(**{name: value for name, value in given.items() if _has(kind, name)})
 
@@ -184,7 +193,7 @@ def _check_output(format, out, quantization):
         next_version(out)  # or say now what else stands there
     if quantization is not None and not (kind and _has(kind, "quantization")):
         raise ValueError(
-            "Only a LiteRT file can be quantized. "
+            "Only a LiteRT file, or that of a page, can be quantized. "
             f"Received: quantization={quantization.value!r} with format={format!r}. "
             "Leave it out, or export with --format litert."
         )

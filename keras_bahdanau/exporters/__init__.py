@@ -7,6 +7,7 @@ in a process without TensorFlow.
 from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
+    "BrowserExporter": "browser.browser_exporter",
     "Exporter": "exporter",
     "FORMATS": "all_formats",
     "Finding": "exporter",

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from keras_bahdanau.exporters.browser.browser_exporter import BrowserExporter
 from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.drafts import reserved
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
@@ -11,11 +12,12 @@ from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModel
 from keras_bahdanau.integrity import Damage
 
 # By the name on the command line, in the order of the table. Of the formats that recognize an
-# artefact the last one is taken: LiteRT recognizes any file.
+# artefact the last one is taken: LiteRT recognizes any file, and a page is a directory.
 FORMATS = {
     "saved-model": SavedModelExporter,
     "saved-model-ids": IdsSavedModelExporter,
     "litert": LiteRTExporter,
+    "browser": BrowserExporter,
 }
 PARITY = "parity.json"
 
@@ -35,10 +37,10 @@ def export_all(
 
     At present these are `1/` for TensorFlow Serving, as `export_saved_model` writes it, and
     `model.float32.tflite`, `model.float16.tflite` and `model.int8.tflite` for phones, as
-    `export_litert` writes them; a SavedModel with ids only is not among them. `parity.json` and
-    the card of each artefact hold the table: size, agreement, speed and, with references, the
-    pipeline's metrics, such as BLEU. No artefact gets its name before all of them pass their
-    checks.
+    `export_litert` writes them; a SavedModel with ids only and a page are not among them.
+    `parity.json` and the card of each artefact hold the table: size, agreement, speed and, with
+    references, the pipeline's metrics, such as BLEU. No artefact gets its name before all of them
+    pass their checks.
 
     Args:
         pipeline: A `Pipeline`.

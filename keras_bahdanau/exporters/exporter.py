@@ -99,7 +99,8 @@ class Exporter(abc.ABC):
         exact: True if the artefact must give the same texts, scores and alignments as Keras.
         file_name: String, the name of the artefact in the directory of `export_all`; empty if it
             is a version in that directory itself.
-        writes_file: True if the artefact is one file, which must not exist, and no directory.
+        writes_file: True if nothing may stand at the place of the artefact; False if it is a
+            version in a directory of versions.
         check_loads_tensorflow: True if `check` needs TensorFlow, which takes seconds to load.
     """
 

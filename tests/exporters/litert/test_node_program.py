@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import keras
+import node_packages
 import pytest
 
 import keras_bahdanau as kb
@@ -16,23 +17,12 @@ from keras_bahdanau.text import Subwords
 
 CHECKOUT = Path(__file__).parents[3]
 PROGRAM = CHECKOUT / "export" / "on_device" / "translate.mjs"
+SENTENCEPIECE = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page" / "sentencepiece.mjs"
 SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
+LACKING = node_packages.lacking("@litertjs/core")
 
 
-def missing():
-    """The name of a thing that the program needs and that this machine lacks, or None."""
-    if shutil.which("node") is None:
-        return "node"
-    return None if package() else "@litertjs/core in node_modules or NODE_PATH"
-
-
-def package():
-    """Path of the main file of @litertjs/core, or "" if there is none."""
-    command = ["node", "-p", "require.resolve('@litertjs/core')"]
-    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
-
-
-needs_node = pytest.mark.skipif(bool(LACKING := missing()), reason=f"needs {LACKING}")
+needs_node = pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
 
 
 def node(*arguments, lines=(), content=None, program=PROGRAM, folder=None):
@@ -141,7 +131,9 @@ def test_bytes_that_are_no_utf8_end_it_behind_the_lines_before(speller):
 @pytest.mark.slow
 def test_it_runs_by_another_name_in_a_directory_with_spaces(speller, tmp_path):
     folder = tmp_path / "a directory, 100%20"
-    packages = Path(package()).parents[2]  # with those that it needs, of the same publisher
+    packages = Path(node_packages.package("@litertjs/core")).parents[
+        2
+    ]  # with those that it needs, of the same publisher
     shutil.copytree(packages, folder / "node_modules" / packages.name)
     shutil.copy(speller, folder / "a speller.tflite")
     (folder / "tr.mjs").symlink_to(PROGRAM)
@@ -152,8 +144,8 @@ def test_it_runs_by_another_name_in_a_directory_with_spaces(speller, tmp_path):
 
 IMPORTING = """
 import { readFileSync } from "node:fs";
-import { Vocabulary } from %s;
-const vocabulary = new Vocabulary(readFileSync(process.argv[2]));
+import { SentencePiece } from %s;
+const vocabulary = new SentencePiece(readFileSync(process.argv[2]));
 const decode = (ids) => vocabulary.decode(ids), encode = (text) => vocabulary.encode(text);
 const todo = (one) => typeof one === "string" ? encode(one) : decode(one);
 console.log(JSON.stringify(JSON.parse(process.argv[3]).map(todo)));
@@ -169,7 +161,7 @@ def test_a_program_of_the_same_name_imports_it_and_decodes_any_ids(kind, normali
     subwords = Subwords.train(["abc d e  x", "a b"], model_type=kind, **settings)
     (tmp_path / "target.spm").write_bytes(subwords.model)
     program = tmp_path / PROGRAM.name
-    program.write_text(IMPORTING % json.dumps(PROGRAM.as_uri()))
+    program.write_text(IMPORTING % json.dumps(SENTENCEPIECE.as_uri()))
     draw = random.Random(5)
     spaced = [i for i in range(subwords.vocabulary_size) if subwords.tokens([i])[0][:1] == "▁"]
     likely = [0, 1, 1, 2, *spaced, *spaced, *range(4, subwords.vocabulary_size)]
@@ -193,7 +185,7 @@ def test_its_vocabularies_normalize_texts_as_sentencepiece_does(kind, normalizat
     subwords = Subwords.train(texts, 80, model_type=kind, **settings)
     (tmp_path / "target.spm").write_bytes(subwords.model)
     program = tmp_path / PROGRAM.name
-    program.write_text(IMPORTING % json.dumps(PROGRAM.as_uri()))
+    program.write_text(IMPORTING % json.dumps(SENTENCEPIECE.as_uri()))
     draw = random.Random(5)
     characters = [*"".join(texts), *" 뷁한국à①ﬀ𓀀\u11a8\u1161\u0301\u3000", "<é>"]
     texts += [
@@ -211,14 +203,13 @@ def test_its_vocabularies_normalize_texts_as_sentencepiece_does(kind, normalizat
 
 @needs_node
 @pytest.mark.slow
-def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, toy_litert, tmp_path):
+def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, tmp_path):
     changed = bytearray(speller.read_bytes())
     changed[5000] ^= 1
     (tmp_path / "changed.tflite").write_bytes(changed)
     for arguments, why in (
         ([speller, "a" * 20], "20 tokens in this file. Received: 21"),
         ([tmp_path / "changed.tflite", "a"], "that are not its sha256"),
-        ([toy_litert, "one"], "characters or words, without bytes"),
         ([], "must name a model"),
         ([tmp_path / "none.tflite", "a"], "A file must be readable. Received: "),
         (["--greedy", bare, "a"], "must have the signature translate_greedy. Received: translate."),

@@ -1,0 +1,196 @@
+"""Sites as a format: a directory of plain files with a page that runs the model in a browser."""
+
+import base64
+import dataclasses
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+from keras_bahdanau.exporters.card import vocabulary_files
+from keras_bahdanau.exporters.exporter import Finding
+from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
+from keras_bahdanau.integrity import Damage, check_fields, parse_card, sha256_of
+from keras_bahdanau.option import Check, check_value
+
+MODEL, SITE, PAGE = "model.tflite", "site.json", "index.html"
+BROWSER = "The page"
+MODULES = Path(__file__).parent / "page"
+_IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>')
+_PLACE_OF_HASH = "IMPORTMAP"
+_LONGEST_TITLE = 200  # characters
+_FORMS = {"bytes": {str: int}, "sha256": {str: str}, "model": str, "title": str}
+# of LiteRT.js: its modules, and its programs for browsers with relaxed SIMD and for those without
+_PACKAGES = {"core": "@litertjs/core", "wasm-utils": "@litertjs/wasm-utils"}
+_LITERT = {
+    "core": (
+        "package.json",
+        "dist/index.js",
+        *(
+            f"wasm/litert_wasm_{kind}.{end}"
+            for kind in ("internal", "compat_internal")
+            for end in ("js", "wasm")
+        ),
+    ),
+    "wasm-utils": ("package.json", "dist/index.js"),
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BrowserExporter(LiteRTExporter):
+    """A page that translates, pronounces or transliterates typed text, later without a network.
+
+    The directory holds `index.html` with its modules, the model as `export_litert` writes it,
+    LiteRT.js, and `site.json` with the size and the sha256 of each file. Any web server that
+    gives files serves it. Suggestions and a prefix are there if the model has their signatures.
+
+    Args:
+        quantization: As in `export_litert`.
+        max_source_length: Likewise.
+        max_target_length: Likewise.
+        signatures: Likewise.
+        litert_js: Path of the directory in which npm installed `@litertjs/core`, the one that
+            holds `node_modules`.
+        title: String, the heading of the page, of 1 to 200 characters.
+
+    Raises:
+        ValueError: If a setting is not one of these.
+
+    Example:
+        >>> export(BrowserExporter(litert_js="site-tools", title="Pronounce"), translator, "site")
+    """
+
+    signatures: tuple = ("nbest", "prefix")
+    litert_js: str | Path = "."
+    title: str = "Translate"
+
+    def __post_init__(self):
+        super().__post_init__()
+        demand = f"a string of 1 to {_LONGEST_TITLE} characters that is not blank"
+        check_value("title", self.title, Check(demand, _is_title))
+
+    @property
+    def artefact(self):
+        return f"page {self.precision}"
+
+    @classmethod
+    def variants(cls, **settings):
+        """None: LiteRT.js is needed for a page, and all formats are written without it."""
+        return []
+
+    @staticmethod
+    def recognizes(path):
+        return (path / SITE).is_file() and (path / PAGE).is_file()
+
+    def require(self, pipeline):
+        self._packages()  # or say now that they are not installed
+        super().require(pipeline)
+        _, vocabularies = vocabulary_files(pipeline)
+        if "source" not in vocabularies:
+            raise ValueError(
+                "A page takes text that somebody types. Received: a pipeline whose source has no "
+                f"vocabulary, verb={pipeline.verb!r}. Export it with --format litert."
+            )
+
+    def write(self, pipeline, path):
+        path.mkdir()
+        super().write(pipeline, path / MODEL)
+        for file in MODULES.iterdir():
+            shutil.copyfile(file, path / file.name)
+        (path / PAGE).write_text(
+            _allowing_its_import_map((MODULES / PAGE).read_text("utf-8")), "utf-8"
+        )
+        for name, folder in self._packages().items():
+            for file in _LITERT[name]:
+                place = path / "litert" / name / file
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / file, place)
+        self._write_site(path)
+
+    def _packages(self):
+        """A dictionary from the names of the parts of LiteRT.js to their directories."""
+        directory = Path(self.litert_js)
+        for around in (directory / "node_modules", directory):
+            found = {name: around / package for name, package in _PACKAGES.items()}
+            if all((found[name] / file).is_file() for name in found for file in _LITERT[name]):
+                return found
+        raise ImportError(
+            "A page needs LiteRT.js, the npm package @litertjs/core, in a directory. "
+            f"Received: litert_js={str(directory)!r} without it. Run npm install @litertjs/core "
+            "there, or name by --litert-js the directory that holds its node_modules."
+        )
+
+    def _write_site(self, path):
+        """Write the list of the files, which the page reads first."""
+        files = {
+            file.relative_to(path).as_posix(): file
+            for file in sorted(path.rglob("*"))
+            if file.is_file() and file != path / SITE
+        }
+        site = {
+            "title": self.title,
+            "model": MODEL,
+            "bytes": {name: file.stat().st_size for name, file in files.items()},
+            "sha256": {name: _hash(file) for name, file in files.items()},
+        }
+        (path / SITE).write_text(json.dumps(site, indent=1, ensure_ascii=False), "utf-8")
+
+    def damage(self, path):
+        try:
+            hashes = {MODEL: "", **_read_site(path)["sha256"]}
+        except (Damage, OSError) as error:
+            return [_changed(SITE, f"is no list of files: {error}")]
+        found = [
+            _changed(name, "is missing or damaged, or was changed")
+            for name, digest in hashes.items()
+            if not (path / name).is_file() or _hash(path / name) != digest
+        ]
+        return found or super().damage(path / MODEL)
+
+    def check(self, path):
+        return super().check(path / MODEL)
+
+    def answers(self, path, pipeline, inputs):
+        """The answers of its model by LiteRT for Python, which the page's own equal."""
+        return super().answers(path / MODEL, pipeline, inputs)
+
+    def add_parity(self, path, rows):
+        super().add_parity(path / MODEL, rows)
+        self._write_site(path)
+
+    def describe(self, path):
+        site = _read_site(path)
+        sizes = site["bytes"].values()
+        heading = f"page {site['title']!r}, {len(sizes)} files, {sum(sizes):,} bytes"
+        return f"{heading}\n{super().describe(path / MODEL)}"
+
+
+def _is_title(value):
+    return isinstance(value, str) and bool(value.strip()) and len(value) <= _LONGEST_TITLE
+
+
+def _allowing_its_import_map(page):
+    """The page, whose security policy allows the one script that stands in it, by its hash."""
+    digest = hashlib.sha256(_IMPORT_MAP.search(page)[1].encode()).digest()
+    return page.replace(_PLACE_OF_HASH, base64.b64encode(digest).decode())
+
+
+def _read_site(path):
+    """The list of the files of a site.
+
+    Raises:
+        Damage: If it is none.
+    """
+    site = parse_card((path / SITE).read_bytes())
+    check_fields(site, _FORMS)
+    return site
+
+
+def _hash(path):
+    with open(path, "rb") as file:
+        return sha256_of(file)
+
+
+def _changed(name, why):
+    return Finding(BROWSER, f"{name!r}", why, "Copy the directory again, or export it again.")

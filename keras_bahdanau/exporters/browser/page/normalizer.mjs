@@ -1,0 +1,118 @@
+// The normalization of a SentencePiece model: forms of characters, and white space.
+//
+// Characters are replaced by the model's own table, a double-array trie over UTF-8 (Aoe 1989, in
+// the layout of the library darts-clone), so that no version of Unicode of the host plays a part.
+
+export const SPACE = "\u2581";
+const REPLACEMENT = "\ufffd";
+const [DUMMY_PREFIX, EXTRA_SPACES, ESCAPED, TABLE] = [3, 4, 5, 2];  // fields of NormalizerSpec
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Text of bytes from `start`: one character and its size in bytes; U+FFFD and 1 for a bad byte. */
+export function characterAt(bytes, start) {
+  const lead = bytes[start];
+  const size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  try {
+    return [utf8.decode(bytes.subarray(start, start + size)), size];
+  } catch {
+    return [REPLACEMENT, 1];
+  }
+}
+
+/** Replacements of the longest match at a place of a text. */
+class CharacterTable {
+  constructor(bytes) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const size = view.getUint32(0, true);
+    this.units = Uint32Array.from({ length: size / 4 }, (_, i) => view.getUint32(4 + 4 * i, true));
+    this.texts = bytes.subarray(4 + size);  // each ends with a byte 0
+  }
+
+  /** [text, size in bytes] of the longest match at `start`, or null. */
+  match(bytes, start) {
+    const { units } = this;
+    const offset = (unit) => (unit >>> 10) << ((unit & 512) >>> 6);
+    let [node, found] = [offset(units[0]), null];
+    for (let end = start; end < bytes.length; ++end) {
+      node ^= bytes[end];
+      const unit = units[node];
+      if (unit === undefined || ((unit & 0x800000ff) >>> 0) !== bytes[end]) break;
+      node ^= offset(unit);
+      if (unit & 256) found = [units[node] & 0x7fffffff, end + 1 - start];
+    }
+    if (!found) return null;
+    const [first, size] = found;
+    return [utf8.decode(this.texts.subarray(first, this.texts.indexOf(0, first))), size];
+  }
+}
+
+/** `settings`: fields of NormalizerSpec; `symbolAt(text, start)`: a symbol that stays, or "". */
+export class Normalizer {
+  constructor(settings, symbolAt) {
+    const table = settings.get(TABLE);
+    this.table = table?.length ? new CharacterTable(table) : null;
+    this.dummyPrefix = Boolean(settings.get(DUMMY_PREFIX) ?? 1);
+    this.removesSpaces = Boolean(settings.get(EXTRA_SPACES) ?? 1);
+    this.space = settings.get(ESCAPED) ?? 1 ? SPACE : " ";
+    this.symbolAt = symbolAt;
+  }
+
+  /** The normalized text of a string, or of bytes that need not be UTF-8. */
+  normalize(input) {
+    const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
+    const parts = this.parts(bytes);
+    if (this.removesSpaces) {
+      const first = parts.findIndex((part) => part !== " ");
+      parts.splice(0, first < 0 ? parts.length : first);
+    }
+    if (!parts.length) return "";
+    const kept = this.dummyPrefix ? [this.space] : [];
+    let afterSpace = this.removesSpaces;
+    for (let part of parts) {
+      if (afterSpace) part = part.replace(/^ +/, "");
+      if (part) {
+        kept.push(part.replaceAll(" ", this.space));
+        afterSpace = part.endsWith(" ");
+      }
+      afterSpace &&= this.removesSpaces;
+    }
+    const text = kept.join("");
+    if (!this.removesSpaces) return text;
+    let end = text.length;
+    while (text[end - 1] === this.space) --end;  // a mark that the text itself ends with, too
+    return text.slice(0, end);
+  }
+
+  /** Symbols, replacements and characters that a text is made of. */
+  parts(bytes) {
+    const [parts, text] = [[], new SymbolText(bytes, this.symbolAt)];
+    for (let place = 0; place < bytes.length;) {
+      const [part, size] = text.at(place) ?? this.table?.match(bytes, place) ?? characterAt(bytes, place);
+      parts.push(part);
+      place += size;
+    }
+    return parts;
+  }
+}
+
+/** Symbols at places of bytes: `symbolAt` reads strings, so that the rest is decoded once. */
+class SymbolText {
+  constructor(bytes, symbolAt) {
+    Object.assign(this, { bytes, symbolAt });
+    if (!symbolAt) return;
+    [this.text, this.places] = ["", new Map()];  // of each byte that begins a character
+    for (let place = 0; place < bytes.length;) {
+      const [character, size] = characterAt(bytes, place);
+      this.places.set(place, this.text.length);
+      this.text += size === 1 && bytes[place] >= 0x80 ? "\ud800" : character;  // in no symbol
+      place += size;
+    }
+  }
+
+  /** [symbol, size in bytes] at a place, or null. */
+  at(place) {
+    const start = this.symbolAt ? this.places.get(place) : undefined;
+    const symbol = start === undefined ? "" : this.symbolAt(this.text, start);
+    return symbol ? [symbol, new TextEncoder().encode(symbol).length] : null;
+  }
+}

@@ -1,0 +1,25 @@
+// The page without a network: each file as the network has it, and else as it was the last time.
+
+"use strict";
+
+const CACHE = "keras_bahdanau";  // as in loading.mjs, which fills it the first time
+
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("fetch", (event) => {
+  const own = event.request.url.startsWith(self.registration.scope);
+  if (own && event.request.method === "GET") event.respondWith(answer(event));
+});
+
+async function answer({ request }) {
+  const cache = await caches.open(CACHE);
+  try {
+    const response = await fetch(request);
+    if (response.status === 200) await cache.put(request, response.clone());
+    return response;
+  } catch (error) {
+    const kept = await cache.match(request, { ignoreSearch: true });
+    if (kept) return kept;
+    throw error;
+  }
+}

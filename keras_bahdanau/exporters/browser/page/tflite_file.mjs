@@ -1,0 +1,33 @@
+// A .tflite file as `export_litert` writes it: the model, and a zip archive with card and vocabularies.
+
+const SEAL = 64, DIRECTORY_END = 22;  // bytes at the end: the archive's comment, what is before it
+
+/** A file, a text or a command that is wrong, said in one line. */
+export class InputError extends Error {}
+
+/** The files packed behind a model, by name, if the seal fits; `content` is a Uint8Array. */
+export async function unpack(content) {
+  const text = new TextDecoder();
+  const digest = await crypto.subtle.digest("SHA-256", content.subarray(0, -SEAL));
+  const hex = [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0"));
+  if (content.length < SEAL + DIRECTORY_END || hex.join("") !== text.decode(content.slice(-SEAL))) {
+    throw new InputError("A .tflite file must be as it was exported, with its vocabulary inside. " +
+      "Received: last 64 bytes that are not its sha256. Copy it again, or write it with export_litert.");
+  }
+  const view = new DataView(content.buffer, content.byteOffset, content.length);
+  const last = content.length - SEAL - DIRECTORY_END;
+  const files = {};
+  let place = view.getUint32(last + 16, true);
+  for (let left = view.getUint16(last + 10, true); left > 0; --left) {
+    const [size, name, extra, comment, local] = [
+      view.getUint32(place + 20, true), view.getUint16(place + 28, true),
+      view.getUint16(place + 30, true), view.getUint16(place + 32, true),
+      view.getUint32(place + 42, true),
+    ];
+    const first = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+    const key = text.decode(content.subarray(place + 46, place + 46 + name));
+    files[key] = content.slice(first, first + size);  // stored, never compressed
+    place += 46 + name + extra + comment;
+  }
+  return files;
+}

@@ -1,0 +1,101 @@
+"""Pages as a format: the files of a site, and what is refused."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from keras_bahdanau.exporters import BrowserExporter, LiteRTExporter, check, describe, export
+from keras_bahdanau.exporters.all_formats import exporter_of
+from keras_bahdanau.exporters.browser.browser_exporter import _LITERT, _PACKAGES
+from keras_bahdanau.pipelines.by_source import load_pipeline
+
+MODEL = Path(__file__).parents[3] / "examples" / "dates" / "models" / "dates.tflite"
+LINKS = r'(?:src|href)="([^":]+)"|(?:import|from|fetch|register)\(?\s*["`]\./([^"`$]+)["`]'
+
+
+@pytest.fixture
+def packages(tmp_path):
+    """A directory with files in the places of LiteRT.js."""
+    for name, files in _LITERT.items():
+        for file in files:
+            path = tmp_path / "npm" / "node_modules" / _PACKAGES[name] / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"// {file}")
+    return tmp_path / "npm"
+
+
+@pytest.fixture
+def site(packages, tmp_path, monkeypatch):
+    """The directory of a site with the model of an example."""
+    copied = lambda self, pipeline, path: shutil.copyfile(MODEL, path)  # noqa: E731
+    monkeypatch.setattr(LiteRTExporter, "write", copied)
+    BrowserExporter(litert_js=packages, title="Days & months").write(None, tmp_path / "site")
+    return tmp_path / "site"
+
+
+def test_a_site_holds_all_that_its_page_asks_for(site):
+    files = {one.relative_to(site).as_posix() for one in site.rglob("*") if one.is_file()}
+    asked = {
+        found[1] or found[2]
+        for file in site.iterdir()
+        if file.suffix in (".html", ".mjs")
+        for found in re.finditer(LINKS, file.read_text("utf-8"))
+    }
+    assert {"app.mjs", "sentencepiece.mjs", "style.css", "service_worker.js", "site.json"} <= asked
+    assert asked <= files
+    listed = json.loads((site / "site.json").read_bytes())
+    assert listed["title"] == "Days & months"
+    assert set(listed["sha256"]) == set(listed["bytes"]) == files - {"site.json"}
+    for name, digest in listed["sha256"].items():
+        content = (site / name).read_bytes()
+        assert (hashlib.sha256(content).hexdigest(), len(content)) == (
+            digest,
+            listed["bytes"][name],
+        )
+
+
+def test_the_policy_of_a_page_allows_its_import_map_and_no_other_script_inside(site):
+    page = (site / "index.html").read_text("utf-8")
+    inside = re.findall(r"<script(?![^>]*src=)[^>]*>(.+?)</script>", page, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in inside]
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)[1]
+    assert re.findall(r"'sha256-([^']+)'", policy) == hashes
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy and "'unsafe-eval'" not in policy
+    assert not re.search(r"https?://", page)  # nothing from elsewhere
+
+
+def test_a_changed_or_lost_file_of_a_site_is_named(site):
+    assert exporter_of(site) is BrowserExporter
+    assert check(site) == []
+    assert describe(site).startswith("page 'Days & months', ")
+    (site / "app.mjs").write_text("changed")
+    (site / "litert" / "core" / "dist" / "index.js").unlink()
+    assert [one.what for one in check(site)] == ["'app.mjs'", "'litert/core/dist/index.js'"]
+    (site / "site.json").write_text("[]")
+    assert [one.what for one in check(site)] == ["'site.json'"]
+
+
+def test_a_page_without_litert_js_tells_how_to_get_it(tmp_path):
+    with pytest.raises(ImportError, match="npm install @litertjs/core") as caught:
+        BrowserExporter(litert_js=tmp_path).require(None)
+    assert f"Received: litert_js={str(tmp_path)!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize("title", ["", " ", "x" * 201, 3, None])
+def test_a_title_is_a_short_text(title):
+    with pytest.raises(ValueError, match=re.escape(f"Received: title={title!r}")):
+        BrowserExporter(title=title)
+
+
+@pytest.mark.slow
+def test_a_source_that_nobody_types_is_refused(toy_source, packages, tmp_path):
+    pipeline = load_pipeline(toy_source("images"))
+    with pytest.raises(ValueError, match="A page takes text that somebody types"):
+        export(BrowserExporter(litert_js=packages), pipeline, tmp_path / "site")
+    assert not (tmp_path / "site").exists()

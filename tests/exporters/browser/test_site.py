@@ -1,0 +1,143 @@
+"""A whole site, made by the command line, in Node and in headless Chromium."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import conformance_file
+import node_packages
+import numpy as np
+import pytest
+
+from keras_bahdanau import cli
+from keras_bahdanau.exporters import OnDeviceTranslator
+
+CHECKOUT = Path(__file__).parents[3]
+SUPPORT = CHECKOUT / "tests" / "support"
+PROGRAM = CHECKOUT / "export" / "on_device" / "translate.mjs"
+LITERT_JS = "@litertjs/core"
+CHROMIUM = (LITERT_JS, "@sparticuz/chromium", "puppeteer-core")
+DATES = CHECKOUT / "examples" / "dates" / "models" / "dates.tflite"
+LACKING = node_packages.lacking(*CHROMIUM)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}"),
+]
+
+
+def ran(program, *arguments, package=LITERT_JS):
+    """The last line of a program of `tests/support`, as JSON."""
+    done = subprocess.run(
+        ["node", SUPPORT / program, *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        cwd=node_packages.directory_of(package),
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def site(toy_translator, tmp_path_factory):
+    """The site of a translator that counts, with every signature of texts."""
+    folder = tmp_path_factory.mktemp("site")
+    toy_translator.save(folder / "toy.keras")
+    options = f"--format browser --out {folder / 'site'} --max-source-length 24 --title Count"
+    options += " --signatures greedy --signatures nbest --signatures prefix"
+    options += f" --litert-js {node_packages.directory_of(LITERT_JS)}"
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["export", "--model", str(folder / "toy.keras"), *options.split()])
+    assert ended.value.code in (0, None)
+    return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def visit(site, tmp_path_factory):
+    """What a visitor of the site meets: see `page.mjs`."""
+    return ran(
+        *("page.mjs", sys.executable, site, "two three one", "one " * 40),
+        tmp_path_factory.mktemp("pictures"),
+        package="puppeteer-core",
+    )
+
+
+def sentences(count):
+    draw = random.Random(7)
+    words = ("one", "two", "three", "four", "five", "Two", "ｆｉｖｅ", "six", " ", "☃")
+    return [" ".join(draw.choices(words, k=draw.randint(0, 6))) for _ in range(count)]
+
+
+def test_fifty_sentences_get_the_texts_and_scores_of_python_in_node(site, tmp_path):
+    inputs = [*sentences(50), "one " * 40]
+    answers = conformance_file.answers_of(site / "model.tflite", inputs)
+    path = tmp_path / "conformance.json"
+    path.write_text(json.dumps({"answers": answers}), encoding="utf-8")
+    found = ran("answers.mjs", PROGRAM, site / "model.tflite", path)
+    assert found["wrong"] == 0, found["first"]
+    assert (found["answers"], found["refused"]) == (150, 1)
+    assert found["difference"] < 1e-5
+
+
+def test_dates_in_eight_bits_get_the_texts_of_python_in_node(tmp_path):
+    draw = random.Random(3)
+    days = [
+        f"{draw.randint(1, 28)} {draw.choice(('March', 'Mai', 'juin'))} {draw.randint(1950, 2030)}"
+        for _ in range(50)
+    ]
+    path = tmp_path / "conformance.json"
+    path.write_text(json.dumps({"answers": conformance_file.answers_of(DATES, days)}))
+    found = ran("answers.mjs", PROGRAM, DATES, path)
+    assert (found["wrong"], found["answers"]) == (0, 50), found["first"]
+    assert found["difference"] < 0.01  # products of 8 bits round otherwise
+
+
+def test_a_typed_text_is_answered_as_in_python(site, visit):
+    (expected,) = OnDeviceTranslator(site / "model.tflite").translate_nbest(["two three one"])
+    assert visit["title"] == "Count"
+    assert visit["answer"]["text"] == visit["again"] == "zwei drei eins"
+    assert visit["answer"]["suggestions"] == [one.text for one in expected]
+    assert visit["empty"] == ""
+    assert visit["shares"] > 0  # of the progress, between nothing and all
+
+
+def test_the_heat_map_has_the_weights_of_python(site, visit):
+    (expected,) = OnDeviceTranslator(site / "model.tflite").translate(["two three one"])
+    np.testing.assert_allclose(visit["answer"]["weights"], expected.alignment, atol=6e-4)
+    shown = [token.removeprefix("▁") for token in expected.source_tokens[:-1]]
+    assert visit["answer"]["columns"] == [*shown, "end"]
+    assert len(visit["answer"]["rows"]) == len(expected.target_tokens)
+
+
+def test_suggestions_are_chosen_copied_and_begun(visit):
+    assert visit["second"] == visit["answer"]["suggestions"][1]
+    assert visit["pressed"][:3] == ["false", "true", "false"]
+    assert visit["copied"] == visit["answer"]["text"]
+    begun = visit["begun"]["suggestions"]
+    assert begun and all(text.startswith(visit["second"][:3].strip()) for text in begun)
+
+
+def test_a_text_that_is_too_long_is_told_and_never_cut(visit):
+    assert "may have 24 tokens in this file. Received: 41 tokens" in visit["problem"]
+    assert visit["answerIsHidden"]
+
+
+def test_it_answers_without_a_network_after_the_first_load(visit):
+    assert visit["offline"] == visit["answer"]
+
+
+def test_it_says_in_words_what_a_browser_lacks(visit):
+    assert visit["lacking"].startswith("This page needs a secure address")
+    assert "python -m http.server" in visit["fromFile"]
+
+
+def test_a_keyboard_and_a_screen_reader_reach_all_of_it(visit):
+    assert {"source", "prefix", "run", "copy", "map", "BUTTON"} <= set(visit["stops"])
+    assert visit["unnamed"] == []
+
+
+def test_it_fits_its_window_and_asks_one_host_only(visit):
+    assert visit["wider"] == {"wide": 0, "narrow": 0, "dark": 0}
+    assert (visit["errors"], visit["hosts"]) == ([], 1)
