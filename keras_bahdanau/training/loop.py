@@ -12,15 +12,10 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
-from keras_bahdanau.data import BatchedPairs, MixedBatches, ShardedBatches, Shards
-from keras_bahdanau.data.corpora import Corpora, as_pairs, require_text, require_token
-from keras_bahdanau.data.mixing import shares_by_size
-from keras_bahdanau.integrity import Damage
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.sources.serialized import read_sides, serialized_sides
+from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
-from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training.adaptation import Adaptation
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.distributed import fit_of
@@ -29,17 +24,14 @@ from keras_bahdanau.training.inheritance import (
     check_vocabulary_pairs,
     initial_model,
 )
-from keras_bahdanau.training.many_pairs import with_defaults_of_many
-from keras_bahdanau.training.model_types import with_model_types
-from keras_bahdanau.training.normalizations import with_normalizations
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
+from keras_bahdanau.training.training_data import LONGEST_VALID, training_data
 from keras_bahdanau.training.validation import ValidateAndSave
+from keras_bahdanau.training.vocabularies import vocabularies
 from keras_bahdanau.training.workers import FollowChief, Workers
-
-LONGEST_VALID = 512  # tokens of a validation pair
 
 
 def train(
@@ -119,33 +111,19 @@ def train(
     """
     options = options or TrainingOptions()
     check_vocabulary_pairs(options, vocabulary_pairs)
-    pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
-    require_text(valid_pairs)
-    shards = [part for part in _parts(pairs) if isinstance(part, Shards)]
-    for one in shards:
-        source, target = _sides_of_shards(one, source, target, symbols)
-    if isinstance(pairs, Corpora):
-        symbols = [*dict.fromkeys([*symbols, *pairs.tags])]
+    data = training_data(pairs, valid_pairs, alignments, valid_alignments)
+    sides = data.sides(source, target, symbols)
     workers = Workers(strategy)
     say = say if workers.is_chief else _say_nothing
     run = workers.run_in(directory)
     begins_with = initial_model(run, initial)
-    if begins_with is not None:
-        options = begins_with.inherited(options)
-    else:
-        check_no_adaptation(options)
-        if options.preset is None and source is not None:
-            options = dataclasses.replace(options, preset=as_source(source).preset)
-    data = (pairs, valid_pairs, alignments, valid_alignments)
-    sides = (source, target, symbols, vocabulary_pairs)
-    places = (workers, devices)
+    options = _asked(options, begins_with, sides.source)
     with workers.together(), run.owned(say):
         run.check(options, *data)
-        options = with_model_types(run.kept(options), shards[0] if shards else pairs, symbols, say)
-        options = with_normalizations(options, [] if shards else pairs, say)
-        options = with_defaults_of_many(options, len(pairs), say).resolved()
-        given = (begins_with, cache, callbacks or (), verbose, say, places)
-        _train_in(run, options, data, sides, *given)
+        options = data.with_found(run.kept(options), sides.symbols, say).resolved()
+        training = _Training(run, options, data, workers, say)
+        training.prepare(sides, begins_with, vocabulary_pairs, cache, devices)
+        training.fit(callbacks or (), verbose)
     return run.translator
 
 
@@ -153,86 +131,128 @@ def _say_nothing(line):
     pass
 
 
-def _train_in(run, options, data, sides, begins_with, cache, callbacks, verbose, say, places):
-    """Begin or resume a run that this process owns, or its chief."""
-    pairs, valid_pairs, alignments, valid_alignments = data
-    workers, devices = places
-    old = None  # its weights are those of the checkpoint, if there is one, or the chief's
-    if begins_with is not None and workers.is_chief and not run.checkpoint.is_file():
-        old = Adaptation(begins_with)
-    initial = run.initial() if run.begun() else old and old.card
-    source, target = _vocabularies(run, options, pairs, *sides, old, say)
-    if cache is not None:
-        source = source.cached(cache, say=say)
-    for tag in _tags(pairs, valid_pairs):
-        require_token(tag, source)
-    training, validation = _batches(
-        source, target, options, (pairs, alignments), (valid_pairs, valid_alignments), workers
-    )
-    inputs = [one for part in _parts(pairs) if not isinstance(part, Shards) for one, _ in part]
-    valid_inputs = [one for one, _ in valid_pairs]
-    tell_skipped("training", training, inputs, options.max_length, say)
-    tell_skipped("validation", validation, valid_inputs, LONGEST_VALID, say)
+def _asked(options, begins_with, source):
+    """The options of a training, with those of the model that it begins with, if there is one."""
+    if begins_with is not None:
+        return begins_with.inherited(options)
+    check_no_adaptation(options)
+    if options.preset is None and source is not None:
+        return dataclasses.replace(options, preset=as_source(source).preset)
+    return options
 
-    keras.utils.set_random_seed(options.seed)
-    rate = learning_rate(options, training.steps)
-    config = initial and initial["model"]
-    model = compiled_model(source, target, options, rate, config, devices)
-    if old is not None:
-        old.give_weights(model, source, target)
-    say(
-        f"{len(pairs):,} pairs, {training.steps} batches an epoch, {training.tokens:,} target "
-        f"tokens; {model.count_params():,} weights"
-    )
-    progress = Progress()
-    if run.checkpoint.is_file():
-        _restore(run.checkpoint, model)
-        progress = _progress(run, training.steps, say)
-        say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
-    elif not run.begun():
-        card = serialized_sides(source, target)
-        card |= {} if initial is None else {"initial": initial}
-        run.begin(options, pairs, valid_pairs, card, alignments, valid_alignments)
-    workers.begin(run, model, progress)
-    in_float32 = options.precision == "float32"
-    saved_model = model if in_float32 else validated_model(source, target, options)
-    if initial is None:
-        have_symbols = _have_symbols(target, pairs)
-        search = SearchOptions(ctc_weight=saved_model.ctc_weight, write_symbols=have_symbols)
-    else:
-        search = SearchOptions(**initial["search"])
-    metrics = _metrics(source, options) or (initial and initial["metrics"])
-    translator = pipeline_of(source, saved_model, target, search, metrics)
-    checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
-    average = AverageLast(options.average_last, run.epochs) if options.average_last else None
-    everywhere = [StopAtDivergence(progress), *_sampling(options, training.steps)]
-    last = [FollowChief(workers, progress)] if workers.count > 1 else []
-    end = _end(options, training.steps, progress, rate)
-    fit = fit_of(workers, options.accumulate)
-    if not workers.is_chief:
-        _fit(fit, model, training, progress, options, callbacks=[*everywhere, *last, *end])
-        return
-    _fit(
-        fit,
-        model,
-        training,
-        progress,
-        options,
-        callbacks=[
+
+class _Training:
+    """A run that this process owns, or its chief, from its data to the end of `fit`.
+
+    Args:
+        run: `Run`.
+        options: `TrainingOptions`, resolved.
+        data: `TrainingData`.
+        workers: `Workers`.
+        say: Function of one string, which reports progress.
+    """
+
+    def __init__(self, run, options, data, workers, say):
+        self.run, self.options, self.data = run, options, data
+        self.workers, self.say = workers, say
+
+    def prepare(self, sides, begins_with, vocabulary_pairs, cache, devices):
+        """Make vocabularies, batches and model; begin the run, or restore its checkpoint."""
+        run, options, data, say = self.run, self.options, self.data, self.say
+        old = None  # its weights are those of the checkpoint, if there is one, or the chief's
+        if begins_with is not None and self.workers.is_chief and not run.checkpoint.is_file():
+            old = Adaptation(begins_with)
+        self.initial = run.initial() if run.begun() else old and old.card
+        new_text = data.pairs if vocabulary_pairs is None else vocabulary_pairs
+        source, target = vocabularies(run, options, data.pairs, sides, old, new_text, say)
+        self.source = source = source if cache is None else source.cached(cache, say=say)
+        self.target = target
+        self.batches, self.validation = data.batches(source, target, options, self.workers)
+        tell_skipped("training", self.batches, data.inputs, options.max_length, say)
+        tell_skipped("validation", self.validation, data.valid_inputs, LONGEST_VALID, say)
+        keras.utils.set_random_seed(options.seed)
+        self.rate = learning_rate(options, self.batches.steps)
+        config = self.initial and self.initial["model"]
+        self.model = compiled_model(source, target, options, self.rate, config, devices)
+        if old is not None:
+            old.give_weights(self.model, source, target)
+        say(
+            f"{len(data.pairs):,} pairs, {self.batches.steps} batches an epoch, "
+            f"{self.batches.tokens:,} target tokens; {self.model.count_params():,} weights"
+        )
+        self.progress = self._begun()
+        self.workers.begin(run, self.model, self.progress)
+
+    def _begun(self):
+        """The progress of the run: of its checkpoint, or of one that begins now."""
+        run, data = self.run, self.data
+        if run.checkpoint.is_file():
+            _restore(run.checkpoint, self.model)
+            progress = _progress(run, self.batches.steps, self.say)
+            self.say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
+            return progress
+        if not run.begun():
+            card = serialized_sides(self.source, self.target)
+            card |= {} if self.initial is None else {"initial": self.initial}
+            links = data.alignments, data.valid_alignments
+            run.begin(self.options, data.pairs, data.valid_pairs, card, *links)
+        return Progress()
+
+    def _pipeline(self):
+        """The pipeline that validation decodes with, and that is saved."""
+        options, initial, model = self.options, self.initial, self.model
+        if options.precision != "float32":
+            model = validated_model(self.source, self.target, options)
+        if initial is None:
+            allowed = self.data.write_symbols(self.target)
+            search = SearchOptions(ctc_weight=model.ctc_weight, write_symbols=allowed)
+        else:
+            search = SearchOptions(**initial["search"])
+        metrics = _metrics(self.source, options) or (initial and initial["metrics"])
+        return pipeline_of(self.source, model, self.target, search, metrics)
+
+    def fit(self, callbacks, verbose):
+        """Fit the model from where its progress stands to the end.
+
+        Keras gives each epoch of a `fit` as many steps as the first one, so the rest of an epoch
+        that was interrupted is a `fit` of its own.
+        """
+        progress, options = self.progress, self.options
+        settings = {"callbacks": self._callbacks(callbacks, verbose), "shuffle": False}
+        settings["verbose"] = verbose if self.workers.is_chief else 0
+        fit = fit_of(self.workers, options.accumulate)
+        if progress.step:
+            epoch = progress.epoch
+            rest = self.batches.epoch(epoch, first_step=progress.step)
+            fit(self.model, rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
+        if not progress.is_over(options):
+            epochs = self.batches.dataset(first_epoch=progress.epoch)
+            limits = {"initial_epoch": progress.epoch, "epochs": options.epochs}
+            fit(self.model, epochs, **limits, **settings)
+
+    def _callbacks(self, given, verbose):
+        """All callbacks of a `fit`, in their order; those that every worker has, of the others."""
+        options, progress, workers = self.options, self.progress, self.workers
+        everywhere = [StopAtDivergence(progress), *_sampling(options, self.batches.steps)]
+        last = [FollowChief(workers, progress)] if workers.count > 1 else []
+        end = _end(options, self.batches.steps, progress, self.rate)
+        if not workers.is_chief:
+            return [*everywhere, *last, *end]
+        run, data, say = self.run, self.data, self.say
+        checkpoint = Checkpoint(run.checkpoint, progress, options.checkpoint_steps)
+        average = AverageLast(options.average_last, run.epochs) if options.average_last else None
+        validation = (self.validation, options, checkpoint, data.valid_pairs, average, say)
+        return [
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
             *everywhere,
             checkpoint,
-            TellBroken("training", training, inputs, say),
-            ValidateAndSave(
-                run, translator, validation, options, checkpoint, valid_pairs, average, say
-            ),
-            TellBroken("validation", validation, valid_inputs, say),
+            TellBroken("training", self.batches, data.inputs, say),
+            ValidateAndSave(run, self._pipeline(), *validation),
+            TellBroken("validation", self.validation, data.valid_inputs, say),
             *end,
-            *callbacks,
+            *given,
             *last,
-        ],
-        verbose=verbose,
-    )
+        ]
 
 
 def _progress(run, steps, say):
@@ -247,164 +267,6 @@ def _progress(run, steps, say):
     return progress
 
 
-def _fit(fit, model, training, progress, options, **settings):
-    """Fit the model from where its progress stands to the end.
-
-    Keras gives each epoch of a `fit` as many steps as the first one, so the rest of an epoch that
-    was interrupted is a `fit` of its own.
-    """
-    settings["shuffle"] = False  # the batches are shuffled already
-    if progress.step:
-        epoch = progress.epoch
-        rest = training.epoch(epoch, first_step=progress.step)
-        fit(model, rest, initial_epoch=epoch, epochs=epoch + 1, **settings)
-    if not progress.is_over(options):
-        epochs = training.dataset(first_epoch=progress.epoch)
-        fit(model, epochs, initial_epoch=progress.epoch, epochs=options.epochs, **settings)
-
-
-def _sides_of_shards(shards, source, target, symbols):
-    """(source, target) that the ids of shards belong to."""
-    own = (shards.source, shards.target)
-    given = (source if source is None else as_source(source), target)
-    if symbols or any(other not in (None, one) for one, other in zip(own, given, strict=True)):
-        raise ValueError(
-            "Shards have the source and target that they were prepared with. Received: others, "
-            f"or symbols={list(symbols)!r}, with pairs={str(shards.directory)!r}. Leave them out, "
-            "or prepare the corpus again."
-        )
-    return own
-
-
-def _vocabularies(run, options, pairs, source, target, symbols, vocabulary_pairs, old, say):
-    """(source, target) of a run: those of its card, those given, or learned from the pairs."""
-    if run.begun():
-        kept = _kept(run)
-        given = (source if source is None else as_source(source), target)
-        _check_kept(run, kept, given)
-        return kept
-    if old is not None:
-        new_text = pairs if vocabulary_pairs is None else vocabulary_pairs
-        source, target = old.sides(options, (source, target), new_text, symbols, say)
-    if source is None and target is None and options.joint:
-        texts = [pair[side] for side in (0, 1) for pair in pairs]
-        target = source = _learned("joint", texts, options, "source", say, symbols)
-    if source is None:
-        sources = [pair[0] for pair in pairs]
-        source = _learned("source", sources, options, "source", say, symbols)
-    if target is None:
-        target = _learned("target", [pair[1] for pair in pairs], options, "target", say)
-    return as_source(source), target
-
-
-def _kept(run):
-    """(source, target) of the card of a run."""
-    card = run.read_card()
-    if not {"source", "target"} <= card.keys():
-        raise ValueError(
-            "A run resumes with the source and target of its card. Received: the card "
-            f"{str(run.card)!r} without them, such as that of an older version of this package. "
-            "Choose another output directory to begin anew."
-        )
-    try:
-        return read_sides(card)
-    except Damage as error:
-        raise run.damaged(run.card, error) from None
-
-
-def _check_kept(run, kept, given):
-    """Raise ValueError if a run was begun with another source or target than that given."""
-    for name, one, other in zip(("source", "target"), kept, given, strict=True):
-        if other not in (None, one):
-            raise ValueError(
-                "A run resumes with the source and target it began with. Received: another "
-                f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
-                "another output directory."
-            )
-
-
-def _learned(name, texts, options, side, say, symbols=()):
-    """`Subwords` of texts, as the options of a side say."""
-    size = getattr(options, f"{side}_vocabulary_size")
-    subwords = Subwords.train(
-        texts,
-        size,
-        model_type=getattr(options, f"{side}_model_type"),
-        normalization=getattr(options, f"{side}_normalization"),
-        symbols=symbols,
-        exact=False,
-        name="source and target text" if name == "joint" else f"{name} text",
-    )
-    if subwords.vocabulary_size < size:
-        say(
-            f"the {name} vocabulary has {subwords.vocabulary_size:,} tokens, not {size:,}: "
-            "all the text has"
-        )
-    return subwords
-
-
-def _batches(source, target, options, training, validation, workers):
-    """(training batches, validation batches)."""
-    pairs, alignments = training
-    valid_pairs, valid_alignments = validation
-    longest = options.max_source_length or source.longest_of_training
-    measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
-    batches = {
-        measure: getattr(options, measure),
-        "buckets": options.buckets,
-        "seed": options.seed,
-    }
-    of_training = {
-        "max_length": options.max_length,
-        "max_source_length": longest,
-        "shard": (workers.index, workers.count),
-        **batches,
-    }
-
-    def batched(part, **settings):
-        settings = {**of_training, **settings}
-        if isinstance(part, Shards):
-            return ShardedBatches(part, **settings)
-        settings["subword_sampling"] = options.subword_sampling
-        return BatchedPairs(part, source, target, alignments=alignments, **settings)
-
-    if isinstance(pairs, Corpora):
-        trained = _mixed(pairs, batched, options)
-    else:
-        trained = batched(pairs, least_steps=options.epoch_steps)
-    validated = BatchedPairs(
-        valid_pairs,
-        source,
-        target,
-        max_length=LONGEST_VALID,
-        max_source_length=max(longest, source.longest) if longest else None,
-        alignments=valid_alignments,
-        shuffle=False,
-        **batches,
-    )
-    return trained, validated
-
-
-def _mixed(corpora, batched, options):
-    """`MixedBatches` of several corpora, by their weights, or by their sizes."""
-    parts = [
-        batched(part, seed=options.seed + number) for number, part in enumerate(corpora.parts())
-    ]
-    shares = corpora.weights or shares_by_size([one.steps for one in parts], options.temperature)
-    return MixedBatches(parts, shares, least_steps=options.epoch_steps, seed=options.seed)
-
-
-def _parts(pairs):
-    """The lists of pairs and the `Shards` of several corpora, or the only one."""
-    return pairs.parts() if isinstance(pairs, Corpora) else [pairs]
-
-
-def _tags(*data):
-    """The different tags of all corpora among the data."""
-    given = [tag for pairs in data if isinstance(pairs, Corpora) for tag in pairs.tags]
-    return [*dict.fromkeys(given)]
-
-
 def _restore(path, model):
     try:
         Checkpoint.restore(path, model)
@@ -414,15 +276,6 @@ def _restore(path, model):
             f"{str(path)!r} of another model, such as that of an older version of this package. "
             "Choose another output directory to begin anew."
         ) from None
-
-
-def _have_symbols(target, pairs):
-    """False if the target's vocabulary has symbols, and no target text has one of them."""
-    symbols = {one.strip("▁") for one in target.tokens(target.symbol_ids)}
-    if any(isinstance(part, Shards) for part in _parts(pairs)):
-        return True  # the text is nowhere
-    text = "\n".join(one for _, one in pairs)
-    return not symbols or any(target.composed(symbol) in text for symbol in symbols)
 
 
 def _metrics(source, options):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from keras_bahdanau import __version__, cli
-from keras_bahdanau.cli import training, translating
+from keras_bahdanau.cli import training_files, translating
 from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
@@ -802,19 +802,19 @@ def test_a_training_has_the_options_of_a_preset_and_alignments(command, tmp_path
 
 def test_held_out_pairs_are_spread_evenly_and_not_empty():
     pairs = [("", ""), *((str(number), "x") for number in range(200_000))]
-    assert training._held_out(pairs) == set(range(1, 200_001, 200))
-    assert len(training._held_out(pairs[:102])) == 3
+    assert training_files.held_out(pairs) == set(range(1, 200_001, 200))
+    assert len(training_files.held_out(pairs[:102])) == 3
 
 
 def test_the_answers_to_one_source_are_held_out_together():
     pairs = [*(("a", str(number)) for number in range(7)), ("b", "x"), ("a", "y")]
-    assert training._held_out(pairs) == {0, 1, 2, 3, 4, 5, 6, 8}
+    assert training_files.held_out(pairs) == {0, 1, 2, 3, 4, 5, 6, 8}
     with pytest.raises(ValueError, match="Received: 1 source with text"):
-        training._held_out(pairs[:7])
+        training_files.held_out(pairs[:7])
 
 
 def test_the_alignments_of_held_out_pairs_are_held_out():
-    data = training._Data([("a", "x"), ("b", "y"), ("c", "z")], [{(0, 0)}, set(), {(0, 1)}])
+    data = training_files.Data([("a", "x"), ("b", "y"), ("c", "z")], [{(0, 0)}, set(), {(0, 1)}])
     kept, valid = data.split({1})
     assert kept == ([("a", "x"), ("c", "z")], [{(0, 0)}, {(0, 1)}], ())
     assert valid == ([("b", "y")], [set()], ())

@@ -9,7 +9,7 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training.loop import _have_symbols
+from keras_bahdanau.training.training_data import training_data
 
 PAIRS = [("<V> <PST> ab", "ba"), ("<V> ba", "abc")]
 SYMBOLS = ["<V>", "<PST>"]
@@ -51,10 +51,10 @@ def test_a_prefix_may_have_one(translator):
 
 def test_a_training_lets_them_come_where_a_target_has_one(translator):
     target = translator.target
-    assert not _have_symbols(target, PAIRS)
-    assert _have_symbols(target, [*PAIRS, ("b", "<PST> a")])
+    assert not training_data(PAIRS, PAIRS).write_symbols(target)
+    assert training_data([*PAIRS, ("b", "<PST> a")], PAIRS).write_symbols(target)
     without = Subwords.train(["ab"], 40, model_type="char", exact=False)
-    assert _have_symbols(without, PAIRS)  # there is nothing to forbid
+    assert training_data(PAIRS, PAIRS).write_symbols(without)  # there is nothing to forbid
 
 
 @pytest.mark.slow

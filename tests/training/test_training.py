@@ -20,7 +20,7 @@ from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import FeatureSource, TextSource
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training import Progress, Run, TrainingOptions, loop, train
+from keras_bahdanau.training import Progress, Run, TrainingOptions, loop, train, vocabularies
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.schedules import learning_rate
@@ -263,7 +263,7 @@ def test_frames_are_trained_on_too(tmp_path):
 
 def test_a_vocabulary_that_is_smaller_than_asked_for_is_reported():
     lines, options = [], TrainingOptions(vocabulary_size=6000, model_type="word").resolved()
-    subwords = loop._learned("joint", ["one two", "eins"], options, "source", lines.append)
+    subwords = vocabularies.learned("joint", ["one two", "eins"], options, "source", lines.append)
     assert subwords.vocabulary_size == 7
     assert lines == ["the joint vocabulary has 7 tokens, not 6,000: all the text has"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bahdanau.cli import training
+from keras_bahdanau.cli import training_files
 from keras_bahdanau.data.shards import Shards, write_card, write_shard
 from keras_bahdanau.demo import generate
 from keras_bahdanau.pipelines.translator import Translator
@@ -97,11 +97,11 @@ def test_a_training_that_was_killed_ends_as_one_that_was_not(shards, tmp_path):
 
 def test_the_command_takes_a_directory_of_shards_and_pairs_to_validate_on(shards):
     valid = Path("valid.tsv")
-    assert len(training._shards(shards.directory, valid, target=None).pairs) == 110
+    assert len(training_files._shards(shards.directory, valid, target=None).pairs) == 110
     with pytest.raises(ValueError, match="no text to validate on.*Give --valid-source"):
-        training._shards(shards.directory, None, target=None)
+        training_files._shards(shards.directory, None, target=None)
     with pytest.raises(ValueError, match="holds both sides.*with target='valid.tsv'"):
-        training._shards(shards.directory, valid, target=valid)
+        training_files._shards(shards.directory, valid, target=valid)
 
 
 def test_a_run_does_not_resume_with_other_shards(shards, tmp_path):

@@ -1,0 +1,183 @@
+"""Files of a training from the command line: pairs, corpora or shards, and those held out."""
+
+import functools
+from pathlib import Path
+from typing import NamedTuple
+
+from keras_bahdanau.cli.inputs import has_content, read_examples
+from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
+from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.corpora import require_text
+
+HELD_OUT = 50  # one pair of this number is held out for validation,
+MOST_HELD_OUT = 1000  # but at most this number of pairs
+
+
+class Files(NamedTuple):
+    """Files to train on, or to validate on, as the command line gives them.
+
+    Attributes:
+        source: Path of source sentences, a table, a manifest, or a directory of shards.
+        target: Path of target sentences, or None.
+        alignments: Path of links, or None.
+        corpora: List of texts that `several_corpora.parsed_corpus` reads, or None.
+    """
+
+    source: Path | None
+    target: Path | None
+    alignments: Path | None
+    corpora: list | None
+
+
+class Data(NamedTuple):
+    """Sentence pairs or `Shards`, the links between words, or None, and the symbols of features."""
+
+    pairs: list
+    alignments: list | None
+    symbols: tuple | list = ()
+
+    @classmethod
+    def read(cls, inputs, source, target=None, alignments=None, **table):
+        """Pairs and links read from files."""
+        pairs, symbols = read_examples(inputs, source, target, **table)
+        if alignments is None:
+            return cls(pairs, None, symbols)
+        from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
+
+        sure, _ = read_alignments(alignments)
+        if len(sure) != len(pairs):
+            raise ValueError(
+                "Alignments must have one line for each pair. Received: "
+                f"path={str(alignments)!r} with {len(sure)} lines for {len(pairs)} pairs. "
+                "Leave a line empty where nothing is linked."
+            )
+        return cls(pairs, sure, symbols)
+
+    @classmethod
+    def several(cls, given, read, corpora=None):
+        """Pairs of several corpora, or those for their validation: see `read_corpora`."""
+        pairs, symbols = read_corpora(given, read, corpora)
+        return cls(pairs, None, symbols)
+
+    def split_each(self):
+        """(pairs to train on, held-out pairs) of each of several corpora."""
+        parts = held_out_of_each(self.pairs, held_out)
+        return tuple(Data(pairs, None, self.symbols) for pairs in parts)
+
+    def split(self, chosen):
+        """(pairs that are not chosen, pairs that are), by a set of indices."""
+        return self._at(lambda i: i not in chosen), self._at(lambda i: i in chosen)
+
+    def _at(self, taken):
+        rows = (self.pairs, self.alignments)
+        kept = (of and [row for i, row in enumerate(of) if taken(i)] for of in rows)
+        return Data(*kept, self.symbols)
+
+
+def read_data(inputs, training, validation, **table):
+    """Read what a training needs.
+
+    Args:
+        inputs: String, the form of the inputs: see `Source.inputs_are`.
+        training: `Files`.
+        validation: `Files`; without any, pairs of the training are held out.
+        **table: Arguments of `read_examples`.
+
+    Returns:
+        (data, validation data): two `Data`.
+
+    Raises:
+        ValueError: If files do not go together, or are not as they must be.
+    """
+    source, target, alignments, corpora = training
+    valid_source, valid_target, valid_alignments, valid_corpora = validation
+    _check_either(corpora, valid_corpora, source, valid_source, alignments)
+    read = functools.partial(Data.read, inputs, **table)
+    if corpora:
+        data = Data.several(corpora, read)
+    elif source.is_dir():
+        given = {name: table[name] for name in ("columns", "answer_separator")}
+        data = _shards(source, valid_source, target=target, alignments=alignments, **given)
+    else:
+        data = read(source, target, alignments)
+    if valid_source is not None:
+        valid = read(valid_source, valid_target, valid_alignments)
+        check_tagged(valid_source, valid.pairs, data.pairs)
+        return data, valid
+    if valid_corpora:
+        valid = Data.several(valid_corpora, read, data.pairs)
+        require_text(valid.pairs)
+        return data, valid
+    _check_no_half(valid_target=valid_target, valid_alignments=valid_alignments)
+    return data.split_each() if corpora else data.split(held_out(data.pairs))
+
+
+def _check_either(corpus, valid_corpus, source, valid_source, alignments):
+    """Check that there are files, or corpora in place of all of them."""
+    if not corpus and source is None:
+        raise ValueError(
+            "Training needs files, or several --corpus. Received: neither. "
+            "Give source and target sentences."
+        )
+    if not corpus and valid_corpus:
+        raise ValueError(
+            f"--valid-corpus needs --corpus. Received: valid_corpus={valid_corpus[0]!r}. "
+            "Use --valid-source for the validation of one list of pairs."
+        )
+    beside_corpora = {"source": source, "alignments": alignments} if corpus else {}
+    beside_valid = {"valid_source": valid_source} if valid_corpus else {}
+    for name, path in {**beside_corpora, **beside_valid}.items():
+        if path is not None:
+            raise ValueError(
+                "Corpora stand in the place of other files. Received: "
+                f"{name}={str(path)!r} beside corpora. Leave it out."
+            )
+
+
+def _shards(directory, valid_source, **files):
+    """The pairs of shards, to which no other files belong."""
+    from keras_bahdanau.data.shards import Shards  # which loads NumPy
+
+    shards = Shards(directory)
+    for name, value in files.items():
+        if value is not None:
+            raise ValueError(
+                "A directory of shards holds both sides. Received: "
+                f"source={str(directory)!r}, with {name}={str(value)!r}. Leave that out."
+            )
+    if valid_source is None:
+        raise ValueError(
+            "Shards hold no text to validate on. Received: "
+            f"source={str(directory)!r} without validation pairs. Give --valid-source."
+        )
+    return Data(shards, None)
+
+
+def _check_no_half(**files):
+    for name, path in files.items():
+        if path is not None:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(
+                f"{option} needs --valid-source. Received: {name}={str(path)!r}. "
+                "Give both, or neither."
+            )
+
+
+def held_out(pairs):
+    """Indices of the pairs for validation, which are spread evenly and have no empty side.
+
+    All pairs of one source stay together.
+    """
+    usable = [
+        i for i, (source, target) in enumerate(pairs) if has_content(source) and target.strip()
+    ]
+    numbers = answers_by_source(pairs[i] for i in usable).numbers
+    count = 1 + max(numbers, default=-1)  # different sources
+    if count < 2:
+        raise ValueError(
+            "Training needs a source beside those that are held out for validation. "
+            f"Received: {count} source with text on both sides. "
+            "Give more, or others for validation with --valid-source."
+        )
+    step = max(HELD_OUT, -(-count // MOST_HELD_OUT))
+    return {i for i, number in zip(usable, numbers, strict=True) if number % step == 0}

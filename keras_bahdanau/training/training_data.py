@@ -1,0 +1,175 @@
+"""Data of a training: pairs in memory, shards on disk, or several corpora; and their batches."""
+
+from typing import Any, NamedTuple
+
+from keras_bahdanau.data import BatchedPairs, MixedBatches, ShardedBatches, Shards
+from keras_bahdanau.data.corpora import Corpora, as_pairs, require_text, require_token
+from keras_bahdanau.data.mixing import shares_by_size
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.training.many_pairs import with_defaults_of_many
+from keras_bahdanau.training.model_types import with_model_types
+from keras_bahdanau.training.normalizations import with_normalizations
+
+LONGEST_VALID = 512  # tokens of a validation pair
+
+
+class Sides(NamedTuple):
+    """Source and target as far as they are given, and the symbols of the source.
+
+    Attributes:
+        source: `Source`, or the `Subwords` of the source text, or None.
+        target: `Subwords`, or None.
+        symbols: List of strings, each of which is one token of a source that is learnt.
+    """
+
+    source: Any
+    target: Any
+    symbols: list
+
+
+class TrainingData(NamedTuple):
+    """Pairs to train on and to validate on, wherever they are, and the links of their words.
+
+    Attributes:
+        pairs: List of (source, target), `Shards`, or `Corpora`.
+        valid_pairs: List of (source, target), or `Corpora` of such lists.
+        alignments: List of sets of links of `pairs`, or None.
+        valid_alignments: The same of `valid_pairs`.
+    """
+
+    pairs: Any
+    valid_pairs: Any
+    alignments: list | None = None
+    valid_alignments: list | None = None
+
+    @property
+    def parts(self):
+        """List of the lists of pairs and the `Shards` of several corpora, or of the only one."""
+        return self.pairs.parts() if isinstance(self.pairs, Corpora) else [self.pairs]
+
+    @property
+    def shards(self):
+        """List of the `Shards` among the parts."""
+        return [part for part in self.parts if isinstance(part, Shards)]
+
+    @property
+    def inputs(self):
+        """List of the inputs of the source that are in memory."""
+        in_memory = (part for part in self.parts if not isinstance(part, Shards))
+        return [one for part in in_memory for one, _ in part]
+
+    @property
+    def valid_inputs(self):
+        """List of the inputs of the validation pairs."""
+        return [one for one, _ in self.valid_pairs]
+
+    def sides(self, source, target, symbols):
+        """The `Sides` of a training, with those that shards were prepared with, and with tags.
+
+        Raises:
+            ValueError: If others are given than those of the shards.
+        """
+        for one in self.shards:
+            source, target = _sides_of_shards(one, source, target, symbols)
+        tags = self.pairs.tags if isinstance(self.pairs, Corpora) else ()
+        return Sides(source, target, [*dict.fromkeys([*symbols, *tags])])
+
+    def with_found(self, options, symbols, say):
+        """Options with those that follow from the pairs: model types, normalizations, defaults."""
+        shards = self.shards
+        options = with_model_types(options, shards[0] if shards else self.pairs, symbols, say)
+        options = with_normalizations(options, [] if shards else self.pairs, say)
+        return with_defaults_of_many(options, len(self.pairs), say)
+
+    def write_symbols(self, target):
+        """False if the target's vocabulary has symbols, and no target text has one of them."""
+        symbols = {one.strip("\u2581") for one in target.tokens(target.symbol_ids)}
+        if not symbols or self.shards:  # the text of shards is nowhere
+            return True
+        text = "\n".join(one for _, one in self.pairs)
+        return any(target.composed(symbol) in text for symbol in symbols)
+
+    def batches(self, source, target, options, workers):
+        """(training batches, validation batches).
+
+        Args:
+            source: `Source`.
+            target: `Subwords`.
+            options: `TrainingOptions`, resolved.
+            workers: `Workers`, each of which trains on its part of a batch.
+
+        Raises:
+            ValueError: If no pair can be trained on, or a tag is no token of the source.
+        """
+        for one in (self.pairs, self.valid_pairs):
+            for tag in one.tags if isinstance(one, Corpora) else ():
+                require_token(tag, source)
+        longest = options.max_source_length or source.longest_of_training
+        measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
+        settings = {
+            measure: getattr(options, measure),
+            "buckets": options.buckets,
+            "seed": options.seed,
+        }
+        of_training = {
+            **settings,
+            "max_length": options.max_length,
+            "max_source_length": longest,
+            "shard": (workers.index, workers.count),
+        }
+
+        def batched(part, **more):
+            given = {**of_training, **more}
+            if isinstance(part, Shards):
+                return ShardedBatches(part, **given)
+            given["subword_sampling"] = options.subword_sampling
+            return BatchedPairs(part, source, target, alignments=self.alignments, **given)
+
+        if isinstance(self.pairs, Corpora):
+            trained = _mixed(self.pairs, batched, options)
+        else:
+            trained = batched(self.pairs, least_steps=options.epoch_steps)
+        validated = BatchedPairs(
+            self.valid_pairs,
+            source,
+            target,
+            max_length=LONGEST_VALID,
+            max_source_length=max(longest, source.longest) if longest else None,
+            alignments=self.valid_alignments,
+            shuffle=False,
+            **settings,
+        )
+        return trained, validated
+
+
+def training_data(pairs, valid_pairs, alignments=None, valid_alignments=None):
+    """`TrainingData` of what a user gives: lists of `data.Corpus`, too.
+
+    Raises:
+        ValueError: If validation pairs are not text in memory.
+    """
+    pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
+    require_text(valid_pairs)
+    return TrainingData(pairs, valid_pairs, alignments, valid_alignments)
+
+
+def _sides_of_shards(shards, source, target, symbols):
+    """(source, target) that the ids of shards belong to."""
+    own = (shards.source, shards.target)
+    given = (source if source is None else as_source(source), target)
+    if symbols or any(other not in (None, one) for one, other in zip(own, given, strict=True)):
+        raise ValueError(
+            "Shards have the source and target that they were prepared with. Received: others, "
+            f"or symbols={list(symbols)!r}, with pairs={str(shards.directory)!r}. Leave them out, "
+            "or prepare the corpus again."
+        )
+    return own
+
+
+def _mixed(corpora, batched, options):
+    """`MixedBatches` of several corpora, by their weights, or by their sizes."""
+    parts = [
+        batched(part, seed=options.seed + number) for number, part in enumerate(corpora.parts())
+    ]
+    shares = corpora.weights or shares_by_size([one.steps for one in parts], options.temperature)
+    return MixedBatches(parts, shares, least_steps=options.epoch_steps, seed=options.seed)

@@ -1,0 +1,89 @@
+"""Vocabularies of a training: those of its run, those given, or learnt from the pairs."""
+
+from keras_bahdanau.integrity import Damage
+from keras_bahdanau.sources.serialized import read_sides
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.subwords import Subwords
+
+
+def vocabularies(run, options, pairs, sides, old, new_text, say):
+    """(source, target) of a run: those of its card, those given, or learnt from the pairs.
+
+    Args:
+        run: `Run`.
+        options: `TrainingOptions`, resolved.
+        pairs: Pairs of the training.
+        sides: `Sides`, those that are given.
+        old: `Adaptation` of the model that the training begins with, or None.
+        new_text: Pairs by which the vocabularies of that model are updated.
+        say: Function of one string.
+
+    Returns:
+        `Source` and `Subwords`.
+
+    Raises:
+        ValueError: If the run began with another source or target, or its card is damaged.
+    """
+    source, target, symbols = sides
+    if run.begun():
+        kept = _kept(run)
+        given = (source if source is None else as_source(source), target)
+        _check_kept(run, kept, given)
+        return kept
+    if old is not None:
+        source, target = old.sides(options, (source, target), new_text, symbols, say)
+    if source is None and target is None and options.joint:
+        texts = [pair[side] for side in (0, 1) for pair in pairs]
+        target = source = learned("joint", texts, options, "source", say, symbols)
+    if source is None:
+        sources = [pair[0] for pair in pairs]
+        source = learned("source", sources, options, "source", say, symbols)
+    if target is None:
+        target = learned("target", [pair[1] for pair in pairs], options, "target", say)
+    return as_source(source), target
+
+
+def _kept(run):
+    """(source, target) of the card of a run."""
+    card = run.read_card()
+    if not {"source", "target"} <= card.keys():
+        raise ValueError(
+            "A run resumes with the source and target of its card. Received: the card "
+            f"{str(run.card)!r} without them, such as that of an older version of this package. "
+            "Choose another output directory to begin anew."
+        )
+    try:
+        return read_sides(card)
+    except Damage as error:
+        raise run.damaged(run.card, error) from None
+
+
+def _check_kept(run, kept, given):
+    """Raise ValueError if a run was begun with another source or target than that given."""
+    for name, one, other in zip(("source", "target"), kept, given, strict=True):
+        if other not in (None, one):
+            raise ValueError(
+                "A run resumes with the source and target it began with. Received: another "
+                f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
+                "another output directory."
+            )
+
+
+def learned(name, texts, options, side, say, symbols=()):
+    """`Subwords` of texts, as the options of a side say."""
+    size = getattr(options, f"{side}_vocabulary_size")
+    subwords = Subwords.train(
+        texts,
+        size,
+        model_type=getattr(options, f"{side}_model_type"),
+        normalization=getattr(options, f"{side}_normalization"),
+        symbols=symbols,
+        exact=False,
+        name="source and target text" if name == "joint" else f"{name} text",
+    )
+    if subwords.vocabulary_size < size:
+        say(
+            f"the {name} vocabulary has {subwords.vocabulary_size:,} tokens, not {size:,}: "
+            "all the text has"
+        )
+    return subwords
