@@ -15,7 +15,10 @@ FORMAT = 1
 SIDES = ("source", "target")
 PARTS = ("ids", "lengths")
 _NAME = re.compile(r"\d{5}")
-_CARD_FORMS = {"format": int, "pairs": int, "source": dict, "target": dict, "shards": [dict]}
+_CARD_FORMS = {
+    **{"format": int, "pairs": int, "shards": [dict]},
+    **{"source": dict, "target": dict, "settings": dict},
+}
 _ENTRY_FORMS = {
     **{"name": str, "pairs": int, "source_tokens": int, "target_tokens": int},
     **{"longest": [int], "sha256": {str: str}},

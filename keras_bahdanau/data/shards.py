@@ -63,7 +63,7 @@ class Shards:
         self.entries = self._card["shards"]
         self.pairs = self._card["pairs"]
         self.tokens = tuple(sum(one[f"{side}_tokens"] for one in self.entries) for side in SIDES)
-        self.settings = self._card.get("settings", {})
+        self.settings = self._card["settings"]
 
     def __len__(self):
         return self.pairs
