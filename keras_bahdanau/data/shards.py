@@ -192,8 +192,9 @@ def write_shard(directory, number, source, target):
     Args:
         directory: Path of the corpus, which is made if it is new.
         number: Integer from 0, the name of the shard.
-        source: `IdRows` of the sources, at least one.
-        target: `IdRows` of their targets.
+        source: `IdRows` of the sources, at least one, as `Source.rows` gives them: an empty one
+            has no end token.
+        target: `IdRows` of their targets, each with its end token.
 
     Returns:
         Dictionary, the entry of the shard for `write_card`.
@@ -203,9 +204,9 @@ def write_shard(directory, number, source, target):
         ValueError: If the sides have different numbers of rows, or none.
 
     Example:
-        >>> rows = (IdRows.encoded(subwords, texts) for texts in (sources, targets))
+        >>> rows = source.rows(sources), IdRows.encoded(target, targets)
         >>> entries = [write_shard("corpora/en-de", 0, *rows)]
-        >>> write_card("corpora/en-de", entries, as_source(subwords), subwords)
+        >>> write_card("corpora/en-de", entries, source, target)
     """
     _check_rows(number, source, target)
     name = f"{number:05d}"
