@@ -7,8 +7,8 @@ from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
     "BatchedPairs": "batching",
-    "Filters": "filters",
-    "Preparation": "preparing",
+    "Filters": "preparation",
+    "Preparation": "preparation",
     "ShardedBatches": "sharded_batches",
     "Shards": "shards",
     "answers_by_source": "answers",

@@ -75,11 +75,8 @@ class _Words(dict):
         self._known = IdRows.of([])
 
     def _split_new(self):
-        """Add the rows of new words, without end tokens."""
-        rows = IdRows.encoded(self._subwords, self._new, end_of_empty=False)
-        starts = np.cumsum(rows.lengths) - rows.lengths
-        contents = IdRows(rows.flat(), np.maximum(rows.lengths - 1, 0), starts)
-        self._known = IdRows.joined([self._known, contents])
+        """Add the rows of new words."""
+        self._known = IdRows.joined([self._known, IdRows(*self._subwords.split(self._new))])
         self._new = []
 
 
