@@ -115,7 +115,7 @@ def repeated_examples(corpus, blocks, repeated):
     """
     found, left = [], min(SHOWN, sum(map(len, repeated)))
     for block, rows in zip(blocks, repeated, strict=False):
-        if len(found) == left:
+        if len(found) >= left:
             break
         verdicts = np.zeros(block.pairs, np.uint8)
         verdicts[rows] = 1

@@ -194,7 +194,10 @@ def _plan(corpus, settings, vocabularies):
     states = [(path, os.stat(path)) for path in corpus.paths]
     return {
         "files": [[path, state.st_size, state.st_mtime_ns] for path, state in states],
-        "form": [type(corpus).__name__, getattr(corpus, "sides", None)],
+        "form": [
+            type(corpus).__name__,
+            *(getattr(corpus, one, None) for one in ("sides", "columns")),
+        ],
         "settings": dataclasses.asdict(settings),
         "vocabularies": vocabularies and [side.get_config() for side in vocabularies],
     }
