@@ -87,7 +87,8 @@ class ShardedBatches(Epochs):
         shard: tuple = (0, 1),
     ):
         size = batch_size(batch_tokens, batch_sentences)
-        limits = {"max_length": max_length, "max_source_length": max_source_length or max_length}
+        longest = max_length if max_source_length is None else max_source_length
+        limits = {"max_length": max_length, "max_source_length": longest}
         check_integers(1, **size, **limits, buckets=buckets, sort_batches=sort_batches)
         check_integers(1, window=window)
         check_integers(0, seed=seed, least_steps=least_steps)

@@ -4,30 +4,25 @@ import contextlib
 import functools
 import hashlib
 import json
-import os
-import re
-import shutil
-import struct
 from pathlib import Path
 
 import numpy as np
 
-from keras_bahdanau.integrity import Damage, check_fields, parse_card, sha256_of
+from keras_bahdanau.data.shard_files import (
+    CARD,
+    FORMAT,
+    PARTS,
+    SIDES,
+    mapped_array,
+    parsed_card,
+    place_of,
+    write_arrays,
+)
+from keras_bahdanau.integrity import Damage, sha256_of
 from keras_bahdanau.limits import MOST_SHARDS
 from keras_bahdanau.sources.serialized import read_sides, serialized_sides
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.whole_file import replacing
-
-CARD = "card.json"
-FORMAT = 1
-SIDES = ("source", "target")
-PARTS = ("ids", "lengths")
-_NAME = re.compile(r"\d{5}")
-_CARD_FORMS = {"format": int, "pairs": int, "source": dict, "target": dict, "shards": [dict]}
-_ENTRY_FORMS = {
-    **{"name": str, "pairs": int, "source_tokens": int, "target_tokens": int},
-    **{"longest": [int], "sha256": {str: str}},
-}
 
 
 class Shards:
@@ -68,7 +63,7 @@ class Shards:
         self.entries = self._card["shards"]
         self.pairs = self._card["pairs"]
         self.tokens = tuple(sum(one[f"{side}_tokens"] for one in self.entries) for side in SIDES)
-        self.settings = self._card.get("settings", {})
+        self.settings = self._card["settings"]
 
     def __len__(self):
         return self.pairs
@@ -131,7 +126,7 @@ class Shards:
         sizes = (self.source.size, self.target.vocabulary_size)
         for side, rows, size in zip(SIDES, parts, sizes, strict=True):
             ids = rows.flat()
-            with self._reported(_place(self.entries[number], side, "ids")):
+            with self._reported(place_of(self.entries[number], side, "ids")):
                 if ids.min(initial=0) < 0 or ids.max(initial=0) >= size:
                     raise Damage(f"it holds ids outside of [0, {size})")
         return tuple(parts)
@@ -155,16 +150,16 @@ class Shards:
 
     def _lengths(self, entry, side):
         lengths = self._array(entry, side, "lengths", entry["pairs"])
-        with self._reported(_place(entry, side, "lengths")):
+        with self._reported(place_of(entry, side, "lengths")):
             if lengths.min() < 0 or lengths.sum(dtype=np.int64) != entry[f"{side}_tokens"]:
                 raise Damage("its lengths are not those of the ids")
         return lengths
 
     def _array(self, entry, side, part, size):
         """An int32 array of a file, mapped into memory."""
-        path = _place(entry, side, part)
+        path = place_of(entry, side, part)
         with self._reported(path):
-            return _mapped(self.directory / path, size)
+            return mapped_array(self.directory / path, size)
 
     def _checked_card(self):
         path = self.directory / CARD
@@ -174,22 +169,14 @@ class Shards:
                 "which does not exist. Prepare the corpus to its end, or give another directory."
             )
         with self._reported(CARD):
-            card = parse_card(path.read_bytes())
-            check_fields(card, _CARD_FORMS)
-            if card["format"] != FORMAT:
-                raise Damage(f"its format is {card['format']}, not {FORMAT}")
-            for number, entry in enumerate(card["shards"]):
-                _check_entry(entry, number)
-            if not card["pairs"] == sum(entry["pairs"] for entry in card["shards"]) > 0:
-                raise Damage("its number of pairs is not that of its shards, or 0")
-        return card
+            return parsed_card(path.read_bytes())
 
     @contextlib.contextmanager
     def _reported(self, path):
         """Name the file in each error about what it holds."""
         try:
             yield
-        except (OSError, ValueError, struct.error) as error:
+        except (OSError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
             raise ValueError(
                 f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
@@ -203,7 +190,7 @@ def write_shard(directory, number, source, target):
     Several processes may write shards of different numbers into one directory.
 
     Args:
-        directory: Path of the corpus, a directory that exists.
+        directory: Path of the corpus, which is made if it is new.
         number: Integer from 0, the name of the shard.
         source: `IdRows` of the sources, at least one.
         target: `IdRows` of their targets.
@@ -222,20 +209,12 @@ def write_shard(directory, number, source, target):
     """
     _check_rows(number, source, target)
     name = f"{number:05d}"
-    place = Path(directory) / name
-    unfinished = place.with_name(f".unfinished-{name}")
-    shutil.rmtree(unfinished, ignore_errors=True)  # which a kill has left
-    try:
-        unfinished.mkdir()
-        sums = {}
-        for side, rows in zip(SIDES, (source, target), strict=True):
-            for part, array in zip(PARTS, (rows.flat(), rows.lengths), strict=True):
-                file = f"{side}.{part}.npy"
-                sums[file] = _written(unfinished / file, array.astype(np.int32))
-        shutil.rmtree(place, ignore_errors=True)
-        os.replace(unfinished, place)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+    arrays = {
+        f"{side}.{part}.npy": array
+        for side, rows in zip(SIDES, (source, target), strict=True)
+        for part, array in zip(PARTS, (rows.flat(), rows.lengths), strict=True)
+    }
+    sums = write_arrays(Path(directory) / name, arrays)
     lengths = [rows.lengths for rows in (source, target)]
     tokens = {f"{side}_tokens": int(one.sum()) for side, one in zip(SIDES, lengths, strict=True)}
     longest = [int(one.max()) for one in lengths]
@@ -271,37 +250,6 @@ def write_card(directory, entries, source, target, settings=None):
     return Shards(directory)
 
 
-def _mapped(path, size):
-    """The int32 array of a `.npy` file, mapped into memory.
-
-    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
-    """
-    with open(path, "rb") as file:
-        np.lib.format.read_magic(file)
-        (length,) = struct.unpack("<H", file.read(2))
-        header = file.read(length).decode("latin-1").rstrip()
-        begin, end = file.tell(), file.seek(0, os.SEEK_END)
-    if header != f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({size},), }}":
-        raise Damage(f"its header is {header[:80]!r}, the card says int32 ({size},)")
-    if end - begin != 4 * size:
-        raise Damage(f"it has {end - begin} bytes of ids or lengths, the card says {4 * size}")
-    array = np.memmap(path, "<i4", mode="r", offset=begin, shape=(size,))
-    return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
-
-
-def _place(entry, side, part):
-    return Path(entry["name"]) / f"{side}.{part}.npy"
-
-
-def _written(path, array):
-    """The checksum of an array that has reached the disk."""
-    with replacing(path, path.with_name(f"{path.name}.unfinished")) as unfinished:
-        with open(unfinished, "wb") as file:
-            np.save(file, array, allow_pickle=False)
-    with open(path, "rb") as file:
-        return sha256_of(file)
-
-
 def _check_rows(number, source, target):
     if not 0 <= number < MOST_SHARDS:
         raise ValueError(
@@ -314,14 +262,3 @@ def _check_rows(number, source, target):
             "A shard has one target for each source, and at least one pair. "
             f"Received: {counts[0]} sources and {counts[1]} targets."
         )
-
-
-def _check_entry(entry, number):
-    check_fields(entry, _ENTRY_FORMS)
-    if not _NAME.fullmatch(entry["name"]) or int(entry["name"]) != number:
-        raise Damage(f"its shard {number} has the name {entry['name']!r}")
-    counts = (entry["pairs"], entry["source_tokens"], entry["target_tokens"], *entry["longest"])
-    if min(counts) < 0 or not entry["pairs"] or len(entry["longest"]) != 2:
-        raise Damage(f"its shard {number} has numbers that no shard has")
-    if set(entry["sha256"]) != {f"{side}.{part}.npy" for side in SIDES for part in PARTS}:
-        raise Damage(f"its shard {number} has the checksums of other files")

@@ -206,6 +206,7 @@ def test_nothing_left_is_an_error_that_counts(shards):
     ("settings", "received"),
     [
         ({"window": 0}, "window=0"),
+        ({"max_source_length": 0}, "max_source_length=0"),
         ({"batch_tokens": 0}, "batch_tokens=0"),
         ({"shard": (2, 2)}, "index=2"),
         ({"shard": (0, 0)}, "count=0"),

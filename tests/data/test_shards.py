@@ -164,6 +164,7 @@ def test_damage_at_any_byte_gives_ids_of_the_vocabularies_or_one_clear_line(shar
         ({"shards": []}, "number of pairs"),
         ({"shards": [{"name": "00000"}]}, "no 'pairs'"),
         ({"target": 5}, "'target'"),
+        ({"settings": []}, "'settings'"),
     ],
 )
 def test_a_card_from_elsewhere_is_refused(shards, change, reason):
