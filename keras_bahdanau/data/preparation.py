@@ -112,7 +112,7 @@ class Preparation(Filters):
     model_type: str = option(
         "bpe",
         one_of("bpe", "unigram", "char", "grapheme", "word"),
-        'Vocabulary of SentencePiece: {choices}. "bpe" splits text several times as fast.',
+        'Vocabulary of SentencePiece: {choices}. "bpe" splits text fastest.',
     )
     normalization: str = option(
         "nmt_nfkc",

@@ -12,7 +12,7 @@ _SPACE = "\u2581"  # ▁, as SentencePiece writes a space
 
 
 def rows_by_word(subwords, sentences, end_of_empty=True):
-    """`IdRows.encoded`, several times as fast for BPE: a word is split when it first comes.
+    """`IdRows.encoded`, more than twice as fast for BPE: a word is split when it first comes.
 
     BPE merges two neighbours wherever they stand, and no token has a space inside, so that what
     stands between two spaces has the same ids in every sentence. The sums of a unigram model
