@@ -12,10 +12,10 @@ import typer
 
 from keras_bahdanau import __version__
 from keras_bahdanau.cli import (
+    corpora,
     demo,
     evaluation,
     exporting,
-    preparing,
     read_files,
     training,
     translating,
@@ -63,7 +63,7 @@ def _program(
 
 
 for command in (
-    preparing.prepare,
+    corpora.prepare,
     training.train,
     translating.translate,
     read_files.read,

@@ -1,160 +1,92 @@
 """Filters of parallel text: pairs that teach nothing, or something wrong, counted by reason."""
 
-import dataclasses
 import functools
 import re
 
 import numpy as np
 
-from keras_bahdanau.option import (
-    Check,
-    check_option,
-    documented,
-    flag,
-    integer,
-    option,
-    optional,
-)
-
 # The first filter of this order that drops a pair counts it.
 FILTERS = ("empty", "broken", "long", "ratio", "copy", "script", "duplicate")
-KEPT, DUPLICATE = 0, 1 + FILTERS.index("duplicate")
+KEPT = 0
 SHOWN, SHOWN_LENGTH = 3, 60  # examples of each filter in a report, and characters of a side
 # Control characters of ASCII and of Latin-1 but for white space, and what stands for lost text.
 _BROKEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]")
 _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 
 
-def _are_scripts(value):
-    """True for names of Unicode scripts with commas between."""
-    import regex  # which takes its time
+def verdicts_of(filters, sources, targets):
+    """The filter that drops each pair, duplicates aside.
 
-    names = value.split(",") if isinstance(value, str) else [""]
-    try:
-        return all(
-            re.fullmatch("[A-Za-z_]+", name) and regex.compile(rf"\p{{Script={name}}}")
-            for name in names
-        )
-    except regex.error:
-        return False
+    Args:
+        filters: `Filters`.
+        sources: List of strings.
+        targets: List of strings.
 
-
-_SCRIPT = optional(
-    Check("names of Unicode scripts with commas between, such as Latin", _are_scripts)
-)
-_RATIO = Check(
-    "0, or a number in [1, 1000]",
-    lambda value: isinstance(value, int | float) and (value == 0 or 1 <= value <= 1000),
-)
-
-
-@documented
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Filters:
-    """Filters of pairs of texts.
-
-    Raises:
-        ValueError: If a value is out of range.
+    Returns:
+        Uint8 array `(pairs,)`: `KEPT`, or 1 and the place of the filter in `FILTERS`.
 
     Example:
-        >>> Filters(max_ratio=3, target_script="Cyrillic")
+        >>> verdicts_of(Filters(), ["a man", "", "OK"], ["ein Mann", "leer", "OK"])
+        array([0, 1, 5], dtype=uint8)
     """
+    sides = _Side(sources), _Side(targets)
+    verdicts = np.zeros(len(sources), np.uint8)
+    for number, name in enumerate(_DROPPED, start=1):
+        dropped = _DROPPED[name](filters, *sides)
+        if dropped is not None:
+            verdicts[dropped & (verdicts == KEPT)] = number
+    return verdicts
 
-    drop_empty: bool = option(
-        True, flag(), "Drop pairs with a side of white space alone.", off="keep-empty"
-    )
-    drop_broken: bool = option(
-        True,
-        flag(),
-        "Drop pairs with bytes that are not UTF-8, replacement characters or control characters.",
-        off="keep-broken",
-    )
-    max_characters: int = option(
-        1000, integer(0, 2**26), "Drop pairs with a side of more characters; 0 keeps them."
-    )
-    max_ratio: float = option(
-        9.0,
-        _RATIO,
-        "Drop pairs of which one side has more than this many times the characters of the other; "
-        "0 keeps them.",
-    )
-    drop_copies: bool = option(
-        True, flag(), "Drop pairs whose two sides are the same.", off="keep-copies"
-    )
-    source_script: str | None = option(
-        None,
-        _SCRIPT,
-        "Drop pairs of whose source at least half of the letters have another Unicode script than "
-        "these, such as Latin, or Han,Hiragana,Katakana.",
-    )
-    target_script: str | None = option(None, _SCRIPT, "The same for the target.")
-    drop_duplicates: bool = option(
-        True,
-        flag(),
-        "Drop pairs that came before, with both sides the same.",
-        off="keep-duplicates",
-    )
 
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
-            check_option(field, getattr(self, field.name))
+def _empty(filters, source, target):
+    return source.blank() | target.blank() if filters.drop_empty else None
 
-    def verdicts(self, sources, targets):
-        """The filter that drops each pair, duplicates aside.
 
-        Args:
-            sources: List of strings.
-            targets: List of strings.
+def _broken(filters, source, target):
+    if not filters.drop_broken:
+        return None
+    return source.broken() | target.broken()
 
-        Returns:
-            Uint8 array `(pairs,)`: `KEPT`, or 1 and the place of the filter in `FILTERS`.
 
-        Example:
-            >>> Filters().verdicts(["a man", "", "OK"], ["ein Mann", "leer", "OK"])
-            array([0, 1, 5], dtype=uint8)
-        """
-        sides = _Side(sources), _Side(targets)
-        verdicts = np.zeros(len(sources), np.uint8)
-        for number, name in enumerate(FILTERS[:-1], start=1):
-            dropped = getattr(self, f"_{name}")(*sides)
-            if dropped is not None:
-                verdicts[dropped & (verdicts == KEPT)] = number
-        return verdicts
+def _long(filters, source, target):
+    longest = np.maximum(source.lengths, target.lengths)
+    return longest > filters.max_characters if filters.max_characters else None
 
-    def _empty(self, source, target):
-        return source.blank() | target.blank() if self.drop_empty else None
 
-    def _broken(self, source, target):
-        if not self.drop_broken:
-            return None
-        return source.broken() | target.broken()
+def _ratio(filters, source, target):
+    """As in Moses' clean-corpus-n, whose limit is 9 too, of characters in place of words."""
+    shorter = np.minimum(source.lengths, target.lengths)
+    longer = np.maximum(source.lengths, target.lengths)
+    # nothing is so many times as long as an empty side, which is a filter of its own
+    return (longer > filters.max_ratio * shorter) & (shorter > 0) if filters.max_ratio else None
 
-    def _long(self, source, target):
-        longest = np.maximum(source.lengths, target.lengths)
-        return longest > self.max_characters if self.max_characters else None
 
-    def _ratio(self, source, target):
-        """As in Moses' clean-corpus-n, whose limit is 9 too, of characters in place of words."""
-        shorter = np.minimum(source.lengths, target.lengths)
-        longer = np.maximum(source.lengths, target.lengths)
-        # nothing is so many times as long as an empty side, which is a filter of its own
-        return (longer > self.max_ratio * shorter) & (shorter > 0) if self.max_ratio else None
+def _copy(filters, source, target):
+    if not filters.drop_copies:
+        return None
+    same = [one == other for one, other in zip(source.lines, target.lines, strict=True)]
+    return np.array(same, bool)
 
-    def _copy(self, source, target):
-        if not self.drop_copies:
-            return None
-        same = [one == other for one, other in zip(source.lines, target.lines, strict=True)]
-        return np.array(same, bool)
 
-    def _script(self, source, target):
-        wrong = np.zeros(len(source.lines), bool)
-        for side, scripts in ((source, self.source_script), (target, self.target_script)):
-            if scripts:
-                right = "".join(rf"\p{{Script={name}}}" for name in scripts.split(","))
-                letters = side.count(_LETTER)
-                # (pairs,): a text without a letter, such as a number, has no wrong script
-                wrong |= (letters > 0) & (2 * side.count(f"[{_LETTER}&&[{right}]]") <= letters)
-        return wrong
+def _script(filters, source, target):
+    wrong = np.zeros(len(source.lines), bool)
+    for side, scripts in ((source, filters.source_script), (target, filters.target_script)):
+        if scripts:
+            right = "".join(rf"\p{{Script={name}}}" for name in scripts.split(","))
+            letters = side.count(_LETTER)
+            # (pairs,): a text without a letter, such as a number, has no wrong script
+            wrong |= (letters > 0) & (2 * side.count(f"[{_LETTER}&&[{right}]]") <= letters)
+    return wrong
+
+
+_DROPPED = {
+    "empty": _empty,
+    "broken": _broken,
+    "long": _long,
+    "ratio": _ratio,
+    "copy": _copy,
+    "script": _script,
+}
 
 
 class _Side:

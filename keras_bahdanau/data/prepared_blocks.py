@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from keras_bahdanau.data.duplicates import pair_hashes
-from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of
+from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of, verdicts_of
 from keras_bahdanau.data.shards import write_shard
 from keras_bahdanau.integrity import sha256_of
 from keras_bahdanau.text.word_rows import rows_by_word
@@ -36,7 +36,7 @@ def scan_block(corpus, filters, directory, block):
     except _DAMAGE:  # or it is not there
         pass
     sources, targets = corpus.texts(block)
-    verdicts = filters.verdicts(sources, targets)
+    verdicts = verdicts_of(filters, sources, targets)
     rows = np.flatnonzero(verdicts == KEPT)
     summary = {
         "pairs": len(verdicts),
@@ -115,7 +115,7 @@ def repeated_examples(corpus, blocks, repeated):
     """
     found, left = [], min(SHOWN, sum(map(len, repeated)))
     for block, rows in zip(blocks, repeated, strict=False):
-        if len(found) == left:
+        if len(found) >= left:
             break
         verdicts = np.zeros(block.pairs, np.uint8)
         verdicts[rows] = 1

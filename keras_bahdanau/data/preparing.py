@@ -11,8 +11,9 @@ from pathlib import Path
 
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.data.duplicates import find_repeated
-from keras_bahdanau.data.filters import FilterReport, Filters
+from keras_bahdanau.data.filters import FilterReport
 from keras_bahdanau.data.ordered_work import Workers, with_rate
+from keras_bahdanau.data.preparation import WORKERS, Preparation
 from keras_bahdanau.data.prepared_blocks import (
     ENTRIES,
     SCANS,
@@ -23,76 +24,14 @@ from keras_bahdanau.data.prepared_blocks import (
     scan_block,
     write_json,
 )
-from keras_bahdanau.data.shards import write_card
-from keras_bahdanau.limits import VOCABULARY_SIZE
-from keras_bahdanau.option import (
-    Check,
-    check_value,
-    documented,
-    flag,
-    integer,
-    one_of,
-    option,
-    optional,
-)
+from keras_bahdanau.data.shards import Shards, write_card
+from keras_bahdanau.limits import MOST_SHARDS
+from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import existing, owned
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.vocabulary import training_settings
 
-WORKERS = optional(integer(1, 1024))
 REPORT = "report.json"
-_NAMES = Check("names with commas between", lambda value: isinstance(value, str))
-
-
-@documented
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Preparation(Filters):
-    """Settings of `prepare`: the filters, the vocabulary and the size of shards.
-
-    Raises:
-        ValueError: If a value is out of range.
-
-    Example:
-        >>> Preparation(vocabulary_size=16_000, target_script="Cyrillic")
-    """
-
-    vocabulary_size: int = option(
-        32_000, VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
-    )
-    model_type: str = option(
-        "bpe",
-        one_of("bpe", "unigram", "char", "grapheme", "word"),
-        'Vocabulary of SentencePiece: {choices}. "bpe" splits text several times as fast.',
-    )
-    normalization: str = option(
-        "nmt_nfkc",
-        one_of("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none"),
-        "Unicode normalization of both sides: {choices}.",
-    )
-    joint: bool = option(True, flag(), "One vocabulary for both sides.", off="separate")
-    symbols: str = option(
-        "",
-        _NAMES,
-        "Names with commas between, such as <2de>,<2fr>, each of which is one token always.",
-    )
-    sample: int = option(
-        1_000_000,
-        integer(1, 10_000_000),
-        "Pairs that the vocabulary is learnt from, the same for the same corpus.",
-    )
-    shard_pairs: int = option(
-        100_000, integer(1, 1_000_000), "Pairs that are read for one shard, filtered ones included."
-    )
-
-    def __post_init__(self):
-        super().__post_init__()
-        training_settings(self.vocabulary_size, self.model_type, 1.0, *self.of_text.values())
-
-    @property
-    def of_text(self):
-        """The settings of `Subwords.train` that are neither size nor type, as a dictionary."""
-        symbols = tuple(filter(None, self.symbols.split(",")))
-        return {"normalization": self.normalization, "symbols": symbols}
+PLAN, VOCABULARIES = "plan.json", "vocabularies.json"
 
 
 def survey(corpus, settings=None, workers=None, say=print):
@@ -160,16 +99,10 @@ def prepare(
     with _draft(out, plan, say) as draft, Workers(workers or usable_cores()) as processes:
         work = _Work(corpus, settings, draft, processes, say)
         say(work.report.text())
-        if not work.report.kept:
-            raise ValueError(
-                "At least one pair must pass the filters. "
-                f"Received: {work.report.pairs:,} pairs, of which none does. Switch off a filter."
-            )
+        work.check()
         sides = vocabularies or work.vocabularies()
         entries = work.shards(*sides)
         write_json(draft / REPORT, work.report.as_json())
-        for name in (SCANS, ENTRIES):
-            shutil.rmtree(draft / name)
         load()
         return _published(draft, out, entries, sides, plan)
 
@@ -199,6 +132,19 @@ class _Work:
             count = sum(map(len, self._repeated))
             self.report.add(0, {"duplicate": count}, {"duplicate": examples})
 
+    def check(self):
+        """Raise ValueError unless the pairs that are kept make a corpus."""
+        if not self.report.kept:
+            raise ValueError(
+                "At least one pair must pass the filters. "
+                f"Received: {self.report.pairs:,} pairs, of which none does. Switch off a filter."
+            )
+        if len(self._kept) > MOST_SHARDS:
+            raise ValueError(
+                f"A corpus has at most {MOST_SHARDS:,} shards. Received: shard_pairs="
+                f"{self._settings.shard_pairs!r} for {self.report.pairs:,} pairs. Raise it."
+            )
+
     def _blocks(self):
         return self._corpus.blocks(self._settings.shard_pairs)
 
@@ -207,7 +153,7 @@ class _Work:
 
     def vocabularies(self):
         """(source, target): two `Subwords`, learnt from a sample, or read if that is done."""
-        path = self._directory / "vocabularies.json"
+        path = self._directory / VOCABULARIES
         with contextlib.suppress(FileNotFoundError, KeyError, TypeError, ValueError):
             return tuple(map(Subwords.from_config, json.loads(path.read_text())))
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
@@ -248,7 +194,10 @@ def _plan(corpus, settings, vocabularies):
     states = [(path, os.stat(path)) for path in corpus.paths]
     return {
         "files": [[path, state.st_size, state.st_mtime_ns] for path, state in states],
-        "form": [type(corpus).__name__, getattr(corpus, "sides", None)],
+        "form": [
+            type(corpus).__name__,
+            *(getattr(corpus, one, None) for one in ("sides", "columns")),
+        ],
         "settings": dataclasses.asdict(settings),
         "vocabularies": vocabularies and [side.get_config() for side in vocabularies],
     }
@@ -264,10 +213,12 @@ def _draft(out, plan, say):
         )
     draft = out.with_name(f".preparing-{out.name}")
     with existing(out.parent), owned(out, say):
-        path = draft / "plan.json"
+        path = draft / PLAN
         if path.is_file():
             _check_plan(path, plan)
             say("resuming")
+        elif draft.exists():
+            shutil.rmtree(draft)
         (draft / SCANS).mkdir(parents=True, exist_ok=True)
         write_json(path, plan)
         try:
@@ -295,12 +246,14 @@ def _check_plan(path, plan):
 
 def _published(draft, out, entries, sides, plan):
     """The `Shards` of a draft, under their own name."""
-    from keras_bahdanau.data.shards import Shards
     from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
 
     source, target = sides
     write_card(draft, entries, as_source(source), target, plan["settings"])
-    for name in ("plan.json", "vocabularies.json"):
+    # the plan goes last: without it, nothing in a draft is known to be of one plan
+    for name in (ENTRIES, SCANS):
+        shutil.rmtree(draft / name)
+    for name in (VOCABULARIES, PLAN):
         (draft / name).unlink(missing_ok=True)
     os.replace(draft, out)
     return Shards(out)

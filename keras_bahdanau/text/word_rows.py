@@ -12,7 +12,7 @@ _SPACE = "\u2581"  # ▁, as SentencePiece writes a space
 
 
 def rows_by_word(subwords, sentences, end_of_empty=True):
-    """`IdRows.encoded`, several times as fast for BPE: a word is split when it first comes.
+    """`IdRows.encoded`, more than twice as fast for BPE: a word is split when it first comes.
 
     BPE merges two neighbours wherever they stand, and no token has a space inside, so that what
     stands between two spaces has the same ids in every sentence. The sums of a unigram model
@@ -75,11 +75,8 @@ class _Words(dict):
         self._known = IdRows.of([])
 
     def _split_new(self):
-        """Add the rows of new words, without end tokens."""
-        rows = IdRows.encoded(self._subwords, self._new, end_of_empty=False)
-        starts = np.cumsum(rows.lengths) - rows.lengths
-        contents = IdRows(rows.flat(), np.maximum(rows.lengths - 1, 0), starts)
-        self._known = IdRows.joined([self._known, contents])
+        """Add the rows of new words."""
+        self._known = IdRows.joined([self._known, IdRows(*self._subwords.split(self._new))])
         self._new = []
 
 

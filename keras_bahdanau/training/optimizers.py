@@ -13,9 +13,14 @@ class AveragingAdam(keras.optimizers.Adam):
     whenever a `fit` ends; here a run of several `fit`s resumes from the weights
     as trained, and `averaged_weights` puts the average in for the length of a `with` block.
 
+    a_t = m_t a_{t-1} + (1 - m_t) w_t,   m_t = min(ema_momentum, (t - 1) / (t + 8)),   t = 1, 2, ...
+
+    At first the average reaches back over a tenth of the steps so far: a training of few steps
+    would be an average of the weights before it otherwise.
+
     Args:
         learning_rate: Float or schedule.
-        ema_momentum: Float in [0, 1). Share of the old average at each step.
+        ema_momentum: Float in [0, 1). Highest share of the old average at a step.
         **kwargs: As in `keras.optimizers.Adam`.
     """
 
@@ -25,6 +30,17 @@ class AveragingAdam(keras.optimizers.Adam):
 
     def finalize_variable_values(self, var_list):
         """Leave the weights as trained, at the end of `fit`."""
+
+    def _update_model_variables_moving_average(self, trainable_variables):
+        if not self.use_ema:
+            return
+        before = keras.ops.cast(self.iterations, "float32")  # t - 1: this step is counted later
+        momentum = keras.ops.minimum(self.ema_momentum, before / (before + 9.0))
+        for variable, average in zip(
+            trainable_variables, self._model_variables_moving_average, strict=True
+        ):
+            if average is not None:
+                average.assign(momentum * average + (1.0 - momentum) * variable)
 
     def put_average(self, variables):
         """Give the weights the values of their moving average."""

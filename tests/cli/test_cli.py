@@ -128,7 +128,7 @@ BAD_INPUT = {
     "prepare good.en good.de --out good.en": "out='good.en'",
     "prepare good.en good.de --dry-run --report good.en": "report='good.en'",
     "prepare good.en good.de --dry-run --workers 0": "workers=0",
-    "prepare good.en good.de --out new --vocabulary-size 4": "vocabulary_size=4",
+    "prepare good.en good.de --out new --sample 0": "sample=0",
     "prepare good.en good.de --out new --symbols a,a": "symbols=('a', 'a')",
     "prepare good.en good.de --out new --vocabulary cut.keras": "path='cut.keras'",
     "prepare good.en good.de --out new --vocabulary good.en": "bytes that are none",

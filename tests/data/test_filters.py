@@ -5,8 +5,15 @@ import hashlib
 import numpy as np
 import pytest
 
+from keras_bahdanau.data import Filters
 from keras_bahdanau.data.duplicates import find_repeated, pair_hashes
-from keras_bahdanau.data.filters import FILTERS, FilterReport, Filters, counts_of, examples_of
+from keras_bahdanau.data.filters import (
+    FILTERS,
+    FilterReport,
+    counts_of,
+    examples_of,
+    verdicts_of,
+)
 
 OFF = Filters(
     drop_empty=False,
@@ -44,7 +51,7 @@ def changed(settings):
 
 
 def verdicts(filters, pairs):
-    return filters.verdicts(*map(list, zip(*pairs, strict=True))).tolist()
+    return verdicts_of(filters, *map(list, zip(*pairs, strict=True))).tolist()
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -11,8 +11,9 @@ from keras_bahdanau.training import averaged_weights
 def average(history, momentum=0.9):
     """The moving average over recorded weights; it begins with the first."""
     found = history[0]
-    for weights in history[1:]:
-        found = [momentum * a + (1 - momentum) * w for a, w in zip(found, weights, strict=True)]
+    for before, weights in enumerate(history[1:], 1):
+        share = min(momentum, before / (before + 9))
+        found = [share * a + (1 - share) * w for a, w in zip(found, weights, strict=True)]
     return found
 
 

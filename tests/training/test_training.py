@@ -236,7 +236,8 @@ def test_vocabularies_can_be_given(tmp_path):
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_the_search_has_the_share_of_ctc_of_the_training(tmp_path, monkeypatch, share):
     kept = []  # of the callbacks, in place of the training itself
-    monkeypatch.setattr(loop, "_fit", lambda *_, callbacks, **__: kept.extend(callbacks))
+    fit = lambda *_, callbacks, **__: kept.extend(callbacks)  # noqa: E731
+    monkeypatch.setattr(loop, "fit_of", lambda *_: fit)
     options = TrainingOptions(epochs=1, ctc_weight=share, **TINY)
     train(WORDS[:120], WORDS[120:], tmp_path / "run", options, verbose=0, say=lambda _: None)
     (validate,) = (each for each in kept if isinstance(each, ValidateAndSave))

@@ -1,6 +1,6 @@
 """Generate a parallel corpus of any number of pairs, to measure with.
 
-    python examples/scale/generate_text.py 20000000 big.src big.tgt
+    python benchmarks/generate_text.py 20000000 big.src big.tgt
 
 It is no language, but has the statistics of one: words are drawn by their rank (Zipf and
 Mandelbrot), sentences have 4 to 40 of them, 13 on average, and the target has those of the source

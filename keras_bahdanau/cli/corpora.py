@@ -10,14 +10,10 @@ import typer
 
 from keras_bahdanau.cli.arguments import asked, check_absent, check_writable, options_of
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
-from keras_bahdanau.data.parallel_text import open_corpus
-from keras_bahdanau.data.preparing import REPORT, WORKERS, Preparation, survey
-from keras_bahdanau.data.preparing import prepare as prepare_shards
-from keras_bahdanau.data.shards import CARD, Shards
+from keras_bahdanau.data.preparation import WORKERS, Preparation
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.sources.serialized import read_sides
-from keras_bahdanau.text.subwords import Subwords
 
 
 @ends_well("The same command resumes it.")
@@ -88,18 +84,20 @@ def prepare(
     if out is not None:
         check_absent(out, "out")
     check_writable(report, "report")
-    corpus = open_corpus(source, target, sides, columns)
+    from keras_bahdanau.data import parallel_text, preparing  # which load NumPy
+
+    corpus = parallel_text.open_corpus(source, target, sides, columns)
     say = functools.partial(print, flush=True)
     if dry_run:
-        found = survey(corpus, settings, workers, say)
+        found = preparing.survey(corpus, settings, workers, say)
         say(found.text())
         if report is not None:
             report.write_text(json.dumps(found.as_json(), indent=1), encoding="utf-8")
         return
     sides = _vocabularies(vocabulary)
-    shards = prepare_shards(corpus, out, settings, sides, workers, say, load_tensorflow)
+    shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
     if report is not None:
-        shutil.copyfile(out / REPORT, report)
+        shutil.copyfile(out / preparing.REPORT, report)
     say(f"The corpus: {out}, {len(shards):,} pairs in {len(shards.entries):,} shards")
 
 
@@ -118,6 +116,9 @@ def _vocabularies(paths):
 
 def _sides(path):
     """(source, target) of a training, a `.keras` file, shards, or a SentencePiece file."""
+    from keras_bahdanau.data.shards import CARD, Shards
+    from keras_bahdanau.text.subwords import Subwords
+
     if path.is_file() and path.suffix != ".keras":
         both = Subwords(path.read_bytes())
         return both, both
