@@ -143,7 +143,7 @@ def test_accumulation_gives_the_curve_of_the_large_batch(jit_compile):
         model.compile(optimizer, TokenCrossentropy(), jit_compile=jit_compile and parts > 1)
         data = BatchedPairs(pairs, source, target, batch_tokens=200, buckets=2)
         fit = fit_of(Workers(), parts)
-        settings = {"epochs": 3, "verbose": 0, "shuffle": False, "callbacks": []}
+        settings = {"epochs": 2, "verbose": 0, "shuffle": False, "callbacks": []}
         return fit(model, data.dataset(), **settings).history["loss"]
 
     assert losses(3) == pytest.approx(losses(1), rel=1e-5)
