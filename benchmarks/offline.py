@@ -5,9 +5,10 @@
 
 Both lanes are `export/offline/ray_translate.py` on the same parts, with the same pieces, workers
 and output; the plain one has a pool of `multiprocessing` in place of Ray. Its start, the loading
-of the models and each worker's first piece, in which graphs are traced, are not counted. Beside
-the time on the clock stands the processor time of all processes of a lane, Ray's own included: on
-a machine with other work that is the figure to compare. The model is that of `examples/dates`.
+of the models and each worker's first piece, in which graphs are traced, are not counted. The rows a
+second on the clock are the figure of a free machine. On one with other work compare the rows a
+second of the workers' processor time, and see what all other processes of a lane take of a core:
+Ray's own take as much while they wait. The model is that of `examples/dates`.
 """
 
 import argparse
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OFFLINE = ROOT / "export" / "offline"
 MODEL = ROOT / "examples" / "dates" / "models" / "dates.keras"
 LANES = ("plain", "ray")
+WORKERS = (b"ray::MapWorker", b"spawn_main")  # the names of processes that translate
 TICKS = os.sysconf("SC_CLK_TCK")
 FORMS = ("%A, %d %B %Y", "%b %d %Y", "%d.%m.%Y", "%B %d, %Y", "%d %b %y", "%Y/%m/%d")
 
@@ -81,7 +83,7 @@ def run_lane(name, arguments):
 
 
 def measured(name, arguments, workers):
-    """Rows a second of a lane, on the clock and of processor time, after its start."""
+    """Rows a second of a lane after its start, and what it takes of the processor."""
     mark = uuid.uuid4().hex
     # by default Ray's workers give way to all else on the machine
     variables = {"KERAS_BAHDANAU_BENCHMARK": mark, "RAY_worker_niceness": "0"}
@@ -101,20 +103,24 @@ def measured(name, arguments, workers):
         raise SystemExit(f"A lane must end well, with pieces to count. Received: lane={name!r}.")
     (_, began, before), (_, ended, after) = events[workers - 1], events[-1]
     rows = sum(rows for rows, *_ in events[workers:])
+    at_work, beside = (later - sooner for sooner, later in zip(before, after, strict=True))
     return {
         "rows_per_second": rows / (ended - began),
-        "rows_per_processor_second": rows / (after - before),
+        "rows_per_worker_second": rows / at_work,
+        "cores_of_others": beside / (ended - began),
     }
 
 
 def processor_seconds(mark):
-    """What all running processes with a mark in their environment have taken so far."""
-    seconds = 0
+    """What the workers that run with a mark in their environment have taken so far; the others."""
+    seconds = [0, 0]
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark.encode() in (path / "environ").read_bytes():
+                command = (path / "cmdline").read_bytes()
                 fields = (path / "stat").read_text().rpartition(")")[2].split()
-                seconds += (int(fields[11]) + int(fields[12])) / TICKS  # utime, stime
+                other = not any(name in command for name in WORKERS)
+                seconds[other] += (int(fields[11]) + int(fields[12])) / TICKS  # utime, stime
     return seconds
 
 
@@ -143,7 +149,7 @@ def main():
         for lane, taken in samples.items()
     }
     plain, ray = (medians[lane] for lane in LANES)
-    ratios = {name: round(ray[name] / plain[name], 3) for name in plain}
+    ratios = {name: round(ray[name] / plain[name], 3) for name in plain if "rows" in name}
     about = {"workers": options.workers, "rows": options.rows, "machine": described()}
     print(json.dumps({**about, "ray / plain": ratios, "samples": samples}, indent=1))
     return 0
