@@ -120,7 +120,8 @@ class TrainingData(NamedTuple):
 
         def batched(part, **more):
             given = {**of_training, **more}
-            if isinstance(part, Shards):
+            if isinstance(part, Shards):  # a worker has batches of its own, and no rows of others
+                given[measure] = max(1, given[measure] // workers.count)
                 return ShardedBatches(part, **given)
             given["subword_sampling"] = options.subword_sampling
             return BatchedPairs(part, source, target, alignments=self.alignments, **given)
