@@ -122,12 +122,14 @@ def _sides(path):
     if path.is_file() and path.suffix != ".keras":
         both = Subwords(path.read_bytes())
         return both, both
-    load_tensorflow()
     if (path / CARD).is_file():
+        load_tensorflow()
         shards = Shards(path)
         source, target = shards.source, shards.target
     else:
-        source, target = read_sides(read_card(find_translator(path)))
+        card = read_card(find_translator(path))
+        load_tensorflow()
+        source, target = read_sides(card)
     subwords = getattr(source, "subwords", None)
     if not isinstance(subwords, Subwords):
         raise ValueError(

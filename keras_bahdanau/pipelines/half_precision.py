@@ -3,8 +3,6 @@
 import io
 import zipfile
 
-import numpy as np
-
 _WEIGHTS = "model.weights.h5"  # Keras' own name
 _LARGEST = 65504.0  # of float16
 
@@ -42,6 +40,7 @@ def _halved(content):
 
 def _copy(name, item, new):
     import h5py
+    import numpy as np
 
     if isinstance(item, h5py.Dataset):
         values = item[()]
@@ -55,7 +54,7 @@ def _copy(name, item, new):
 
 
 def _check_size(name, values):
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = float(abs(values).max(initial=0.0))
     if largest > _LARGEST:
         raise ValueError(
             "A weight in 16 bits must be at most 65,504 in size. "

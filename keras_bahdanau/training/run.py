@@ -170,8 +170,9 @@ class Run:
         Raises:
             ValueError: If `run.json` is damaged.
         """
-        initial = self.read_card().get("initial")
-        if initial is not None and not _OF_INITIAL <= {*initial}:
+        card = self.read_card()
+        initial = card.get("initial") if isinstance(card, dict) else {}
+        if initial is not None and not (isinstance(initial, dict) and _OF_INITIAL <= {*initial}):
             raise self.damaged(self.card, "'initial' is no card of a model")
         return initial
 

@@ -1,19 +1,17 @@
 """How the benchmarks see and draw growth; nothing is timed."""
 
-import importlib
 import json
 import pathlib
 
 import pytest
 
-BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 @pytest.fixture
-def imported(monkeypatch):
+def imported(example):
     """Imports one of the benchmarks' modules."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module
+    return example
 
 
 def charted(values, costs):

@@ -1,6 +1,5 @@
 """The benchmarks' own arithmetic and protocol; nothing is timed, no library is needed."""
 
-import importlib
 import json
 import pathlib
 import sys
@@ -8,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
 ECHO = """
 import protocol
 
@@ -23,11 +22,10 @@ protocol.serve({"count": count}, [])
 
 
 @pytest.fixture
-def imported(monkeypatch):
+def imported(monkeypatch, example):
     """Imports one of the benchmarks' modules."""
-    monkeypatch.syspath_prepend(BENCHMARKS / "workers")
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    return importlib.import_module
+    monkeypatch.syspath_prepend(FOLDER / "workers")
+    return example
 
 
 @pytest.fixture
@@ -107,7 +105,7 @@ def echo(harness, imported, monkeypatch, tmp_path):
     (tmp_path / "workers" / "echo.py").write_text(ECHO)
     monkeypatch.setattr(imported("lane"), "HERE", tmp_path)
     monkeypatch.setattr(harness, "PAUSE", 0)
-    monkeypatch.setenv("PYTHONPATH", str(BENCHMARKS / "workers"))
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER / "workers"))
     return harness
 
 

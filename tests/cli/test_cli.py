@@ -173,7 +173,7 @@ BAD_INPUT = {
     "train good.en good.de --out new --from RUN --source image": "source='image' with initial=",
     "train good.en good.de --out new --from RUN --vocabulary-pairs bad.tsv": "line 2 has 1",
     "translate --model RUN good.en --reversed": "reversed=True without one. Give --write-pairs",
-    "translate --model RUN good.en --write-pairs new --tag <s>": "symbols=['<s>']",
+    "translate --model RUN good.en --write-pairs new --pair-tag <s>": "symbols=['<s>']",
     "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",
     "translate --model RUN good.en --write-pairs new --alignment": "alignment=True with",
     "translate --model absent good.en": "path='absent', no such file",

@@ -22,6 +22,7 @@ ARGUMENTS = {
     "export": "--model RUN --format litert --out new.tflite",
     "check": "LITERT",
     "demo": "",
+    "prepare": "good.en good.de --out new --workers 1",
 }
 LISTS = {"beam_widths", "length_normalizations"}  # numbers with commas between
 PATIENT = {"epochs", "minutes", "patience"}  # more of them is time that the user has asked for
