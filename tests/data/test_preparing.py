@@ -74,6 +74,7 @@ def test_a_survey_reports_the_same_and_writes_nothing(corpus, tmp_path):
     assert content_of(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_filters_can_be_switched_off(corpus, tmp_path):
     off = {"drop_empty": False, "drop_broken": False, "max_characters": 0, "max_ratio": 0}
     off |= {"drop_copies": False, "drop_duplicates": False}

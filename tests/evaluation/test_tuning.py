@@ -77,6 +77,7 @@ def test_searches_at_random_cannot_be_tuned():
         candidates(SearchOptions(temperature=0.7))
 
 
+@pytest.mark.slow
 def test_the_highest_bleu_wins(toy_translator):
     cut = dataclasses.replace(OWN, max_length=2)
     told = []

@@ -13,6 +13,7 @@ def adapt(example):
     return example("adapt")
 
 
+@pytest.mark.slow
 def test_no_date_of_the_tests_is_among_those_of_the_training(adapt, tmp_path):
     adapt.write_data(tmp_path, "ka", 40)
     rows = {

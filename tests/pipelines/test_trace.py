@@ -249,6 +249,7 @@ def test_without_attention_nothing_is_attended_to(subwords):
     )
 
 
+@pytest.mark.slow
 def test_after_the_cell_the_query_is_the_new_state(subwords):
     translator = new_translator(subwords, attention="dot", when="after")
     trace = translator.trace(SENTENCE, "eins zwei")

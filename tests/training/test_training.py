@@ -330,6 +330,7 @@ def test_a_run_whose_vocabularies_are_damaged_is_named(interrupted, damage):
     assert "safe_mode" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_run_of_an_older_version_is_named(interrupted):
     out, options, _ = interrupted
     card = json.loads(Run(out).card.read_text())

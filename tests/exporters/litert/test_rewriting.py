@@ -70,6 +70,7 @@ def tree_of(model):
     return schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
 
 
+@pytest.mark.slow
 def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     frames = np.random.default_rng(1).normal(size=(64, 8))
     frames[40, 3] = 1000.0  # would make the steps of 8 bits 4 wide, for all frames
