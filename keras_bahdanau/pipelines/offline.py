@@ -218,25 +218,20 @@ def _loaded(path, *of_this_state):
 
         pipeline = load_pipeline(path)
         return LoadedModel(pipeline, pipeline.search, False, pipeline.source.inputs_are)
-    pipeline, card = _artefact(path)
+    pipeline = _artefact(path)
+    card = pipeline.card
     return LoadedModel(pipeline, SearchOptions(**card["search"]), True, card.get("inputs", "lines"))
 
 
 def _artefact(path):
-    """(what runs an export, its card)."""
-    if path.suffix != ".tflite":
-        from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
+    """The object that runs an export."""
+    if path.suffix == ".tflite":
+        from keras_bahdanau.exporters.litert.litert_translator import runner_of
 
-        pipeline = SavedModelPipeline(path)
-        return pipeline, pipeline.card
-    from keras_bahdanau.exporters.card import read_packed_card
+        return runner_of(path)(path)
+    from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
 
-    card = read_packed_card(path)
-    if "source" in card:
-        from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline as Runner
-    else:
-        from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator as Runner
-    return Runner(path), card
+    return SavedModelPipeline(path)
 
 
 def _text(value):
