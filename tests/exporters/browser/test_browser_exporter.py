@@ -15,7 +15,7 @@ from keras_bahdanau.exporters.browser.browser_exporter import _LITERT, _PACKAGES
 from keras_bahdanau.pipelines.by_source import load_pipeline
 
 MODEL = Path(__file__).parents[3] / "examples" / "dates" / "models" / "dates.tflite"
-LINKS = r'(?:src|href)="([^":]+)"|(?:import|from|fetch|register)\(?\s*["`]\./([^"`$]+)["`]'
+LINKS = r'(?:src|href)="([^":]+)"|(?:import|from|fetched|register)\(?\s*["`]\./([^"`$]+)["`]'
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_page_without_litert_js_tells_how_to_get_it(tmp_path):
     assert f"Received: litert_js={str(tmp_path)!r}" in str(caught.value)
 
 
-@pytest.mark.parametrize("title", ["", " ", "x" * 201, 3, None])
+@pytest.mark.parametrize("title", ["", " ", "x" * 201, "a\nb", "\ud800", 3, None])
 def test_a_title_is_a_short_text(title):
     with pytest.raises(ValueError, match=re.escape(f"Received: title={title!r}")):
         BrowserExporter(title=title)
