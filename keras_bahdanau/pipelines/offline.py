@@ -157,7 +157,13 @@ def find_model(path):
     path = Path(path).absolute()
     if (path / "saved_model.pb").is_file() or path.suffix == ".tflite" and path.is_file():
         return path
-    return find_translator(path)
+    try:
+        return find_translator(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            "A model must be a .keras or .tflite file, the directory of a training, or that of one "
+            f"version of a SavedModel. Received: path={str(path)!r}, none of them. Correct it."
+        ) from None
 
 
 class LoadedModel(NamedTuple):
