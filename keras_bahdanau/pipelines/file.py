@@ -10,6 +10,7 @@ from pathlib import Path
 from keras_bahdanau import __version__
 from keras_bahdanau.finite import require_finite_weights
 from keras_bahdanau.pipelines.archive import CARD, by_version, hashes_of, read_verified
+from keras_bahdanau.pipelines.half_precision import halve_weights
 from keras_bahdanau.search.search_options import SearchOptions
 from keras_bahdanau.whole_file import replacing
 
@@ -133,8 +134,6 @@ def write_pipeline(path, source, model, target, search, metrics=None, weights="f
     with replacing(path, _unfinished(path)) as unfinished:
         _bare(model).save(unfinished)
         if weights == "float16":
-            from keras_bahdanau.pipelines.half_precision import halve_weights  # loads NumPy
-
             halve_weights(unfinished)
         with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
             card["sha256"] = hashes_of(archive, card)
