@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import parts
 
-from keras_bahdanau.integrity import sha256_of
+from keras_bahdanau.integrity import Damage, parse_card, sha256_of
 from keras_bahdanau.option import check_value, integer, number
 from keras_bahdanau.ownership import owned
 from keras_bahdanau.pipelines.offline import ADDED, BatchTranslator
@@ -68,11 +68,17 @@ def main(arguments=None):
         for name, check in LIMITS.items():
             check_value(name, getattr(options, name), check)
         return translate_corpus(options)
+    except ModuleNotFoundError as error:
+        message = (
+            "The extra `offline` of keras_bahdanau must be installed. "
+            f"Received: no module {error.name!r}. Run pip install -e '.[offline]'."
+        )
     except (OSError, RuntimeError, TypeError, ValueError) as error:
         if "Received: " not in str(error) and not isinstance(error, OSError):
             raise
-        print("error:", " ".join(str(error).split()), file=sys.stderr, flush=True)
-        return 2
+        message = " ".join(str(error).split())
+    print("error:", message, file=sys.stderr, flush=True)
+    return 2
 
 
 def _parse(arguments):
@@ -220,7 +226,13 @@ def _check_card(path, translator):
     if not path.exists():
         with replacing(path, path.with_name(f".{path.name}.unfinished")) as unfinished:
             unfinished.write_text(json.dumps(card, indent=1))
-    before = json.loads(path.read_bytes())
+    try:
+        before = parse_card(path.read_bytes())
+    except Damage as error:
+        raise ValueError(
+            "The card of a translation must be as it was written. "
+            f"Received: path={str(path)!r} ({error}). Choose another directory."
+        ) from None
     if changed := [name for name in card if before.get(name) != card[name]]:
         raise ValueError(
             "All parts of a directory must be translated by one model and one search. "

@@ -25,7 +25,13 @@ class ParquetPart:
     def _file(self):
         import pyarrow.parquet
 
-        return pyarrow.parquet.ParquetFile(self.path, memory_map=True)
+        try:
+            return pyarrow.parquet.ParquetFile(self.path, memory_map=True)
+        except pyarrow.ArrowInvalid as error:
+            raise ValueError(
+                "A part whose name ends in .parquet must be a table in Parquet. "
+                f"Received: part={str(self.path)!r} ({error}). Write it again."
+            ) from None
 
     @functools.cached_property
     def _firsts(self):

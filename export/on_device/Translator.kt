@@ -12,7 +12,10 @@ import org.json.JSONObject
 private const val END = 3
 private const val SEAL = 64 // last bytes of the file: the sha256 of all others
 
-/** `alignment` has a row for each target token, `</s>` included, and a column for each source token. */
+/**
+ * `alignment` has a row for each target token, `</s>` included, and a column for each source token,
+ * or for each few that the encoder joins: `reduction` in the card.
+ */
 class Translation(
     val text: String,
     val score: Float,
@@ -31,6 +34,7 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
     private val best = if (greedy) "translate_greedy" else "translate"
     private val card = JSONObject(assets.bytes("card.json").decodeToString())
     private val longest = card.getInt("max_source_length")
+    private val reduction = card.optInt("reduction", 1) // tokens for each column of an alignment
     private val vocabularies = card.getJSONObject("vocabularies") // the file of each side
 
     init {
@@ -109,13 +113,15 @@ class Translator(assets: AssetManager, model: String, threads: Int = 2, greedy: 
         val found = signature.ints("ids") // one row after another
         val weights = signature.floats("alignment")
         val time = found.size / lengths.size
+        val columns = weights.size / found.size // fewer than tokens if the encoder joins some
+        val read = (ids.size + reduction - 1) / reduction
         val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
         return rows.map { row ->
             val tokens = row * time until row * time + lengths[row]
             Translation(
                 text = target.decode(found.sliceArray(tokens).filter { it != END }.toIntArray()),
                 score = scores[row],
-                alignment = tokens.map { weights.copyOfRange(it * longest, it * longest + ids.size) },
+                alignment = tokens.map { weights.copyOfRange(it * columns, it * columns + read) },
                 finished = finished[row] == 1,
             )
         }

@@ -184,16 +184,13 @@ def load_translator(paths):
 
 def _load_litert(path):
     """The pipeline in a .tflite file: of text without TensorFlow, which all other sources need."""
-    from keras_bahdanau.exporters.card import read_packed_card
+    from keras_bahdanau.exporters.litert.litert_translator import runner_of
 
-    if "source" in read_packed_card(path):
-        from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline as Runner
-
+    runner = runner_of(path)
+    if runner.needs_tensorflow:
         load_tensorflow()
-    else:
-        from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator as Runner
     with without_greetings():
-        return Runner(path)
+        return runner(path)
 
 
 def check_absent(path, name):

@@ -88,14 +88,18 @@ def export(
         bool, typer.Option(help="Write it even if it does not answer as Keras does.")
     ] = False,
     litert_js: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            help="Directory in which npm install @litertjs/core was run, for a page.",
+            help="Directory in which npm install @litertjs/core was run, for a page.  [default: .]",
+            show_default=False,
         ),
-    ] = Path("."),
-    title: Annotated[str, typer.Option(help="Heading of a page.")] = "Translate",
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(help="Heading of a page.  [default: Translate]", show_default=False),
+    ] = None,
 ):
-    """Write a translator as a SavedModel, a LiteRT file, or all, once they answer as Keras does.
+    """Write a translator as a SavedModel, a LiteRT file or a page, once it answers as Keras does.
 
     'all' makes OUT/1 for TensorFlow Serving, OUT/model.float32.tflite, .float16. and .int8., and
     OUT/parity.json. How they compare with Keras, in size, agreement, speed and quality, goes to
@@ -103,15 +107,19 @@ def export(
     """
     path = find_translator(model)
     lines, translations = _compared_on(inputs_of(path), sentences, references)
-    _check_output(format.value, out, quantization)
+    _check_output(format.value, out)
+    own = {
+        "quantization": quantization and quantization.value,
+        "litert_js": litert_js,
+        "title": title,
+    }
+    _check_own(format.value, own)
     settings = {
         "max_source_length": max_source_length,
         "max_target_length": max_target_length,
         "signatures": tuple(one.value for one in signatures) if signatures else None,
     }
-    precision = quantization and quantization.value
-    page = {"litert_js": litert_js, "title": title}
-    exporter = _new_exporter(format.value, precision, page, **settings)
+    exporter = _new_exporter(format.value, own, **settings)
     load_tensorflow(threads=1)  # for times that compare
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
@@ -130,7 +138,7 @@ def export(
 
 @ends_well()
 def check(
-    path: Annotated[Path, typer.Argument(help="SavedModel directory, or .tflite file.")],
+    path: Annotated[Path, typer.Argument(help="SavedModel or page directory, or .tflite file.")],
 ):
     """Print damage, and what a server or a phone would refuse; exit code 1 if there is anything.
 
@@ -165,13 +173,13 @@ def _compared_on(inputs, sentences, references):
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 
-def _new_exporter(format, quantization, page, **settings):
+def _new_exporter(format, own, **settings):
     """The `Exporter` of a format, with the settings that it has; None for all formats."""
     if format == ALL:
         for kind in exporters.FORMATS.values():
             kind.variants(**settings)  # which checks them
         return None
-    kind, settings = exporters.FORMATS[format], {**settings, **page, "quantization": quantization}
+    kind, settings = exporters.FORMATS[format], {**settings, **own}
     given = {name: value for name, value in settings.items() if value is not None}
     return kind(**{name: value for name, value in given.items() if _has(kind, name)})
 
@@ -183,7 +191,19 @@ def _has(kind, setting):
     )
 
 
-def _check_output(format, out, quantization):
+def _check_own(format, settings):
+    """Raise ValueError if a setting is given that exporters of other formats alone have."""
+    for name, value in settings.items():
+        having = [one for one, kind in exporters.FORMATS.items() if _has(kind, name)]
+        if value is not None and format not in having:
+            raise ValueError(
+                f"--{name.replace('_', '-')} must go with --format {' or '.join(having)}. "
+                f"Received: {name}={str(value)!r} with format={format!r}. Leave it out, or choose "
+                "another format."
+            )
+
+
+def _check_output(format, out):
     """Raise ValueError or FileExistsError if that can't be written there."""
     kind = exporters.FORMATS.get(format)
     if out.is_file() or (kind and kind.writes_file):
@@ -191,9 +211,3 @@ def _check_output(format, out, quantization):
         check_unowned(out)
     else:
         next_version(out)  # or say now what else stands there
-    if quantization is not None and not (kind and _has(kind, "quantization")):
-        raise ValueError(
-            "Only a LiteRT file, or that of a page, can be quantized. "
-            f"Received: quantization={quantization.value!r} with format={format!r}. "
-            "Leave it out, or export with --format litert."
-        )

@@ -157,7 +157,13 @@ def find_model(path):
     path = Path(path).absolute()
     if (path / "saved_model.pb").is_file() or path.suffix == ".tflite" and path.is_file():
         return path
-    return find_translator(path)
+    try:
+        return find_translator(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            "A model must be a .keras or .tflite file, the directory of a training, or that of one "
+            f"version of a SavedModel. Received: path={str(path)!r}, none of them. Correct it."
+        ) from None
 
 
 class LoadedModel(NamedTuple):
@@ -218,25 +224,20 @@ def _loaded(path, *of_this_state):
 
         pipeline = load_pipeline(path)
         return LoadedModel(pipeline, pipeline.search, False, pipeline.source.inputs_are)
-    pipeline, card = _artefact(path)
+    pipeline = _artefact(path)
+    card = pipeline.card
     return LoadedModel(pipeline, SearchOptions(**card["search"]), True, card.get("inputs", "lines"))
 
 
 def _artefact(path):
-    """(what runs an export, its card)."""
-    if path.suffix != ".tflite":
-        from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
+    """The object that runs an export."""
+    if path.suffix == ".tflite":
+        from keras_bahdanau.exporters.litert.litert_translator import runner_of
 
-        pipeline = SavedModelPipeline(path)
-        return pipeline, pipeline.card
-    from keras_bahdanau.exporters.card import read_packed_card
+        return runner_of(path)(path)
+    from keras_bahdanau.exporters.saved_model.saved_model_pipeline import SavedModelPipeline
 
-    card = read_packed_card(path)
-    if "source" in card:
-        from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline as Runner
-    else:
-        from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator as Runner
-    return Runner(path), card
+    return SavedModelPipeline(path)
 
 
 def _text(value):

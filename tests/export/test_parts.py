@@ -188,3 +188,10 @@ def test_a_table_without_the_column_or_with_a_name_to_add_is_refused(
     parquet.write_table(table, tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=f"a column '{column}' of texts, and none of"):
         parts.part_of(tmp_path / "a.parquet", column).check(names)
+
+
+def test_a_table_that_is_none_is_refused(parts, write):
+    pytest.importorskip("pyarrow", reason="needs pyarrow, of the extra offline")
+    part = parts.part_of(write("a.parquet", b"no table, and longer than a footer"), "text")
+    with pytest.raises(ValueError, match="must be a table in Parquet. Received: part="):
+        part.check(("t", "s", "c"))

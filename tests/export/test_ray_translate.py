@@ -171,6 +171,19 @@ def test_a_wrong_command_ends_in_one_line(program, corpus, tmp_path, capsys, oth
     assert re.search(message, error)
 
 
+def test_a_missing_package_and_a_damaged_card_end_in_one_line(
+    program, corpus, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (corpus / "c.parquet").write_bytes(b"PAR1")
+    assert program.main(arguments_of(corpus, tmp_path / "out")) == 2
+    assert "Received: no module 'pyarrow" in capsys.readouterr().err
+    (tmp_path / "out" / program.CARD).write_text("[1")
+    assert program.main(arguments_of(corpus / "a.txt", tmp_path / "out")) == 2
+    error = capsys.readouterr().err
+    assert "must be as it was written. Received: path=" in error and error.count("\n") == 1
+
+
 # with Ray and a model
 
 

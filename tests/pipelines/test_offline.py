@@ -151,9 +151,11 @@ def test_wrong_rows_and_options_are_named(toy_file, arguments, rows, kind, messa
         BatchTranslator(toy_file, **arguments)(rows)
 
 
-def test_a_model_that_is_not_there_is_named_before_any_row_is_read(tmp_path):
-    with pytest.raises(FileNotFoundError, match="Received: path=.*none.keras"):
-        BatchTranslator(tmp_path / "none.keras")
+@pytest.mark.parametrize("name", ["none.keras", "none.tflite", "versions"])
+def test_a_model_that_is_not_there_is_named_before_any_row_is_read(tmp_path, name):
+    (tmp_path / "versions" / "1").mkdir(parents=True)
+    with pytest.raises(FileNotFoundError, match=f"one version of .* Received: path=.*{name}'"):
+        BatchTranslator(tmp_path / name)
 
 
 def test_an_artefact_searches_as_it_was_exported_to(toy_litert):

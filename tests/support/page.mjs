@@ -139,10 +139,16 @@ seen.unnamed = [];
   children.forEach(visit);
 })(tree);
 
-seen.empty = (await ask("")).text;
+await page.$eval("#source", (field) => { field.value = " "; });
+await page.focus("#source");
+await page.keyboard.press("Enter");
+await untilSaid("There is no text.");
+seen.emptyIsHidden = !await isShown("#answer");
 seen.lacking = await refused(address, () => Object.defineProperty(globalThis, "crypto", { value: {} }));
 seen.fromFile = await refused(pathToFileURL(join(site, "index.html")).href, () => {});
 await untilSaid("without a network", "#offline");
+seen.caches = await page.evaluate(() => caches.keys());
+seen.ownCache = `keras_bahdanau ${address}`;
 server.kill();
 await once(server, "exit");
 began = performance.now();

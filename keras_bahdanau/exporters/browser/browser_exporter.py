@@ -52,7 +52,7 @@ class BrowserExporter(LiteRTExporter):
         signatures: Likewise.
         litert_js: Path of the directory in which npm installed `@litertjs/core`, the one that
             holds `node_modules`.
-        title: String, the heading of the page, of 1 to 200 characters.
+        title: String, the heading of the page, of 1 to 200 characters that can be printed.
 
     Raises:
         ValueError: If a setting is not one of these.
@@ -67,7 +67,7 @@ class BrowserExporter(LiteRTExporter):
 
     def __post_init__(self):
         super().__post_init__()
-        demand = f"a string of 1 to {_LONGEST_TITLE} characters that is not blank"
+        demand = f"a string of 1 to {_LONGEST_TITLE} printable characters, not all blank"
         check_value("title", self.title, Check(demand, _is_title))
 
     @property
@@ -167,7 +167,9 @@ class BrowserExporter(LiteRTExporter):
 
 
 def _is_title(value):
-    return isinstance(value, str) and bool(value.strip()) and len(value) <= _LONGEST_TITLE
+    if not isinstance(value, str) or len(value) > _LONGEST_TITLE:
+        return False
+    return value.isprintable() and not value.isspace() and value != ""
 
 
 def _allowing_its_import_map(page):

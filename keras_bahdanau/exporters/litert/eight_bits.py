@@ -59,12 +59,13 @@ def round_tables(tree, schema):
             values = np.frombuffer(data, np.float32).reshape(tensor.shape)
             largest = np.abs(values).max(axis=tuple(range(values.ndim - 1)))
             scales = np.maximum(largest, np.finfo(np.float32).tiny * 127) / np.float32(127)
-            if buffer not in tables:
-                tables[buffer] = len(tree.buffers)
+            key = (buffer, values.shape)
+            if key not in tables:
+                tables[key] = len(tree.buffers)
                 numbers = np.rint(values / scales).astype(np.int8)
                 tree.buffers.append(schema.BufferT(data=numbers.reshape(-1).view(np.uint8)))
             table = add_tensor(graph, schema, tensor.shape, schema.TensorType.INT8)
-            graph.tensors[table].buffer = tables[buffer]
+            graph.tensors[table].buffer = tables[key]
             graph.tensors[table].quantization = schema.QuantizationParametersT(
                 scale=scales,
                 zeroPoint=np.zeros(len(scales), np.int64),

@@ -33,6 +33,8 @@ class LiteRTPipeline:
         target: `Subwords` of the target text.
         model: None: the file gives no probabilities of given texts.
         metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
+        card: Dictionary, the card of the file.
+        needs_tensorflow: True if the features are made by TensorFlow.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -45,12 +47,14 @@ class LiteRTPipeline:
     verb = "decode"
     noun = "text"
     plural = "inputs"
+    needs_tensorflow = True
 
     def __init__(self, path):
         self._path = path
         with _failing_in_one_line(path):
             self._runner = OnDevicePipeline(path)
-            card, files = self._runner.card, self._runner.files
+            self.card = card = self._runner.card
+            files = self._runner.files
             self._longest, self._reduction = card["max_source_length"], card.get("reduction", 1)
             check_value("max_source_length", self._longest, FIXED_LENGTH)  # of buffers below
             check_value("reduction", self._reduction, FIXED_LENGTH)

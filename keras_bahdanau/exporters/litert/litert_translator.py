@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline
 from keras_bahdanau.text.byte_limit import text_limits
 from keras_bahdanau.text.id_rows import cut_rows
@@ -36,6 +37,7 @@ class LiteRTTranslator(LiteRTPipeline):
     verb = "translate"
     noun = "translation"
     plural = "sentences"
+    needs_tensorflow = False
     translate = LiteRTPipeline.decode
     translate_nbest = LiteRTPipeline.decode_nbest
 
@@ -43,6 +45,19 @@ class LiteRTTranslator(LiteRTPipeline):
         if "source" not in card["vocabularies"]:
             raise ValueError("it has no vocabulary of the source: it is no translator")
         return _Text(Subwords(files[card["vocabularies"]["source"]]))
+
+
+def runner_of(path):
+    """The class that runs a .tflite file: `LiteRTTranslator` of texts, else `LiteRTPipeline`.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it holds no card.
+    """
+    return LiteRTPipeline if "source" in read_packed_card(path) else LiteRTTranslator
 
 
 class _Text:

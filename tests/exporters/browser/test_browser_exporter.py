@@ -5,17 +5,41 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from keras_bahdanau.exporters import BrowserExporter, LiteRTExporter, check, describe, export
 from keras_bahdanau.exporters.all_formats import exporter_of
-from keras_bahdanau.exporters.browser.browser_exporter import _LITERT, _PACKAGES
+from keras_bahdanau.exporters.browser.browser_exporter import _LITERT, _PACKAGES, MODULES
 from keras_bahdanau.pipelines.by_source import load_pipeline
 
 MODEL = Path(__file__).parents[3] / "examples" / "dates" / "models" / "dates.tflite"
-LINKS = r'(?:src|href)="([^":]+)"|(?:import|from|fetch|register)\(?\s*["`]\./([^"`$]+)["`]'
+LINKS = r'(?:src|href)="([^":]+)"|(?:import|from|fetched|register)\(?\s*["`]\./([^"`$]+)["`]'
+# a browser that has no room to keep what a service worker fetches
+FULL = """
+const [listeners, waiting] = [{}, []];
+const put = async () => { throw new Error("no room"); };
+globalThis.self = { registration: { scope: "http://host/a/" } };
+self.addEventListener = (name, listener) => { listeners[name] = listener; };
+globalThis.caches = { open: async (name) => ({ put, match: async () => new Response(name) }) };
+globalThis.fetch = async ({ lost }) => {
+  if (lost) throw new TypeError("no network");
+  return new Response("new");
+};
+(0, eval)(process.argv[1]);
+const answer = async (lost) => {
+  let response;
+  const request = { url: "http://host/a/app.mjs", method: "GET", lost };
+  const waitUntil = (promise) => waiting.push(promise);
+  listeners.fetch({ request, waitUntil, respondWith: (promise) => { response = promise; } });
+  return (await response).text();
+};
+const texts = [await answer(false), await answer(true)];
+await Promise.all(waiting);
+console.log(JSON.stringify(texts));
+"""
 
 
 @pytest.fixture
@@ -87,10 +111,20 @@ def test_a_page_without_litert_js_tells_how_to_get_it(tmp_path):
     assert f"Received: litert_js={str(tmp_path)!r}" in str(caught.value)
 
 
-@pytest.mark.parametrize("title", ["", " ", "x" * 201, 3, None])
+@pytest.mark.parametrize("title", ["", " ", "x" * 201, "a\nb", "\ud800", 3, None])
 def test_a_title_is_a_short_text(title):
     with pytest.raises(ValueError, match=re.escape(f"Received: title={title!r}")):
         BrowserExporter(title=title)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_a_file_that_there_is_no_room_to_keep_is_served_as_it_is_now():
+    worker = (MODULES / "service_worker.js").read_text("utf-8")
+    command = ["node", "--input-type=module", "-e", FULL, worker]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    # without a network, from the cache of this page alone
+    assert json.loads(done.stdout) == ["new", "keras_bahdanau http://host/a/"]
 
 
 @pytest.mark.slow

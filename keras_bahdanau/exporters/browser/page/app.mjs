@@ -1,7 +1,9 @@
 // The page: what is typed goes to the translator, its answers and their attention onto the page.
 
 import { heatMap } from "./heat_map.mjs";
-import { keepOffline, loadTranslator } from "./loading.mjs";
+import { fetched, keepOffline, loadTranslator } from "./loading.mjs";
+import { InputError } from "./tflite_file.mjs";
+import { TooLong } from "./translator.mjs";
 
 const MOST_SUGGESTIONS = 5;
 const MOST_CHARACTERS = 20_000;  // of a text, which no file takes as tokens
@@ -9,9 +11,7 @@ const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((elem
 
 /** Load the model, and then answer what is typed. */
 async function start() {
-  const response = await fetch("./site.json");
-  if (!response.ok) throw new Error("The file site.json of this page is missing. Export the site again.");
-  const site = await response.json();
+  const site = await (await fetched("./site.json")).json();
   document.title = page.title.textContent = site.title;
   const translator = await loadTranslator(site, progress);
   page.loading.hidden = true;
@@ -49,7 +49,8 @@ async function show(action) {
   } catch (error) {
     page.loading.hidden = true;
     say("");
-    page.problem.textContent = error.message ?? String(error);
+    page.problem.textContent = error instanceof InputError ? error.message
+      : `Something went wrong: ${error.message ?? error}. Load the page again.`;
     page.problem.hidden = false;
     console.error(error);
   }
@@ -59,18 +60,15 @@ async function show(action) {
 async function answer(translator) {
   const [text, prefix] = [page.source.value, page.prefix.value];
   page.answer.hidden = true;
-  for (const [name, given] of Object.entries({ text, beginning: prefix })) {
-    if (given.length > MOST_CHARACTERS) {
-      throw new Error(`A ${name} may have ${MOST_CHARACTERS} characters. Received: ${given.length}. Shorten it.`);
-    }
-  }
   const count = Math.min(MOST_SUGGESTIONS, translator.most);
   say("Working.");
   await new Promise((next) => setTimeout(next));  // so that it is painted
   const begun = performance.now();
-  const search = translator.searchFor(count, prefix);
-  const hypotheses = (await translator.translate(text, ...search)).slice(0, count);
+  const search = await within("beginning of the answer", prefix, () => translator.searchFor(count, prefix));
+  const found = await within("text", text, () => translator.translate(text, ...search));
   const seconds = (performance.now() - begun) / 1000;
+  const hypotheses = found.slice(0, count);
+  if (!hypotheses[0].sourceTokens.length) return say("There is no text. Type one first.");
   page.others.replaceChildren(...hypotheses.map((one, index) => suggestion(one, index, hypotheses)));
   page.others.hidden = hypotheses.length < 2;
   choose(0, hypotheses);
@@ -78,12 +76,26 @@ async function answer(translator) {
   say(`Answered in ${seconds.toPrecision(2)} s.`);
 }
 
+/** What `action` makes of a text that is typed, or an error in words for visitors if it is too long. */
+async function within(name, given, action) {
+  const refuse = (has, unit, most) => {
+    throw new InputError(`The ${name} is too long: it has ${has} ${unit}, and this page takes ${most} at most. Shorten it.`);
+  };
+  if (given.length > MOST_CHARACTERS) refuse(given.length, "characters", MOST_CHARACTERS);
+  try {
+    return await action();
+  } catch (error) {
+    if (!(error instanceof TooLong)) throw error;
+    return refuse(error.tokens, "tokens (words, parts of words, or characters)", error.longest);
+  }
+}
+
 /** An entry of the list of suggestions. */
 function suggestion({ text, score }, index, hypotheses) {
   const [item, button] = ["li", "button"].map((name) => document.createElement(name));
   const [words, number] = ["span", "span"].map((name) => document.createElement(name));
   Object.assign(words, { textContent: text || "(empty)", dir: "auto" });
-  Object.assign(number, { textContent: score.toFixed(2), className: "hint", title: "log probability for each token" });
+  Object.assign(number, { textContent: score.toFixed(2).replace("-0.00", "0.00"), className: "hint", title: "score: the higher, the more probable" });
   button.type = "button";
   button.append(words, number);
   button.addEventListener("click", () => choose(index, hypotheses));
@@ -98,7 +110,7 @@ function choose(index, hypotheses) {
   page.copy.textContent = "Copy";
   page.copy.disabled = !one.text;
   page.map.replaceChildren(heatMap(one));
-  page.map.hidden = page["attention-heading"].hidden = !one.sourceTokens.length;
+  page.unfinished.hidden = one.finished;
   [...page.others.children].forEach((item, place) => {
     item.firstChild.setAttribute("aria-pressed", String(place === index));
   });

@@ -4,7 +4,8 @@ import { InputError } from "./tflite_file.mjs";
 import { Translator } from "./translator.mjs";
 
 const LITERT = "./litert/core/";
-const CACHE = "keras_bahdanau";  // as in service_worker.js
+const FOLDER = new URL("./", location.href).href;
+const CACHE = `keras_bahdanau ${FOLDER}`;  // as in service_worker.js
 const NEEDS = {
   "WebAssembly": () => typeof WebAssembly === "object",
   "import maps": () => HTMLScriptElement.supports?.("importmap"),
@@ -30,13 +31,21 @@ export async function loadTranslator({ model, bytes: sizes }, say) {
   await load(program);  // which LiteRT asks for by itself, and gets from the cache of the browser
   say("Starting", 1);
   await litert.loadLiteRt(`${LITERT}wasm/`);
-  return Translator.load(litert, content);
+  return Translator.load(litert, content).catch((cause) => {
+    throw new InputError("The model of this page does not start here. Load the page again, or use another browser.", { cause });
+  });
+}
+
+/** The response to the request of a file of the site. */
+export async function fetched(name) {
+  const response = await fetch(name).catch(() => null);
+  if (response?.ok) return response;
+  throw new InputError(`A file of this page did not arrive: ${name}. Load the page again, or later.`);
 }
 
 /** The bytes of a file of the site. */
 async function download(name, size, report) {
-  const response = await fetch(name);
-  if (!response.ok) throw new InputError(`A file of this page is missing: ${name} (${response.status}). Load it again later.`);
+  const response = await fetched(name);
   const content = new Uint8Array(size);
   let bytes = 0;
   for (const reader = response.body.getReader(); ;) {
@@ -55,8 +64,7 @@ export async function keepOffline() {
   await navigator.serviceWorker.register("./service_worker.js");
   await navigator.serviceWorker.ready;
   const used = performance.getEntriesByType("resource").map(({ name }) => name);
-  const [folder, index] = ["./", "./index.html"].map((name) => new URL(name, location.href).href);
-  const own = new Set([folder, index, ...used.filter((name) => name.startsWith(folder))]);
+  const own = new Set([FOLDER, `${FOLDER}index.html`, ...used.filter((name) => name.startsWith(FOLDER))]);
   const cache = await caches.open(CACHE);
   await cache.addAll([...own]);
   for (const request of await cache.keys()) if (!own.has(request.url)) await cache.delete(request);

@@ -2,7 +2,7 @@
 
 "use strict";
 
-const CACHE = "keras_bahdanau";  // as in loading.mjs, which fills it the first time
+const CACHE = `keras_bahdanau ${self.registration.scope}`;  // as in loading.mjs, which fills it the first time
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
@@ -11,11 +11,13 @@ self.addEventListener("fetch", (event) => {
   if (own && event.request.method === "GET") event.respondWith(answer(event));
 });
 
-async function answer({ request }) {
+async function answer(event) {
+  const { request } = event;
   const cache = await caches.open(CACHE);
   try {
     const response = await fetch(request);
-    if (response.status === 200) await cache.put(request, response.clone());
+    // beside the answer, which goes on where there is no room to keep it
+    if (response.status === 200) event.waitUntil(cache.put(request, response.clone()).catch(() => {}));
     return response;
   } catch (error) {
     const kept = await cache.match(request, { ignoreSearch: true });

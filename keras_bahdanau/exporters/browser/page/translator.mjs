@@ -8,6 +8,14 @@ import { InputError, unpack } from "./tflite_file.mjs";
 const PAD = 0, START = 2, END = 3;
 const SHOWN = 80;  // characters of a text in an error
 
+/** A text or a prefix of more tokens than the file takes. */
+export class TooLong extends InputError {
+  constructor(message, tokens, longest) {
+    super(message);
+    Object.assign(this, { tokens, longest });
+  }
+}
+
 export class Translator {
   /** Load a file; `content` is a Uint8Array. */
   static async load(litert, content) {
@@ -50,8 +58,9 @@ export class Translator {
     }
     const begun = this.target.encode(prefix);
     if (begun.length > this.longestPrefix) {
-      throw new InputError(`A prefix may have ${this.longestPrefix} tokens in this file. Received: ${begun.length} ` +
-        `tokens in '${shortened(prefix)}'. Shorten it, or export with a larger max_target_length.`);
+      throw new TooLong(`A prefix may have ${this.longestPrefix} tokens in this file. Received: ${begun.length} ` +
+        `tokens in '${shortened(prefix)}'. Shorten it, or export with a larger max_target_length.`,
+        begun.length, this.longestPrefix);
     }
     if (prefix || (nbest > 1 && !this.listing)) return ["_prefix", begun];
     return [nbest > 1 ? "_nbest" : "", []];
@@ -63,8 +72,8 @@ export class Translator {
     if (ids.length) ids.push(END);
     const longest = this.card.max_source_length;
     if (ids.length > longest) {
-      throw new InputError(`A sentence may have ${longest} tokens in this file. Received: ${ids.length} tokens in ` +
-        `'${shortened(sentence)}'. Split it, or export with a larger max_source_length.`);
+      throw new TooLong(`A sentence may have ${longest} tokens in this file. Received: ${ids.length} tokens in ` +
+        `'${shortened(sentence)}'. Split it, or export with a larger max_source_length.`, ids.length, longest);
     }
     return ids;
   }
