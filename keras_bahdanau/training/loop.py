@@ -105,9 +105,10 @@ def train(
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
-            target; if its files are damaged; if a part or a device of `devices` is unknown; if
-            options and alignments do not go together; if there is a `cache` for a source that
-            decodes no files; or if options or vocabularies contradict the `initial` model.
+            target, or on shards with another number of workers; if its files are damaged; if a
+            part or a device of `devices` is unknown; if options and alignments do not go
+            together; if there is a `cache` for a source that decodes no files; or if options or
+            vocabularies contradict the `initial` model.
     """
     options = options or TrainingOptions()
     check_vocabulary_pairs(options, vocabulary_pairs)
@@ -116,9 +117,9 @@ def train(
     workers = Workers(strategy)
     say = say if workers.is_chief else _say_nothing
     run = workers.run_in(directory)
-    begins_with = initial_model(run, initial)
-    options = _asked(options, begins_with, sides.source)
     with workers.together(), run.owned(say):
+        begins_with = initial_model(run, initial)
+        options = _asked(options, begins_with, sides.source)
         run.check(options, *data)
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
         training = _Training(run, options, data, workers, say)
@@ -159,6 +160,7 @@ class _Training:
     def prepare(self, sides, begins_with, vocabulary_pairs, cache, devices):
         """Make vocabularies, batches and model; begin the run, or restore its checkpoint."""
         run, options, data, say = self.run, self.options, self.data, self.say
+        self._check_workers()
         old = None  # its weights are those of the checkpoint, if there is one, or the chief's
         if begins_with is not None and self.workers.is_chief and not run.checkpoint.is_file():
             old = Adaptation(begins_with)
@@ -183,6 +185,17 @@ class _Training:
         self.progress = self._begun()
         self.workers.begin(run, self.model, self.progress)
 
+    def _check_workers(self):
+        """Raise ValueError if a run on shards, whose batches depend on it, had another number."""
+        count = self.workers.count
+        before = self.run.read_card().get("workers", count) if self.run.begun() else count
+        if before != count:
+            raise ValueError(
+                "A run on shards resumes with as many workers as it began with. Received: "
+                f"workers={count}, for a run of {before} workers. Start {before}, or choose "
+                "another output directory."
+            )
+
     def _begun(self):
         """The progress of the run: of its checkpoint, or of one that begins now."""
         run, data = self.run, self.data
@@ -194,6 +207,7 @@ class _Training:
         if not run.begun():
             card = serialized_sides(self.source, self.target)
             card |= {} if self.initial is None else {"initial": self.initial}
+            card |= {"workers": self.workers.count} if data.shards else {}
             links = data.alignments, data.valid_alignments
             run.begin(self.options, data.pairs, data.valid_pairs, card, *links)
         return Progress()

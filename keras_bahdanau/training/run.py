@@ -306,6 +306,8 @@ def _check_used(options, alignments, valid_alignments):
 def _check_shards(options, pairs, alignments):
     """Check that nothing is asked of shards that takes the text of the pairs."""
     asked = {"subword_sampling": options.subword_sampling, "alignments": alignments is not None}
+    if options.update_vocabulary == "append":
+        asked["update_vocabulary"] = "append"
     for name, value in asked.items():
         if value and hasattr(pairs, "fingerprint"):
             raise ValueError(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.cli import training_files
+from keras_bahdanau.data import Corpora, Corpus
 from keras_bahdanau.data.shards import Shards, write_card, write_shard
 from keras_bahdanau.demo import generate
 from keras_bahdanau.pipelines.translator import Translator
@@ -18,7 +19,10 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training.loop import _Training
 from keras_bahdanau.training.model_types import with_model_types
+from keras_bahdanau.training.training_data import training_data
+from keras_bahdanau.training.workers import Workers
 
 OPTIONS = TrainingOptions(
     embedding_units=8,
@@ -131,6 +135,22 @@ def test_what_takes_the_text_of_the_pairs_is_refused(
     with pytest.raises(ValueError, match=f"Shards hold ids.*Received: .*{received}"):
         train(shards, VALIDATION, tmp_path / "run", options, alignments=alignments)
     assert not (tmp_path / "run").exists()
+
+
+def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
+    run, options = Run(tmp_path), dataclasses.replace(OPTIONS, update_vocabulary="append")
+    for pairs in (shards, Corpora([Corpus("a", shards), Corpus("b", TRAINING)])):
+        with pytest.raises(ValueError, match="Shards hold ids.*update_vocabulary='append'"):
+            run.check(options, pairs, VALIDATION)
+    run.check(dataclasses.replace(options, update_vocabulary="replace"), shards, VALIDATION)
+
+
+def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):
+    run, data = Run(tmp_path), training_data(shards, VALIDATION)
+    run.begin(OPTIONS, shards, VALIDATION, {"workers": 2})
+    alone = _Training(run, OPTIONS.resolved(), data, Workers(), print)
+    with pytest.raises(ValueError, match="Received: workers=1, for a run of 2 workers"):
+        alone.prepare(data.sides(None, None, ()), None, None, None, None)
 
 
 def test_another_vocabulary_than_that_of_the_shards_is_refused(shards, tmp_path):
