@@ -187,12 +187,13 @@ def check_mixed(pairs, temperature, alignments=None):
 
 
 def require_text(corpora):
-    """Raise ValueError if corpora for validation, whose text is needed, are `Shards`.
+    """Raise ValueError if pairs for validation, whose text is needed, are `Shards`.
 
     Args:
         corpora: `Corpora`, or other pairs.
     """
-    for one in corpora.corpora if isinstance(corpora, Corpora) else ():
+    alone = () if isinstance(corpora, list | tuple) else (Corpus("validation", corpora),)
+    for one in corpora.corpora if isinstance(corpora, Corpora) else alone:
         if not one.in_memory:
             raise ValueError(
                 "Shards hold no text to validate on. Received: "

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import os
 
 import keras
 import numpy as np
@@ -44,7 +45,7 @@ class Adaptation:
             )
         as_it_is = initial.options is None
         self.card = {
-            "path": str(initial.path.absolute()),
+            "path": os.path.abspath(initial.path),  # without "..": see `initial_model`
             "inputs": initial.inputs,
             "search": dataclasses.asdict(search),
             "metrics": metrics,

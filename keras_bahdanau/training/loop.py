@@ -26,6 +26,7 @@ from keras_bahdanau.training.inheritance import (
 )
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
+from keras_bahdanau.training.resumption import check_workers, resumed
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.training_data import LONGEST_VALID, training_data
@@ -160,7 +161,7 @@ class _Training:
     def prepare(self, sides, begins_with, vocabulary_pairs, cache, devices):
         """Make vocabularies, batches and model; begin the run, or restore its checkpoint."""
         run, options, data, say = self.run, self.options, self.data, self.say
-        self._check_workers()
+        check_workers(run, self.workers.count)
         old = None  # its weights are those of the checkpoint, if there is one, or the chief's
         if begins_with is not None and self.workers.is_chief and not run.checkpoint.is_file():
             old = Adaptation(begins_with)
@@ -185,25 +186,11 @@ class _Training:
         self.progress = self._begun()
         self.workers.begin(run, self.model, self.progress)
 
-    def _check_workers(self):
-        """Raise ValueError if a run on shards, whose batches depend on it, had another number."""
-        count = self.workers.count
-        before = self.run.read_card().get("workers", count) if self.run.begun() else count
-        if before != count:
-            raise ValueError(
-                "A run on shards resumes with as many workers as it began with. Received: "
-                f"workers={count}, for a run of {before} workers. Start {before}, or choose "
-                "another output directory."
-            )
-
     def _begun(self):
         """The progress of the run: of its checkpoint, or of one that begins now."""
         run, data = self.run, self.data
         if run.checkpoint.is_file():
-            _restore(run.checkpoint, self.model)
-            progress = _progress(run, self.batches.steps, self.say)
-            self.say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
-            return progress
+            return resumed(run, self.model, self.batches.steps, self.say)
         if not run.begun():
             card = serialized_sides(self.source, self.target)
             card |= {} if self.initial is None else {"initial": self.initial}
@@ -267,29 +254,6 @@ class _Training:
             *given,
             *last,
         ]
-
-
-def _progress(run, steps, say):
-    """The progress of a run, within an epoch of so many steps.
-
-    Older versions split subwords otherwise in each process, and had epochs of other lengths.
-    """
-    progress = run.progress()
-    if progress.step >= steps:
-        say(f"batch {progress.step} is beyond the {steps} of an epoch: the last one is repeated")
-        progress.step = steps - 1
-    return progress
-
-
-def _restore(path, model):
-    try:
-        Checkpoint.restore(path, model)
-    except (KeyError, ValueError):
-        raise ValueError(
-            "A run resumes with the model it began with. Received: the checkpoint "
-            f"{str(path)!r} of another model, such as that of an older version of this package. "
-            "Choose another output directory to begin anew."
-        ) from None
 
 
 def _metrics(source, options):

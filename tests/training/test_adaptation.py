@@ -196,6 +196,15 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
         initial_model(run, model_file)
 
 
+def test_a_run_resumes_by_the_path_that_it_began_with(tmp_path, model_file):
+    path = model_file.parent / ".." / model_file.parent.name / model_file.name
+    run = Run(tmp_path / "run")
+    card = {"initial": Adaptation(initial_model(run, path)).card}
+    run.begin(TrainingOptions(), PAIRS, PAIRS, card)
+    for same_file in (path, model_file, model_file.parent):
+        assert initial_model(run, same_file).path == model_file
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_model_of_any_source_keeps_its_encoder_and_gets_new_target_pieces(name, tmp_path):

@@ -19,10 +19,8 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.loop import _Training
 from keras_bahdanau.training.model_types import with_model_types
-from keras_bahdanau.training.training_data import training_data
-from keras_bahdanau.training.workers import Workers
+from keras_bahdanau.training.resumption import check_workers
 
 OPTIONS = TrainingOptions(
     embedding_units=8,
@@ -146,11 +144,12 @@ def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
 
 
 def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):
-    run, data = Run(tmp_path), training_data(shards, VALIDATION)
+    run = Run(tmp_path)
+    check_workers(run, 1)  # it has not begun
     run.begin(OPTIONS, shards, VALIDATION, {"workers": 2})
-    alone = _Training(run, OPTIONS.resolved(), data, Workers(), print)
+    check_workers(run, 2)
     with pytest.raises(ValueError, match="Received: workers=1, for a run of 2 workers"):
-        alone.prepare(data.sides(None, None, ()), None, None, None, None)
+        check_workers(run, 1)
 
 
 def test_another_vocabulary_than_that_of_the_shards_is_refused(shards, tmp_path):
