@@ -74,6 +74,18 @@ def test_before_the_first_step_an_adapted_model_answers_as_the_old_one(same, toy
     assert all(not value.numpy().any() for value in model.optimizer.variables[2:])  # state is new
 
 
+def test_symbols_that_the_vocabulary_splits_are_reported(same):
+    old, source, _, _ = same
+    tokens = source.subwords.tokens(np.arange(source.size))
+    token = max((one for one in tokens if one.startswith("\u2581")), key=len)[1:]
+    lines, options = [], TrainingOptions().resolved()
+    old.sides(options, (None, None), NEW, [token, "<bt>", token], lines.append)
+    (line,) = lines
+    assert line.startswith("symbols that the source splits or does not know, 1: <bt>; update_voc")
+    old.sides(options, (None, None), NEW, [token], lines.append)
+    assert len(lines) == 1
+
+
 def test_new_pieces_stand_behind_the_old_ones_with_the_mean_of_their_parts(longer):
     old, source, target, model = longer
     size = old.target.vocabulary_size
