@@ -120,6 +120,11 @@ def as_pairs(pairs):
     return pairs
 
 
+def parts_of(pairs):
+    """List of the lists of pairs and the `Shards` of several corpora, or of the only one."""
+    return pairs.parts() if isinstance(pairs, Corpora) else [pairs]
+
+
 def tagged(tag, text):
     """A text behind a tag; an empty one stays empty.
 
