@@ -176,6 +176,19 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
         initial.inherited(TrainingOptions(units=32))
 
 
+def test_normalizations_that_were_found_stay_those_of_the_model(tmp_path, model_file):
+    found = {"source_normalization": "nfd", "target_normalization": "none"}
+    types = {"preset": "characters", "model_type": "char"}
+    old = run_of(tmp_path / "old", TrainingOptions(**types, **found))
+    shutil.copy(model_file, old.translator)
+    initial = initial_model(Run(tmp_path / "new"), tmp_path / "old")
+    options = initial.inherited(TrainingOptions())
+    assert {name: getattr(options, name) for name in found} == found
+    assert not {*found} & {*options.undecided()}
+    with pytest.raises(ValueError, match="source_normalization='nfd'. Received: .*'nfkc'"):
+        initial.inherited(TrainingOptions(source_normalization="nfkc"))
+
+
 @pytest.mark.parametrize(
     "options",
     [{"units": 48}, {"vocabulary_size": 48}, {"dropout": 0.1}, {"precision": "bfloat16"}],
