@@ -76,8 +76,8 @@ class _Worker:
             stderr=None if index == 0 else errors,
         )
 
-    def told(self):
-        """The last line of its errors."""
+    def last_error(self):
+        """The last line of its errors, or an empty string."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""
@@ -99,7 +99,7 @@ def _check_alive(workers):
                 "resumes from the last checkpoint."
             )
         if worker.index:
-            print(worker.told(), file=sys.stderr, flush=True)
+            print(worker.last_error(), file=sys.stderr, flush=True)
         raise typer.Exit(code)
 
 

@@ -91,7 +91,7 @@ def read_data(inputs, training, validation, **table):
     """
     source, target, alignments, corpora = training
     valid_source, valid_target, valid_alignments, valid_corpora = validation
-    _check_either(corpora, valid_corpora, source, valid_source, alignments)
+    _check_either(training, validation)
     read = functools.partial(Data.read, inputs, **table)
     if corpora:
         data = Data.several(corpora, read)
@@ -112,9 +112,10 @@ def read_data(inputs, training, validation, **table):
     return data.split_each() if corpora else data.split(held_out(data.pairs))
 
 
-def _check_either(corpus, valid_corpus, source, valid_source, alignments):
+def _check_either(training, validation):
     """Check that there are files, or corpora in place of all of them."""
-    if not corpus and source is None:
+    corpus, valid_corpus = training.corpora, validation.corpora
+    if not corpus and training.source is None:
         raise ValueError(
             "Training needs files, or several --corpus. Received: neither. "
             "Give source and target sentences."
@@ -124,14 +125,13 @@ def _check_either(corpus, valid_corpus, source, valid_source, alignments):
             f"--valid-corpus needs --corpus. Received: valid_corpus={valid_corpus[0]!r}. "
             "Use --valid-source for the validation of one list of pairs."
         )
-    beside_corpora = {"source": source, "alignments": alignments} if corpus else {}
-    beside_valid = {"valid_source": valid_source} if valid_corpus else {}
-    for name, path in {**beside_corpora, **beside_valid}.items():
-        if path is not None:
-            raise ValueError(
-                "Corpora stand in the place of other files. Received: "
-                f"{name}={str(path)!r} beside corpora. Leave it out."
-            )
+    for prefix, files in (("", training), ("valid_", validation)):
+        for name, path in files._asdict().items():
+            if files.corpora and name != "corpora" and path is not None:
+                raise ValueError(
+                    "Corpora stand in the place of other files. Received: "
+                    f"{prefix}{name}={str(path)!r} beside corpora. Leave it out."
+                )
 
 
 def _shards(directory, valid_source, **files):

@@ -120,6 +120,11 @@ def as_pairs(pairs):
     return pairs
 
 
+def parts_of(pairs):
+    """List of the lists of pairs and the `Shards` of several corpora, or of the only one."""
+    return pairs.parts() if isinstance(pairs, Corpora) else [pairs]
+
+
 def tagged(tag, text):
     """A text behind a tag; an empty one stays empty.
 
@@ -160,7 +165,8 @@ def require_token(tag, source):
         raise ValueError(
             "A tag must be one token of the source. Received: "
             f"tag={tag!r}, which is {'unknown' if len(ids) == 2 else 'split'} there. Use a tag "
-            "of the training, or a vocabulary that was trained with it: Subwords.train(symbols=)."
+            "of the training, or a vocabulary that was trained with it: Subwords.train(symbols=), "
+            "or update_vocabulary='append' for a model that is trained further."
         )
 
 
@@ -187,12 +193,13 @@ def check_mixed(pairs, temperature, alignments=None):
 
 
 def require_text(corpora):
-    """Raise ValueError if corpora for validation, whose text is needed, are `Shards`.
+    """Raise ValueError if pairs for validation, whose text is needed, are `Shards`.
 
     Args:
         corpora: `Corpora`, or other pairs.
     """
-    for one in corpora.corpora if isinstance(corpora, Corpora) else ():
+    alone = () if isinstance(corpora, list | tuple) else (Corpus("validation", corpora),)
+    for one in corpora.corpora if isinstance(corpora, Corpora) else alone:
         if not one.in_memory:
             raise ValueError(
                 "Shards hold no text to validate on. Received: "

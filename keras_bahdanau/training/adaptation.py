@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import os
 
 import keras
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from keras_bahdanau.models import Seq2Seq
 from keras_bahdanau.pipelines.file import read_pipeline
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.vocabulary import UNKNOWN
 from keras_bahdanau.text.vocabulary_update import appended, parts_of
+
+NAMED = 5  # most symbols that a message names
 
 
 class Adaptation:
@@ -44,7 +48,7 @@ class Adaptation:
             )
         as_it_is = initial.options is None
         self.card = {
-            "path": str(initial.path.absolute()),
+            "path": os.path.abspath(initial.path),  # without "..": see `initial_model`
             "inputs": initial.inputs,
             "search": dataclasses.asdict(search),
             "metrics": metrics,
@@ -58,8 +62,8 @@ class Adaptation:
             options: `TrainingOptions`, resolved.
             given: (source, target) of the caller, None where there is none.
             pairs: List of (input, text): the new text, by which vocabularies are updated.
-            symbols: Strings that become one token of the source.
-            say: Function of one string, which is told of new pieces.
+            symbols: Strings that become one token of the source, if its vocabulary is updated.
+            say: Function of one string, which reports new pieces, and symbols that are split.
 
         Returns:
             (source, target); None in place of a vocabulary that is to be learnt anew.
@@ -73,6 +77,7 @@ class Adaptation:
             return own if source is None else as_source(source), target
         self._check_given(given)
         if options.update_vocabulary == "none":
+            _report_split(symbols, self.source.subwords, say)
             return self.source, self.target
         most = options.appended_pieces
         target_texts = [text for _, text in pairs]
@@ -128,6 +133,21 @@ class Adaptation:
             )
         for one, value in zip(after, values, strict=True):
             one.assign(value)
+
+
+def _report_split(symbols, subwords, say):
+    """Report the symbols that are no token of a vocabulary that stays."""
+    rows = [] if subwords is None else subwords.encode([*symbols])
+    # a token of its own, and the end token
+    split = [
+        one for one, ids in zip(symbols, rows, strict=False) if len(ids) != 2 or ids[0] == UNKNOWN
+    ]
+    if split:
+        names = ", ".join(split[:NAMED]) + (", ..." if len(split) > NAMED else "")
+        say(
+            f"symbols that the source splits or does not know, {len(split):,}: {names}; "
+            "update_vocabulary='append' makes each of them one token"
+        )
 
 
 def resized(config, source, target):

@@ -16,7 +16,8 @@ _CHANGEABLE = {  # they change the training, and no weight or sum of the model
     *("guided_alignment", "doubly_stochastic", "r_drop"),
 }
 _OF_TEXT = (
-    *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size", "normalization"),
+    *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size"),
+    *("normalization", "source_normalization", "target_normalization"),
     *("model_type", "source_model_type", "target_model_type", "joint"),
 )
 _OF_ADAPTATION = ("freeze", "update_vocabulary", "appended_pieces")

@@ -26,6 +26,7 @@ from keras_bahdanau.training.inheritance import (
 )
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
+from keras_bahdanau.training.resumption import check_workers, resumed
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.training_data import LONGEST_VALID, training_data
@@ -105,9 +106,10 @@ def train(
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If the run was begun with other options, other pairs, or another source or
-            target; if its files are damaged; if a part or a device of `devices` is unknown; if
-            options and alignments do not go together; if there is a `cache` for a source that
-            decodes no files; or if options or vocabularies contradict the `initial` model.
+            target, or on shards with another number of workers; if its files are damaged; if a
+            part or a device of `devices` is unknown; if options and alignments do not go
+            together; if there is a `cache` for a source that decodes no files; or if options or
+            vocabularies contradict the `initial` model.
     """
     options = options or TrainingOptions()
     check_vocabulary_pairs(options, vocabulary_pairs)
@@ -116,9 +118,9 @@ def train(
     workers = Workers(strategy)
     say = say if workers.is_chief else _say_nothing
     run = workers.run_in(directory)
-    begins_with = initial_model(run, initial)
-    options = _asked(options, begins_with, sides.source)
     with workers.together(), run.owned(say):
+        begins_with = initial_model(run, initial)
+        options = _asked(options, begins_with, sides.source)
         run.check(options, *data)
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
         training = _Training(run, options, data, workers, say)
@@ -159,6 +161,7 @@ class _Training:
     def prepare(self, sides, begins_with, vocabulary_pairs, cache, devices):
         """Make vocabularies, batches and model; begin the run, or restore its checkpoint."""
         run, options, data, say = self.run, self.options, self.data, self.say
+        check_workers(run, self.workers.count)
         old = None  # its weights are those of the checkpoint, if there is one, or the chief's
         if begins_with is not None and self.workers.is_chief and not run.checkpoint.is_file():
             old = Adaptation(begins_with)
@@ -187,13 +190,11 @@ class _Training:
         """The progress of the run: of its checkpoint, or of one that begins now."""
         run, data = self.run, self.data
         if run.checkpoint.is_file():
-            _restore(run.checkpoint, self.model)
-            progress = _progress(run, self.batches.steps, self.say)
-            self.say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
-            return progress
+            return resumed(run, self.model, self.batches.steps, self.say)
         if not run.begun():
             card = serialized_sides(self.source, self.target)
             card |= {} if self.initial is None else {"initial": self.initial}
+            card |= {"workers": self.workers.count} if data.shards else {}
             links = data.alignments, data.valid_alignments
             run.begin(self.options, data.pairs, data.valid_pairs, card, *links)
         return Progress()
@@ -253,29 +254,6 @@ class _Training:
             *given,
             *last,
         ]
-
-
-def _progress(run, steps, say):
-    """The progress of a run, within an epoch of so many steps.
-
-    Older versions split subwords otherwise in each process, and had epochs of other lengths.
-    """
-    progress = run.progress()
-    if progress.step >= steps:
-        say(f"batch {progress.step} is beyond the {steps} of an epoch: the last one is repeated")
-        progress.step = steps - 1
-    return progress
-
-
-def _restore(path, model):
-    try:
-        Checkpoint.restore(path, model)
-    except (KeyError, ValueError):
-        raise ValueError(
-            "A run resumes with the model it began with. Received: the checkpoint "
-            f"{str(path)!r} of another model, such as that of an older version of this package. "
-            "Choose another output directory to begin anew."
-        ) from None
 
 
 def _metrics(source, options):

@@ -31,6 +31,6 @@ def with_defaults_of_many(options, count, say=None):
     if count <= MANY or not found:
         return options
     if say is not None:
-        told = ", ".join(f"{name} {value}" for name, value in found.items())
-        say(f"defaults for more than {MANY:,} pairs: {told}")
+        values = ", ".join(f"{name} {value}" for name, value in found.items())
+        say(f"defaults for more than {MANY:,} pairs: {values}")
     return dataclasses.replace(options, **found)

@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from keras_bahdanau.data.corpora import Corpora, check_mixed
+from keras_bahdanau.data.corpora import Corpora, check_mixed, parts_of
 from keras_bahdanau.finite import as_json, first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.progress import Progress
@@ -99,7 +99,7 @@ class Run:
         options = self.kept(options).resolved()
         _check_used(options, alignments, valid_alignments)
         check_mixed(pairs, options.temperature, alignments)
-        for part in pairs.parts() if isinstance(pairs, Corpora) else [pairs]:
+        for part in parts_of(pairs):
             _check_shards(options, part, alignments)
         self._check_free()
         if self.begun():
@@ -307,6 +307,8 @@ def _check_used(options, alignments, valid_alignments):
 def _check_shards(options, pairs, alignments):
     """Check that nothing is asked of shards that takes the text of the pairs."""
     asked = {"subword_sampling": options.subword_sampling, "alignments": alignments is not None}
+    if options.update_vocabulary == "append":
+        asked["update_vocabulary"] = "append"
     for name, value in asked.items():
         if value and hasattr(pairs, "fingerprint"):
             raise ValueError(

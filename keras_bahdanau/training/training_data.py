@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from keras_bahdanau.data import BatchedPairs, MixedBatches, ShardedBatches, Shards
-from keras_bahdanau.data.corpora import Corpora, as_pairs, require_text, require_token
+from keras_bahdanau.data.corpora import Corpora, as_pairs, parts_of, require_text, require_token
 from keras_bahdanau.data.mixing import shares_by_size
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
@@ -43,19 +43,14 @@ class TrainingData(NamedTuple):
     valid_alignments: list | None = None
 
     @property
-    def parts(self):
-        """List of the lists of pairs and the `Shards` of several corpora, or of the only one."""
-        return self.pairs.parts() if isinstance(self.pairs, Corpora) else [self.pairs]
-
-    @property
     def shards(self):
-        """List of the `Shards` among the parts."""
-        return [part for part in self.parts if isinstance(part, Shards)]
+        """List of the `Shards`: the pairs, or those of some of the corpora."""
+        return [part for part in parts_of(self.pairs) if isinstance(part, Shards)]
 
     @property
     def inputs(self):
         """List of the inputs of the source that are in memory."""
-        in_memory = (part for part in self.parts if not isinstance(part, Shards))
+        in_memory = (part for part in parts_of(self.pairs) if not isinstance(part, Shards))
         return [one for part in in_memory for one, _ in part]
 
     @property

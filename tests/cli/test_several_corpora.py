@@ -73,6 +73,7 @@ BAD = {
     f"--corpus {DE} --valid-corpus fr=back.tsv": "name='fr'. Choose from de.",
     f"--corpus {DE} --valid-corpus {DE}:2": "--valid-corpus must be NAME=FILES,",
     f"--corpus {DE} --valid-corpus {DE} --valid-source good.en": "valid_source='good.en' beside",
+    f"--corpus {DE} --valid-corpus {DE} --valid-target good.de": "valid_target='good.de' beside",
     f"--corpus {DE} --alignments good.de": "alignments='good.de' beside corpora",
     f"good.en good.de --corpus {DE}": "source='good.en' beside corpora",
     f"good.en good.de --valid-corpus {DE}": "--valid-corpus needs --corpus",

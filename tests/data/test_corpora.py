@@ -30,6 +30,8 @@ def test_no_shards_validate():
     shards = types.SimpleNamespace(fingerprint="", directory="on-disk")
     with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'de'. Give the"):
         require_text(Corpora([Corpus("de", shards)]))
+    with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'validation'"):
+        require_text(shards)
     require_text(Corpora([Corpus("de", PAIRS)]))
     require_text(PAIRS)
 

@@ -74,6 +74,18 @@ def test_before_the_first_step_an_adapted_model_answers_as_the_old_one(same, toy
     assert all(not value.numpy().any() for value in model.optimizer.variables[2:])  # state is new
 
 
+def test_symbols_that_the_vocabulary_splits_are_reported(same):
+    old, source, _, _ = same
+    tokens = source.subwords.tokens(np.arange(source.size))
+    token = max((one for one in tokens if one.startswith("\u2581")), key=len)[1:]
+    lines, options = [], TrainingOptions().resolved()
+    old.sides(options, (None, None), NEW, [token, "<bt>", token], lines.append)
+    (line,) = lines
+    assert line.startswith("symbols that the source splits or does not know, 1: <bt>; update_voc")
+    old.sides(options, (None, None), NEW, [token], lines.append)
+    assert len(lines) == 1
+
+
 def test_new_pieces_stand_behind_the_old_ones_with_the_mean_of_their_parts(longer):
     old, source, target, model = longer
     size = old.target.vocabulary_size
@@ -164,6 +176,19 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
         initial.inherited(TrainingOptions(units=32))
 
 
+def test_normalizations_that_were_found_stay_those_of_the_model(tmp_path, model_file):
+    found = {"source_normalization": "nfd", "target_normalization": "none"}
+    types = {"preset": "characters", "model_type": "char"}
+    old = run_of(tmp_path / "old", TrainingOptions(**types, **found))
+    shutil.copy(model_file, old.translator)
+    initial = initial_model(Run(tmp_path / "new"), tmp_path / "old")
+    options = initial.inherited(TrainingOptions())
+    assert {name: getattr(options, name) for name in found} == found
+    assert not {*found} & {*options.undecided()}
+    with pytest.raises(ValueError, match="source_normalization='nfd'. Received: .*'nfkc'"):
+        initial.inherited(TrainingOptions(source_normalization="nfkc"))
+
+
 @pytest.mark.parametrize(
     "options",
     [{"units": 48}, {"vocabulary_size": 48}, {"dropout": 0.1}, {"precision": "bfloat16"}],
@@ -194,6 +219,15 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
         assert found.inherited(TrainingOptions()).units == 48
     with pytest.raises(ValueError, match="the model it began with, initial='/old/translator.ke"):
         initial_model(run, model_file)
+
+
+def test_a_run_resumes_by_the_path_that_it_began_with(tmp_path, model_file):
+    path = model_file.parent / ".." / model_file.parent.name / model_file.name
+    run = Run(tmp_path / "run")
+    card = {"initial": Adaptation(initial_model(run, path)).card}
+    run.begin(TrainingOptions(), PAIRS, PAIRS, card)
+    for same_file in (path, model_file, model_file.parent):
+        assert initial_model(run, same_file).path == model_file
 
 
 @pytest.mark.slow

@@ -121,6 +121,23 @@ def test_a_strategy_has_one_device_in_each_process():
         Workers(SimpleNamespace(extended=devices))
 
 
+class LostChief:
+    """Strategy of the second of two workers, whose chief has ended before they met."""
+
+    extended = SimpleNamespace(worker_devices=("CPU:0",))
+    num_replicas_in_sync = 2
+
+    def run(self, function, args=()):
+        if not args:
+            return tf.constant(1)  # its index
+        raise tf.errors.UnavailableError(None, None, "aborted by: Socket closed")
+
+
+def test_a_worker_without_a_chief_ends_with_one_clear_error(tmp_path):
+    with pytest.raises(ConnectionError, match=r"worker 1 of 2 lost another one .*Socket closed"):
+        train(PAIRS[:4], PAIRS[4:6], tmp_path / "run", strategy=LostChief())
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"task": {}}', '{"task": {"index": "x"}}'])
 def test_a_broken_description_of_the_job_is_refused(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)

@@ -20,7 +20,15 @@ from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import FeatureSource, TextSource
 from keras_bahdanau.text import Subwords
-from keras_bahdanau.training import Progress, Run, TrainingOptions, loop, train, vocabularies
+from keras_bahdanau.training import (
+    Progress,
+    Run,
+    TrainingOptions,
+    loop,
+    resumption,
+    train,
+    vocabularies,
+)
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.schedules import learning_rate
@@ -442,10 +450,10 @@ def test_a_checkpoint_of_another_model_is_named(tmp_path):
     checkpoint = loop.Checkpoint(path, Progress())
     checkpoint.set_model(compiled(cell="lstm"))
     checkpoint.save()
-    loop._restore(path, compiled(cell="lstm"))
+    resumption.restore(path, compiled(cell="lstm"))
     for other in ({"cell": "gru"}, {"cell": "lstm", "units": 7}, {"cell": "lstm", "depth": 2}):
         with pytest.raises(ValueError, match="with the model it began with. Received: the check"):
-            loop._restore(path, compiled(**other))
+            resumption.restore(path, compiled(**other))
 
 
 def test_a_loss_over_sentences_sums_their_tokens():

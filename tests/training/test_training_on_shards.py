@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from keras_bahdanau.cli import training_files
+from keras_bahdanau.data import Corpora, Corpus
 from keras_bahdanau.data.shards import Shards, write_card, write_shard
 from keras_bahdanau.demo import generate
 from keras_bahdanau.pipelines.translator import Translator
@@ -19,6 +20,7 @@ from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.model_types import with_model_types
+from keras_bahdanau.training.resumption import check_workers
 
 OPTIONS = TrainingOptions(
     embedding_units=8,
@@ -131,6 +133,23 @@ def test_what_takes_the_text_of_the_pairs_is_refused(
     with pytest.raises(ValueError, match=f"Shards hold ids.*Received: .*{received}"):
         train(shards, VALIDATION, tmp_path / "run", options, alignments=alignments)
     assert not (tmp_path / "run").exists()
+
+
+def test_no_pieces_are_appended_to_the_vocabulary_of_shards(shards, tmp_path):
+    run, options = Run(tmp_path), dataclasses.replace(OPTIONS, update_vocabulary="append")
+    for pairs in (shards, Corpora([Corpus("a", shards), Corpus("b", TRAINING)])):
+        with pytest.raises(ValueError, match="Shards hold ids.*update_vocabulary='append'"):
+            run.check(options, pairs, VALIDATION)
+    run.check(dataclasses.replace(options, update_vocabulary="replace"), shards, VALIDATION)
+
+
+def test_a_run_on_shards_resumes_with_as_many_workers(shards, tmp_path):
+    run = Run(tmp_path)
+    check_workers(run, 1)  # it has not begun
+    run.begin(OPTIONS, shards, VALIDATION, {"workers": 2})
+    check_workers(run, 2)
+    with pytest.raises(ValueError, match="Received: workers=1, for a run of 2 workers"):
+        check_workers(run, 1)
 
 
 def test_another_vocabulary_than_that_of_the_shards_is_refused(shards, tmp_path):
