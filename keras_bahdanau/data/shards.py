@@ -22,7 +22,7 @@ from keras_bahdanau.integrity import Damage, sha256_of
 from keras_bahdanau.limits import MOST_SHARDS
 from keras_bahdanau.sources.serialized import read_sides, serialized_sides
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.whole_file import write_json
 
 
 class Shards:
@@ -245,9 +245,7 @@ def write_card(directory, entries, source, target, settings=None):
         "settings": settings or {},
         "shards": list(entries),
     }
-    path = Path(directory) / CARD
-    with replacing(path, path.with_name(f".unfinished-{CARD}")) as unfinished:
-        unfinished.write_text(json.dumps(card, indent=1, allow_nan=False), encoding="utf-8")
+    write_json(Path(directory) / CARD, card)
     return Shards(directory)
 
 
