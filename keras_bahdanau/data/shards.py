@@ -117,19 +117,22 @@ class Shards:
         """Read the pairs from `first` up to, but without, `end` of one shard.
 
         Returns:
-            (source, target): two `IdRows` whose ids the vocabularies have.
+            (source, target): two `IdRows` in memory, whose ids the vocabularies have.
 
         Raises:
             ValueError: As in `shard`, or if an id is in no vocabulary.
         """
         parts = [rows.part(first, end) for rows in self.shard(number)]
         sizes = (self.source.size, self.target.vocabulary_size)
+        read = []
         for side, rows, size in zip(SIDES, parts, sizes, strict=True):
-            ids = rows.flat()
+            # copies, so that no file stays open
+            ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
             with self._reported(place_of(self.entries[number], side, "ids")):
                 if ids.min(initial=0) < 0 or ids.max(initial=0) >= size:
                     raise Damage(f"it holds ids outside of [0, {size})")
-        return tuple(parts)
+            read.append(IdRows(ids, lengths))
+        return tuple(read)
 
     def check(self):
         """Compare each file with its checksum.
