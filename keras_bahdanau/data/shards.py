@@ -110,8 +110,15 @@ class Shards:
         return tuple(self._rows(entry, side) for side in SIDES)
 
     def lengths(self, number):
-        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`."""
-        return tuple(self._lengths(self.entries[number], side) for side in SIDES)
+        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`.
+
+        Raises:
+            ValueError: As in `shard`.
+        """
+        entry = self.entries[number]
+        for side in SIDES:  # a training ends here, not hours later, if its ids are cut
+            self._array(entry, side, "ids", entry[f"{side}_tokens"])
+        return tuple(self._lengths(entry, side) for side in SIDES)
 
     def part(self, number, first, end):
         """Read the pairs from `first` up to, but without, `end` of one shard.

@@ -212,6 +212,14 @@ def test_an_id_of_no_vocabulary_is_an_error_that_names_the_file(shards_of):
         arrays(data.arrays(0))
 
 
+def test_ids_that_are_cut_are_an_error_before_the_first_batch(shards_of):
+    shards = shards_of(50)
+    path = shards.directory / "00002" / "source.ids.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(ValueError, match="Received: path='.*00002/source.ids.npy' .it has"):
+        ShardedBatches(shards, 60)
+
+
 def test_nothing_left_is_an_error_that_counts(shards):
     with pytest.raises(ValueError, match="Received: 120 pairs"):
         ShardedBatches(shards, max_length=1)
