@@ -55,12 +55,21 @@ def existing(directory):
     Args:
         directory: Path.
 
+    Raises:
+        NotADirectoryError: If it is a file, or lies below one.
+
     Example:
         >>> with existing(Path("runs/en-de")) as directory, owned(directory / "translator.keras"):
         ...     translator.save(directory / "translator.keras")
     """
     new = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise NotADirectoryError(
+            f"An output must lie in a directory. Received: path={str(directory)!r}, which is a "
+            "file, or lies below one. Choose another place."
+        ) from None
     try:
         yield directory
     finally:

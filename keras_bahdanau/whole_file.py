@@ -1,7 +1,10 @@
 """Files that are replaced as a whole: after any failure, the old one stands as it was."""
 
 import contextlib
+import json
 import os
+
+from keras_bahdanau.finite import as_json
 
 
 @contextlib.contextmanager
@@ -38,3 +41,21 @@ def replacing(path, unfinished):
     finally:
         with contextlib.suppress(OSError):
             unfinished.unlink(missing_ok=True)
+
+
+def write_json(path, content):
+    """Write a JSON file as a whole or not at all; NaN and infinity become null.
+
+    Args:
+        path: `Path` of the file.
+        content: Dictionary or list of what JSON holds.
+
+    Raises:
+        OSError: As in `replacing`.
+
+    Example:
+        >>> write_json(Path("scores.json"), {"bleu": 31.4})
+    """
+    text = json.dumps(as_json(content), indent=1, allow_nan=False)
+    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")

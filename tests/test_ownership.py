@@ -11,7 +11,7 @@ import time
 import pytest
 from full_disk import full_disk
 
-from keras_bahdanau.ownership import check_unowned, lock_of, owned
+from keras_bahdanau.ownership import check_unowned, existing, lock_of, owned
 
 OWNER = """
 import sys, time
@@ -118,3 +118,11 @@ def test_a_lock_file_of_any_bytes_is_taken_over(tmp_path):
     check_unowned(tmp_path / "run", said.append)
     assert len(said) == 1 and "taken over" in said[0]
     assert not lock_of(tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_file_in_place_of_a_directory_is_an_error_that_names_it(tmp_path, place):
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=f"Received: path='.*/{place}'"):
+        with existing(tmp_path / place):
+            pytest.fail("there is no such directory")

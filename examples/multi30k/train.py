@@ -23,7 +23,7 @@ import tensorflow as tf
 import keras_bahdanau as kb
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.run import write_json
+from keras_bahdanau.whole_file import write_json
 
 TIERS = {  # what differs from `presets.small`
     "cpu": {},

@@ -12,11 +12,11 @@ import typer
 
 from keras_bahdanau import __version__
 from keras_bahdanau.cli import (
-    corpora,
     demo,
     evaluation,
     exporting,
     read_files,
+    sharding,
     training,
     translating,
     tuning,
@@ -63,7 +63,7 @@ def _program(
 
 
 for command in (
-    corpora.prepare,
+    sharding.prepare,
     training.train,
     translating.translate,
     read_files.read,

@@ -30,7 +30,7 @@ from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
-from keras_bahdanau.training.run import write_json
+from keras_bahdanau.whole_file import write_json
 
 
 @ends_well()

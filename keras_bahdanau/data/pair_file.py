@@ -5,6 +5,7 @@ back, as new sources; self-training takes the model's own translations as new ta
 """
 
 import collections
+import contextlib
 import gzip
 import re
 from pathlib import Path
@@ -56,14 +57,16 @@ class PairFile:
 
     def __enter__(self):
         unfinished = self.path.with_name(f".unfinished-{self.path.name}")
-        self._replacing = replacing(self.path, unfinished)
         opened = gzip.open if self.path.suffix == ".gz" else open
-        self._file = opened(self._replacing.__enter__(), "wt", encoding="utf-8", newline="")
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(replacing(self.path, unfinished))
+            file = opened(unfinished, "wt", encoding="utf-8", newline="")
+            self._file = stack.enter_context(file)
+            self._opened = stack.pop_all()
         return self
 
     def __exit__(self, *error):
-        self._file.close()
-        return self._replacing.__exit__(*error)
+        return self._opened.__exit__(*error)
 
     def add(self, source, translations):
         """Write the pairs of a source.

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from keras_bahdanau.limits import VOCABULARY_SIZE
+from keras_bahdanau import limits
 from keras_bahdanau.option import (
     Check,
     check_option,
@@ -15,7 +15,7 @@ from keras_bahdanau.option import (
     optional,
 )
 
-WORKERS = optional(integer(1, 1024))
+WORKERS = optional(limits.WORKERS)
 _NAMES = Check("names with commas between", lambda value: isinstance(value, str))
 
 
@@ -107,7 +107,7 @@ class Preparation(Filters):
     """
 
     vocabulary_size: int = option(
-        32_000, VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
+        32_000, limits.VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
     )
     model_type: str = option(
         "bpe",

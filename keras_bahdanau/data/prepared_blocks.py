@@ -12,7 +12,7 @@ from keras_bahdanau.data.filters import KEPT, SHOWN, counts_of, examples_of, ver
 from keras_bahdanau.data.shards import write_shard
 from keras_bahdanau.integrity import sha256_of
 from keras_bahdanau.text.word_rows import rows_by_word
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.whole_file import replacing, write_json
 
 SCANS, ENTRIES = "scans", "entries"  # directories beside the shards, until all is done
 _DAMAGE = (EOFError, KeyError, OSError, ValueError, zipfile.BadZipFile, zlib.error)
@@ -122,12 +122,6 @@ def repeated_examples(corpus, blocks, repeated):
         for examples in examples_of(verdicts, block.first, *corpus.texts(block)).values():
             found += examples
     return found[:left]
-
-
-def write_json(path, content):
-    """Write a JSON file as a whole or not at all."""
-    with replacing(path, path.with_name(f".{path.name}")) as unfinished:
-        unfinished.write_text(json.dumps(content, indent=1), encoding="utf-8")
 
 
 def _scan(directory, number):

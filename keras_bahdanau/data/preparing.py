@@ -22,13 +22,13 @@ from keras_bahdanau.data.prepared_blocks import (
     repeated_examples,
     sample_block,
     scan_block,
-    write_json,
 )
 from keras_bahdanau.data.shards import Shards, write_card
 from keras_bahdanau.limits import MOST_SHARDS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import existing, owned
 from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.whole_file import write_json
 
 REPORT = "report.json"
 PLAN, VOCABULARIES = "plan.json", "vocabularies.json"

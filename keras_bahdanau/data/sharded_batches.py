@@ -1,6 +1,7 @@
 """Batches of a corpus that stays on disk: read window by window, in an order of each epoch."""
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,23 +16,40 @@ from keras_bahdanau.data.epochs import (
     require_usable,
     usable,
 )
+from keras_bahdanau.limits import MOST_SHARDS
 from keras_bahdanau.text.id_rows import IdRows
 
 WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB
+SPREAD = 256  # shards that a window is read from: so many files are opened for it
+
+
+class Window(NamedTuple):
+    """The pairs that are read at once: the same share of each of some shards.
+
+    Attributes:
+        shards: Range, the numbers of the shards, spread evenly over the corpus.
+        part: Integer from 0: which part of each shard.
+        parts: Integer, of how many.
+    """
+
+    shards: range
+    part: int
+    parts: int
 
 
 class ShardedBatches(Epochs):
     """Batches of pairs of similar length, whose ids are in shards on disk.
 
-    They are as those of `BatchedPairs`, with the same shapes for the whole corpus. Shards that
-    follow each other make a window of bounded size. An epoch reads one window at a time, in a
-    random order of the windows, and shuffles the pairs of each: a pair meets only those of its
-    window in a batch, so a corpus should be shuffled once when it is written. Memory does not
-    grow with the corpus.
+    They are as those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
+    bounded size has the same share of each shard, or of every G-th where there are more than 256:
+    so each window is a sample of the whole corpus, even if that is in the order of its sources.
+    An epoch reads one window at a time, in a random order of the windows, and shuffles the pairs
+    of each: a pair meets only those of its window in a batch. Memory does not grow with the
+    corpus.
 
-    The order follows from the seed and the numbers of the epoch and of the window's first shard
-    alone, the number of batches of a window from lengths: to resume an epoch, nothing is read of
-    the windows before.
+    The order follows from the seed and the numbers of the epoch and of the window alone, the
+    number of batches of a window from lengths: to resume an epoch, nothing is read of the windows
+    before.
 
     With `shard`, several workers read a part each of every shard: no pair is left out, none is
     read twice, and step by step their batches have one shape, whose padding has the weight 0.
@@ -45,10 +63,9 @@ class ShardedBatches(Epochs):
         max_length: As in `BatchedPairs`.
         max_source_length: As in `BatchedPairs`.
         least_steps: As in `BatchedPairs`.
-        shuffle: As in `BatchedPairs`; False to leave the shards in their order, too.
+        shuffle: As in `BatchedPairs`; False to leave the windows in their order, too.
         seed: As in `BatchedPairs`.
-        window: Positive integer, most pairs of a window for each worker; a shard that has more is
-            a window of its own.
+        window: Positive integer, about how many pairs a window has for each worker.
         shard: Integers (index, count): which part of the pairs, of how many.
 
     Attributes:
@@ -58,7 +75,7 @@ class ShardedBatches(Epochs):
         shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
         steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
         tokens: Integer, real target tokens in a pass over the pairs, of all workers.
-        windows: List of ranges, the numbers of the shards of each window.
+        windows: List of `Window`.
 
     Raises:
         ValueError: If a setting is not as above, a shard is damaged, or no pair is left.
@@ -115,14 +132,16 @@ class ShardedBatches(Epochs):
         """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""
         counts = np.zeros((len(self.windows), self._workers, max(self._limits) + 1), np.int64)
         empty = too_long = tokens = 0
-        for window, numbers in zip(counts, self.windows, strict=True):
+        # the windows of the same shards, which are read once for all of them
+        for numbers, windows in itertools.groupby(range(len(counts)), self._shards_of):
+            windows = list(windows)
             for number in numbers:
                 lengths = self._shards.lengths(number)
                 kept, skipped = usable(lengths, *self._limits)
                 longer = np.where(kept, np.maximum(*lengths), 0)
-                for worker in range(self._workers):
-                    part = slice(*_part(len(longer), worker, self._workers))
-                    window[worker] += np.bincount(longer[part], minlength=counts.shape[2])
+                for window, worker in itertools.product(windows, range(self._workers)):
+                    part = slice(*self._part(len(longer), window, worker))
+                    counts[window, worker] += np.bincount(longer[part], minlength=counts.shape[2])
                 empty, too_long = empty + skipped.empty, too_long + skipped.too_long
                 tokens += int(lengths[1].sum(where=kept, dtype=np.int64))
         counts[:, :, 0] = 0  # those that are left out
@@ -139,7 +158,7 @@ class ShardedBatches(Epochs):
             first_step = max(0, first_step - steps)
 
     def _batches_of_window(self, number, window, first_step):
-        sides = self._read(self.windows[window])
+        sides = self._read(window)
         order = self._split(sides, window, self._random(number, window, 1 + self._worker))
         if self.shuffle:
             self._random(number, window, 0).shuffle(order)  # the same for all workers
@@ -151,15 +170,24 @@ class ShardedBatches(Epochs):
         if not self.shuffle:
             return None
         # `SeedSequence` ignores zeros at the end: 1 + use, or two uses had one stream
-        return np.random.default_rng((self.seed, number, self.windows[window].start, 1 + use))
+        return np.random.default_rng((self.seed, number, int(window), 1 + use))
 
-    def _read(self, numbers):
-        """This worker's rows of both sides of some shards."""
+    def _read(self, window):
+        """This worker's rows of both sides of a window."""
         parts = []
-        for number in numbers:
+        for number in self._shards_of(window):
             pairs = self._shards.entries[number]["pairs"]
-            parts.append(self._shards.part(number, *_part(pairs, self._worker, self._workers)))
+            parts.append(self._shards.part(number, *self._part(pairs, window, self._worker)))
         return [IdRows.joined(side) for side in zip(*parts, strict=True)]
+
+    def _shards_of(self, window):
+        return self.windows[window].shards
+
+    def _part(self, pairs, window, worker):
+        """(first, end): the pairs of a shard that a worker reads for a window."""
+        _, part, parts = self.windows[window]
+        number, count = part * self._workers + worker, parts * self._workers
+        return pairs * number // count, pairs * (number + 1) // count
 
     def _split(self, sides, window, random):
         """List of (pairs, shape) of the batches of a window, as `bucketing` gives it."""
@@ -175,15 +203,17 @@ class ShardedBatches(Epochs):
 
 
 def _windows(pairs, most):
-    """Ranges of the numbers of shards that together have at most so many pairs, or are one."""
-    starts, total = [], most
-    for number, count in enumerate(pairs):
-        if total + count > most:
-            starts, total = [*starts, number], 0
-        total += count
-    return [range(*ends) for ends in itertools.pairwise([*starts, len(pairs)])]
-
-
-def _part(pairs, worker, workers):
-    """(first, end): the pairs of a shard that a worker reads."""
-    return pairs * worker // workers, pairs * (worker + 1) // workers
+    """List of `Window` of about so many pairs, from the numbers of pairs of all shards."""
+    groups = -(-len(pairs) // SPREAD)
+    ranges = [range(group, len(pairs), groups) for group in range(groups)]
+    parts = [-(-sum(pairs[one] for one in shards) // most) for shards in ranges]
+    if sum(parts) > MOST_SHARDS:
+        raise ValueError(
+            f"A corpus has at most {MOST_SHARDS:,} windows. Received: {sum(pairs):,} pairs with "
+            f"windows of {most:,}. Raise `window`."
+        )
+    return [
+        Window(shards, part, count)
+        for shards, count in zip(ranges, parts, strict=True)
+        for part in range(count)
+    ]

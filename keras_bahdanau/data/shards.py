@@ -22,7 +22,7 @@ from keras_bahdanau.integrity import Damage, sha256_of
 from keras_bahdanau.limits import MOST_SHARDS
 from keras_bahdanau.sources.serialized import read_sides, serialized_sides
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.whole_file import write_json
 
 
 class Shards:
@@ -110,26 +110,36 @@ class Shards:
         return tuple(self._rows(entry, side) for side in SIDES)
 
     def lengths(self, number):
-        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`."""
-        return tuple(self._lengths(self.entries[number], side) for side in SIDES)
+        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`.
+
+        Raises:
+            ValueError: As in `shard`.
+        """
+        entry = self.entries[number]
+        for side in SIDES:  # a training ends here, not hours later, if its ids are cut
+            self._array(entry, side, "ids", entry[f"{side}_tokens"])
+        return tuple(self._lengths(entry, side) for side in SIDES)
 
     def part(self, number, first, end):
         """Read the pairs from `first` up to, but without, `end` of one shard.
 
         Returns:
-            (source, target): two `IdRows` whose ids the vocabularies have.
+            (source, target): two `IdRows` in memory, whose ids the vocabularies have.
 
         Raises:
             ValueError: As in `shard`, or if an id is in no vocabulary.
         """
         parts = [rows.part(first, end) for rows in self.shard(number)]
         sizes = (self.source.size, self.target.vocabulary_size)
+        read = []
         for side, rows, size in zip(SIDES, parts, sizes, strict=True):
-            ids = rows.flat()
+            # copies, so that no file stays open
+            ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
             with self._reported(place_of(self.entries[number], side, "ids")):
                 if ids.min(initial=0) < 0 or ids.max(initial=0) >= size:
                     raise Damage(f"it holds ids outside of [0, {size})")
-        return tuple(parts)
+            read.append(IdRows(ids, lengths))
+        return tuple(read)
 
     def check(self):
         """Compare each file with its checksum.
@@ -245,9 +255,7 @@ def write_card(directory, entries, source, target, settings=None):
         "settings": settings or {},
         "shards": list(entries),
     }
-    path = Path(directory) / CARD
-    with replacing(path, path.with_name(f".unfinished-{CARD}")) as unfinished:
-        unfinished.write_text(json.dumps(card, indent=1, allow_nan=False), encoding="utf-8")
+    write_json(Path(directory) / CARD, card)
     return Shards(directory)
 
 

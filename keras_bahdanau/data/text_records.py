@@ -76,7 +76,7 @@ class _Units:
         self._path = path
         self._found, self._unit, self._language, self._text = [], None, None, None
         self._skipped = 0  # depth inside of a mark of formatting
-        self._size = 0
+        self._size = 0  # characters of a unit
         self._parser = xml.parsers.expat.ParserCreate()
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -107,21 +107,28 @@ class _Units:
         if self._text is not None:
             self._skipped += bool(self._skipped or name in _CODES)
         elif name == "tu":
-            self._unit = {}
+            self._unit, self._size = {}, 0
         elif name == "tuv":
             language = attributes.get("xml:lang") or attributes.get("lang", "")
             self._language = language.lower().replace("_", "-")
+            self._count(len(language) + 1)  # of empty texts there may be any number
         elif name == "seg" and self._unit is not None:
-            self._text, self._size = [], 0
+            self._text = []
 
     def _characters(self, text):
         if self._text is None or self._skipped:
             return
         self._text.append(text)
-        self._size += len(text)
+        self._count(len(text))
+
+    def _count(self, characters):
+        """Bound the memory of one unit, in all its languages."""
+        self._size += characters
         if self._size > LONGEST_LINE:
             line = self._parser.CurrentLineNumber
-            raise self._damaged(f"whose line {line} ends a text of more than {LONGEST_LINE:,}")
+            raise self._damaged(
+                f"whose unit in line {line} has more than {LONGEST_LINE:,} characters"
+            )
 
     def _end(self, name):
         if self._skipped:

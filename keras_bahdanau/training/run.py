@@ -8,10 +8,10 @@ import os
 from pathlib import Path
 
 from keras_bahdanau.data.corpora import Corpora, check_mixed, parts_of
-from keras_bahdanau.finite import as_json, first_not_finite
+from keras_bahdanau.finite import first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.progress import Progress
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.whole_file import write_json
 
 _OF_INITIAL = {"path", "inputs", "search", "metrics", "model"}  # see `Adaptation`
 
@@ -264,13 +264,6 @@ class Run:
             f"A run's files must be whole. Received: path={str(path)!r} ({error}). "
             "Choose another output directory to begin anew."
         )
-
-
-def write_json(path, content):
-    """Write a JSON file as a whole or not at all; NaN and infinity become null."""
-    text = json.dumps(as_json(content), indent=1, allow_nan=False)
-    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
-        unfinished.write_text(text)
 
 
 def _arrays(file):

@@ -9,7 +9,7 @@ from keras_bahdanau.callbacks.divergence import require_finite, require_finite_s
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.text.corpus_metrics import metrics_of
 from keras_bahdanau.training.optimizers import averaged_weights
-from keras_bahdanau.training.run import write_json
+from keras_bahdanau.whole_file import write_json
 
 
 class ValidateAndSave(keras.callbacks.Callback):

@@ -4,6 +4,7 @@ import gzip
 from types import SimpleNamespace
 
 import pytest
+from full_disk import full_disk
 
 from keras_bahdanau.data import PairFile, read_pairs, read_table
 
@@ -43,6 +44,14 @@ def test_a_file_that_is_not_finished_is_not_there(tmp_path):
     with pytest.raises(KeyboardInterrupt), PairFile(tmp_path / "pairs.tsv") as file:
         file.add("one", [found("eins")])
         raise KeyboardInterrupt
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["pairs.tsv", "pairs.tsv.gz"])
+def test_a_full_disk_leaves_nothing_and_names_the_file(tmp_path, name):
+    with full_disk(5), pytest.raises(OSError, match="Received: path='.*pairs.tsv"):
+        with PairFile(tmp_path / name) as file:
+            file.add("one", [found("eins")])
     assert not [*tmp_path.iterdir()]
 
 

@@ -145,6 +145,17 @@ def test_a_line_without_an_end_is_bounded(tmp_path, monkeypatch):
         pairs_of(open_corpus(path))
 
 
+@pytest.mark.parametrize("text", ["x" * 30, ""])
+def test_a_unit_without_an_end_is_bounded(tmp_path, monkeypatch, text):
+    monkeypatch.setattr("keras_bahdanau.data.text_records.LONGEST_LINE", 1000)
+    short = [("en", "a"), ("de", "b")]
+    long = [(f"x-{number}", text) for number in range(300)]
+    assert len(pairs_of(open_corpus(written(tmp_path, "p.tmx", tmx([short] * 500))))) == 500
+    path = written(tmp_path, "q.tmx", tmx([short, long]))
+    with pytest.raises(ValueError, match="whose unit in line .* has more than 1,000 characters"):
+        pairs_of(open_corpus(path, sides="en,de"))
+
+
 @pytest.mark.parametrize(
     "names, options, reason",
     [

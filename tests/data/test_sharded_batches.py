@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from keras_bahdanau.data.batching import BatchedPairs
-from keras_bahdanau.data.sharded_batches import ShardedBatches, _windows
+from keras_bahdanau.data.sharded_batches import ShardedBatches, Window, _windows
 from keras_bahdanau.data.shards import Shards, write_card, write_shard
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows
@@ -139,13 +139,15 @@ def test_first_step_skips_exactly_the_batches_before(shards, measure):
 
 
 def test_nothing_is_read_of_the_windows_before_the_first_step(shards, monkeypatch):
-    data = ShardedBatches(shards, 90, window=20, shuffle=False)
+    """Each of the 4 windows has the pairs 0 to 4, 5 to 9, ... of each shard."""
+    data = ShardedBatches(shards, 90, window=30, shuffle=False)
     read, part = [], Shards.part
-    monkeypatch.setattr(Shards, "part", lambda self, *at: read.append(at[0]) or part(self, *at))
+    monkeypatch.setattr(Shards, "part", lambda self, *at: read.append(at) or part(self, *at))
     assert len(arrays(data.arrays(0, first_step=data.steps - 1))) == 1
-    assert read == [5]
+    assert read == [(number, 15, 20) for number in range(6)]
+    read.clear()
     arrays(data.arrays(0))
-    assert read == [5, *range(6)]
+    assert read == [(number, first, first + 5) for first in (0, 5, 10, 15) for number in range(6)]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -177,13 +179,26 @@ def test_a_worker_without_pairs_gets_batches_without_weight(shards_of):
     assert all(len(batch[0]) == 1 for batch in batches)
 
 
-def test_windows_hold_as_many_shards_as_fit():
+def test_each_window_has_its_share_of_every_part_of_the_corpus(shards):
+    """Of 6 shards in the order of the text, each of 3 windows has a third."""
+    data = ShardedBatches(shards, batch_sentences=120, window=40, max_length=20)
+    epoch = [pairs_in([batch]) for batch in arrays(data.arrays(0))]
+    assert len(epoch) == len(data.windows) == 3
+    for number in range(6):
+        sides = shards.part(number, 0, 20)
+        rows = [np.split(side.flat(), side.lengths.cumsum())[:-1] for side in sides]
+        there = {(tuple(a.tolist()), tuple(b.tolist())) for a, b in zip(*rows, strict=True)}
+        assert all(2 <= len(there & {*window}) <= 7 for window in epoch)
+
+
+def test_windows_of_many_shards_have_some_that_are_spread_evenly(monkeypatch):
+    monkeypatch.setattr("keras_bahdanau.data.sharded_batches.SPREAD", 3)
     assert _windows([3, 3, 3, 9, 1, 1], 6) == [
-        range(0, 2),
-        range(2, 3),
-        range(3, 4),
-        range(4, 6),
+        *(Window(range(0, 6, 2), part, 2) for part in (0, 1)),  # 3 + 3 + 1 pairs
+        *(Window(range(1, 6, 2), part, 3) for part in (0, 1, 2)),  # 3 + 9 + 1
     ]
+    with pytest.raises(ValueError, match="at most 100,000 windows. Received: 200,000 pairs"):
+        _windows([10**5, 10**5], 1)
 
 
 def test_an_id_of_no_vocabulary_is_an_error_that_names_the_file(shards_of):
@@ -195,6 +210,14 @@ def test_an_id_of_no_vocabulary_is_an_error_that_names_the_file(shards_of):
     data = ShardedBatches(shards, 60)
     with pytest.raises(ValueError, match=r"00002/target.*outside of \[0, 11"):
         arrays(data.arrays(0))
+
+
+def test_ids_that_are_cut_are_an_error_before_the_first_batch(shards_of):
+    shards = shards_of(50)
+    path = shards.directory / "00002" / "source.ids.npy"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(ValueError, match="Received: path='.*00002/source.ids.npy' .it has"):
+        ShardedBatches(shards, 60)
 
 
 def test_nothing_left_is_an_error_that_counts(shards):

@@ -1,7 +1,6 @@
 """`keras-bahdanau prepare`."""
 
 import functools
-import json
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +13,7 @@ from keras_bahdanau.data.preparation import WORKERS, Preparation
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.sources.serialized import read_sides
+from keras_bahdanau.whole_file import write_json
 
 
 @ends_well("The same command resumes it.")
@@ -92,7 +92,7 @@ def prepare(
         found = preparing.survey(corpus, settings, workers, say)
         say(found.text())
         if report is not None:
-            report.write_text(json.dumps(found.as_json(), indent=1), encoding="utf-8")
+            write_json(report, found.as_json())
         return
     sides = _vocabularies(vocabulary)
     shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
