@@ -160,7 +160,8 @@ def require_token(tag, source):
         raise ValueError(
             "A tag must be one token of the source. Received: "
             f"tag={tag!r}, which is {'unknown' if len(ids) == 2 else 'split'} there. Use a tag "
-            "of the training, or a vocabulary that was trained with it: Subwords.train(symbols=)."
+            "of the training, or a vocabulary that was trained with it: `prepare --symbols`, "
+            "Subwords.train(symbols=)."
         )
 
 
