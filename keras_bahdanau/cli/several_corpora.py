@@ -4,6 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import NamedTuple
 
+from keras_bahdanau.cli.console import load_tensorflow
 from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
 from keras_bahdanau.option import check_value
 
@@ -121,6 +122,8 @@ def read_corpora(texts, read, corpora=None):
         if len(one.files) == 1 and one.files[0].is_dir():
             from keras_bahdanau.data.shards import Shards  # which loads NumPy
 
+            if one.tag is not None:
+                load_tensorflow()  # the source of the shards must have the tag
             parts.append(one.corpus(Shards(one.files[0])))
         else:
             found = read(*one.files)

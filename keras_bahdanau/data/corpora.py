@@ -165,8 +165,9 @@ def require_token(tag, source):
         raise ValueError(
             "A tag must be one token of the source. Received: "
             f"tag={tag!r}, which is {'unknown' if len(ids) == 2 else 'split'} there. Use a tag "
-            "of the training, or a vocabulary that was trained with it: Subwords.train(symbols=), "
-            "or update_vocabulary='append' for a model that is trained further."
+            "of the training, or a vocabulary that was trained with it: `prepare --symbols`, "
+            "Subwords.train(symbols=), or update_vocabulary='append' for a model that is trained "
+            "further."
         )
 
 
