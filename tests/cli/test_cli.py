@@ -621,6 +621,7 @@ def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short
         assert SearchOptions(**read_card(short)["search"]) == search
 
 
+@pytest.mark.slow
 def test_a_model_with_ctc_is_tuned_by_its_own_metric_with_shares_of_ctc(
     command, tmp_path, monkeypatch
 ):

@@ -345,6 +345,7 @@ def test_split_shares_no_sentence():
     assert len(set(sources)) == 1000
 
 
+@pytest.mark.slow
 def test_one_english_sentence_has_one_french_sentence_whatever_the_seed(examples):
     french = {example.source: example.target for example in examples}
     for example in generate(5000, seed=1):

@@ -95,6 +95,7 @@ def test_the_highest_bleu_wins(toy_translator):
     assert {trial.metric for trial in trials} == {"bleu"}, "the first of a translator's own"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["wer", "exact"])
 def test_the_best_by_another_metric_wins(toy_translator, metric):
     cut = dataclasses.replace(OWN, max_length=2)

@@ -199,6 +199,7 @@ def test_gradients_reach_every_weight(name, run):
         assert np.isfinite(gradient).all() and gradient.any()
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name",

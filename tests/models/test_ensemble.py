@@ -100,6 +100,7 @@ def test_one_member_alone_and_beside_its_copy_says_what_it_says():
             np.testing.assert_allclose(one, other, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_is_saved_and_loaded_without_custom_objects_and_optimizers(tmp_path):
     models = members()
     models[0].compile("adam", loss="mse")

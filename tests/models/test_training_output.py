@@ -111,6 +111,7 @@ def test_logits_are_made_of_the_record(r_drop, tie):
     assert_allclose(logits, model(inputs), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_its_meaning_does_not_depend_on_compile():
     inputs, _, _ = batch()
     for loss in (None, TokenCrossentropy(), "mse"):

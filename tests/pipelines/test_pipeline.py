@@ -42,6 +42,7 @@ def test_each_input_has_one_result_in_any_batch(pipeline):
     assert pipeline.decode([]) == []
 
 
+@pytest.mark.slow
 def test_given_texts_have_the_scores_that_the_search_gave_them(pipeline):
     options = kb.SearchOptions(beam_width=2, max_length=6, length_normalization=0.0)
     found = [one for one in pipeline.decode_nbest(INPUTS[3:], search=options)[0] if one.finished]

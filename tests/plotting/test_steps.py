@@ -178,6 +178,7 @@ def test_an_empty_translation_gives_a_picture(source, target):
     assert min(drawn(plot_trace(trace_of(source, target))).bbox.size) > 0
 
 
+@pytest.mark.slow
 def test_every_text_lies_on_the_page_and_no_token_runs_into_the_next_column():
     source = ["▁" + "W" * 40, "▁$5", "fahrt", "</s>"] * 5
     figure = drawn(plot_trace(trace_of(source, ["▁" + "M" * 40] * 3 + ["▁_x^{$"] * 7), steps=10))

@@ -170,6 +170,7 @@ def test_a_prefix_longer_than_the_limit_is_cut_with_it(run):
         assert result.finished[:, 0].tolist() == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 3])
 def test_prefixes_without_a_column_and_with_ids_that_do_not_exist_change_nothing(run, width):
     chain, options = Chain(3, seed=8), SearchOptions(beam_width=width)

@@ -51,6 +51,7 @@ def png(*chunks, wide=2, high=2, depth=8, colour=0, content=b"\0\1\2\0\3\4"):
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*part) for part in parts)
 
 
+@pytest.mark.slow
 def test_an_image_of_the_full_height_is_taken_as_it_is():
     image = RANDOM.integers(0, 256, (16, 20), np.uint8)
     values, lengths = read(SOURCE, image, file_of(image), image[..., np.newaxis], image / 255)

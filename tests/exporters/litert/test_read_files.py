@@ -116,6 +116,7 @@ def test_another_file_is_refused(program, tmp_path, source, content, message):
     assert message in str(refused.value) and "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "longest"), [(IMAGES, 12), (SOUNDS, 30)])
 def test_a_damaged_file_is_refused_or_has_the_features_of_training(
     program, tmp_path, source, longest

@@ -98,6 +98,7 @@ def test_a_table_that_is_added_is_of_8_bits_in_a_model_of_8_bits_alone(tmp_path)
     np.testing.assert_allclose(tables[1][0], expected[1] - expected[1][:, :1], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_model_says_the_first_runtime_that_has_all_its_operations(convolution, loop):
     runtimes = [
         tuple(map(int, read_metadata(one)["min_runtime_version"].rstrip(b"\0").split(b".")))
