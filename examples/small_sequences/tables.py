@@ -135,7 +135,8 @@ def _settings(scores):
         for members in scores.groups.values()
         for task in members
     ]
-    return _table(["task", "", *used], [row for row in rows if sum(map(bool, row[2:])) > 1], left=2)
+    rows = [row for row in rows if sum(map(bool, row[2:])) > 1]
+    return _table(["task", "", *used], rows, left=2) if rows else ""
 
 
 def _origins(scores):
