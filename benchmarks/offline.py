@@ -45,7 +45,7 @@ def write_corpus(folder, rows, parts):
 
 
 def pool_batches(pieces, translator, options):
-    """What `ray_translate` gets from Ray, from plain processes."""
+    """Plain processes in the place of Ray, for `ray_translate`."""
     import multiprocessing
 
     context = multiprocessing.get_context("spawn")
@@ -112,7 +112,7 @@ def measured(name, arguments, workers):
 
 
 def processor_seconds(mark):
-    """What the workers that run with a mark in their environment have taken so far; the others."""
+    """Processor time of workers, which have a mark in their environment, and of the others."""
     seconds = [0, 0]
     for path in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -7,6 +7,7 @@ from tables import UNITS
 from tasks import TASKS
 
 import keras_bahdanau as kb
+from keras_bahdanau.text.corpus_metrics import metrics_of
 
 CARD = """# Models
 
@@ -80,7 +81,7 @@ def publish(found, tasks, settings, runs, examples):
 def _chosen(task, settings, found):
     """The result of the best seed of a task, or None."""
     metric = task.metrics[0]
-    sign = -1 if metric == "exact" else 1  # of rates the lowest is the best
+    sign = -1 if metrics_of((metric,))[0].higher_is_better else 1
     for setting in settings:
         own = [one for one in found if (one["task"], one["system"]) == (task.name, setting)]
         own = [one for one in own if "int8" in one]

@@ -1,4 +1,4 @@
-"""What a model of 8 bits holds in floats and should not, and the reverse.
+"""Filters of convolutions kept in 8 bits beside floats, and large tables put into 8 bits.
 
 With 8 bits, the converter lets a convolution round its input at run time, by one scale for all
 positions: a far value anywhere makes all others coarse. (A matrix product has a scale for each
