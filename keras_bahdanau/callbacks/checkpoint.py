@@ -64,7 +64,7 @@ class Checkpoint(keras.callbacks.Callback):
         """
         require_finite_state(self.model, self.progress)
         now = time.monotonic()
-        self.progress.seconds += now - self._counted_until
+        self.progress.add_time(now - self._counted_until)
         self._counted_until = now
         memory = _Memory()  # HDF5 does not outlive a disk that is full
         self.model.save_weights(memory)

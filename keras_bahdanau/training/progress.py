@@ -21,6 +21,7 @@ _RIGHT = {  # values that a field may have
     "waited": _is_count,
     "best": lambda value: value is None or _is_number(value),
     "seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
+    "first_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
     "stopped": lambda value: type(value) is bool,
     "history": lambda value: type(value) is list and all(type(logs) is dict for logs in value),
 }
@@ -39,6 +40,7 @@ class Progress:
             None before the first epoch.
         waited: Integer, epochs since the one that had it.
         seconds: Float, time of training and validation, all sittings together.
+        first_seconds: Float, that of the first epoch, which compiles the model, too.
         stopped: Bool, True if one of the user's callbacks ended the training.
         history: List of one dict an epoch, its logs.
     """
@@ -48,6 +50,7 @@ class Progress:
     best: float | None = None
     waited: int = 0
     seconds: float = 0.0
+    first_seconds: float = 0.0
     stopped: bool = False
     history: list = dataclasses.field(default_factory=list)
 
@@ -68,6 +71,12 @@ class Progress:
     def to_json(self):
         """Progress as one line of text."""
         return json.dumps(dataclasses.asdict(self))
+
+    def add_time(self, seconds):
+        """Count the time since the last call."""
+        self.seconds += seconds
+        if self.epoch + bool(self.step) <= 1:
+            self.first_seconds = self.seconds
 
     def is_better(self, value):
         """True if the value of an epoch is finite and lower than that of each epoch before."""
@@ -110,6 +119,8 @@ class Progress:
     def epochs_in(self, minutes):
         """Epochs that a training of so many minutes can have, if they last as those so far.
 
+        The first epoch is a measure of the others as long as it is the only one.
+
         Args:
             minutes: Float, or 0 or None for no limit.
 
@@ -118,4 +129,7 @@ class Progress:
         """
         if not minutes or not self.epoch:
             return math.inf
-        return max(1, math.floor(60 * minutes * self.epoch / max(self.seconds, 1e-6)))
+        first = self.first_seconds if self.epoch > 1 else 0.0
+        seconds = (self.seconds - first) / (self.epoch - bool(first))  # of one epoch
+        left = (60 * minutes - self.seconds) / max(seconds, 1e-6)
+        return max(1, math.floor(self.epoch + left))

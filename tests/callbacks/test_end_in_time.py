@@ -29,6 +29,19 @@ def test_the_last_step_is_where_the_time_ends(epoch, seconds, minutes, epochs):
     assert moved(epoch, seconds, minutes) == epochs * 10
 
 
+def test_the_first_epoch_is_no_measure_of_the_others():
+    progress = Progress()
+    progress.add_time(30.0)
+    progress.epoch = 1
+    progress.add_time(40.0)
+    assert progress.epochs_in(5) == 4  # of 70 seconds: no other is known
+    progress.step = 3
+    progress.add_time(15.0)
+    progress.epoch, progress.step = 2, 0
+    progress.add_time(5.0)
+    assert progress.epochs_in(5) == 2 + 10  # of 20 seconds each, in the 210 that are left
+
+
 def test_the_training_ends_where_the_schedule_does():
     for seconds in (1.0, 29.9, 30.0, 41.0, 100.0):
         progress = Progress(epoch=1, seconds=seconds)
