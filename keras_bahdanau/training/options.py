@@ -22,7 +22,10 @@ from keras_bahdanau.training.combinations import check_together
 from keras_bahdanau.training.presets import PRESETS
 
 AUTO = "auto"  # for what is found from the text
-_CELL = one_of("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm")
+_CELL = one_of(
+    *("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm"),
+    *("ssru", "sru", "min-gru", "min-lstm"),
+)
 _COUNT = integer(1, 1_000_000)
 _MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
 _NORMALIZATION = one_of(

@@ -382,6 +382,10 @@ TABLE = {
     "LSTMCell": cell_row(layers.LSTMCell, 4, states=2),
     "LayerNormGRUCell": cell_row(layers.LayerNormGRUCell, 4),
     "LayerNormLSTMCell": cell_row(layers.LayerNormLSTMCell, 4, states=2),
+    "SSRUCell": cell_row(layers.SSRUCell, 4),
+    "SRUCell": cell_row(layers.SRUCell, 4),
+    "MinGRUCell": cell_row(layers.MinGRUCell, 4),
+    "MinLSTMCell": cell_row(layers.MinLSTMCell, 4),
     "KerasCell": Row(
         lambda **kwargs: layers.KerasCell(keras.layers.LSTMCell(4), **kwargs),
         *cell_row(layers.LSTMCell, states=2)[1:],

@@ -10,6 +10,14 @@ from keras_bahdanau.layers.cells.gated import (
 )
 from keras_bahdanau.layers.cells.keras_cell import KerasCell
 from keras_bahdanau.layers.cells.layer_norm import LayerNormGRUCell, LayerNormLSTMCell
+from keras_bahdanau.layers.cells.parallel import (
+    MinGRUCell,
+    MinLSTMCell,
+    ParallelCell,
+    SRUCell,
+    SSRUCell,
+)
+from keras_bahdanau.layers.cells.projected import ProjectedCell
 from keras_bahdanau.layers.cells.stack import CellStack
 from keras_bahdanau.layers.initializers import BlockOrthogonal
 from keras_bahdanau.layers.registry import Registry, from_config
@@ -24,8 +32,14 @@ __all__ = [
     "LSTMCell",
     "LayerNormGRUCell",
     "LayerNormLSTMCell",
+    "MinGRUCell",
+    "MinLSTMCell",
+    "ParallelCell",
+    "ProjectedCell",
     "RecurrentCell",
     "ResetBeforeGRUCell",
+    "SRUCell",
+    "SSRUCell",
     "SimpleCell",
 ]
 
@@ -80,5 +94,9 @@ CELLS = CellRegistry(
         "lstm": LSTMCell,
         "layer-norm-gru": LayerNormGRUCell,
         "layer-norm-lstm": LayerNormLSTMCell,
+        "ssru": SSRUCell,
+        "sru": SRUCell,
+        "min-gru": MinGRUCell,
+        "min-lstm": MinLSTMCell,
     },
 )

@@ -4,15 +4,14 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.cells.cell import Cell
+from keras_bahdanau.layers.cells.projected import ProjectedCell, initializer_config
 from keras_bahdanau.layers.initializers import ORTHOGONAL
 
 
-class RecurrentCell(Cell):
-    """Base of the cells whose gates are blocks of `units`, side by side.
+class RecurrentCell(ProjectedCell):
+    """Base of the cells with a product of the state, U h, beside those of inputs and context.
 
-    Each product (W x + b, U h and, if there is a context, C c) gives all gates at
-    once. Subclasses set the class attributes and write `advance`.
+    Subclasses set the class attributes and write `advance`.
 
     With `recurrent_dropout` a mask, drawn once a sentence, drops units of the state
     before its product, the same at all steps (Gal and Ghahramani 2016); the state
@@ -36,10 +35,8 @@ class RecurrentCell(Cell):
             not in [0, 1).
     """
 
-    gates = 1
     recurrent_gates = 1
     recurrent_bias = False
-    state_count = 1
 
     def __init__(
         self,
@@ -50,22 +47,14 @@ class RecurrentCell(Cell):
         seed=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        self.units = checks.positive_integer("units", "the width of the state", units)
+        super().__init__(units, kernel_initializer, **kwargs)
         self.recurrent_dropout = checks.rate(
             "recurrent_dropout", "the dropout rate of the state", recurrent_dropout
         )
-        self.kernel_initializer = _config(kernel_initializer)
-        self.recurrent_initializer = _config(recurrent_initializer)
+        self.recurrent_initializer = initializer_config(recurrent_initializer)
         self.seed = seed
         if recurrent_dropout:
             self.seed_generator = keras.random.SeedGenerator(seed)
-        self.input_projection = self.projection(
-            "input_projection", self.gates, self.kernel_initializer
-        )
-        self.context_projection = self.projection(
-            "context_projection", self.gates, self.kernel_initializer, use_bias=False
-        )
         self.recurrent_projection = self.projection(
             "recurrent_projection",
             self.recurrent_gates,
@@ -73,46 +62,11 @@ class RecurrentCell(Cell):
             use_bias=self.recurrent_bias,
         )
 
-    def projection(self, name, gates, initializer, use_bias=True):
-        """A new layer for one product: `(..., any width)` -> `(..., gates * units)`."""
-        return keras.layers.Dense(
-            gates * self.units,
-            use_bias=use_bias,
-            kernel_initializer=initializer,
-            dtype=self.dtype_policy,
-            name=name,
-        )
-
-    @property
-    def state_sizes(self):
-        """Widths of the states."""
-        return (self.units,) * self.state_count
-
-    @property
-    def output_units(self):
-        """Width of the output."""
-        return self.units
-
     def build(self, inputs_shape, context_shape=None, states_shape=None):
-        self.input_projection.build(inputs_shape)
+        super().build(inputs_shape, context_shape)
         self.recurrent_projection.build((None, self.units))
-        if context_shape is not None:
-            self.context_projection.build(context_shape)
 
-    def project(self, inputs):
-        """W x + b: `(..., input_units)` -> `(..., gates * units)`."""
-        return self.input_projection(inputs)
-
-    def step(self, projected, states, context=None, dropout_masks=()):
-        """`(output, states)` from W x + b, the old states and the context."""
-        if (context is not None) != self.context_projection.built:
-            raise ValueError(
-                "`context` must be given to a cell that was built with a `context_shape`, "
-                f"and to no other. Received: context={context!r}"
-            )
-        if context is not None:
-            # W x + b + C c: (batch, [beam,] gates * units)
-            projected = projected + self.context_projection(context)
+    def move(self, projected, states, dropout_masks=()):
         states = self.advance(projected, _dropped(states[0], dropout_masks), states)
         return states[0], states
 
@@ -136,17 +90,10 @@ class RecurrentCell(Cell):
     def get_config(self):
         return {
             **super().get_config(),
-            "units": self.units,
             "recurrent_dropout": self.recurrent_dropout,
-            "kernel_initializer": self.kernel_initializer,
             "recurrent_initializer": self.recurrent_initializer,
             "seed": self.seed,
         }
-
-
-def _config(initializer):
-    """An initializer written down: each product makes its own, or equal shapes start alike."""
-    return keras.initializers.serialize(keras.initializers.get(initializer))
 
 
 def _dropped(h, dropout_masks):

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.layers.cells import CELLS, CellStack
+from keras_bahdanau.layers.cells import CELLS, CellStack, ParallelCell
 
 UNITS = 64
 INPUTS = np.random.default_rng(5).normal(size=(3, 4)).astype("float32")
 STATES = tuple(np.random.default_rng(6).normal(size=(2, 3, UNITS)).astype("float32"))
 
-every_kind = pytest.mark.parametrize("kind", CELLS)
+PARALLEL = [kind for kind in CELLS if issubclass(CELLS[kind], ParallelCell)]
+
+every_kind = pytest.mark.parametrize("kind", [kind for kind in CELLS if kind not in PARALLEL])
 
 
 def built(kind, share=0.25, **kwargs):
@@ -117,3 +119,9 @@ def test_dropout_adds_no_weights():
     cell, _ = built("gru")
     assert all(isinstance(weight, keras.Variable) and weight.trainable for weight in cell.weights)
     assert len(cell.weights) == len(built("gru", share=0.0)[0].weights)
+
+
+@pytest.mark.parametrize("kind", PARALLEL)
+def test_a_cell_without_a_recurrent_product_has_nothing_to_drop(kind):
+    with pytest.raises(ValueError, match=r"must be 0 for a cell .* recurrent_dropout=0.5"):
+        CELLS.get(kind, UNITS, recurrent_dropout=0.5)

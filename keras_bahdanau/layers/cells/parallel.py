@@ -1,0 +1,124 @@
+"""Parallel recurrences: cells whose gates come from the inputs alone."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.cells.projected import ProjectedCell
+
+
+class ParallelCell(ProjectedCell):
+    """Base of the cells without a product of the state.
+
+    All products of all steps are one product before the loop; a step adds and multiplies
+    vectors.
+
+    Args:
+        units: Positive integer. Width of the state, and of the output.
+        recurrent_dropout: 0: there is no product whose state could be dropped.
+        kernel_initializer: A Keras initializer: that of W and C.
+
+    Raises:
+        ValueError: If `units` is not a positive integer, or `recurrent_dropout` not 0.
+    """
+
+    def __init__(self, units, recurrent_dropout=0.0, kernel_initializer="glorot_uniform", **kwargs):
+        super().__init__(units, kernel_initializer, **kwargs)
+        if recurrent_dropout:
+            raise ValueError(
+                "`recurrent_dropout` must be 0 for a cell whose state is in no product. "
+                f"Received: recurrent_dropout={recurrent_dropout!r}. Take `dropout`, or a cell "
+                'such as "gru".'
+            )
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class SSRUCell(ParallelCell):
+    """Simpler simple recurrent unit, the decoder of the models in Marian and Firefox.
+
+    f  = sigmoid(W_f x + b_f)
+    c' = f * c + (1 - f) * (W x + b)
+    h  = max(0, c')                    (Kim et al. 2019, "From research to production and back")
+
+    Arguments and output: see `ParallelCell`; one state, c.
+    """
+
+    gates = 2
+
+    def move(self, projected, states, dropout_masks=()):
+        x_f, x = ops.split(projected, 2, axis=-1)  # -> 2 of (batch, [beam,] units)
+        f = ops.sigmoid(x_f)
+        c = f * states[0] + (1 - f) * x
+        return ops.relu(c), (c,)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class SRUCell(ParallelCell):
+    """Simple recurrent unit, whose gates see the state unit by unit.
+
+    f  = sigmoid(W_f x + v_f * c + b_f)
+    r  = sigmoid(W_r x + v_r * c + b_r)
+    c' = f * c + (1 - f) * (W x + b)
+    h  = r * c' + (1 - r) * (W_h x + b_h)      (Lei et al. 2018, eq. 1 to 4; W_h x for x, which may
+                                               be of another width)
+
+    Arguments and output: see `ParallelCell`; one state, c.
+    """
+
+    gates = 4
+
+    def build(self, inputs_shape, context_shape=None, states_shape=None):
+        super().build(inputs_shape, context_shape)
+        self.forget_weight, self.reset_weight = (
+            self.add_weight(
+                shape=(self.units,), initializer=keras.initializers.RandomUniform(-1, 1), name=name
+            )
+            for name in ("forget_weight", "reset_weight")
+        )
+
+    def move(self, projected, states, dropout_masks=()):
+        (c,) = states
+        # -> 4 of (batch, [beam,] units)
+        x_f, x_r, x, highway = ops.split(projected, 4, axis=-1)
+        f = ops.sigmoid(x_f + self.forget_weight * c)
+        r = ops.sigmoid(x_r + self.reset_weight * c)
+        c = f * c + (1 - f) * x
+        return r * c + (1 - r) * highway, (c,)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class MinGRUCell(ParallelCell):
+    """Minimal gated recurrent unit.
+
+    z  = sigmoid(W_z x + b_z)
+    h' = (1 - z) * h + z * (W x + b)      (Feng et al. 2024, "Were RNNs all we needed?", 3.1)
+
+    Arguments and output: see `ParallelCell`; one state, h.
+    """
+
+    gates = 2
+
+    def move(self, projected, states, dropout_masks=()):
+        x_z, x = ops.split(projected, 2, axis=-1)  # -> 2 of (batch, [beam,] units)
+        z = ops.sigmoid(x_z)
+        h = (1 - z) * states[0] + z * x
+        return h, (h,)
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class MinLSTMCell(ParallelCell):
+    """Minimal long short-term memory, its two gates scaled to a sum of 1.
+
+    f, i = sigmoid(W_f x + b_f), sigmoid(W_i x + b_i)
+    h'   = f / (f + i) * h + i / (f + i) * (W x + b)      (Feng et al. 2024, section 3.2)
+
+    Arguments and output: see `ParallelCell`; one state, h.
+    """
+
+    gates = 3
+
+    def move(self, projected, states, dropout_masks=()):
+        x_f, x_i, x = ops.split(projected, 3, axis=-1)  # -> 3 of (batch, [beam,] units)
+        # f / (f + i) = sigmoid(log f - log i), which divides by nothing small
+        f = ops.sigmoid(ops.log_sigmoid(x_f) - ops.log_sigmoid(x_i))
+        h = f * states[0] + (1 - f) * x
+        return h, (h,)
