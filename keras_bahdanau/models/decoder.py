@@ -4,10 +4,9 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers import scan
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.attention.fixed import FixedContext
-from keras_bahdanau.layers.decoder_cells import DECODER_CELLS, Step
+from keras_bahdanau.layers.decoder_cells import DECODER_CELLS
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
 from keras_bahdanau.layers.memory import Memory
@@ -342,31 +341,12 @@ class Decoder(keras.Model):
         else:
             # -> (batch, target_time, embedding_units)
             embedded = self.embed(target_in, training=training)
-            steps, drawn = self._teacher_forced(
-                embedded, prepared, with_weights or self.copies, training
+            steps, drawn = self.cell.teacher_forced(
+                embedded, prepared, with_weights or self.copies, training=training
             )
         # t_i: (batch, target_time, readout_units)
         readout = self.readout(steps.output, steps.context, embedded, training=training)
         return readout, steps.weights, drawn, self.copying(steps, embedded, prepared.memory)
-
-    def _teacher_forced(self, embedded, prepared, with_weights, training):
-        """(`Step` of what the readout reads, and of the weights if `with_weights`, `Drawn`)."""
-        initial_state = self.initial_state(prepared)
-
-        def kept(shown):
-            weights = shown.weights if with_weights else ()
-            return Step(shown.output, shown.context, weights, scores=(), query=())
-
-        def step(state, projected):
-            shown, state = self.cell.step(projected, state, prepared, training=training)
-            return (kept(shown), self.cell.drawn(state)), state
-
-        return scan(
-            step,
-            initial_state,
-            self.cell.project(embedded),
-            (kept(self.cell.like(prepared)), self.cell.drawn(initial_state)),
-        )
 
     def get_config(self):
         cell = keras.saving.serialize_keras_object(self.cell)

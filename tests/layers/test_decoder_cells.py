@@ -270,6 +270,48 @@ def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when)
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        {"cell": "gru", "depth": 2, "residual": True, "context_gate": True},
+        {"cell": "ssru", "depth": 2, "query": ("state", "embedding", "task")},
+        {"cell": "lstm", "context_dropout": 0.5, "recurrent_dropout": 0.5},
+        {"cell": "gru", "query": EVERYTHING},  # whose steps attend one after the other
+        {"cell": "sru", "normalizer": "monotonic"},  # likewise
+    ],
+)
+def test_a_target_read_at_once_gives_what_its_steps_give(options):
+    options = dict(options)
+    attention = BahdanauAttention(3, normalizer=options.pop("normalizer", "softmax"))
+    cell = DECODER_CELLS["apart"](7, attention, **options)
+    cell.build(INPUTS.shape, memory_shape=shape_of(6, task_units=2))
+    extract.randomize(cell)
+    prepared = cell.prepare(memory_of(*MEMORY), training=True)
+    inputs = tf.constant(np.stack([INPUTS, -INPUTS, INPUTS[::-1]], axis=1))
+
+    def stepwise(inputs):
+        state, steps = cell.initial_state(prepared), []
+        for t in range(3):
+            shown, state = cell(inputs[:, t], state, prepared)
+            steps.append(shown[:3])
+        return tf.stack([tf.concat(step, axis=-1) for step in steps], axis=1)
+
+    def at_once(inputs):
+        steps, _ = cell.teacher_forced(inputs, prepared, with_weights=True)
+        return tf.concat(steps[:3], axis=-1)
+
+    results = []
+    for function in (stepwise, at_once):
+        with tf.GradientTape() as tape:
+            result = function(inputs)
+            loss = tf.reduce_sum(tf.sin(result))
+        gradients = tape.gradient(loss, cell.trainable_variables)
+        # none where the keys are made, which was before
+        results.append([result, *(0 if each is None else each for each in gradients)])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"units": -1}, "`units`.*must be a positive integer. Received: units=-1"),

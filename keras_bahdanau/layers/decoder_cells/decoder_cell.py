@@ -10,6 +10,7 @@ from keras_bahdanau.layers.bridge import BRIDGES
 from keras_bahdanau.layers.cells import CELLS, CellStack
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.query import Query
+from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.registry import from_config
 
 
@@ -241,7 +242,10 @@ class DecoderCellBase(keras.layers.Layer):
             beta = ops.cast(self.context_gate(top), attended.context.dtype)  # (batch, [beam,] 1)
             attended = attended._replace(context=beta * attended.context)
         if prepared.dropout_masks:
-            attended = attended._replace(context=attended.context * prepared.dropout_masks.context)
+            mask = prepared.dropout_masks.context  # (batch, context_units)
+            if len(attended.context.shape) == 3:
+                mask = ops.expand_dims(mask, axis=1)
+            attended = attended._replace(context=attended.context * mask)
         return query, attended
 
     def _cell_masks(self, prepared):
@@ -250,6 +254,27 @@ class DecoderCellBase(keras.layers.Layer):
     def step(self, projected, state, prepared, training=None):
         """The pair (`Step`, next `DecoderState`), from inputs that `project` has seen."""
         raise NotImplementedError
+
+    def teacher_forced(self, inputs, prepared, with_weights, training=None):
+        """All steps of a target that is known.
+
+        Args:
+            inputs: Float tensor `(batch, target_time, input_units)`, the embedded y_0, y_1, ...
+            prepared: From `prepare(memory)`.
+            with_weights: Python bool. True to keep the weights.
+            training: Python bool.
+
+        Returns:
+            (`Step` of all steps without scores and query, `Drawn` of all steps or ()).
+        """
+        initial_state = self.initial_state(prepared)
+
+        def step(state, projected):
+            shown, state = self.step(projected, state, prepared, training=training)
+            return (kept(shown, with_weights), self.drawn(state)), state
+
+        like = (kept(self.like(prepared), with_weights), self.drawn(initial_state))
+        return scan(step, initial_state, self.project(inputs), like)
 
     def call(self, inputs, state, prepared, training=None):
         projected = self.project(ops.cast(inputs, self.compute_dtype))
@@ -276,6 +301,11 @@ class DecoderCellBase(keras.layers.Layer):
         if isinstance(config["cell"], dict):
             config["cell"] = from_config(config["cell"])
         return cls(**config)
+
+
+def kept(step, with_weights):
+    """The part of a `Step` that training reads."""
+    return step._replace(weights=step.weights if with_weights else (), scores=(), query=())
 
 
 def as_memory(shape):

@@ -1,12 +1,14 @@
 """Move, then attend, and feed nothing back."""
 
 import keras
+from keras import tree
 
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
     DecoderState,
     Step,
     as_memory,
+    kept,
 )
 
 
@@ -19,6 +21,8 @@ class UnfedCell(DecoderCellBase):
 
     (Luong et al. 2015, section 3, without the input feeding of section 3.3; the decoder of Wu
     et al. 2018, whose states do not depend on the alignment.) The context goes to the readout.
+    In training the cells read the whole target, one cell after the other, and then all steps
+    attend at once, unless a step of the attention depends on the one before.
 
     Args:
         units: Positive integer. Width of the decoder state.
@@ -45,3 +49,15 @@ class UnfedCell(DecoderCellBase):
             Step(top, attended.context, attended.weights, attended.scores, query),
             DecoderState(cell, attended.state, context=kept),
         )
+
+    def teacher_forced(self, inputs, prepared, with_weights, training=None):
+        state = self.initial_state(prepared)
+        if tree.flatten((state.attention, state.context)):
+            return super().teacher_forced(inputs, prepared, with_weights, training=training)
+        projected, embedding = self.project(inputs)
+        # s_1, s_2, ...: (batch, target_time, units)
+        tops = self.stack.sequence(projected, state.cell, self._cell_masks(prepared))
+        # all c_i: (batch, target_time, context_units)
+        _, attended = self._attend(tops, embedding, state, prepared, training)
+        step = Step(tops, attended.context, attended.weights, attended.scores, query=())
+        return kept(step, with_weights), ()
