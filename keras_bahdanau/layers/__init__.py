@@ -38,6 +38,7 @@ from keras_bahdanau.layers.coverage import (
 )
 from keras_bahdanau.layers.decoder_cells import (
     DECODER_CELLS,
+    BlockCell,
     ConditionalCell,
     DecoderCell,
     DecoderState,
@@ -71,6 +72,7 @@ from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
 from keras_bahdanau.layers.readers.row_rnn import RowRNN
+from keras_bahdanau.layers.readers.self_attention import SelfAttentionReader
 from keras_bahdanau.layers.readout import (
     READOUTS,
     AttentionalReadout,
@@ -122,6 +124,7 @@ __all__ = [
     "AudioFrames",
     "BahdanauAttention",
     "BidirectionalRNN",
+    "BlockCell",
     "BlockOrthogonal",
     "Cell",
     "CellStack",
@@ -190,6 +193,7 @@ __all__ = [
     "Samples",
     "ScaledDotScore",
     "Score",
+    "SelfAttentionReader",
     "Sigmoid",
     "SimpleCell",
     "Softmax",

@@ -39,7 +39,7 @@ class Decoder(keras.Model):
 
     Otherwise these arguments make it: `cell` by name, `units`, `attention`, `depth`,
     `residual`, `when`, `query`, `bridge`, `readout_state`, `recurrent_dropout`,
-    `context_dropout` and `context_gate`.
+    `context_dropout`, `context_gate` and `feed_forward_units`.
 
     Args:
         vocabulary_size: Positive integer. Number of target tokens; id 0 is padding.
@@ -54,8 +54,11 @@ class Decoder(keras.Model):
         depth: Positive integer. Cells on top of each other.
         residual: Bool. True if each cell but the lowest adds its input to its output.
         when: Time of attention: "before" the cell moves (Bahdanau), "after" it with input
-            feeding (Luong), "between" two cells (the conditional GRU), or "apart": after it,
-            without feeding.
+            feeding (Luong), "between" two cells (the conditional GRU), "apart": after it,
+            without feeding; or in "blocks" of cell, attention and a feed-forward network
+            (`layers.BlockCell`), where `depth` is the number of blocks.
+        feed_forward_units: Positive integer. Inner width of those networks; four times `units`
+            if left out.
         query: Tuple of the parts of the query, any of "state", "embedding", "context", "task".
         bridge: "summary", made of the encoder's summary, or "zeros".
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the
@@ -134,6 +137,7 @@ class Decoder(keras.Model):
         scheduled_sampling=False,
         context_gate=False,
         copy=False,
+        feed_forward_units=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -167,6 +171,7 @@ class Decoder(keras.Model):
             "recurrent_dropout": recurrent_dropout,
             "context_dropout": context_dropout,
             "context_gate": context_gate,
+            "feed_forward_units": feed_forward_units,
         }
         whole = isinstance(cell, DecoderCellBase)
         self.cell = (
@@ -194,7 +199,9 @@ class Decoder(keras.Model):
             _check_attends(self.cell.attention)
             self.pointer = PointerGenerator(name="pointer", **policy)
 
-    def _new_cell(self, cell, units, attention, when, readout_state, **settings):
+    def _new_cell(
+        self, cell, units, attention, when, readout_state, feed_forward_units, **settings
+    ):
         """The decoder cell that the arguments of the constructor describe."""
         checks.positive_integer("units", "the width of the decoder state", units)
         checks.choice("when", when, DECODER_CELLS)
@@ -206,6 +213,8 @@ class Decoder(keras.Model):
             )
         if when == "before":
             settings["readout_state"] = readout_state
+        if when == "blocks":
+            settings |= {"feed_forward_units": feed_forward_units, "dropout": self.dropout}
         policy = {"dtype": self.dtype_policy}
         attention = ATTENTIONS.get(attention, units=units, name="attention", **policy)
         return DECODER_CELLS[when](units, attention, cell=cell, name="cell", **settings, **policy)

@@ -164,7 +164,7 @@ class TrainingOptions:
     encoder: str | None = _of_model(
         one_of(
             *("bidirectional", "unidirectional", "pyramidal", "rows"),
-            *("convolutional", "convolutional-tanh"),
+            *("transformer", "convolutional", "convolutional-tanh"),
         ),
         "Encoder: {choices}.",
         "bidirectional",
@@ -198,7 +198,14 @@ class TrainingOptions:
         "Width of the attention's hidden layer, where it has one.",
         lambda options: options.units,
     )
-    heads: int | None = _of_model(integer(1, 128), "Attentions side by side.", 1)
+    heads: int | None = _of_model(
+        integer(1, 128), "Attentions side by side, also in an encoder of self-attention.", 1
+    )
+    feed_forward_units: int | None = _of_model(
+        WIDTH,
+        "Inner width of the feed-forward networks of self-attention and of decoder blocks.",
+        lambda options: 4 * options.units,
+    )
     window: str | None = _of_model(
         one_of("everywhere", "local-m", "local-p", "local-median"),
         "Positions that it may attend to: {choices}.",
@@ -231,9 +238,10 @@ class TrainingOptions:
         "none",
     )
     when: str | None = _of_model(
-        one_of("before", "after", "between", "apart"),
+        one_of("before", "after", "between", "apart", "blocks"),
         'Time of attention: "before" the cell moves, "after" it (input feeding), "between" '
-        'two cells, or "apart": after it, without feeding, as hard alignments need it.',
+        'two cells, "apart": after it, without feeding, as hard alignments need it; or in '
+        '"blocks" of a cell, attention and a feed-forward network, as in a Transformer.',
         lambda options: "before" if options.hard_alignment == "none" else "apart",
     )
     query: str | None = _of_model(

@@ -16,7 +16,8 @@ from layer_table import BATCH, SOURCE_TIME, TABLE, TARGET_TIME
 from keras_bahdanau import layers, models
 
 HALF = [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"]
-BASES = {"AttentionBase", "Cell", "CoverageBase", "Normalizer", "RecurrentCell", "Score", "Window"}
+BASES = {"AttentionBase", "Cell", "CoverageBase", "Normalizer", "ParallelCell", "ProjectedCell"}
+BASES |= {"RecurrentCell", "Score", "Window"}
 NEVER_CALLED = {"ForcedAlignment"}  # without a decoder there is no alignment to look up
 SLOW = {"Ensemble", "HardDecoder"}  # which take long; tests/models has fast ones of each
 READY = {}

@@ -232,6 +232,34 @@ def decoder_cell_row(kind, cell="gru", states=1, fed=(), **options):
     )
 
 
+def block_cell_row():
+    """A row of the decoder of two blocks, whose attentions remember nothing."""
+
+    def new(**kwargs):
+        attention = bahdanau(dtype=kwargs.get("dtype"))
+        return layers.BlockCell(4, attention, depth=2, dropout=0.5, **kwargs)
+
+    def padding(inputs, state, prepared):
+        keys = tuple(padded(each, 50.0) for each in prepared.keys)
+        return inputs, state, layers.ProjectedMemory(padded_memory(prepared.memory), keys)
+
+    nothing = AttentionState(window=(), normalizer=(), coverage=())
+    state = layers.DecoderState(((floats(BATCH, 4),), (floats(BATCH, 4),)), (nothing, nothing))
+    keys = (floats(BATCH, SOURCE_TIME, 5), floats(BATCH, SOURCE_TIME, 5))
+    return Row(
+        new,
+        inputs=(floats(BATCH, 8), state, layers.ProjectedMemory(MEMORY, keys)),
+        outputs=("compute", "compute", "float32", "float32", *["compute"] * 3),
+        padding=padding,
+        drops=True,
+        apart=("key_projection", "bridge"),  # those of `prepare` and `initial_state`
+        shapes=((BATCH, 8), None, shape_of(6, task_units=5)),
+        cast=lambda dtype, *inputs: tf.nest.map_structure(
+            lambda array: tf.cast(array, dtype) if array.dtype == "float32" else array, inputs
+        ),
+    )
+
+
 def reader_row(reader, *arguments):
     """A row of a reader of `VALUES`, whose second sentence is shorter."""
     return row(
@@ -406,6 +434,7 @@ TABLE = {
     "InputFeedingCell": decoder_cell_row(layers.InputFeedingCell, fed=floats(BATCH, 4)),
     "ConditionalCell": decoder_cell_row(layers.ConditionalCell),
     "UnfedCell": decoder_cell_row(layers.UnfedCell),
+    "BlockCell": block_cell_row(),
     "Query": row(
         layers.Query,
         ("embedding", "state"),
@@ -484,6 +513,7 @@ TABLE = {
     ),
     "RowRNN, one row": reader_row(layers.RowRNN, "layer-norm-lstm"),
     "PyramidalRNN": reader_row(layers.PyramidalRNN),
+    "SelfAttentionReader": reader_row(layers.SelfAttentionReader, 2, 2, 6, 0.5),
     "UnidirectionalRNN": reader_row(layers.UnidirectionalRNN, "layer-norm-gru"),
     "WordDropout": row(layers.WordDropout, 0.5, inputs=(VALUES,), drops=True, learns=False),
     #

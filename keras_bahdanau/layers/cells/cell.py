@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.recurrence import scan
+
 
 class Cell(keras.layers.Layer):
     """Base of the cells: the interface that encoders and decoders need.
@@ -38,6 +40,28 @@ class Cell(keras.layers.Layer):
     def step(self, projected, states, context=None, dropout_masks=()):
         """`(output, states)` from inputs that `project` has seen."""
         raise NotImplementedError
+
+    def sequence(self, projected, states, dropout_masks=(), steps=None):
+        """The outputs of all steps.
+
+        Args:
+            projected: Result of `project` for all steps, `(batch, time, any width)`.
+            states: The states before the first step.
+            dropout_masks: Dropout masks of the sentences, or ().
+            steps: Int32 scalar, the number of steps that count, or None for all: what the
+                outputs hold behind them means nothing.
+
+        Returns:
+            Float tensor `(batch, time, output_units)`.
+        """
+        batch = ops.shape(projected)[0]
+        return scan(
+            lambda states, x: self.step(x, states, dropout_masks=dropout_masks),
+            states,
+            projected,
+            like=ops.zeros((batch, self.output_units), self.compute_dtype),
+            steps=steps,
+        )
 
     def dropout_masks(self, batch, training):
         """Dropout masks of a sentence, the same at all its steps; () for none.

@@ -1,10 +1,8 @@
 """Cells upon cells."""
 
 import keras
-from keras import ops
 
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.registry import from_config
 
 
@@ -84,22 +82,13 @@ class CellStack(Cell):
             after.append(new)
         return output, tuple(after)
 
-    def sequence(self, projected, states, dropout_masks=()):
-        """The outputs of all steps, one layer after the other.
-
-        Args:
-            projected: What `project` gives for all steps, `(batch, time, any width)`.
-            states: The states before the first step.
-            dropout_masks: Dropout masks of the layers, or ().
-
-        Returns:
-            Float tensor `(batch, time, output_units)`.
-        """
+    def sequence(self, projected, states, dropout_masks=(), steps=None):
+        """The outputs of all steps, one layer after the other."""
         dropout_masks = dropout_masks or ((),) * len(self.cells)
         outputs = None
         for cell, first, masks in zip(self.cells, states, dropout_masks, strict=True):
             below, projected = outputs, projected if outputs is None else cell.project(outputs)
-            outputs = _outputs(cell, projected, first, masks)
+            outputs = cell.sequence(projected, first, masks, steps)
             outputs = outputs if below is None or not self.residual else outputs + below
         return outputs
 
@@ -114,14 +103,3 @@ class CellStack(Cell):
     @classmethod
     def from_config(cls, config):
         return cls(**{**config, "cells": [from_config(cell) for cell in config["cells"]]})
-
-
-def _outputs(cell, projected, state, dropout_masks):
-    """The output of one cell at all steps, `(batch, time, output_units)`."""
-    batch = ops.shape(state[0])[0]
-    return scan(
-        lambda state, x: cell.step(x, state, dropout_masks=dropout_masks),
-        state,
-        projected,
-        like=ops.zeros((batch, cell.output_units), cell.compute_dtype),
-    )

@@ -190,7 +190,11 @@ class DecoderCellBase(keras.layers.Layer):
                 cell=self.stack.dropout_masks(batch, training=training),
                 context=self.context_mask(ones, training=training),
             )
-        return ProjectedMemory(memory, self.attention.prepare(memory), dropout_masks, alignment)
+        return ProjectedMemory(memory, self.keys(memory), dropout_masks, alignment)
+
+    def keys(self, memory):
+        """The part of attention that no query changes."""
+        return self.attention.prepare(memory)
 
     def initial_state(self, prepared):
         """s_0 from the encoder's summary, or zeros; nothing attended to yet."""

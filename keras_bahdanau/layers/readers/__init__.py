@@ -17,6 +17,7 @@ from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 from keras_bahdanau.layers.readers.pyramidal import PyramidalRNN
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, UnidirectionalRNN
 from keras_bahdanau.layers.readers.row_rnn import RowRNN
+from keras_bahdanau.layers.readers.self_attention import SelfAttentionReader
 from keras_bahdanau.layers.registry import Registry
 
 READERS = Registry(
@@ -26,6 +27,7 @@ READERS = Registry(
         "unidirectional": UnidirectionalRNN.stack,
         "pyramidal": PyramidalRNN.stack,
         "rows": RowRNN.stack,
+        "transformer": SelfAttentionReader.stack,
         "convolutional": ConvolutionalReader.stack,
         "convolutional-tanh": functools.partial(ConvolutionalReader.stack, activation="tanh"),
     },

@@ -7,7 +7,6 @@ from keras import ops
 
 from keras_bahdanau.layers.cells import CELLS, KerasCell
 from keras_bahdanau.layers.initializers import ORTHOGONAL
-from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.registry import from_config
 
 STOCK = {  # the kinds of cells for which Keras has a layer: fast on CPU, some on cuDNN
@@ -55,7 +54,7 @@ def read_up_to(layer, inputs, steps):
     scanned = isinstance(layer, ScannedRNN)
     # a stock cell that is built already: its wrapper adds no weights
     cell = layer.cell if scanned else KerasCell(layer.cell, dtype=layer.dtype_policy)
-    return _scanned(cell, inputs, _zeros(cell.state_sizes, inputs), steps=steps)
+    return cell.sequence(cell.project(inputs), _zeros(cell.state_sizes, inputs), steps=steps)
 
 
 def state_sizes(layer):
@@ -97,7 +96,8 @@ class ScannedRNN(keras.layers.Layer):
         if initial_state is None:
             initial_state = _zeros(state_sizes(self), inputs)
         dropout_masks = self.cell.dropout_masks(ops.shape(inputs)[0], training)
-        return _scanned(self.cell, inputs, tuple(initial_state), dropout_masks)
+        # the products of all steps at once: (batch, time, any width)
+        return self.cell.sequence(self.cell.project(inputs), tuple(initial_state), dropout_masks)
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:-1], self.cell.output_units)
@@ -113,14 +113,3 @@ class ScannedRNN(keras.layers.Layer):
 def _zeros(sizes, inputs):
     """h_0 of a row: a tuple of `(batch, size)`."""
     return tuple(ops.zeros((ops.shape(inputs)[0], size), inputs.dtype) for size in sizes)
-
-
-def _scanned(cell, inputs, state, dropout_masks=(), steps=None):
-    """The outputs of a cell, `(batch, time, units)`."""
-    return scan(
-        lambda state, x: cell.step(x, state, dropout_masks=dropout_masks),
-        state,
-        cell.project(inputs),  # of all steps: (batch, time, any width)
-        like=state[0],
-        steps=steps,
-    )

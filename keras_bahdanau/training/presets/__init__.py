@@ -19,6 +19,7 @@ from keras_bahdanau.training.presets.luong import LUONG, LUONG_LOCAL, luong, luo
 from keras_bahdanau.training.presets.rnnsearch import RNNENCDEC, RNNSEARCH, rnnencdec, rnnsearch
 from keras_bahdanau.training.presets.small import SMALL, small
 from keras_bahdanau.training.presets.speech import SPEECH, speech
+from keras_bahdanau.training.presets.ssru_student import SSRU_STUDENT, ssru_student
 
 __all__ = [
     "PRESETS",
@@ -33,6 +34,7 @@ __all__ = [
     "rnnsearch",
     "small",
     "speech",
+    "ssru_student",
 ]
 
 
@@ -73,6 +75,7 @@ PRESETS = {
         Preset("luong", luong, LUONG),
         Preset("luong-local", luong_local, LUONG_LOCAL),
         Preset("conditional-gru", conditional_gru, CONDITIONAL_GRU),
+        Preset("ssru-student", ssru_student, SSRU_STUDENT),
         Preset("images", images, IMAGES),
         Preset("ink", ink, INK),
         Preset("speech", speech, SPEECH),

@@ -1,6 +1,6 @@
 """The model of a preset: from training options to encoder and decoder."""
 
-from keras_bahdanau.layers import ATTENTIONS, COVERAGES, HardAlignment
+from keras_bahdanau.layers import ATTENTIONS, COVERAGES, HardAlignment, SelfAttentionReader
 from keras_bahdanau.models import Decoder, Encoder, HardDecoder, Seq2Seq
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.vocabulary import END
@@ -52,25 +52,42 @@ def new_model(source, target, preset, overrides):
 
 
 def _encoder(source, target, options):
-    recurrent = not options.encoder.startswith("convolutional")
     convolutions = tuple(map(int, filter(None, options.convolutions.split(","))))
     return Encoder(
         front_end=source.front_end(
             options.embedding_units, convolutions or None, options.augmentation
         ),
-        units=options.encoder_units,
-        cell=options.encoder_cell,
-        depth=options.depth,
-        kind=options.encoder,
+        **_readers(options),
         summary="mean" if options.bridge == "zeros" else options.bridge,
         residual=options.residual,
         dropout=options.dropout,
         embedding_dropout=options.embedding_dropout,
-        recurrent_dropout=options.recurrent_dropout if recurrent else 0.0,
         word_dropout=options.word_dropout,
         symbols=_symbols(source, target) if options.copy else None,
         name="encoder",
     )
+
+
+def _readers(options):
+    """The arguments of an encoder that make its readers."""
+    if options.encoder == "transformer":
+        blocks = SelfAttentionReader(
+            options.encoder_units,
+            options.depth,
+            heads=options.heads,
+            feed_forward_units=options.feed_forward_units,
+            dropout=options.dropout,
+            name="self_attention",
+        )
+        return {"readers": [blocks]}
+    recurrent = not options.encoder.startswith("convolutional")
+    return {
+        "units": options.encoder_units,
+        "cell": options.encoder_cell,
+        "depth": options.depth,
+        "kind": options.encoder,
+        "recurrent_dropout": options.recurrent_dropout if recurrent else 0.0,
+    }
 
 
 def _decoder(source, target, options):
@@ -84,6 +101,7 @@ def _decoder(source, target, options):
         depth=options.decoder_depth,
         residual=options.residual,
         when=options.when,
+        feed_forward_units=options.feed_forward_units if options.when == "blocks" else None,
         query=tuple(options.query.split(",")),
         bridge="zeros" if options.bridge == "zeros" else "summary",
         readout=options.readout,

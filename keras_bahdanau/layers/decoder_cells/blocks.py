@@ -1,0 +1,199 @@
+"""Blocks of three sublayers, as in a Transformer, with a recurrence in place of self-attention."""
+
+import keras
+from keras import tree
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.decoder_cells.decoder_cell import (
+    DecoderCellBase,
+    DecoderState,
+    Step,
+    as_memory,
+    kept,
+)
+from keras_bahdanau.layers.feed_forward import FeedForward, layer_norm
+from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.step_seed import StepDropout
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class BlockCell(DecoderCellBase):
+    """Decoder of blocks: recurrence, attention, feed-forward network, each around the residual.
+
+    x   = W y_{i-1} + b                             into the lowest of `depth` blocks
+    x'  = x + f(LN(x))                              f: the recurrent cell, over the steps
+    c_i = sum_j alpha_ij h_j,   alpha_i from LN(x')
+    x"  = x' + W_c c_i
+    x   = x" + FFN(LN(x"))                          into the next block; a last LN on top
+
+    (The Transformer decoder of Vaswani et al. 2017, section 3.1, whose self-attention is an
+    SSRU in Kim et al. 2019, "From research to production and back"; normalized before each
+    sublayer: Xiong et al. 2020.) Each block attends with weights of its own, from its own query;
+    the weights that a step shows are those of the highest block. Nothing is fed back: in
+    training all steps of a sublayer are one product, but for the recurrence of `cell`, which is
+    elementwise in a parallel one ("ssru").
+
+    Args:
+        units: Positive integer. Width of the blocks.
+        attention: The attention of the lowest block; the others have copies of it.
+        cell: As in `Decoder`.
+        feed_forward_units: Positive integer. Inner width of FFN; four times `units` if left out.
+        dropout: Float in [0, 1). Rate at which training drops the output of each sublayer.
+        **kwargs: Further arguments, as in `Decoder`: `depth`, `bridge`, `recurrent_dropout`.
+
+    Call arguments and output: as in `DecoderCell`.
+
+    Raises:
+        ValueError: If an argument is not as above, or the attention draws at random.
+    """
+
+    def __init__(
+        self, units, attention, cell="ssru", feed_forward_units=None, dropout=0.0, **kwargs
+    ):
+        super().__init__(units, attention, cell=cell, **kwargs)
+        _check(self)
+        self.feed_forward_units = feed_forward_units or 4 * units
+        self.dropout = checks.rate("dropout", "the dropout rate of the sublayers", dropout)
+        template = keras.saving.serialize_keras_object(attention)
+        self.attentions = [attention]
+        for index in range(1, self.depth):
+            copy = from_config(template)
+            copy.name = f"{attention.name}_{index}"
+            self.attentions.append(copy)
+        policy = self.dtype_policy
+        self.input_projection = keras.layers.Dense(units, dtype=policy, name="input_projection")
+        self.blocks = [
+            _Block(units, self.feed_forward_units, dropout, dtype=policy, name=f"block_{index}")
+            for index in range(self.depth)
+        ]
+        self.last_norm = layer_norm(policy, "last_norm")
+
+    def build(self, inputs_shape, state_shape=None, memory_shape=None):
+        memory_shape = as_memory(memory_shape)
+        context_units = self._build_shared(inputs_shape, memory_shape)
+        self.input_projection.build(inputs_shape)
+        for attention in self.attentions[1:]:
+            attention.build((None, self.units), memory_shape.values)
+        for cell, block in zip(self.stack.cells, self.blocks, strict=True):
+            cell.build((None, self.units))
+            block.build((None, self.units), (None, context_units))
+        self.last_norm.build((None, self.units))
+
+    def keys(self, memory):
+        return tuple(attention.prepare(memory) for attention in self.attentions)
+
+    def initial_state(self, prepared):
+        memory = prepared.memory
+        attention = tuple(attention.initial_state(memory) for attention in self.attentions)
+        return DecoderState(self.bridge(memory.summary), attention)
+
+    def drawn(self, state):
+        return ()
+
+    @property
+    def querying_units(self):
+        return self.units
+
+    def project(self, inputs):
+        return self.input_projection(inputs), ()
+
+    def _through(self, x, recur, states, prepared, training):
+        """(`Step`, states of the attentions) of one step or of all: the mathematics.
+
+        Args:
+            x: Float tensor `(batch, [n,] units)`; n the beam, the time, or absent.
+            recur: Function from the index of a block and its inputs to the cell's outputs.
+            states: States of the attentions.
+            prepared: `ProjectedMemory`.
+            training: Python bool.
+        """
+        after = []
+        for index, (block, attention) in enumerate(zip(self.blocks, self.attentions, strict=True)):
+            x = x + block.drop(recur(index, block.recurrence_norm(x)), training=training)
+            query = block.attention_norm(x)
+            of_block = prepared._replace(keys=prepared.keys[index])
+            attended = attention.attend(query, of_block, states[index], training=training)
+            context = attended.context  # c_i: (batch, [n,] context_units)
+            x = x + block.drop(block.context_projection(context), training=training)
+            inner = block.feed_forward(block.feed_forward_norm(x), training=training)
+            x = x + block.drop(inner, training=training)
+            after.append(attended.state)
+        output = self.last_norm(x)
+        return Step(output, context, attended.weights, attended.scores, query), tuple(after)
+
+    def step(self, projected, state, prepared, training=None):
+        x, _ = projected
+        masks = self._cell_masks(prepared) or ((),) * self.depth
+        states = []
+
+        def recur(index, x):
+            cell = self.stack.cells[index]
+            output, after = cell.step(cell.project(x), state.cell[index], None, masks[index])
+            states.append(after)
+            return output
+
+        shown, attention = self._through(x, recur, state.attention, prepared, training)
+        return shown, DecoderState(tuple(states), attention)
+
+    def teacher_forced(self, inputs, prepared, with_weights, training=None):
+        state = self.initial_state(prepared)
+        if tree.flatten(state.attention):  # a step of which depends on the one before
+            return super().teacher_forced(inputs, prepared, with_weights, training=training)
+        x, _ = self.project(inputs)  # (batch, target_time, units)
+        masks = self._cell_masks(prepared) or ((),) * self.depth
+
+        def recur(index, x):
+            cell = self.stack.cells[index]
+            return cell.sequence(cell.project(x), state.cell[index], masks[index])
+
+        shown, _ = self._through(x, recur, state.attention, prepared, training)
+        return kept(shown, with_weights), ()
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "feed_forward_units": self.feed_forward_units,
+            "dropout": self.dropout,
+        }
+
+
+class _Block(keras.layers.Layer):
+    """The layers of a block beside its recurrence and its attention."""
+
+    def __init__(self, units, feed_forward_units, dropout, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        policy = self.dtype_policy
+        self.recurrence_norm = layer_norm(policy, "recurrence_norm")
+        self.attention_norm = layer_norm(policy, "attention_norm")
+        self.feed_forward_norm = layer_norm(policy, "feed_forward_norm")
+        self.context_projection = keras.layers.Dense(  # W_c
+            units, use_bias=False, dtype=policy, name="context_projection"
+        )
+        self.feed_forward = FeedForward(
+            units, feed_forward_units, dropout, dtype=policy, name="feed_forward"
+        )
+        self.drop = StepDropout(dropout, dtype=policy, name="dropout")
+
+    def build(self, inputs_shape, context_shape):
+        for norm in (self.recurrence_norm, self.attention_norm, self.feed_forward_norm):
+            norm.build(inputs_shape)
+        self.context_projection.build(context_shape)
+        self.feed_forward.build(inputs_shape)
+
+
+def _check(cell):
+    """Raise ValueError if a cell of blocks has what only other decoder cells have."""
+    demands = {
+        "no attention that draws at random": not cell.attention.draws,
+        'query=("state",)': cell.query.parts == ("state",),
+        "context_gate=False": cell.context_gate is None,
+        "context_dropout=0": not cell.context_dropout,
+        "residual=False: its blocks are residual in any case": not cell.residual,
+    }
+    for demand, fulfilled in demands.items():
+        if not fulfilled:
+            raise ValueError(
+                f"A BlockCell must have {demand}. Received: {type(cell.attention).__name__}(...), "
+                f"query={cell.query.parts}, context_dropout={cell.context_dropout}, "
+                f"residual={cell.residual}. Change it, or take another `when`."
+            )

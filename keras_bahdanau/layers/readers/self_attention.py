@@ -1,0 +1,198 @@
+"""A reader without recurrence: the encoder of a Transformer."""
+
+import math
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.feed_forward import FeedForward, layer_norm
+from keras_bahdanau.layers.normalizers import masked_softmax
+from keras_bahdanau.layers.summaries import masked_mean
+
+HEAD_UNITS = 64  # of the paper
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class SelfAttentionReader(keras.layers.Layer):
+    """Reader of blocks of self-attention: each token looks at all others.
+
+    x_j = W e_j + b + p_j                                    p_j: `positions`
+    x'  = x + W_o [head_1; ...; head_n]
+    head = softmax(Q K^T / sqrt(d)) V,   Q, K, V = (W_q, W_k, W_v) LN(x)
+    x   = x' + FFN(LN(x'))                                   `depth` times, a last LN on top
+
+    (Vaswani et al. 2017, sections 3.1 to 3.3 and 3.5; normalized before each sublayer: Xiong
+    et al. 2020.) The softmax is in float32 under every dtype policy.
+
+    Args:
+        units: Positive integer. Width of the values.
+        depth: Positive integer. Number of blocks.
+        heads: Positive integer that divides `units`; so that a head is 64 wide, if left out.
+        feed_forward_units: Positive integer. Inner width of FFN; four times `units` if left out.
+        dropout: Float in [0, 1). Rate at which training drops the output of each sublayer, the
+            weights of attention, and the inner values of FFN.
+
+    Call arguments:
+        inputs: Float tensor `(batch, time, input_units)`, right-padded.
+        lengths: Int32 tensor `(batch,)`, the number of real steps.
+        training: Python bool. True if dropout is applied.
+
+    Output:
+        Float tensor `(batch, time, units)`; what stands at padded steps means nothing.
+
+    Raises:
+        ValueError: If a size is not a positive integer, `heads` does not divide `units`, or
+            `dropout` is not in [0, 1).
+    """
+
+    def __init__(self, units, depth=1, heads=None, feed_forward_units=None, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.units = checks.positive_integer("units", "the width of the values", units)
+        self.depth = checks.positive_integer("depth", "the number of blocks", depth)
+        self.heads = _heads(units, heads)
+        self.feed_forward_units = feed_forward_units or 4 * units
+        self.dropout = checks.rate("dropout", "the dropout rate", dropout)
+        policy = {"dtype": self.dtype_policy}
+        self.input_projection = keras.layers.Dense(units, name="input_projection", **policy)
+        self.input_dropout = keras.layers.Dropout(dropout, name="input_dropout", **policy)
+        self.blocks = [
+            _Block(units, self.heads, self.feed_forward_units, dropout, name=f"block_{i}", **policy)
+            for i in range(depth)
+        ]
+        self.last_norm = layer_norm(self.dtype_policy, "last_norm")
+
+    @classmethod
+    def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
+        """The layers of an encoder of this depth: one, which holds all blocks."""
+        if recurrent_dropout:
+            raise ValueError(
+                "`recurrent_dropout` is for readers with a recurrent state. Received: "
+                f"recurrent_dropout={recurrent_dropout} for self-attention. Take `dropout`."
+            )
+        return [cls(units, depth, dropout=dropout, name="self_attention", **kwargs)]
+
+    @property
+    def output_units(self):
+        """Width of the output."""
+        return self.units
+
+    def build(self, inputs_shape, lengths_shape=None):
+        self.input_projection.build(inputs_shape)
+        for block in self.blocks:
+            block.build((None, None, self.units))
+        self.last_norm.build((None, None, self.units))
+
+    def call(self, inputs, lengths, training=None):
+        time = ops.shape(inputs)[1]
+        x = self.input_projection(inputs)  # -> (batch, time, units)
+        x = x + ops.cast(positions(time, self.units), x.dtype)
+        x = self.input_dropout(x, training=training)
+        # -> (batch, 1, 1, time), as all heads and all queries see the same keys
+        real = ops.arange(time, dtype="int32") < ops.reshape(lengths, (-1, 1, 1, 1))
+        for block in self.blocks:
+            x = block(x, real, training=training)
+        return self.last_norm(x)
+
+    def last(self, values, mask):
+        """The mean of the values, `(batch, output_units)`: there is no last state."""
+        return masked_mean(values, mask)
+
+    def compute_output_shape(self, inputs_shape, lengths_shape=None):
+        return (*inputs_shape[:-1], self.units)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "depth": self.depth,
+            "heads": self.heads,
+            "feed_forward_units": self.feed_forward_units,
+            "dropout": self.dropout,
+        }
+
+
+class _Block(keras.layers.Layer):
+    """Self-attention and feed-forward network, each around the residual."""
+
+    def __init__(self, units, heads, feed_forward_units, dropout, **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.heads = units, heads
+        policy = {"dtype": self.dtype_policy}
+        self.attention_norm = layer_norm(self.dtype_policy, "attention_norm")
+        self.projection = keras.layers.Dense(
+            3 * units, name="projection", **policy
+        )  # W_q, W_k, W_v
+        self.output_projection = keras.layers.Dense(
+            units, name="output_projection", **policy
+        )  # W_o
+        self.feed_forward_norm = layer_norm(self.dtype_policy, "feed_forward_norm")
+        self.feed_forward = FeedForward(
+            units, feed_forward_units, dropout, name="feed_forward", **policy
+        )
+        self.weights_dropout = keras.layers.Dropout(dropout, dtype="float32")
+        self.attention_dropout = keras.layers.Dropout(dropout, **policy)
+        self.feed_forward_dropout = keras.layers.Dropout(dropout, **policy)
+
+    def build(self, inputs_shape, real_shape=None):
+        for layer in (self.attention_norm, self.projection, self.output_projection):
+            layer.build(inputs_shape)
+        for layer in (self.feed_forward_norm, self.feed_forward):
+            layer.build(inputs_shape)
+
+    def call(self, x, real, training=None):
+        attended = self._attend(self.attention_norm(x), real, training)
+        x = x + self.attention_dropout(attended, training=training)
+        inner = self.feed_forward(self.feed_forward_norm(x), training=training)
+        return x + self.feed_forward_dropout(inner, training=training)
+
+    def _attend(self, x, real, training):
+        batch, time = ops.shape(x)[0], ops.shape(x)[1]
+        width = self.units // self.heads
+        # (batch, time, 3 * units) -> (3, batch, heads, time, width)
+        split = ops.reshape(self.projection(x), (batch, time, 3, self.heads, width))
+        queries, keys, values = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), num=3, axis=0)
+        queries, keys = ops.cast(queries, "float32"), ops.cast(keys, "float32")
+        # -> (batch, heads, time, time)
+        scores = ops.matmul(queries, ops.swapaxes(keys, -2, -1)) / math.sqrt(width)
+        weights = self.weights_dropout(masked_softmax(scores, real), training=training)
+        heads = ops.matmul(ops.cast(weights, values.dtype), values)  # (batch, heads, time, width)
+        side_by_side = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, time, self.units))
+        return self.output_projection(side_by_side)
+
+
+def positions(time, units, first=0):
+    """Sines and cosines of the positions.
+
+    p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...)
+                                                        (Vaswani et al. 2017, section 3.5)
+
+    with all sines before all cosines, which is the same up to the order of the units.
+
+    Args:
+        time: Integer or int32 scalar. Number of positions.
+        units: Positive integer. Width.
+        first: Integer or int32 scalar. The first of them.
+
+    Returns:
+        Float32 tensor `(time, units)`.
+    """
+    half = -(-units // 2)
+    rates = ops.convert_to_tensor(
+        [10000.0 ** (-2 * k / units) for k in range(half)], dtype="float32"
+    )
+    places = ops.cast(ops.arange(time, dtype="int32") + first, "float32")
+    angles = ops.expand_dims(places, axis=1) * rates  # -> (time, half)
+    return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)[:, :units]
+
+
+def _heads(units, heads):
+    if heads is None:
+        return next(one for one in range(max(1, units // HEAD_UNITS), 0, -1) if units % one == 0)
+    checks.positive_integer("heads", "the number of heads", heads)
+    if units % heads:
+        raise ValueError(
+            f"`heads` must divide the width of the values. Received: heads={heads}, units={units}. "
+            "Give a divisor, or leave it out."
+        )
+    return heads

@@ -1,0 +1,58 @@
+"""A Transformer that reads and a recurrence that writes, as in browsers."""
+
+SSRU_STUDENT = {
+    "vocabulary_size": 6000,
+    "embedding_units": 256,
+    "units": 256,
+    "encoder_units": lambda options: options.units,
+    "encoder": "transformer",
+    "depth": 4,
+    "when": "blocks",
+    "cell": "ssru",
+    "decoder_depth": 2,
+    "heads": 4,
+    "feed_forward_units": lambda options: 2 * options.units,
+    "attention": "scaled-dot",
+    "bridge": "zeros",
+    "readout": "plain",
+    "tie_embeddings": lambda options: options.units == options.embedding_units,
+    "dropout": 0.3,
+    "embedding_dropout": lambda options: options.dropout,
+    "word_dropout": lambda options: round(options.dropout / 3, 3),
+    "label_smoothing": 0.1,
+    "loss_mean": "tokens",
+    "batch_tokens": lambda options: 0 if options.batch_sentences else 1500,
+    "epochs": 54,
+    "learning_rate": 2e-3,
+    "schedule": "cosine",
+    "warmup": 0.05,
+    "ema_momentum": lambda options: 0.998 if options.optimizer == "adam" else 0.0,
+}
+
+
+def ssru_student(source, target, **overrides):
+    """A Transformer encoder under a decoder of simpler simple recurrent units.
+
+    h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
+    s_i = blocks(e(y_{i-1}), h)                              `layers.BlockCell`, whose cell is an
+                                                             SSRU: `layers.SSRUCell`
+    p(y_i) = softmax(E s_i)
+
+    The shape of the models that translate in Firefox, as Kim et al. 2019 ("From research to
+    production and back") and Bogoychev et al. 2020 ("Edinburgh's submissions to the 2020
+    machine translation efficiency task") describe it: the encoder reads all tokens at once, and a
+    step of the decoder needs no earlier steps but one vector a block. Here each sublayer is
+    normalized before it, and the embedding E also is the output layer. In training no product
+    waits for the step before.
+
+    Args:
+        source: A `Source`, or the `Subwords` of the source text: the size and the front end.
+        target: The `Subwords` of the target text.
+        **overrides: Model options that differ, such as `units=128`: see `building.new_model`.
+
+    Returns:
+        A `Seq2Seq`, not yet compiled.
+    """
+    from keras_bahdanau.training.presets.building import new_model
+
+    return new_model(source, target, "ssru-student", overrides)

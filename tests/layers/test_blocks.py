@@ -1,0 +1,157 @@
+"""The decoder of blocks: against its equations, as steps and at once, with a beam."""
+
+import extract
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+from memory import memory_of, shape_of
+
+from keras_bahdanau.layers import (
+    BahdanauAttention,
+    BlockCell,
+    LuongAttention,
+    MultiHeadAttention,
+)
+
+RANDOM = np.random.default_rng(8)
+LENGTHS = (4, 2, 3)
+VALUES = RANDOM.normal(size=(3, 4, 6)).astype("float32")
+SUMMARY = RANDOM.normal(size=(3, 6)).astype("float32")
+MASK = np.arange(4) < np.array(LENGTHS)[:, None]
+INPUTS = RANDOM.normal(size=(3, 5, 5)).astype("float32")  # batch, target_time, input_units
+MEMORY = (VALUES, MASK, SUMMARY)
+
+
+def built(attention=None, **options):
+    cell = BlockCell(7, attention or BahdanauAttention(3), **{"depth": 2, **options})
+    cell.build(INPUTS[:, 0].shape, memory_shape=shape_of(6))
+    return extract.randomize(cell)
+
+
+def stepwise(cell, inputs, prepared):
+    """Output, context and weights side by side, step after step."""
+    state, steps = cell.initial_state(prepared), []
+    for t in range(INPUTS.shape[1]):
+        shown, state = cell(inputs[:, t], state, prepared)
+        steps.append(tf.concat(shown[:3], axis=-1))
+    return tf.stack(steps, axis=1)
+
+
+def at_once(cell, inputs, prepared):
+    shown, _ = cell.teacher_forced(inputs, prepared, with_weights=True)
+    return tf.concat(shown[:3], axis=-1)
+
+
+def layer_norm(x, layer):
+    gain, shift = extract.arrays(layer)
+    return gain * (x - x.mean()) / np.sqrt(x.var() + 1e-6) + shift
+
+
+def dense(x, layer):
+    kernel, *bias = extract.arrays(layer)
+    return x @ kernel + sum(bias)
+
+
+def oracle(cell, row):
+    """(output, context, weights) of all steps of a row, by the equations of an SSRU in float64."""
+    values = np.float64(VALUES[row, : LENGTHS[row]])
+    memories = [np.tanh(dense(SUMMARY[row], cell.bridge.projection))]
+    memories = np.split(memories[0], 2)
+    for inputs in INPUTS[row]:
+        x = dense(inputs, cell.input_projection)
+        for index, block in enumerate(cell.blocks):
+            gates = dense(
+                layer_norm(x, block.recurrence_norm), cell.stack.cells[index].input_projection
+            )
+            f, new = reference.sigmoid(gates[:7]), gates[7:]
+            memories[index] = f * memories[index] + (1 - f) * new
+            x = x + np.maximum(memories[index], 0)
+            query = layer_norm(x, block.attention_norm)
+            weights = extract.attention(cell.attentions[index])
+            context, alpha = reference.attention(query, values, weights)
+            x = x + dense(context, block.context_projection)
+            inner = dense(layer_norm(x, block.feed_forward_norm), block.feed_forward.inner)
+            x = x + dense(np.maximum(inner, 0), block.feed_forward.outer)
+        padding = np.zeros(4 - LENGTHS[row])
+        yield np.concatenate([layer_norm(x, cell.last_norm), context, alpha, padding])
+
+
+@pytest.mark.parametrize("way", [stepwise, at_once])
+def test_a_target_is_read_by_the_equations(run, way):
+    cell = built()
+    found = run(lambda inputs: way(cell, inputs, cell.prepare(memory_of(*MEMORY))), INPUTS)
+    for row in range(3):
+        np.testing.assert_allclose(found[row], [*oracle(cell, row)], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cell": "gru", "depth": 1},
+        {"cell": "min-lstm", "attention": MultiHeadAttention(LuongAttention("scaled-dot"), 2)},
+        {"cell": "sru", "attention": BahdanauAttention(3, normalizer="monotonic")},
+        {"cell": "lstm", "recurrent_dropout": 0.5},
+    ],
+    ids=str,
+)
+def test_a_target_read_at_once_gives_what_its_steps_give(options):
+    cell = built(**options)
+    prepared = cell.prepare(memory_of(*MEMORY), training=True)
+    results = []
+    for way in (stepwise, at_once):
+        with tf.GradientTape() as tape:
+            result = way(cell, tf.constant(INPUTS), prepared)
+            loss = tf.reduce_sum(tf.sin(result))
+        gradients = tape.gradient(loss, cell.trainable_variables)
+        results.append([result, *(0 if each is None else each for each in gradients)])
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_a_beam_is_as_good_as_separate_rows(run):
+    cell = built()
+    prepared = cell.prepare(memory_of(*MEMORY))
+    state = cell.initial_state(prepared)
+
+    def beams(inputs):
+        beamed = tf.nest.map_structure(lambda leaf: tf.stack([leaf, -leaf], axis=1), state)
+        return cell(tf.stack([inputs, -inputs], axis=1), beamed, prepared)
+
+    shown, after = run(beams, INPUTS[:, 0])
+    for index, sign in enumerate([1, -1]):
+        rows = tf.nest.map_structure(lambda leaf, sign=sign: sign * leaf, state)
+        alone, alone_after = run(lambda x, rows=rows: cell(x, rows, prepared), sign * INPUTS[:, 0])
+        for one, other in zip(
+            tf.nest.flatten((shown, after)), tf.nest.flatten((alone, alone_after)), strict=True
+        ):
+            np.testing.assert_allclose(one[:, index], other, atol=1e-5)
+
+
+def test_sublayers_are_dropped_in_training_only():
+    cell = built(dropout=0.5)
+    prepared = cell.prepare(memory_of(*MEMORY))
+    inputs = tf.constant(INPUTS)
+    plain, again = (cell.teacher_forced(inputs, prepared, False)[0].output for _ in range(2))
+    np.testing.assert_array_equal(plain, again)
+    trained, _ = cell.teacher_forced(inputs, prepared, False, training=True)
+    assert np.abs(trained.output - plain).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"query": ("state", "context")}, r'must have query=\("state",\). Received: .*context'),
+        ({"context_gate": True}, "must have context_gate=False"),
+        ({"context_dropout": 0.1}, "must have context_dropout=0. Received: .*context_dropout=0.1"),
+        ({"residual": True}, "must have residual=False.*Received: .*residual=True"),
+        ({"dropout": 1}, r"`dropout`.*must be in \[0, 1\). Received: dropout=1"),
+        (
+            {"attention": BahdanauAttention(3, normalizer="hard")},
+            "must have no attention that draws at random. Received: BahdanauAttention",
+        ),
+    ],
+)
+def test_it_takes_nothing_that_blocks_do_not_have(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        BlockCell(7, **{"attention": BahdanauAttention(3), **arguments})
