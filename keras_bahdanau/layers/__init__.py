@@ -24,6 +24,7 @@ from keras_bahdanau.layers.cells import (
     ProjectedCell,
     RecurrentCell,
     ResetBeforeGRUCell,
+    SelfAttentionCell,
     SimpleCell,
     SRUCell,
     SSRUCell,
@@ -94,6 +95,7 @@ from keras_bahdanau.layers.scores import (
     Score,
 )
 from keras_bahdanau.layers.summaries import SUMMARIES
+from keras_bahdanau.layers.transformer import FeedForward
 from keras_bahdanau.layers.windows import (
     WINDOWS,
     Everywhere,
@@ -146,6 +148,7 @@ __all__ = [
     "ForcedAlignment",
     "FrameConvolutions",
     "FrameProjection",
+    "FeedForward",
     "Frames",
     "GRUCell",
     "GeneralScore",
@@ -193,6 +196,7 @@ __all__ = [
     "Samples",
     "ScaledDotScore",
     "Score",
+    "SelfAttentionCell",
     "SelfAttentionReader",
     "Sigmoid",
     "SimpleCell",

@@ -7,6 +7,10 @@ _OF_HARD_ALIGNMENT = {  # what it takes
     **{"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1, "past": 0},
     **{"scheduled_sampling": 0, "copy": False},
 }
+_OF_BLOCKS = {  # what they take
+    **{"query": "state", "context_gate": False, "context_dropout": 0, "residual": False},
+    **{"hard_alignment": "none", "scheduled_sampling": 0},
+}
 _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
 
 
@@ -85,6 +89,19 @@ def _of_the_model(options):
         ("depth", "decoder_depth", "units", "encoder_units", "embedding_units"),
         "Lower one of them.",
     )
+    yield (
+        "Self-attention stands in blocks, which begin with nothing",
+        options.cell != "self-attention" or (options.when, options.bridge) == ("blocks", "zeros"),
+        ("cell", "when", "bridge"),
+        "Give when='blocks' and bridge='zeros'.",
+    )
+    for name, plain in _OF_BLOCKS.items():
+        yield (
+            f"Blocks take {name}={plain!r}",
+            options.when != "blocks" or getattr(options, name) == plain,
+            (name, "when"),
+            "Give that, or another `when`.",
+        )
     unscored = options.attention in ("none", "forced")
     yield (
         "Sharing embeddings takes one vocabulary",

@@ -22,7 +22,7 @@ from keras_bahdanau.training.combinations import check_together
 from keras_bahdanau.training.presets import PRESETS
 
 AUTO = "auto"  # for what is found from the text
-_CELL = one_of(
+_CELLS = (
     *("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm"),
     *("ssru", "sru", "min-gru", "min-lstm"),
 )
@@ -175,11 +175,15 @@ class TrainingOptions:
         lambda options: options.units,
     )
     encoder_cell: str | None = _of_model(
-        _CELL,
-        "Cell of the encoder: {choices}; that of the decoder if left out.",
-        lambda options: options.cell,
+        one_of(*_CELLS),
+        "Cell of the encoder: {choices}; that of the decoder if left out, if it is one of these.",
+        lambda options: options.cell if options.cell in _CELLS else "gru",
     )
-    cell: str | None = _of_model(_CELL, "Cell of the decoder: {choices}.", "gru")
+    cell: str | None = _of_model(
+        one_of(*_CELLS, "self-attention"),
+        "Cell of the decoder: {choices}. Self-attention stands in blocks.",
+        "gru",
+    )
     depth: int | None = _of_model(integer(1, 100), "Encoder layers.", 1)
     decoder_depth: int | None = _of_model(integer(1, 100), "Decoder cells on top of each other.", 1)
     residual: bool | None = _of_model(
@@ -253,7 +257,7 @@ class TrainingOptions:
         one_of("mean", "backward", "last", "zeros"),
         "Source of the decoder's initial state: the \"mean\" of the encoder's values, its "
         '"backward" state at the first token, its "last" state, or "zeros".',
-        "mean",
+        lambda options: "zeros" if options.cell == "self-attention" else "mean",
     )
     readout: str | None = _of_model(
         one_of("tanh", "maxout", "attentional", "plain"), "Readout: {choices}.", "tanh"

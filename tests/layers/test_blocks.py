@@ -12,6 +12,7 @@ from keras_bahdanau.layers import (
     BlockCell,
     LuongAttention,
     MultiHeadAttention,
+    SelfAttentionCell,
 )
 
 RANDOM = np.random.default_rng(8)
@@ -92,6 +93,7 @@ def test_a_target_is_read_by_the_equations(run, way):
         {"cell": "min-lstm", "attention": MultiHeadAttention(LuongAttention("scaled-dot"), 2)},
         {"cell": "sru", "attention": BahdanauAttention(3, normalizer="monotonic")},
         {"cell": "lstm", "recurrent_dropout": 0.5},
+        {"cell": SelfAttentionCell(7, heads=1, length=3), "bridge": "zeros"},
     ],
     ids=str,
 )
@@ -146,6 +148,11 @@ def test_sublayers_are_dropped_in_training_only():
         ({"context_dropout": 0.1}, "must have context_dropout=0. Received: .*context_dropout=0.1"),
         ({"residual": True}, "must have residual=False.*Received: .*residual=True"),
         ({"dropout": 1}, r"`dropout`.*must be in \[0, 1\). Received: dropout=1"),
+        (
+            {"cell": SelfAttentionCell(7, heads=7)},
+            'must have bridge="zeros" with self-attention.* bridge=.summary.',
+        ),
+        ({"cell": SelfAttentionCell(6, heads=2)}, "must have the width `units`.*units=7"),
         (
             {"attention": BahdanauAttention(3, normalizer="hard")},
             "must have no attention that draws at random. Received: BahdanauAttention",

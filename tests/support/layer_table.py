@@ -418,6 +418,11 @@ TABLE = {
         lambda **kwargs: layers.KerasCell(keras.layers.LSTMCell(4), **kwargs),
         *cell_row(layers.LSTMCell, states=2)[1:],
     ),
+    "SelfAttentionCell": Row(
+        lambda **kwargs: layers.SelfAttentionCell(4, heads=2, length=3, **kwargs),
+        (floats(BATCH, 8), (floats(BATCH, 12), floats(BATCH, 12), np.ones((BATCH, 3), "float32"))),
+        outputs=("compute",) * 4,
+    ),
     "CellStack": Row(
         lambda **kwargs: layers.CellStack(
             [kind(4, dtype=kwargs.get("dtype")) for kind in (layers.GRUCell, layers.LSTMCell)],
@@ -515,6 +520,7 @@ TABLE = {
     "PyramidalRNN": reader_row(layers.PyramidalRNN),
     "SelfAttentionReader": reader_row(layers.SelfAttentionReader, 2, 2, 6, 0.5),
     "UnidirectionalRNN": reader_row(layers.UnidirectionalRNN, "layer-norm-gru"),
+    "FeedForward": row(layers.FeedForward, 4, 6, 0.5, inputs=(VALUES,), drops=True),
     "WordDropout": row(layers.WordDropout, 0.5, inputs=(VALUES,), drops=True, learns=False),
     #
     "Encoder": encoder_row(),

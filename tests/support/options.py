@@ -177,6 +177,16 @@ ALONE = {  # the others, each alone or with what cannot disturb it
             "coverage": "grid",
         }
     ),
+    "blocks of SSRU under a Transformer": Option(
+        encoder={"kind": "transformer", "depth": 2},
+        attention={"kind": "scaled-dot", "heads": 2},
+        decoder={"when": "blocks", "cell": "ssru", "depth": 2, "readout": "plain"},
+        model={"guided_alignment": 0.5},
+        aligned=True,
+    ),
+    "blocks of self-attention": decoding(
+        when="blocks", cell=layers.SelfAttentionCell(UNITS, heads=2, length=4), bridge="zeros"
+    ),
     "normalizer mocha-hard": attending(normalizer="mocha-hard"),
     "no attention, tied two-way": Option(
         attention={"kind": None}, decoder={"tie_embeddings": True}

@@ -18,6 +18,7 @@ from keras_bahdanau.layers.cells.parallel import (
     SSRUCell,
 )
 from keras_bahdanau.layers.cells.projected import ProjectedCell
+from keras_bahdanau.layers.cells.self_attention import SelfAttentionCell
 from keras_bahdanau.layers.cells.stack import CellStack
 from keras_bahdanau.layers.initializers import BlockOrthogonal
 from keras_bahdanau.layers.registry import Registry, from_config
@@ -40,6 +41,7 @@ __all__ = [
     "ResetBeforeGRUCell",
     "SRUCell",
     "SSRUCell",
+    "SelfAttentionCell",
     "SimpleCell",
 ]
 
@@ -51,8 +53,8 @@ class CellRegistry(Registry):
         """The cell that an identifier stands for.
 
         Args:
-            identifier: A name of this registry; or a Keras cell, or the config of one: a
-                pattern, of which each call makes a new cell with weights of its own.
+            identifier: A name of this registry; or a Keras cell, one of ours, or the config of
+                one: a pattern, of which each call makes a new cell with weights of its own.
             units: Positive integer. Width of the state and of the output.
             recurrent_dropout: Float in [0, 1). Rate at which training drops the state,
                 the same units at all steps of a sentence; 0 for a Keras cell.
@@ -69,6 +71,8 @@ class CellRegistry(Registry):
         if isinstance(identifier, str):
             return self.make(identifier, units, recurrent_dropout=recurrent_dropout, **kwargs)
         pattern = from_config(identifier) if isinstance(identifier, dict) else identifier
+        if isinstance(pattern, Cell):
+            return _copied(pattern, units, recurrent_dropout, **kwargs)
         KerasCell(pattern)  # refuses what is none before it is copied
         cell = KerasCell(type(pattern).from_config(pattern.get_config()), **kwargs)
         if recurrent_dropout:
@@ -83,6 +87,17 @@ class CellRegistry(Registry):
                 f"{cell.output_units}. Received: units={units!r}"
             )
         return cell
+
+
+def _copied(pattern, units, recurrent_dropout, **kwargs):
+    """A new cell with the settings of one of ours."""
+    if pattern.output_units != units or recurrent_dropout:
+        raise ValueError(
+            "A cell that is given whole must have the width `units`, and dropout of its own. "
+            f"Received: units={units!r}, recurrent_dropout={recurrent_dropout!r} with a cell of "
+            f"width {pattern.output_units}."
+        )
+    return type(pattern).from_config({**pattern.get_config(), **kwargs})
 
 
 CELLS = CellRegistry(

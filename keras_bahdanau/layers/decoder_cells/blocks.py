@@ -1,9 +1,11 @@
-"""Blocks of three sublayers, as in a Transformer, with a recurrence in place of self-attention."""
+"""Blocks of three sublayers, as in a Transformer: a recurrence or self-attention on each floor."""
 
 import keras
-from keras import tree
+from keras import ops, tree
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.bridge import ZeroBridge
+from keras_bahdanau.layers.cells.self_attention import SelfAttentionCell
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
     DecoderState,
@@ -11,9 +13,9 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     as_memory,
     kept,
 )
-from keras_bahdanau.layers.feed_forward import FeedForward, layer_norm
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.step_seed import StepDropout
+from keras_bahdanau.layers.transformer import FeedForward, layer_norm, positions
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -31,7 +33,8 @@ class BlockCell(DecoderCellBase):
     sublayer: Xiong et al. 2020.) Each block attends with weights of its own, from its own query;
     the weights that a step shows are those of the highest block. Nothing is fed back: in
     training all steps of a sublayer are one product, but for the recurrence of `cell`, which is
-    elementwise in a parallel one ("ssru").
+    elementwise in a parallel one ("ssru"). With a `SelfAttentionCell` it is the Transformer's
+    decoder: positions p_i are added to its inputs.
 
     Args:
         units: Positive integer. Width of the blocks.
@@ -52,6 +55,7 @@ class BlockCell(DecoderCellBase):
     ):
         super().__init__(units, attention, cell=cell, **kwargs)
         _check(self)
+        self.positional = isinstance(self.stack.cells[0], SelfAttentionCell)
         self.feed_forward_units = feed_forward_units or 4 * units
         self.dropout = checks.rate("dropout", "the dropout rate of the sublayers", dropout)
         template = keras.saving.serialize_keras_object(attention)
@@ -97,6 +101,13 @@ class BlockCell(DecoderCellBase):
     def project(self, inputs):
         return self.input_projection(inputs), ()
 
+    def _placed(self, x, places):
+        """Inputs with their positions, which self-attention has no other sign of."""
+        if not self.positional:
+            return x
+        furthest = self.stack.cells[0].length  # of which it knows
+        return x + ops.cast(positions(ops.minimum(places, furthest), self.units), x.dtype)
+
     def _through(self, x, recur, states, prepared, training):
         """(`Step`, states of the attentions) of one step or of all: the mathematics.
 
@@ -123,6 +134,8 @@ class BlockCell(DecoderCellBase):
 
     def step(self, projected, state, prepared, training=None):
         x, _ = projected
+        if self.positional:  # steps so far: (batch, [beam])
+            x = self._placed(x, ops.sum(state.cell[0][2], axis=-1))
         masks = self._cell_masks(prepared) or ((),) * self.depth
         states = []
 
@@ -140,6 +153,7 @@ class BlockCell(DecoderCellBase):
         if tree.flatten(state.attention):  # a step of which depends on the one before
             return super().teacher_forced(inputs, prepared, with_weights, training=training)
         x, _ = self.project(inputs)  # (batch, target_time, units)
+        x = self._placed(x, ops.arange(ops.shape(x)[1]))
         masks = self._cell_masks(prepared) or ((),) * self.depth
 
         def recur(index, x):
@@ -189,11 +203,16 @@ def _check(cell):
         "context_gate=False": cell.context_gate is None,
         "context_dropout=0": not cell.context_dropout,
         "residual=False: its blocks are residual in any case": not cell.residual,
+        'bridge="zeros" with self-attention, which begins with nothing': (
+            isinstance(cell.bridge, ZeroBridge)
+            or not isinstance(cell.stack.cells[0], SelfAttentionCell)
+        ),
     }
     for demand, fulfilled in demands.items():
         if not fulfilled:
             raise ValueError(
                 f"A BlockCell must have {demand}. Received: {type(cell.attention).__name__}(...), "
                 f"query={cell.query.parts}, context_dropout={cell.context_dropout}, "
-                f"residual={cell.residual}. Change it, or take another `when`."
+                f"residual={cell.residual}, bridge={cell.bridge_name!r}. Change it, or take "
+                "another `when`."
             )

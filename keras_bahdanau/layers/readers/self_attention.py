@@ -1,14 +1,16 @@
 """A reader without recurrence: the encoder of a Transformer."""
 
-import math
-
 import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.feed_forward import FeedForward, layer_norm
-from keras_bahdanau.layers.normalizers import masked_softmax
 from keras_bahdanau.layers.summaries import masked_mean
+from keras_bahdanau.layers.transformer import (
+    FeedForward,
+    dot_product_attention,
+    layer_norm,
+    positions,
+)
 
 HEAD_UNITS = 64  # of the paper
 
@@ -86,7 +88,7 @@ class SelfAttentionReader(keras.layers.Layer):
     def call(self, inputs, lengths, training=None):
         time = ops.shape(inputs)[1]
         x = self.input_projection(inputs)  # -> (batch, time, units)
-        x = x + ops.cast(positions(time, self.units), x.dtype)
+        x = x + ops.cast(positions(ops.arange(time), self.units), x.dtype)
         x = self.input_dropout(x, training=training)
         # -> (batch, 1, 1, time), as all heads and all queries see the same keys
         real = ops.arange(time, dtype="int32") < ops.reshape(lengths, (-1, 1, 1, 1))
@@ -152,38 +154,12 @@ class _Block(keras.layers.Layer):
         # (batch, time, 3 * units) -> (3, batch, heads, time, width)
         split = ops.reshape(self.projection(x), (batch, time, 3, self.heads, width))
         queries, keys, values = ops.unstack(ops.transpose(split, (2, 0, 3, 1, 4)), num=3, axis=0)
-        queries, keys = ops.cast(queries, "float32"), ops.cast(keys, "float32")
-        # -> (batch, heads, time, time)
-        scores = ops.matmul(queries, ops.swapaxes(keys, -2, -1)) / math.sqrt(width)
-        weights = self.weights_dropout(masked_softmax(scores, real), training=training)
-        heads = ops.matmul(ops.cast(weights, values.dtype), values)  # (batch, heads, time, width)
+        # -> (batch, heads, time, width)
+        heads = dot_product_attention(
+            queries, keys, values, real, lambda x: self.weights_dropout(x, training=training)
+        )
         side_by_side = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (batch, time, self.units))
         return self.output_projection(side_by_side)
-
-
-def positions(time, units, first=0):
-    """Sines and cosines of the positions.
-
-    p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...)
-                                                        (Vaswani et al. 2017, section 3.5)
-
-    with all sines before all cosines, which is the same up to the order of the units.
-
-    Args:
-        time: Integer or int32 scalar. Number of positions.
-        units: Positive integer. Width.
-        first: Integer or int32 scalar. The first of them.
-
-    Returns:
-        Float32 tensor `(time, units)`.
-    """
-    half = -(-units // 2)
-    rates = ops.convert_to_tensor(
-        [10000.0 ** (-2 * k / units) for k in range(half)], dtype="float32"
-    )
-    places = ops.cast(ops.arange(time, dtype="int32") + first, "float32")
-    angles = ops.expand_dims(places, axis=1) * rates  # -> (time, half)
-    return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)[:, :units]
 
 
 def _heads(units, heads):

@@ -19,7 +19,12 @@ from keras_bahdanau.training.presets.luong import LUONG, LUONG_LOCAL, luong, luo
 from keras_bahdanau.training.presets.rnnsearch import RNNENCDEC, RNNSEARCH, rnnencdec, rnnsearch
 from keras_bahdanau.training.presets.small import SMALL, small
 from keras_bahdanau.training.presets.speech import SPEECH, speech
-from keras_bahdanau.training.presets.ssru_student import SSRU_STUDENT, ssru_student
+from keras_bahdanau.training.presets.transformer import (
+    SSRU_STUDENT,
+    TRANSFORMER_TINY,
+    ssru_student,
+    transformer_tiny,
+)
 
 __all__ = [
     "PRESETS",
@@ -35,6 +40,7 @@ __all__ = [
     "small",
     "speech",
     "ssru_student",
+    "transformer_tiny",
 ]
 
 
@@ -76,6 +82,7 @@ PRESETS = {
         Preset("luong-local", luong_local, LUONG_LOCAL),
         Preset("conditional-gru", conditional_gru, CONDITIONAL_GRU),
         Preset("ssru-student", ssru_student, SSRU_STUDENT),
+        Preset("transformer-tiny", transformer_tiny, TRANSFORMER_TINY),
         Preset("images", images, IMAGES),
         Preset("ink", ink, INK),
         Preset("speech", speech, SPEECH),

@@ -1,6 +1,12 @@
 """The model of a preset: from training options to encoder and decoder."""
 
-from keras_bahdanau.layers import ATTENTIONS, COVERAGES, HardAlignment, SelfAttentionReader
+from keras_bahdanau.layers import (
+    ATTENTIONS,
+    COVERAGES,
+    HardAlignment,
+    SelfAttentionCell,
+    SelfAttentionReader,
+)
 from keras_bahdanau.models import Decoder, Encoder, HardDecoder, Seq2Seq
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.vocabulary import END
@@ -97,7 +103,7 @@ def _decoder(source, target, options):
         options.embedding_units,
         options.units,
         attention=_hard_alignment(options) if hard else _attention(source, options),
-        cell=options.cell,
+        cell=_cell(options),
         depth=options.decoder_depth,
         residual=options.residual,
         when=options.when,
@@ -119,6 +125,12 @@ def _decoder(source, target, options):
         scheduled_sampling=options.scheduled_sampling > 0,
         name="decoder",
     )
+
+
+def _cell(options):
+    if options.cell != "self-attention":
+        return options.cell
+    return SelfAttentionCell(options.units, heads=options.heads)
 
 
 def _symbols(source, target):

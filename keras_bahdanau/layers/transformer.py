@@ -1,8 +1,12 @@
-"""The sublayers of a Transformer that see one position: normalization, feed-forward."""
+"""Parts of a Transformer: attention of heads, feed-forward network, positions."""
+
+import math
 
 import keras
+from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.normalizers import masked_softmax
 from keras_bahdanau.layers.step_seed import StepDropout
 
 EPSILON = 1e-6
@@ -64,3 +68,48 @@ class FeedForward(keras.layers.Layer):
 def layer_norm(policy, name):
     """A new layer normalization (Ba et al. 2016), which computes in float32."""
     return keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=name)
+
+
+def dot_product_attention(queries, keys, values, mask, dropout=lambda weights: weights):
+    """Scaled dot-product attention of each head, with a softmax in float32.
+
+    softmax(Q K^T / sqrt(d)) V      (Vaswani et al. 2017, eq. 1)
+
+    Args:
+        queries: Float tensor `(batch, heads, n, d)`.
+        keys: Float tensor `(batch, heads, m, d)`.
+        values: Float tensor `(batch, heads, m, d)`.
+        mask: Bool tensor that broadcasts to `(batch, heads, n, m)`, True where a query may look.
+        dropout: Function of the weights.
+
+    Returns:
+        Tensor `(batch, heads, n, d)` in the dtype of the values; zero where a query may look
+        nowhere.
+    """
+    scale = 1 / math.sqrt(queries.shape[-1])
+    queries, keys = ops.cast(queries, "float32"), ops.cast(keys, "float32")
+    scores = scale * ops.matmul(queries, ops.swapaxes(keys, -2, -1))  # (batch, heads, n, m)
+    weights = dropout(masked_softmax(scores, mask))
+    return ops.matmul(ops.cast(weights, values.dtype), values)
+
+
+def positions(places, units):
+    """Sines and cosines of places.
+
+    p_j[2k] = sin(j / 10000^(2k / units)),   p_j[2k + 1] = cos(...)
+                                                        (Vaswani et al. 2017, section 3.5)
+
+    with all sines before all cosines, which is the same up to the order of the units.
+
+    Args:
+        places: Number tensor `(...)`.
+        units: Positive integer. Width.
+
+    Returns:
+        Float32 tensor `(..., units)`.
+    """
+    rates = [10000.0 ** (-2 * k / units) for k in range(-(-units // 2))]
+    angles = ops.expand_dims(ops.cast(places, "float32"), axis=-1) * ops.convert_to_tensor(
+        rates, dtype="float32"
+    )
+    return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)[..., :units]

@@ -1,0 +1,113 @@
+"""Causal self-attention as a cell: its state is what it has read."""
+
+import keras
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.cells.cell import Cell
+from keras_bahdanau.layers.transformer import dot_product_attention
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class SelfAttentionCell(Cell):
+    """Self-attention over the last steps, the sublayer of a Transformer's decoder.
+
+    q, k, v = W_q x, W_k x, W_v x
+    head    = softmax(q K^T / sqrt(d)) V      K, V: the keys and values of the last `length` steps
+    output  = W_o [head_1; ...; head_n]       (Vaswani et al. 2017, sections 3.2.1 to 3.2.3)
+
+    The state has a fixed shape, which every runtime has: buffers of keys and values, the newest
+    last, and which of them were written. It begins with zeros. The softmax is in float32.
+
+    Args:
+        units: Positive integer. Width of the output.
+        heads: Positive integer that divides `units`.
+        length: Positive integer. Number of steps that are kept.
+
+    Call arguments and output: see `Cell`; three states: keys and values, `length * units` wide, and
+    `length` numbers, 1 where a step was written.
+
+    Raises:
+        ValueError: If a size is not a positive integer, or `heads` does not divide `units`.
+    """
+
+    def __init__(self, units, heads=4, length=128, **kwargs):
+        super().__init__(**kwargs)
+        self.units = checks.positive_integer("units", "the width of the output", units)
+        self.heads = checks.positive_integer("heads", "the number of heads", heads)
+        self.length = checks.positive_integer("length", "the steps kept", length)
+        if units % heads:
+            raise ValueError(
+                f"`heads` must divide the width. Received: heads={heads}, units={units}. "
+                "Give a divisor of it."
+            )
+        policy = {"dtype": self.dtype_policy}
+        # W_q, W_k, W_v side by side; W_o
+        self.projection = keras.layers.Dense(3 * units, name="projection", **policy)
+        self.output_projection = keras.layers.Dense(units, name="output_projection", **policy)
+
+    @property
+    def state_sizes(self):
+        """Widths of the states."""
+        return (self.length * self.units, self.length * self.units, self.length)
+
+    @property
+    def output_units(self):
+        """Width of the output."""
+        return self.units
+
+    def build(self, inputs_shape, context_shape=None, states_shape=None):
+        self.projection.build(inputs_shape)
+        self.output_projection.build((None, self.units))
+
+    def project(self, inputs):
+        """Queries, keys and values: `(..., input_units)` -> `(..., 3 * units)`."""
+        return self.projection(inputs)
+
+    def step(self, projected, states, context=None, dropout_masks=()):
+        """`(output, states)` of a step, from the steps before it."""
+        axes = ops.shape(projected)[:-1]  # (batch, [beam])
+        query, key, value = ops.split(projected, 3, axis=-1)
+        keys, values, written = states
+        # the oldest step leaves: (batch, [beam,] length * units)
+        keys = ops.concatenate([keys[..., self.units :], ops.cast(key, keys.dtype)], axis=-1)
+        values = ops.concatenate(
+            [values[..., self.units :], ops.cast(value, values.dtype)], axis=-1
+        )
+        written = ops.concatenate([written[..., 1:], ops.ones_like(written[..., :1])], axis=-1)
+        # -> (batch * beam, 1, 1, length)
+        real = ops.reshape(written, (-1, 1, 1, self.length)) > 0
+        kept = (self._heads(each, self.length) for each in (keys, values))
+        heads = dot_product_attention(
+            self._heads(query, 1), *kept, real
+        )  # (batch * beam, heads, 1, width)
+        output = ops.reshape(heads, (*axes, self.units))
+        return self.output_projection(output), (keys, values, written)
+
+    def sequence(self, projected, states, dropout_masks=(), steps=None):
+        """The outputs of all steps, from states of zeros: nothing was read before."""
+        time = ops.shape(projected)[1]
+        query, key, value = ops.split(projected, 3, axis=-1)
+        places = ops.arange(time, dtype="int32")
+        distance = ops.expand_dims(places, axis=1) - places  # -> (time, time)
+        real = ops.logical_and(distance >= 0, distance < self.length)
+        heads = dot_product_attention(
+            *(self._heads(each, time) for each in (query, key, value)), real
+        )
+        # (batch, heads, time, width) -> (batch, time, units)
+        output = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), ops.shape(query))
+        return self.output_projection(output)
+
+    def _heads(self, vectors, time):
+        """`(..., time * units)` or `(batch, time, units)` -> `(batch, heads, time, width)`."""
+        width = self.units // self.heads
+        split = ops.reshape(vectors, (-1, time, self.heads, width))
+        return ops.transpose(split, (0, 2, 1, 3))
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "heads": self.heads,
+            "length": self.length,
+        }

@@ -1,0 +1,70 @@
+"""Causal self-attention: against its equations, step after step and at once."""
+
+import extract
+import numpy as np
+import pytest
+import reference
+import tensorflow as tf
+
+from keras_bahdanau.layers import SelfAttentionCell
+
+INPUTS = np.random.default_rng(4).normal(size=(2, 5, 6)).astype("float32")
+UNITS, HEADS, LENGTH = 4, 2, 3
+
+
+def built(**options):
+    cell = SelfAttentionCell(UNITS, **{"heads": HEADS, "length": LENGTH, **options})
+    cell.build(INPUTS[:, 0].shape)
+    return extract.randomize(cell)
+
+
+def zeros(cell, *axes):
+    return tuple(np.zeros((*axes, size), "float32") for size in cell.state_sizes)
+
+
+def stepwise(cell, inputs, states):
+    outputs = []
+    for t in range(INPUTS.shape[1]):
+        output, states = cell(inputs[..., t, :], states)
+        outputs.append(output)
+    return tf.stack(outputs, axis=-2)
+
+
+def oracle(cell, rows):
+    """The outputs of one sentence: each step looks at itself and at the steps that are kept."""
+    kernel, bias = extract.arrays(cell.projection)
+    W_o, b_o = extract.arrays(cell.output_projection)
+    q, k, v = np.split(np.float64(rows) @ kernel + bias, 3, axis=-1)
+    width = UNITS // HEADS
+    for i in range(len(rows)):
+        seen = slice(max(0, i - LENGTH + 1), i + 1)
+        heads = []
+        for head in range(HEADS):
+            part = slice(head * width, (head + 1) * width)
+            alpha = reference.softmax(k[seen, part] @ q[i, part] / np.sqrt(width))
+            heads.append(alpha @ v[seen, part])
+        yield np.concatenate(heads) @ W_o + b_o
+
+
+def test_steps_and_all_at_once_are_those_of_the_equations(run):
+    cell = built()
+    states = zeros(cell, 2)
+    expected = [[*oracle(cell, rows)] for rows in INPUTS]
+    found = run(lambda inputs: stepwise(cell, inputs, states), INPUTS)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    found = run(lambda inputs: cell.sequence(cell.project(inputs), states), INPUTS)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_a_beam_is_as_good_as_separate_rows(run):
+    cell = built()
+    beams = np.stack([INPUTS, -INPUTS], axis=1)  # batch, beam, time, units
+    found = run(lambda inputs: stepwise(cell, inputs, zeros(cell, 2, 2)), beams)
+    for index, inputs in enumerate((INPUTS, -INPUTS)):
+        alone = run(lambda inputs: stepwise(cell, inputs, zeros(cell, 2)), inputs)
+        np.testing.assert_allclose(found[:, index], alone, atol=1e-5)
+
+
+def test_the_width_must_be_one_of_its_heads():
+    with pytest.raises(ValueError, match="must divide the width. Received: heads=3, units=4"):
+        SelfAttentionCell(4, heads=3)
