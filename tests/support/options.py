@@ -177,7 +177,7 @@ ALONE = {  # the others, each alone or with what cannot disturb it
             "coverage": "grid",
         }
     ),
-    "blocks of SSRU under a Transformer": Option(
+    "when blocks": Option(  # of SSRU, under a Transformer
         encoder={"kind": "transformer", "depth": 2},
         attention={"kind": "scaled-dot", "heads": 2},
         decoder={"when": "blocks", "cell": "ssru", "depth": 2, "readout": "plain"},
@@ -244,7 +244,7 @@ ONE_BY_ONE = {  # what stands in one of those above
     "residual": both(depth=2, residual=True),
     **{
         f"encoder {kind}": encoding(kind=kind)
-        for kind in ("bidirectional", "rows", "convolutional", "convolutional-tanh")
+        for kind in ("bidirectional", "rows", "transformer", "convolutional", "convolutional-tanh")
     },
     "encoder pyramidal": encoding(kind="pyramidal", depth=2),
     **{f"readout {kind}": decoding(readout=kind) for kind in ("attentional", "maxout", "plain")},

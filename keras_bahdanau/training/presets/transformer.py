@@ -1,5 +1,7 @@
 """A Transformer that reads; a recurrence or a Transformer that writes."""
 
+import math
+
 SSRU_STUDENT = {
     "vocabulary_size": 6000,
     "embedding_units": 256,
@@ -10,7 +12,7 @@ SSRU_STUDENT = {
     "when": "blocks",
     "cell": "ssru",
     "decoder_depth": 2,
-    "heads": 4,
+    "heads": lambda options: math.gcd(4, options.units, options.encoder_units),
     "feed_forward_units": lambda options: 2 * options.units,
     "attention": "scaled-dot",
     "bridge": "zeros",
@@ -44,7 +46,8 @@ def ssru_student(source, target, **overrides):
     """A Transformer encoder under a decoder of simpler simple recurrent units.
 
     h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
-    s_i = blocks(e(y_{i-1}), h)                              `layers.BlockCell`, whose cell is an
+    c_i = sum_j alpha_ij h_j                                 in each block, from its own query
+    s_i = blocks(e(y_{i-1}), c_i)                            `layers.BlockCell`, whose cell is an
                                                              SSRU: `layers.SSRUCell`
     p(y_i) = softmax(E s_i)
 
@@ -73,7 +76,15 @@ def transformer_tiny(source, target, **overrides):
 
     Four blocks of 128 units, four heads and 256 inner units on each side, as Wu et al. 2021
     ("Good for misconceived reasons") chose them for Multi30K: 41.02 BLEU on its test of 2016,
-    English to German. Vaswani et al. 2017, with each sublayer normalized before it, and trained
+    English to German.
+
+    h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
+    c_i = sum_j alpha_ij h_j                                 in each block, from its own query
+    s_i = blocks(e(y_1) ... e(y_{i-1}), c_i)                 `layers.BlockCell`, whose cell is
+                                                             `layers.SelfAttentionCell`
+    p(y_i) = softmax(E s_i)
+
+    Vaswani et al. 2017, with each sublayer normalized before it, and trained
     with the settings of `ssru_student`, not with theirs, but for their learning rate.
 
     Args:
