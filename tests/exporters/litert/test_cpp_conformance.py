@@ -105,7 +105,7 @@ def assert_conforms(program, model, inputs, path):
         found = ask(program, model, [row["text"] for row in fitting], *OPTIONS[search])
         assert_equal(found, expected)
     for row in [row for row in rows if "best" not in row][:3]:
-        code, lines, (complaint,) = answer([program, model, row["text"]])
+        code, lines, (complaint,) = answer([program, model], row["text"].encode())
         assert (code, lines) == (2, [""])
         assert f"in this file. Received: {len(row['ids'])} tokens" in complaint
     return {*fitting[0]} & {*OPTIONS}
