@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import toy_sources
+from ai_edge_litert.interpreter import Interpreter
 from device_files import card_of, damaged, image_file, png_of, sound_file
 from native_programs import KIT, LIBRARY, STRICT, answer, build, needs_compiler
 from PIL import Image
@@ -291,6 +292,7 @@ def bad_models(toy_litert, tmp_path):
         "another bit": content[:1000] + bytes([content[1000] ^ 1]) + content[1001:],
         "half": content[: len(content) // 2],
         "nothing": b"",
+        "another archive": b"PK\5\6" + bytes(18),
         "no model": pack(b"no model", files, card),
         "no vocabulary": pack(model, {"source.spm": b"none"}, card),
         "no limit": pack(model, files, {**card, "max_source_length": None}),
@@ -298,6 +300,56 @@ def bad_models(toy_litert, tmp_path):
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     return [*(tmp_path / name for name in contents), tmp_path / "none", tmp_path]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_program_in_c_lists_the_signatures_that_python_lists(compiled, suggesting, bad_models):
+    interpreter = Interpreter(model_path=str(suggesting))
+    details, expected = {one["index"]: one for one in interpreter.get_tensor_details()}, set()
+    for name in interpreter.get_signature_list():
+        runner = interpreter.get_signature_runner(name)
+        sides = {"in": runner.get_input_details(), "out": runner.get_output_details()}
+        for side, tensors in sides.items():
+            for tensor, one in tensors.items():
+                one = details[one["index"]]
+                shape, dtype = one["shape"].tolist(), one["dtype"].__name__
+                expected.add(f"{name} {side} {tensor} {dtype} {shape}")
+    code, lines, complaints = answer([compiled / "signatures", suggesting])
+    assert (code, complaints) == (0, [])
+    assert {*lines} == {*expected, ""} and len(lines) == 27
+    for path in [path for path in bad_models if path.name in ("no model", "nothing", "none")]:
+        code, texts, (complaint,) = answer([compiled / "signatures", path])
+        assert (code, texts) == (2, [""]) and f"Received: '{path}'" in complaint
+
+
+@pytest.fixture(scope="module")
+def checked(once):
+    """The translator that checks each access to memory, and that all of it is freed."""
+    options = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover", *STRICT)
+    flags = ["pkg-config", "--cflags", "--libs", "sentencepiece"]
+    found = subprocess.run(flags, capture_output=True).stdout.decode().split()
+
+    def compile_checked(path):
+        command = ["g++", "-std=c++20", *options, KIT / "translate.cc", "-o", path, LIBRARY]
+        subprocess.run([*command, f"-Wl,-rpath,{LIBRARY.parent}", *found], check=True)
+
+    return once("checked translate", compile_checked)
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_the_translator_accesses_and_frees_memory_rightly(checked, suggesting, bad_models):
+    data = "\n".join(lines_to_translate()).encode()
+    for options in ((), ("--greedy",), ("--json", "--nbest=3", "--prefix=vier")):
+        code, texts, complaints = answer([checked, *options, suggesting], data)
+        assert (code, complaints) == (0, []) and len(texts) > 100
+    for content in (b"on\xc3", b"one " * 40, b"x" * (2**20 + 1)):
+        code, _, (complaint,) = answer([checked, suggesting], content)
+        assert code == 2 and complaint.startswith("error: ")
+    for arguments in ([], *([path, "one"] for path in bad_models)):
+        code, _, (complaint,) = answer([checked, *arguments])
+        assert code == 2 and complaint.startswith("error: ")
 
 
 @needs_compiler
