@@ -16,8 +16,7 @@
 
 #include "tensorflow/c/c_api.h"
 
-enum { kMostBytes = 1 << 18, kMostIds = 1 << 14 };  // of a line
-enum { kInputs = 2, kOutputs = 4 };
+enum { kMostBytes = 1 << 18, kMostIds = 1 << 14, kInputs = 2, kOutputs = 4 };
 static const char* const kNames[] = {"source", "source_length",  // the inputs
                                      "ids", "length", "score", "truncated"};
 enum { kIds, kLength, kScore, kTruncated };  // places among the outputs
@@ -159,7 +158,9 @@ static void Print(TF_Tensor* const* found, int number) {
 }
 
 int main(int count, char** arguments) {
-  if (count < 2 || count > 3) Fail("The command line must be SAVED_MODEL [SIGNATURE] < SOURCES.");
+  if (count < 2 || count > 3) {
+    Fail("The command line must be SAVED_MODEL [SIGNATURE]. Received: %d arguments.", count - 1);
+  }
   const char *directory = arguments[1], *tags[] = {"serve"};
   TF_Status* status = TF_NewStatus();
   TF_Graph* graph = TF_NewGraph();
@@ -175,7 +176,7 @@ int main(int count, char** arguments) {
     const uint64_t map = i < kInputs ? kSignatureInputs : kSignatureOutputs;
     tensors[i] = Find(graph, signature, map, kNames[i]);
   }
-
+  TF_DeleteBuffer(meta);
   static char line[kMostBytes];
   static int32_t ids[kMostIds];
   for (int number = 1; fgets(line, sizeof line, stdin) != NULL; ++number) {
@@ -191,7 +192,6 @@ int main(int count, char** arguments) {
     for (int i = 0; i < kOutputs; ++i) TF_DeleteTensor(found[i]);
   }
   TF_DeleteSession(session, status);
-  TF_DeleteBuffer(meta);
   TF_DeleteSessionOptions(options);
   TF_DeleteGraph(graph);
   TF_DeleteStatus(status);
