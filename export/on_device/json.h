@@ -1,4 +1,5 @@
-// JSON (RFC 8259) to values, strictly but for NaN and Infinity, which Python's module writes.
+// JSON (RFC 8259) to values, strictly but for NaN and Infinity, which Python's module writes; and
+// texts to JSON.
 
 #ifndef KERAS_BAHDANAU_JSON_H_
 #define KERAS_BAHDANAU_JSON_H_
@@ -7,6 +8,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -200,6 +202,25 @@ class Parser {
 };
 
 inline Value Parse(std::string_view text) { return Parser(text).Parse(); }
+
+// A text of UTF-8 as a string of JSON.
+inline std::string Quoted(std::string_view text) {
+  constexpr std::string_view kShort = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt";
+  std::string quoted = "\"";
+  for (const char one : text) {
+    const size_t place = kShort.find(one);
+    if (place != kShort.npos) {
+      quoted += {'\\', kLetters[place]};
+    } else if (static_cast<unsigned char>(one) < ' ') {
+      char escape[7];
+      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(one));
+      quoted += escape;
+    } else {
+      quoted += one;
+    }
+  }
+  return quoted + '"';
+}
 
 }  // namespace json
 

@@ -1,4 +1,4 @@
-// LiteRT's C API, as far as litert_runner.h needs it. Serves C and languages that read its headers.
+// LiteRT's C API, as far as litert_runner.h needs it: plain C11, for languages that read C headers.
 //
 // The library, libLiteRt.so of the Python package ai-edge-litert, comes without a header. These
 // declarations are those of LiteRT 2.3.
@@ -6,6 +6,7 @@
 #ifndef KERAS_BAHDANAU_LITERT_H_
 #define KERAS_BAHDANAU_LITERT_H_
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,12 @@ typedef struct {
     uint32_t strides[8];
   } layout;
 } LiteRtRankedTensorType;
+
+// A compiler that lays them out in another way than the library's would give it other numbers.
+static_assert(sizeof(LiteRtEnvOption) == 24, "LiteRtEnvOption must have 24 bytes");
+#ifndef _MSC_VER  // which has no place for a bool behind seven bits
+static_assert(sizeof(LiteRtRankedTensorType) == 72, "LiteRtRankedTensorType must have 72 bytes");
+#endif
 
 LiteRtStatus LiteRtCreateEnvironment(int count, const LiteRtEnvOption* options,
                                      LiteRtEnvironment* environment);

@@ -19,11 +19,6 @@
 
 namespace litert {
 
-static_assert(sizeof(LiteRtEnvOption) == 24);
-#ifndef _MSC_VER  // which has no place for a bool behind seven bits
-static_assert(sizeof(LiteRtRankedTensorType) == 72);
-#endif
-
 // A function of the library has failed, or the model has another tensor.
 class Error : public std::runtime_error {
  public:

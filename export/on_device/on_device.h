@@ -9,6 +9,7 @@
 #include <iomanip>
 #include <iostream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,23 @@ struct Hypothesis {
   float score;
 };
 
-// Prints the texts of an input, a line each.
+// {"hypotheses": [{"text": "...", "score": -0.5}, ...]}, as in a conformance file.
+inline std::string Json(const std::vector<Hypothesis>& found) {
+  std::ostringstream list;
+  list << std::setprecision(9);  // digits that keep every float32
+  for (const auto& [text, score] : found) {
+    list << (list.tellp() > 0 ? ", " : "") << "{\"text\": " << json::Quoted(text)
+         << ", \"score\": " << score << '}';
+  }
+  return "{\"hypotheses\": [" + list.str() + "]}";
+}
+
+// Prints the texts of an input, a line each, or one line of JSON.
 inline void Print(const Options& options, size_t number, const std::vector<Hypothesis>& found) {
+  if (options.json) {
+    std::cout << Json(found) << std::endl;
+    return;
+  }
   std::cout << std::fixed << std::setprecision(4);
   for (const auto& [text, score] : found) {
     if (options.nbest) {

@@ -26,6 +26,7 @@ struct Options {
   std::optional<int> nbest;  // as many texts of each input, in the form of a list
   std::string prefix;        // that each text begins with
   int threads = 1;
+  bool json = false;  // a line of JSON for each input
   bool help = false;
 };
 
@@ -89,6 +90,8 @@ inline Options ParseOptions(const std::vector<std::string>& arguments) {
       options.help = true;
     } else if (one == "--greedy") {
       options.greedy = true;
+    } else if (one == "--json") {
+      options.json = true;
     } else if (const auto threads = ValueOf("--threads", arguments, i)) {
       options.threads = ParseNumber("--threads", *threads);
     } else if (const auto nbest = ValueOf("--nbest", arguments, i)) {

@@ -12,8 +12,8 @@
 namespace {
 
 constexpr char kHelp[] =
-    R"(usage: read_files [--greedy | [--nbest K] [--prefix TEXT]] [--threads N] MODEL.tflite
-                  FILE...
+    R"(usage: read_files [--greedy | [--nbest K] [--prefix TEXT]] [--threads N] [--json]
+                  MODEL.tflite FILE...
 
 Reads PNG images or transcribes WAV recordings: a file in, a line out.
 
@@ -25,6 +25,7 @@ have the height of the model. `keras-bahdanau read` takes all others.
   --nbest K      print the K best texts of each file as 'number ||| text ||| score'
   --prefix TEXT  what each text begins with
   --threads N    processor threads, 1 by default
+  --json         print a line of JSON for each file, with texts and scores
 
 Exit codes: 0 all is read; 2 the command line, the model or a file is wrong.
 )";

@@ -37,7 +37,11 @@ def main(arguments=None):
         runner = translate.load_runner("OnDevicePipeline", options)
         for number, path in enumerate(options.files):
             features, labels = features_of(path, runner.card)
-            for result in _read(runner, features, labels, options):
+            results = _read(runner, features, labels, options)
+            if options.json:
+                print(translate.json_of(results), flush=True)
+                continue
+            for result in results:
                 print(translate.text_of(result, number, options), flush=True)
         return 0
     except InputError as error:
@@ -54,6 +58,7 @@ def _parse(arguments):
     parser.add_argument("model", help="the .tflite file")
     parser.add_argument("files", nargs="+", help="WAV or PNG files")
     translate.add_suggestions(parser)
+    translate.add_json(parser)
     parser.add_argument(
         "--greedy", action="store_true", help="no beam search: faster, a little worse"
     )

@@ -16,8 +16,8 @@ namespace {
 using on_device::InputError;
 
 constexpr char kHelp[] =
-    R"(usage: translate [--greedy | [--nbest K] [--prefix TEXT]] [--threads N] MODEL.tflite
-                 [SENTENCE...]
+    R"(usage: translate [--greedy | [--nbest K] [--prefix TEXT]] [--threads N] [--json]
+                 MODEL.tflite [SENTENCE...]
 
 Translates the sentences of the command line or, without any, of standard input in UTF-8: a line in,
 a line out; an empty line stays empty.
@@ -26,6 +26,7 @@ a line out; an empty line stays empty.
   --nbest K      print the K best texts of each input as 'number ||| text ||| score'
   --prefix TEXT  what each text begins with
   --threads N    processor threads, 1 by default
+  --json         print a line of JSON for each input, with texts and scores
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 )";

@@ -20,6 +20,7 @@ import codecs
 import contextlib
 import importlib.util
 import itertools
+import json
 import os
 import sys
 from pathlib import Path
@@ -68,6 +69,7 @@ def _parse(arguments):
         help="print the attention weights under each translation, and an empty line",
     )
     add_suggestions(parser)
+    add_json(parser)
     parser.add_argument(
         "--greedy", action="store_true", help="no beam search: faster, a little worse"
     )
@@ -77,6 +79,8 @@ def _parse(arguments):
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
+    if options.json and (options.alignment or options.matrix):
+        parser.error("--json has texts and scores, and neither --alignment nor --matrix")
     check_suggestions(parser, options)
     return options
 
@@ -91,6 +95,15 @@ def add_suggestions(parser):
     )
     parser.add_argument(
         "--prefix", type=utf8, default="", metavar="TEXT", help="what each text begins with"
+    )
+
+
+def add_json(parser):
+    """Adds the option of the form that programs read."""
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print a line of JSON for each input, with texts and scores",
     )
 
 
@@ -162,7 +175,11 @@ def _run(translator, options):
     asking = not options.text and not options.file and sys.stdin.isatty()
     for number, (name, line) in enumerate(_lines(options, asking)):
         try:
-            for result in _translated(translator, line, name, options):
+            results = _translated(translator, line, name, options)
+            if options.json:
+                print(json_of(results), flush=True)
+                continue
+            for result in results:
                 print(_shown(result, number, alignments, options), flush=True)
         except InputError as error:
             if not asking:
@@ -219,6 +236,12 @@ def text_of(result, number, options):
     """The text of a result, in the form of an n-best list if there is to be one."""
     listed = f"{number} ||| {result.text} ||| {result.score:.4f}"
     return result.text if options.nbest is None else listed
+
+
+def json_of(results):
+    """The texts and scores of one input as JSON, in the form of a conformance file."""
+    hypotheses = [{"text": one.text, "score": one.score} for one in results]
+    return json.dumps({"hypotheses": hypotheses}, ensure_ascii=False)
 
 
 def _shown(result, number, alignments, options):

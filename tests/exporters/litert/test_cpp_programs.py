@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import toy_sources
+from ai_edge_litert.interpreter import Interpreter
 from device_files import card_of, damaged, image_file, png_of, sound_file
+from native_programs import KIT, LIBRARY, STRICT, answer, build, needs_compiler
 from PIL import Image
 
 from keras_bahdanau.exporters import export_litert
@@ -22,43 +24,28 @@ from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import AudioSource, ImageSource
 
 ROOT = Path(__file__).parents[3]
-KIT = ROOT / "export" / "on_device"
 PROBE = ROOT / "tests" / "support" / "device_probe.cc"
 DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"
-LIBRARY = Path(importlib.import_module("ai_edge_litert").__file__).parent / "libLiteRt.so"
-
-
-def missing():
-    """The name of a thing that compiling needs and that this machine lacks, or None."""
-    if not LIBRARY.is_file():
-        return LIBRARY.name
-    for tool in ("g++", "cmake", "pkg-config"):
-        if shutil.which(tool) is None:
-            return tool
-    for package in ("libpng", "sentencepiece"):
-        if subprocess.run(["pkg-config", "--exists", package]).returncode:
-            return package
-    return None
-
-
-needs_compiler = pytest.mark.skipif(missing() is not None, reason=f"needs {missing()}")
 
 
 @pytest.mark.skipif(not LIBRARY.is_file(), reason=f"needs {LIBRARY.name}")
 @pytest.mark.skipif(shutil.which("nm") is None, reason="needs nm")
-def test_the_header_declares_functions_that_the_library_has():
+def test_the_header_declares_functions_that_the_library_has_and_no_program_calls_another():
     declared = re.findall(r"\b(LiteRt\w+)\(", (KIT / "litert.h").read_text())
     symbols = subprocess.run(["nm", "-D", "--defined-only", LIBRARY], capture_output=True)
     exported = {line.split()[-1].partition("@")[0] for line in symbols.stdout.decode().splitlines()}
     assert len(declared) == len(set(declared)) > 20
     assert set(declared) - exported == set()
+    export = (ROOT / "export").rglob("*")
+    sources = [path for path in export if path.suffix in (".h", ".c", ".cc")]
+    words = {word for path in sources for word in re.findall(r"\bLiteRt\w+", path.read_text())}
+    assert words & exported == set(declared)
 
 
-@needs_compiler
-@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 def test_the_header_is_one_of_c_too():
-    command = ["gcc", "-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-    subprocess.run([*command, "-x", "c", KIT / "litert.h"], check=True)
+    command = ["gcc", "-std=c11", "-fsyntax-only", *STRICT, "-pedantic", "-x", "c"]
+    subprocess.run([*command, KIT / "litert.h"], check=True)
 
 
 @needs_compiler
@@ -66,17 +53,14 @@ def test_the_header_is_one_of_c_too():
 def test_the_example_in_the_readme_compiles(tmp_path):
     example = re.search(r"```cpp\n(.*?)```", (KIT / "README.md").read_text(), re.DOTALL)[1]
     (tmp_path / "example.cc").write_text(example)
-    command = ["g++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", KIT]
+    command = ["g++", "-std=c++20", "-fsyntax-only", *STRICT, "-I", KIT]
     subprocess.run([*command, tmp_path / "example.cc"], check=True)
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
+def compiled(once):
     """The directory of the programs."""
-    path = tmp_path_factory.mktemp("build")
-    subprocess.run(["cmake", "-S", KIT, "-B", path, f"-DLITERT={LIBRARY}"], check=True)
-    subprocess.run(["cmake", "--build", path], check=True)
-    return path
+    return once("programs for devices", build)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +68,8 @@ def probe(tmp_path_factory):
     """`probe(kind, files)`: the lines of `device_probe.cc`, which checks each access to memory."""
     path = tmp_path_factory.mktemp("probe") / "probe"
     checked = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
-    strict = ("-Wall", "-Wextra", "-Werror")
     libpng = subprocess.run(["pkg-config", "--cflags", "--libs", "libpng"], capture_output=True)
-    command = ["g++", "-std=c++20", *checked, *strict, "-I", KIT, PROBE, "-o", path]
+    command = ["g++", "-std=c++20", *checked, *STRICT, "-I", KIT, PROBE, "-o", path]
     subprocess.run([*command, *libpng.stdout.decode().split()], check=True)
 
     def run(kind, files):
@@ -95,13 +78,6 @@ def probe(tmp_path_factory):
         return done.stdout.decode().splitlines()
 
     return run
-
-
-def answer(command, data=b""):
-    """(exit code, lines of standard output, lines of standard error but LiteRT's own)."""
-    done = subprocess.run([*map(str, command)], input=data, capture_output=True)
-    complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"INFO: ")]
-    return done.returncode, done.stdout.decode().split("\n"), [c.decode() for c in complaints]
 
 
 def in_python(program, *arguments, data=b""):
@@ -317,6 +293,7 @@ def bad_models(toy_litert, tmp_path):
         "another bit": content[:1000] + bytes([content[1000] ^ 1]) + content[1001:],
         "half": content[: len(content) // 2],
         "nothing": b"",
+        "another archive": b"PK\5\6" + bytes(18),
         "no model": pack(b"no model", files, card),
         "no vocabulary": pack(model, {"source.spm": b"none"}, card),
         "no limit": pack(model, files, {**card, "max_source_length": None}),
@@ -324,6 +301,55 @@ def bad_models(toy_litert, tmp_path):
     for name, content in contents.items():
         (tmp_path / name).write_bytes(content)
     return [*(tmp_path / name for name in contents), tmp_path / "none", tmp_path]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_program_in_c_lists_the_signatures_that_python_lists(compiled, suggesting, bad_models):
+    interpreter = Interpreter(model_path=str(suggesting))
+    expected = {""}
+    for name in interpreter.get_signature_list():
+        runner = interpreter.get_signature_runner(name)
+        sides = {"in": runner.get_input_details(), "out": runner.get_output_details()}
+        for side, tensors in sides.items():
+            for tensor, one in tensors.items():
+                shape, dtype = one["shape"].tolist(), one["dtype"].__name__
+                expected.add(f"{name} {side} {tensor} {dtype} {shape}")
+    code, lines, complaints = answer([compiled / "signatures", suggesting])
+    assert (code, complaints) == (0, [])
+    assert {*lines} == expected and len(lines) == 27
+    for path in [path for path in bad_models if path.name in ("no model", "nothing", "none")]:
+        code, texts, (complaint,) = answer([compiled / "signatures", path])
+        assert (code, texts) == (2, [""]) and f"Received: '{path}'" in complaint
+
+
+@pytest.fixture(scope="module")
+def checked(once):
+    """The translator that checks each access to memory, and that all of it is freed."""
+    options = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover", *STRICT)
+    flags = ["pkg-config", "--cflags", "--libs", "sentencepiece"]
+    found = subprocess.run(flags, capture_output=True).stdout.decode().split()
+
+    def compile_checked(path):
+        command = ["g++", "-std=c++20", *options, KIT / "translate.cc", "-o", path, LIBRARY]
+        subprocess.run([*command, f"-Wl,-rpath,{LIBRARY.parent}", *found], check=True)
+
+    return once("checked translate", compile_checked)
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_the_translator_accesses_and_frees_memory_rightly(checked, suggesting, bad_models):
+    data = "\n".join(lines_to_translate()).encode()
+    for options in ((), ("--greedy",), ("--json", "--nbest=3", "--prefix=vier")):
+        code, texts, complaints = answer([checked, *options, suggesting], data)
+        assert (code, complaints) == (0, []) and len(texts) > 100
+    for content in (b"on\xc3", b"one " * 40, b"x" * (2**20 + 1)):
+        code, _, (complaint,) = answer([checked, suggesting], content)
+        assert code == 2 and complaint.startswith("error: ")
+    for arguments in ([], *([path, "one"] for path in bad_models)):
+        code, _, (complaint,) = answer([checked, *arguments])
+        assert code == 2 and complaint.startswith("error: ")
 
 
 @needs_compiler

@@ -321,8 +321,21 @@ def test_the_program_refuses_what_a_file_lacks_in_one_line(translate, toy_litert
     assert translate(toy_litert, "two", "--nbest", 1)[1].startswith("0 ||| zwei ||| -0.0")
 
 
+def test_json_has_the_text_and_the_score_of_each_line(translate, toy_litert):
+    code, out, _ = translate(toy_litert, *SENTENCES, "--json")
+    expected = OnDeviceTranslator(toy_litert).translate(SENTENCES)
+    assert code == 0
+    assert [*map(json.loads, out.splitlines())] == [
+        {"hypotheses": [{"text": one.text, "score": one.score}]} for one in expected
+    ]
+
+
 @pytest.mark.parametrize(
-    "options", ["--greedy --nbest 2", "--greedy --prefix zwei", "--nbest two", "--prefix \udcff"]
+    "options",
+    [
+        *("--greedy --nbest 2", "--greedy --prefix zwei", "--nbest two", "--prefix \udcff"),
+        *("--json --matrix", "--json --alignment"),
+    ],
 )
 def test_a_wrong_command_line_is_refused(translate, toy_litert, options):
     with pytest.raises(SystemExit, match="2"):

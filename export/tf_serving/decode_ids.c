@@ -1,0 +1,199 @@
+// Decodes with a SavedModel of ids in TensorFlow's C library: a line of ids in, a line of JSON out.
+//
+//   decode_ids SAVED_MODEL [SIGNATURE] < SOURCES
+//
+// A line in has the ids of a source with spaces between, the end token 3 included, or none; a line
+// out is {"ids": [...], "score": ...}. SIGNATURE is serving_default if it is left out.
+// Exit codes: 0 all is decoded; 2 the command line, the model or the input is wrong, in one line.
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tensorflow/c/c_api.h"
+
+enum { kMostBytes = 1 << 18, kMostIds = 1 << 14, kInputs = 2, kOutputs = 4 };
+static const char* const kNames[] = {"source", "source_length",  // the inputs
+                                     "ids", "length", "score", "truncated"};
+enum { kIds, kLength, kScore, kTruncated };  // places among the outputs
+
+// Numbers of fields in TensorFlow's meta_graph.proto, which never change.
+enum { kSignatures = 5, kSignatureInputs = 1, kSignatureOutputs = 2 };
+static const char* const kMaps[] = {
+    [kSignatures] = "signature", [kSignatureInputs] = "input", [kSignatureOutputs] = "output"};
+
+// Ends the program with an error, all in one line.
+static _Noreturn void Fail(const char* format, ...) {
+  char message[4096];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(message, sizeof message, format, arguments);
+  va_end(arguments);
+  for (char* at = message; *at != '\0'; ++at) *at = iscntrl((unsigned char)*at) ? ' ' : *at;
+  fprintf(stderr, "error: %s\n", message);
+  exit(2);
+}
+
+static void Check(const TF_Status* status, const char* directory) {
+  if (TF_GetCode(status) == TF_OK) return;
+  Fail("A SavedModel of ids must load and run. Received: path='%s' (%s). Export it again, with "
+       "--format saved-model-ids.", directory, TF_Message(status));
+}
+
+// A part of a protocol-buffer message.
+typedef struct {
+  const unsigned char* data;
+  size_t size;
+} Bytes;
+
+static uint64_t NextInteger(Bytes* message) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64 && message->size > 0; shift += 7) {
+    const unsigned char byte = *message->data++;
+    --message->size;
+    value |= (uint64_t)(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  Fail("The signatures of a SavedModel must be readable. Received: damaged ones. Export it again.");
+}
+
+// The number of the next field, 0 behind the last. Its value is of use if it has bytes.
+static uint64_t NextField(Bytes* message, Bytes* value) {
+  if (message->size == 0) return 0;
+  const uint64_t key = NextInteger(message), number = NextInteger(message);
+  const size_t most = number < message->size ? (size_t)number : message->size;
+  *value = (Bytes){message->data, (key & 7) == 2 ? most : 0};  // or else it is the number
+  *message = (Bytes){message->data + value->size, message->size - value->size};
+  return key >> 3;
+}
+
+static Bytes Field(Bytes message, uint64_t wanted) {
+  Bytes value;
+  for (uint64_t number; (number = NextField(&message, &value)) != 0;) {
+    if (number == wanted) return value;
+  }
+  return (Bytes){NULL, 0};
+}
+
+// The value that a map of a message has for a name.
+static Bytes Entry(Bytes message, uint64_t map, const char* name) {
+  char names[1024] = "";
+  Bytes entry;
+  for (uint64_t number; (number = NextField(&message, &entry)) != 0;) {
+    if (number != map) continue;
+    const Bytes key = Field(entry, 1);
+    if (key.size == strlen(name) && !memcmp(key.data, name, key.size)) return Field(entry, 2);
+    const size_t end = strlen(names);
+    snprintf(names + end, sizeof names - end, "%s%.*s", end > 0 ? ", " : "", (int)key.size,
+             (const char*)key.data);
+  }
+  Fail("There must be the %s '%s'. Received: %s. Name another signature, or export with --format "
+       "saved-model-ids.", kMaps[map], name, names);
+}
+
+// The tensor of the graph that stands for an input or output of a signature.
+static TF_Output Find(TF_Graph* graph, Bytes signature, uint64_t map, const char* name) {
+  const Bytes tensor = Field(Entry(signature, map, name), 1);  // its name, "operation:index"
+  char operation[512] = "";
+  snprintf(operation, sizeof operation, "%.*s", (int)tensor.size, (const char*)tensor.data);
+  char* colon = strrchr(operation, ':');
+  const int index = colon == NULL ? 0 : atoi(colon + 1);
+  if (colon != NULL) *colon = '\0';
+  const TF_Output output = {TF_GraphOperationByName(graph, operation), index};
+  if (output.oper == NULL) Fail("The graph must have the tensor of '%s'. Received: none.", name);
+  return output;
+}
+
+// An int32 tensor [1, count], or [1] if it has one dimension.
+static TF_Tensor* NewTensor(const int32_t* values, int64_t count, int dimensions) {
+  const int64_t shape[] = {1, count};
+  const size_t size = (size_t)count * sizeof *values;
+  TF_Tensor* tensor = TF_AllocateTensor(TF_INT32, shape, dimensions, size);
+  memcpy(TF_TensorData(tensor), values, size);
+  return tensor;
+}
+
+// Reads the ids of a line.
+static int Parse(const char* line, int number, int32_t* ids) {
+  if (strchr(line, '\n') == NULL && !feof(stdin)) {
+    Fail("A line must be text of fewer than %d bytes. Received: another line %d. Split it.",
+         kMostBytes, number);
+  }
+  int count = 0;
+  for (char* end; line[strspn(line, " \t\r\n")] != '\0'; line = end) {
+    const long id = strtol(line, &end, 10);
+    const bool one = end != line && (*end == '\0' || isspace((unsigned char)*end));
+    if (!one || id < INT32_MIN || id > INT32_MAX || count == kMostIds) {
+      Fail("A line must hold at most %d ids, integers of 32 bits. Received: line %d, "
+           "with another one. Split texts with SentencePiece first.", kMostIds, number);
+    }
+    ids[count++] = (int32_t)id;
+  }
+  return count;
+}
+
+// The first number of an output, which has another type in no SavedModel of ids.
+static const void* First(const TF_Tensor* tensor, TF_DataType type, int64_t least) {
+  if (TF_TensorType(tensor) == type && TF_TensorElementCount(tensor) >= least) {
+    return TF_TensorData(tensor);
+  }
+  Fail("The outputs must be those of a SavedModel of ids. Received: others. Export it again.");
+}
+
+static void Print(TF_Tensor* const* found, int number) {
+  if (*(const bool*)First(found[kTruncated], TF_BOOL, 1)) {
+    Fail("A source must fit into the model. Received: line %d, which has more ids. Split it, or "
+         "export with a larger max_source_length.", number);
+  }
+  const int32_t length = *(const int32_t*)First(found[kLength], TF_INT32, 1);
+  const int32_t* ids = First(found[kIds], TF_INT32, length);
+  printf("{\"ids\": [");
+  for (int32_t i = 0; i < length; ++i) printf(i > 0 ? ", %d" : "%d", (int)ids[i]);
+  printf("], \"score\": %.9g}\n", *(const float*)First(found[kScore], TF_FLOAT, 1));
+  fflush(stdout);
+}
+
+int main(int count, char** arguments) {
+  if (count < 2 || count > 3) {
+    Fail("The command line must be SAVED_MODEL [SIGNATURE]. Received: %d arguments.", count - 1);
+  }
+  const char *directory = arguments[1], *tags[] = {"serve"};
+  TF_Status* status = TF_NewStatus();
+  TF_Graph* graph = TF_NewGraph();
+  TF_SessionOptions* options = TF_NewSessionOptions();
+  TF_Buffer* meta = TF_NewBuffer();
+  TF_Session* session =
+      TF_LoadSessionFromSavedModel(options, NULL, directory, tags, 1, graph, meta, status);
+  Check(status, directory);
+  const Bytes signature = Entry((Bytes){meta->data, meta->length}, kSignatures,
+                                count > 2 ? arguments[2] : "serving_default");
+  TF_Output tensors[kInputs + kOutputs];
+  for (int i = 0; i < kInputs + kOutputs; ++i) {
+    const uint64_t map = i < kInputs ? kSignatureInputs : kSignatureOutputs;
+    tensors[i] = Find(graph, signature, map, kNames[i]);
+  }
+  TF_DeleteBuffer(meta);
+  static char line[kMostBytes];
+  static int32_t ids[kMostIds];
+  for (int number = 1; fgets(line, sizeof line, stdin) != NULL; ++number) {
+    const int32_t length = Parse(line, number, ids);
+    if (length == 0) ids[0] = 0;  // a row has a column at least
+    TF_Tensor* given[] = {NewTensor(ids, length > 0 ? length : 1, 2), NewTensor(&length, 1, 1)};
+    TF_Tensor* found[kOutputs] = {NULL};
+    TF_SessionRun(session, NULL, tensors, given, kInputs, tensors + kInputs, found, kOutputs, NULL,
+                  0, NULL, status);
+    Check(status, directory);
+    Print(found, number);
+    for (int i = 0; i < kInputs; ++i) TF_DeleteTensor(given[i]);
+    for (int i = 0; i < kOutputs; ++i) TF_DeleteTensor(found[i]);
+  }
+  TF_DeleteSession(session, status);
+  TF_DeleteSessionOptions(options);
+  TF_DeleteGraph(graph);
+  TF_DeleteStatus(status);
+  return 0;
+}

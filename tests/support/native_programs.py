@@ -1,0 +1,42 @@
+"""The programs of `export` in C and C++: what compiles them, and what they answer."""
+
+import importlib
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+KIT = Path(__file__).parents[2] / "export" / "on_device"
+LIBRARY = Path(importlib.import_module("ai_edge_litert").__file__).parent / "libLiteRt.so"
+STRICT = ("-Wall", "-Wextra", "-Werror")
+
+
+def missing():
+    """The name of a thing that compiling needs and that this machine lacks, or None."""
+    if not LIBRARY.is_file():
+        return LIBRARY.name
+    for tool in ("gcc", "g++", "cmake", "pkg-config"):
+        if shutil.which(tool) is None:
+            return tool
+    for package in ("libpng", "sentencepiece"):
+        if subprocess.run(["pkg-config", "--exists", package]).returncode:
+            return package
+    return None
+
+
+LACKING = missing()
+needs_compiler = pytest.mark.skipif(LACKING is not None, reason=f"needs {LACKING}")
+
+
+def build(path):
+    """Compile the programs for devices, as their README says, into a new directory."""
+    subprocess.run(["cmake", "-S", KIT, "-B", path, f"-DLITERT={LIBRARY}"], check=True)
+    subprocess.run(["cmake", "--build", path], check=True)
+
+
+def answer(command, data=b""):
+    """(exit code, lines of standard output, lines of standard error but LiteRT's own)."""
+    done = subprocess.run([*map(str, command)], input=data, capture_output=True)
+    complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"INFO: ")]
+    return done.returncode, done.stdout.decode().split("\n"), [c.decode() for c in complaints]
