@@ -1,6 +1,8 @@
-// JSON, as far as a card and the lines of a program need it.
+// JSON, as far as a card and the lines of a program need it; NaN and Infinity, which Python writes, too.
 
 package translation
+
+import java.util.Locale
 
 private const val DEEPEST = 100 // arrays and objects inside others
 
@@ -31,6 +33,8 @@ private class JsonReader(private val text: String) {
             't' -> word("true", true)
             'f' -> word("false", false)
             'n' -> word("null", null)
+            'N' -> word("NaN", Double.NaN)
+            'I' -> word("Infinity", Double.POSITIVE_INFINITY)
             else -> number()
         }
     }
@@ -83,6 +87,7 @@ private class JsonReader(private val text: String) {
     }
 
     private fun number(): Any {
+        if (accept("-Infinity")) return Double.NEGATIVE_INFINITY
         val found = NUMBER.matchAt(text, place)?.value
         require(found != null) { wrong("a value") }
         place += found.length
@@ -129,6 +134,6 @@ fun writeJson(value: Any?): String =
 private fun escape(one: Char): CharSequence =
     when {
         one == '"' || one == '\\' -> "\\$one"
-        one < ' ' -> "\\u%04x".format(java.util.Locale.ROOT, one.code)
+        one < ' ' -> "\\u%04x".format(Locale.ROOT, one.code)
         else -> one.toString()
     }

@@ -1,4 +1,4 @@
-// Protocol buffers, as far as a SentencePiece model needs them.
+// Bytes: protocol buffers, as far as a SentencePiece model needs them, and numbers.
 
 package translation
 
@@ -69,3 +69,6 @@ internal class Message(private val bytes: ByteArray) {
 /** The 32 bits at a place, whose lowest byte comes first. */
 internal fun littleEndian(bytes: ByteArray, place: Int): Int =
     (3 downTo 0).fold(0) { number, byte -> (number shl 8) or (bytes[place + byte].toInt() and 255) }
+
+/** The two digits of a byte. */
+internal fun hexadecimal(byte: Byte): String = (byte.toInt() and 255).toString(16).padStart(2, '0')

@@ -59,7 +59,9 @@ class SentencePiece(model: ByteArray) {
 
     init {
         require(unknown >= 0) { "the model has no unknown piece" }
-        require(!byteFallback || (0..255).all { byteName(it) in ids }) { "the model lacks pieces of bytes" }
+        val bytes = pieces.filterIndexed { id, _ -> kinds[id] == BYTE }
+        require(bytes.all { it in BYTES }) { "the model has a byte of another name" }
+        require(!byteFallback || bytes.toSet() == BYTES.keys) { "the model lacks pieces of bytes" }
     }
 
     /** The ids of a text, without an end token. */
@@ -72,7 +74,7 @@ class SentencePiece(model: ByteArray) {
         for (piece in split(normalizer.normalize(bytes))) {
             val id = ids[piece] ?: unknown
             if (id == unknown && byteFallback) {
-                piece.encodeToByteArray().mapTo(found) { ids.getValue(byteName(it.toInt() and 255)) }
+                piece.encodeToByteArray().mapTo(found) { ids.getValue(byteName(it)) }
             } else if (id != unknown || !afterUnknown) {
                 found += id // unknown pieces side by side count as one
             }
@@ -117,7 +119,7 @@ class SentencePiece(model: ByteArray) {
         for (id in ids) {
             require(id in pieces.indices) { "an id must be below ${pieces.size}. Received: $id" }
             if (kinds[id] == BYTE) {
-                bytes += pieces[id].substring(3, 5).toInt(16).toByte()
+                bytes += BYTES.getValue(pieces[id])
                 continue
             }
             closeBytes()
@@ -141,8 +143,9 @@ class SentencePiece(model: ByteArray) {
 
     private companion object {
         val WORD = Regex("\u2581?[^\u2581]+|\u2581")
+        val BYTES = (0..255).associate { byteName(it.toByte()) to it.toByte() }
     }
 }
 
 /** Name of the piece of a byte. */
-private fun byteName(byte: Int): String = "<0x%02X>".format(java.util.Locale.ROOT, byte)
+private fun byteName(byte: Byte): String = "<0x${hexadecimal(byte).uppercase()}>"

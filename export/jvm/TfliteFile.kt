@@ -54,7 +54,7 @@ class TfliteFile(val path: String, content: ByteBuffer) {
         if (content.limit() < SEAL + DIRECTORY_END) return false
         val sealed = content.duplicate().apply { limit(content.limit() - SEAL) }
         val digest = MessageDigest.getInstance("SHA-256").apply { update(sealed) }.digest()
-        return digest.joinToString("") { "%02x".format(it) } == text(content.limit() - SEAL, SEAL)
+        return digest.joinToString("", transform = ::hexadecimal) == text(content.limit() - SEAL, SEAL)
     }
 
     /** Find the packed files, which are stored as they are, by the archive's directory. */

@@ -23,7 +23,7 @@ a line out; an empty line stays empty.
   --nbest K      print the K best texts of each input as 'number ||| text ||| score'
   --prefix TEXT  what each text begins with
   --threads N    processor threads, 1 by default
-  --json         print each text as a JSON object, with score, tokens and alignment
+  --json         print a line of JSON for each input, with texts and scores
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 """
@@ -132,15 +132,13 @@ private fun fourDecimals(score: Float): String {
     return if (score.toRawBits() < 0 && !text.startsWith("-")) "-$text" else text
 }
 
-private fun line(one: Translation, number: Int, options: Options): String =
+/** The lines of an input; with --json one, {"hypotheses": [{"text": "...", "score": -0.5}]}. */
+private fun shown(found: List<Translation>, number: Int, options: Options): List<String> =
     when {
         options.json ->
-            writeJson(
-                mapOf("number" to number, "text" to one.text, "score" to one.score, "finished" to one.finished) +
-                    mapOf("tokens" to one.tokens, "source_tokens" to one.sourceTokens, "alignment" to one.alignment)
-            )
-        options.nbest != null -> "$number ||| ${one.text} ||| ${fourDecimals(one.score)}"
-        else -> one.text
+            listOf(writeJson(mapOf("hypotheses" to found.map { mapOf("text" to it.text, "score" to it.score) })))
+        options.nbest != null -> found.map { "$number ||| ${it.text} ||| ${fourDecimals(it.score)}" }
+        else -> found.map { it.text }
     }
 
 private fun run(options: Options, output: java.io.Writer) {
@@ -156,13 +154,21 @@ private fun run(options: Options, output: java.io.Writer) {
                 val found =
                     if (options.greedy) listOf(translator.translateGreedy(text))
                     else translator.suggest(text, nbest, options.prefix)
-                found.forEach { output.write(line(it, number, options) + "\n") }
+                shown(found, number, options).forEach { output.write("$it\n") }
             } catch (error: TooLong) {
                 throw InputError("$name: ${error.message}")
             }
             output.flush()
         }
     }
+}
+
+/** Print an error in one line; returns the exit code. */
+private fun complain(message: String): Int {
+    val errors = FileOutputStream(FileDescriptor.err).writer()
+    errors.write("error: ${message.split(Regex("\\s+")).joinToString(" ")}\n")
+    errors.flush()
+    return 2
 }
 
 /** The program; returns its exit code. */
@@ -174,10 +180,12 @@ private fun main(arguments: List<String>): Int {
         output.flush()
         return 0
     } catch (error: InputError) {
-        val errors = FileOutputStream(FileDescriptor.err).writer()
-        errors.write("error: ${error.message.orEmpty().split(Regex("\\s+")).joinToString(" ")}\n")
-        errors.flush()
-        return 2
+        return complain(error.message.orEmpty())
+    } catch (error: UnsatisfiedLinkError) {
+        return complain(
+            "libtranslation_litert.so must lie in java.library.path. Received: ${error.message}. Run it with " +
+                "-Djava.library.path=DIRECTORY."
+        )
     } catch (error: IOException) {
         return 141 // the reader has gone, as `head` does
     }

@@ -12,7 +12,7 @@ import pytest
 import sentencepiece
 from kotlin_programs import KIT
 
-SUPPORT = Path(__file__).parents[1] / "support"
+SUPPORT = Path(__file__).parents[2] / "support"
 LACKING = kotlin_programs.lacking("java", "kotlin")
 MANY = 33_000
 
