@@ -122,7 +122,9 @@ fun writeJson(value: Any?): String =
     when (value) {
         is String -> value.asSequence().joinToString("", "\"", "\"", transform = ::escape)
         is Map<*, *> ->
-            value.entries.joinToString(", ", "{", "}") { (key, one) -> "${writeJson(key.toString())}: ${writeJson(one)}" }
+            value.entries.joinToString(", ", "{", "}") { (key, one) ->
+                "${writeJson(key.toString())}: ${writeJson(one)}"
+            }
         is Iterable<*> -> value.joinToString(", ", "[", "]", transform = ::writeJson)
         is FloatArray -> writeJson(value.asList())
         is IntArray -> writeJson(value.asList())

@@ -16,7 +16,9 @@ class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) :
     private var closed = false
 
     init {
-        require(threads in 1..1024) { "`threads` must be from 1 to 1024. Received: threads=$threads. Give another number." }
+        require(threads in 1..1024) {
+            "`threads` must be from 1 to 1024. Received: threads=$threads. Give another number."
+        }
         signatures = loading { keys(content) }.toSet()
     }
 

@@ -142,7 +142,9 @@ class TfliteFile(val path: String, content: ByteBuffer) {
                     }
                 }
             } catch (error: IOException) {
-                throw InputError("A file must be readable. Received: ${quoted(path)}: ${reason(error)}. Correct the name.")
+                throw InputError(
+                    "A file must be readable. Received: ${quoted(path)}: ${reason(error)}. Correct the name."
+                )
             }
     }
 }

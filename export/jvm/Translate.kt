@@ -65,7 +65,8 @@ private class Options(val arguments: List<String>) {
         }
     }
 
-    private fun unknown(one: String) = InputError("An option must be known. Received: ${quoted(shortened(one))}. See --help.")
+    private fun unknown(one: String) =
+        InputError("An option must be known. Received: ${quoted(shortened(one))}. See --help.")
 
     private fun number(name: String, text: String): Int =
         text.toIntOrNull()?.takeIf { it in 1..MOST }
@@ -102,7 +103,9 @@ private fun lines(stream: InputStream) = sequence {
             next = stream.read()
         }
         if (line.size() > MOST_BYTES) {
-            throw InputError("A line must have at most 1,048,576 bytes. Received: line $number, which has more. Split it.")
+            throw InputError(
+                "A line must have at most 1,048,576 bytes. Received: line $number, which has more. Split it."
+            )
         }
         if (line.size() == 0) break
         val text = decoded(line.toByteArray(), "line $number")
@@ -118,8 +121,8 @@ private fun decoded(line: ByteArray, name: String): String {
     val decoder = Charsets.UTF_8.newDecoder().onMalformedInput(CodingErrorAction.REPORT)
     if (decoder.decode(bytes, text, true).isError) {
         throw InputError(
-            "The input must be UTF-8. Received: $name, with the byte 0x%02x where UTF-8 allows none. ".format(bytes.get()) +
-                "Convert it, with iconv for example."
+            "The input must be UTF-8. Received: $name, with the byte 0x${hexadecimal(bytes.get())} where UTF-8 " +
+                "allows none. Convert it, with iconv for example."
         )
     }
     return text.flip().toString().removeSuffix("\n").removeSuffix("\r")

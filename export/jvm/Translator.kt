@@ -2,9 +2,12 @@
 
 package translation
 
+import java.nio.charset.CharacterCodingException
+
 private const val PAD = 0
 private const val START = 2
 private const val END = 3
+private val SPECIAL = setOf(PAD, START, END)
 private const val MOST_TOKENS = 100_000 // of a source or a target
 private const val MOST_HYPOTHESES = 1024
 
@@ -145,31 +148,50 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         )
     }
 
-    private fun translations(signature: String, text: String, more: Map<String, IntArray> = mapOf()): List<Translation> {
+    private fun translations(
+        signature: String,
+        text: String,
+        more: Map<String, IntArray> = mapOf(),
+    ): List<Translation> {
         val ids = sourceIds(text)
-        val plural = if (signature.endsWith("_nbest") || signature.endsWith("_prefix")) "s" else ""
+        val lists = signature.endsWith("_nbest") || signature.endsWith("_prefix")
+        val (length, score) = if (lists) "lengths" to "scores" else "length" to "score"
         val inputs = more + ("source" to ids.copyOf(longest)) // padded with 0
-        val outputs =
-            model.run(signature, inputs, listOf("ids", "length$plural", "finished"), listOf("score$plural", "alignment"))
-        val tokens = outputs.ints.getValue("ids") // (K, T), a row after another
-        val lengths = outputs.ints.getValue("length$plural")
-        val weights = outputs.floats.getValue("alignment") // (K, T, columns)
-        val time = tokens.size / lengths.size
-        val columns = weights.size / tokens.size
+        val outputs = model.run(signature, inputs, listOf("ids", length, "finished"), listOf(score, "alignment"))
+        val lengths = outputs.ints.getValue(length)
+        val scores = outputs.floats.getValue(score)
+        val finished = outputs.ints.getValue("finished")
+        if (lengths.size != scores.size || lengths.size != finished.size) {
+            throw InputError(
+                "A model must give as many scores as texts. Received: ${scores.size} scores, ${lengths.size} " +
+                    "texts. Export it again."
+            )
+        }
         val sourceTokens = ids.map(source.pieces::get).chunked(reduction) { it.joinToString("") }
         val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
         return rows.map { row ->
-            val places = (row * time).let { it until it + lengths[row].coerceIn(0, time) }
-            val found = tokens.sliceArray(places)
+            val (tokens, alignment) = row(outputs, row, lengths, sourceTokens.size)
             Translation(
-                text = target.decode(checked(found.filter { it !in setOf(PAD, START, END) }).toIntArray()),
-                score = outputs.floats.getValue("score$plural")[row],
-                finished = outputs.ints.getValue("finished")[row] == 1,
-                tokens = checked(found.asList()).map { if (it == PAD) "" else target.pieces[it] },
+                text = target.decode(tokens.filter { it !in SPECIAL }.toIntArray()),
+                score = scores[row],
+                finished = finished[row] == 1,
+                tokens = tokens.map { if (it == PAD) "" else target.pieces[it] },
                 sourceTokens = sourceTokens,
-                alignment = places.map { weights.copyOfRange(it * columns, it * columns + minOf(columns, sourceTokens.size)) },
+                alignment = alignment,
             )
         }
+    }
+
+    /** The ids of a hypothesis, and its weights of the first `read` columns. */
+    private fun row(outputs: Outputs, row: Int, lengths: IntArray, read: Int): Pair<List<Int>, List<FloatArray>> {
+        val ids = outputs.ints.getValue("ids") // (K, T), a row after another
+        val weights = outputs.floats.getValue("alignment") // (K, T, columns)
+        val time = ids.size / lengths.size
+        val columns = weights.size / ids.size
+        val first = row * time
+        val places = first until first + lengths[row].coerceIn(0, time)
+        val alignment = places.map { weights.copyOfRange(it * columns, it * columns + minOf(columns, read)) }
+        return checked(ids.slice(places)) to alignment
     }
 
     private fun checked(ids: List<Int>): List<Int> {
@@ -183,7 +205,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
 private fun encoded(vocabulary: SentencePiece, text: String): IntArray =
     try {
         vocabulary.encode(text)
-    } catch (error: java.nio.charset.CharacterCodingException) {
+    } catch (error: CharacterCodingException) {
         throw InputError(
             "A text must be one that UTF-8 can encode, without surrogates. Received: " +
                 "${quoted(shortened(text))}. Decode its bytes anew."

@@ -27,6 +27,8 @@ private fun Translator.answer(text: String, prefix: String): Any =
 fun main(arguments: Array<String>) {
     val file = TfliteFile.read(arguments[0])
     Translator(file, LiteRtJni(file.content)).use { translator ->
-        generateSequence(::readLine).forEach { println(writeJson(translator.answer(parseJson(it) as String, arguments[1]))) }
+        for (line in generateSequence(::readLine)) {
+            println(writeJson(translator.answer(parseJson(line) as String, arguments[1])))
+        }
     }
 }
