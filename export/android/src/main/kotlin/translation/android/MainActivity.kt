@@ -1,0 +1,60 @@
+// One screen: a text in, its translation under it. Never compiled in this project.
+
+package translation.android
+
+import android.app.Activity
+import android.os.Bundle
+import android.widget.Button
+import android.widget.EditText
+import android.widget.LinearLayout
+import android.widget.TextView
+import java.nio.ByteBuffer
+import java.util.concurrent.Executors
+import translation.InputError
+import translation.TfliteFile
+import translation.Translator
+
+private const val ASSET = "translator.tflite"
+
+class MainActivity : Activity() {
+    private val worker = Executors.newSingleThreadExecutor() // a translator serves one thread
+    private var translator: Translator? = null // of that thread
+
+    override fun onCreate(state: Bundle?) {
+        super.onCreate(state)
+        val typed = EditText(this).apply { hint = "Text" }
+        val answer = TextView(this).apply { setTextIsSelectable(true) }
+        val button = Button(this).apply { text = "Translate" }
+        button.setOnClickListener { translate(typed.text.toString(), answer) }
+        val screen = LinearLayout(this)
+        screen.orientation = LinearLayout.VERTICAL
+        screen.fitsSystemWindows = true
+        listOf(typed, button, answer).forEach(screen::addView)
+        setContentView(screen)
+    }
+
+    private fun translate(text: String, answer: TextView) =
+        worker.execute {
+            val shown =
+                try {
+                    opened().translate(text).text
+                } catch (error: InputError) {
+                    error.message
+                }
+            runOnUiThread { answer.text = shown }
+        }
+
+    private fun opened(): Translator =
+        translator
+            ?: run {
+                val content = assets.open(ASSET).use { it.readBytes() }
+                val file = TfliteFile(ASSET, ByteBuffer.wrap(content))
+                Translator(file, AndroidModel(assets, ASSET)).also { translator = it }
+            }
+
+    override fun onDestroy() {
+        worker.execute { translator?.close() }
+        worker.shutdown()
+        super.onDestroy()
+    }
+}

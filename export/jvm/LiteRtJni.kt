@@ -1,0 +1,75 @@
+// A model at work by libLiteRt.so, on a JVM of a server or a desktop: `litert_jni.cc` is the other half.
+
+package translation
+
+import java.nio.ByteBuffer
+
+/**
+ * The model in a direct buffer, which must not change meanwhile; `TfliteFile.read` gives one.
+ *
+ * A signature is compiled when it runs first. Throws InputError if LiteRT can't load the model, and
+ * UnsatisfiedLinkError if `java.library.path` has no `libtranslation_litert.so`.
+ */
+class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) : Model {
+    private val signatures: Set<String>
+    private val runners = mutableMapOf<String, Long>() // by signature
+    private var closed = false
+
+    init {
+        require(threads in 1..1024) {
+            "`threads` must be from 1 to 1024. Received: threads=$threads. Give another number."
+        }
+        signatures = loading { keys(content) }.toSet()
+    }
+
+    override fun has(signature: String): Boolean = signature in signatures
+
+    override fun run(
+        signature: String,
+        inputs: Map<String, IntArray>,
+        ints: List<String>,
+        floats: List<String>,
+    ): Outputs = loading {
+        check(!closed) { "the model is closed" }
+        val runner = runners.getOrPut(signature) { open(content, signature, threads) }
+        inputs.forEach { (name, values) -> write(runner, name, values) }
+        run(runner)
+        Outputs(ints.associateWith { readInts(runner, it) }, floats.associateWith { readFloats(runner, it) })
+    }
+
+    override fun close() {
+        closed = true
+        runners.values.forEach(::free)
+        runners.clear()
+    }
+
+    private fun <T> loading(action: () -> T): T =
+        try {
+            action()
+        } catch (error: IllegalStateException) {
+            throw InputError(
+                "A .tflite file must hold a model that LiteRT can load. Received: another one " +
+                    "(${error.message}). Install a newer LiteRT, or export again."
+            )
+        }
+
+    private external fun keys(content: ByteBuffer): Array<String>
+
+    private external fun open(content: ByteBuffer, signature: String, threads: Int): Long
+
+    private external fun write(runner: Long, input: String, values: IntArray)
+
+    private external fun run(runner: Long)
+
+    private external fun readInts(runner: Long, output: String): IntArray
+
+    private external fun readFloats(runner: Long, output: String): FloatArray
+
+    private external fun free(runner: Long)
+
+    private companion object {
+        init {
+            System.loadLibrary("translation_litert")
+        }
+    }
+}

@@ -1,0 +1,155 @@
+// The normalization of a SentencePiece model: forms of characters, and white space.
+//
+// Characters are replaced by the model's own table, a double-array trie over UTF-8 (Aoe 1989, in the
+// layout of the library darts-clone), so that no version of Unicode of the host plays a part.
+
+package translation
+
+internal const val SPACE = "\u2581"
+private const val REPLACEMENT = "\ufffd"
+private const val TABLE = 2 // fields of NormalizerSpec
+private const val DUMMY_PREFIX = 3
+private const val EXTRA_SPACES = 4
+private const val ESCAPED = 5
+
+/** A piece of a text, and the bytes that it was read from. */
+internal class Part(val text: String, val size: Int)
+
+/** The character at a place of UTF-8; U+FFFD, of one byte, for a bad byte. */
+internal fun characterAt(bytes: ByteArray, start: Int): Part {
+    val lead = bytes[start].toInt() and 255
+    if (lead < 0x80) return Part(lead.toChar().toString(), 1)
+    val (size, least) =
+        when (lead) {
+            in 0xc2..0xdf -> 2 to 0x80
+            in 0xe0..0xef -> 3 to 0x800
+            in 0xf0..0xf4 -> 4 to 0x10000
+            else -> return Part(REPLACEMENT, 1)
+        }
+    if (start + size > bytes.size) return Part(REPLACEMENT, 1)
+    var point = lead and (0xff shr (size + 1))
+    for (next in start + 1 until start + size) {
+        val byte = bytes[next].toInt()
+        if (byte and 0xc0 != 0x80) return Part(REPLACEMENT, 1)
+        point = (point shl 6) or (byte and 63)
+    }
+    val good = point in least..0x10ffff && point !in 0xd800..0xdfff
+    return if (good) Part(String(Character.toChars(point)), size) else Part(REPLACEMENT, 1)
+}
+
+/** The characters of bytes that need not be UTF-8. */
+internal fun lenientText(bytes: ByteArray): String = buildString {
+    var place = 0
+    while (place < bytes.size) {
+        val character = characterAt(bytes, place)
+        append(character.text)
+        place += character.size
+    }
+}
+
+/** Replacements of the longest match at a place of a text. */
+private class CharacterTable(bytes: ByteArray) {
+    private val units: IntArray
+    private val texts: ByteArray // each ends with a byte 0
+
+    init {
+        require(bytes.size >= 4) { "the table of characters is cut off" }
+        val size = littleEndian(bytes, 0)
+        require(size in 4..(bytes.size - 4)) { "the table of characters is cut off" }
+        units = IntArray(size / 4) { littleEndian(bytes, 4 + 4 * it) }
+        texts = bytes.copyOfRange(4 + size, bytes.size)
+    }
+
+    fun match(bytes: ByteArray, start: Int): Part? {
+        var node = offset(units[0])
+        var found: Part? = null
+        for (end in start until bytes.size) {
+            val byte = bytes[end].toInt() and 255
+            node = node xor byte
+            val unit = units.getOrNull(node) ?: break
+            if (unit and LABEL != byte) break
+            node = node xor offset(unit)
+            if (unit and LEAF != 0) found = textAt(units.getOrElse(node) { 0 } and Int.MAX_VALUE, end + 1 - start)
+        }
+        return found
+    }
+
+    private fun offset(unit: Int) = (unit ushr 10) shl ((unit and 512) ushr 6)
+
+    private fun textAt(first: Int, size: Int): Part {
+        var end = minOf(first, texts.size)
+        while (end < texts.size && texts[end] != 0.toByte()) ++end
+        return Part(texts.decodeToString(minOf(first, end), end), size)
+    }
+
+    private companion object {
+        const val LABEL = 0x800000ff.toInt()
+        const val LEAF = 256
+    }
+}
+
+/**
+ * The rules of a NormalizerSpec.
+ *
+ * `symbolAt(text, start)` gives the symbol that stays as it is at a place, or ""; null if there is none.
+ */
+internal class Normalizer(spec: Message, private val symbolAt: ((String, Int) -> String)?) {
+    private val table = spec.bytes(TABLE)?.takeIf { it.isNotEmpty() }?.let(::CharacterTable)
+    private val space = if (spec.flag(ESCAPED, true)) SPACE else " "
+    val dummyPrefix = spec.flag(DUMMY_PREFIX, true)
+    val removesSpaces = spec.flag(EXTRA_SPACES, true)
+    val replaces = table != null
+
+    /** The normalized text of bytes that need not be UTF-8. */
+    fun normalize(bytes: ByteArray): String {
+        var parts = parts(bytes)
+        if (removesSpaces) parts = parts.dropWhile { it == " " }
+        if (parts.isEmpty()) return ""
+        val text = StringBuilder(if (dummyPrefix) space else "")
+        var afterSpace = removesSpaces
+        for (part in parts) {
+            val kept = if (afterSpace) part.trimStart(' ') else part
+            if (kept.isNotEmpty()) {
+                text.append(kept.replace(" ", space))
+                afterSpace = kept.endsWith(' ')
+            }
+            afterSpace = afterSpace && removesSpaces
+        }
+        if (!removesSpaces) return text.toString()
+        return text.toString().trimEnd(space[0]) // a mark that the text itself ends with, too
+    }
+
+    /** Symbols, replacements and characters that a text is made of. */
+    private fun parts(bytes: ByteArray): List<String> {
+        val symbols = symbolAt?.let { Symbols(bytes, it) }
+        val parts = ArrayList<String>(bytes.size)
+        var place = 0
+        while (place < bytes.size) {
+            val part = symbols?.at(place) ?: table?.match(bytes, place) ?: characterAt(bytes, place)
+            parts += part.text
+            place += part.size
+        }
+        return parts
+    }
+}
+
+/** Symbols at places of bytes, which are decoded once. */
+private class Symbols(bytes: ByteArray, private val symbolAt: (String, Int) -> String) {
+    private val places = IntArray(bytes.size) { -1 } // in the text, of each byte that begins a character
+    private val text = buildString {
+        var place = 0
+        while (place < bytes.size) {
+            val character = characterAt(bytes, place)
+            places[place] = length
+            val bad = character.size == 1 && bytes[place] < 0
+            append(if (bad) "\ud800" else character.text) // which is in no symbol
+            place += character.size
+        }
+    }
+
+    fun at(place: Int): Part? {
+        if (places[place] < 0) return null
+        val symbol = symbolAt(text, places[place]).ifEmpty { return null }
+        return Part(symbol, symbol.encodeToByteArray().size)
+    }
+}

@@ -1,0 +1,154 @@
+// A .tflite file as it is shipped: the model, behind it a zip archive, and the seal of both.
+
+package translation
+
+import java.io.File
+import java.io.FileInputStream
+import java.io.FileNotFoundException
+import java.io.IOException
+import java.nio.ByteBuffer
+import java.nio.ByteOrder
+import java.security.MessageDigest
+
+private const val SEAL = 64 // bytes at the end: the comment of the archive
+private const val DIRECTORY_END = 22 // bytes of the archive's records
+private const val ENTRY = 46
+private const val HEADER = 30
+
+/**
+ * What a file holds; `path` is its name in errors, `content` all of its bytes.
+ *
+ * Throws InputError if the file is not as it was exported, with its vocabularies inside.
+ */
+class TfliteFile(val path: String, content: ByteBuffer) {
+    /** All bytes of the file, from 0 on. */
+    val content: ByteBuffer = content.duplicate().order(ByteOrder.LITTLE_ENDIAN)
+
+    /** Places of the packed files, by name. */
+    private val files: Map<String, IntRange>
+
+    /** The card: what `card.json` says. */
+    val card: Map<*, *>
+
+    init {
+        try {
+            require(isSealed()) { "its last 64 bytes are not its sha256" }
+            files = directory()
+            card = parseJson(file("card.json").decodeToString()) as? Map<*, *> ?: mapOf<String, Any>()
+            checkCard()
+        } catch (error: IllegalArgumentException) {
+            throw unusable(error)
+        } catch (error: IndexOutOfBoundsException) {
+            throw unusable(IllegalArgumentException("its archive is damaged"))
+        }
+    }
+
+    private fun unusable(error: Exception) =
+        InputError(
+            "A .tflite file to translate with must have its vocabulary packed inside, and be as it was " +
+                "exported. Received: path=${quoted(path)} (${error.message}). Copy it again, or write it " +
+                "with export_litert."
+        )
+
+    private fun isSealed(): Boolean {
+        if (content.limit() < SEAL + DIRECTORY_END) return false
+        val sealed = content.duplicate().apply { limit(content.limit() - SEAL) }
+        val digest = MessageDigest.getInstance("SHA-256").apply { update(sealed) }.digest()
+        return digest.joinToString("", transform = ::hexadecimal) == text(content.limit() - SEAL, SEAL)
+    }
+
+    /** Find the packed files, which are stored as they are, by the archive's directory. */
+    private fun directory(): Map<String, IntRange> = buildMap {
+        val end = content.limit() - SEAL - DIRECTORY_END
+        require(text(end, 4) == "PK\u0005\u0006" && short(end + 20) == SEAL) { "it has no archive" }
+        var entry = content.getInt(end + 16)
+        repeat(short(end + 10)) {
+            require(text(entry, 4) == "PK\u0001\u0002") { "its archive is damaged" }
+            val size = content.getInt(entry + 24)
+            val stored = short(entry + 10) == 0 && content.getInt(entry + 20) == size
+            require(stored) { "its archive is compressed" }
+            val header = content.getInt(entry + 42)
+            val first = header + HEADER + short(header + 26) + short(header + 28)
+            require(size >= 0 && first >= 0 && size <= content.limit() - first) { "its archive is damaged" }
+            val name = short(entry + 28)
+            put(text(entry + ENTRY, name), first until first + size)
+            entry += ENTRY + name + short(entry + 30) + short(entry + 32)
+        }
+    }
+
+    private fun checkCard() {
+        val names = card["vocabularies"] as? Map<*, *>
+        require(card["verb"] is String && names != null) { "its card.json does not say how to run it" }
+        require(card["max_source_length"] is Long) { "its card.json states no max_source_length" }
+        require("target" in names) { "it lacks the vocabulary of the target" }
+        require(names.values.all { it in files }) { "it lacks a vocabulary that its card.json names" }
+    }
+
+    /** The bytes of a packed file. */
+    fun file(name: String): ByteArray {
+        val place = requireNotNull(files[name]) { "it lacks $name" }
+        return bytes(place.first, place.last + 1 - place.first)
+    }
+
+    /** The vocabulary of a side, "source" or "target". Throws InputError if the file has none. */
+    fun vocabulary(side: String): SentencePiece {
+        val name = (card["vocabularies"] as Map<*, *>)[side] as? String
+        if (name == null) {
+            throw InputError(
+                "A file for text must hold the vocabulary of the $side. Received: path=${quoted(path)} " +
+                    "without one. Use read_files.py."
+            )
+        }
+        try {
+            return SentencePiece(file(name))
+        } catch (error: IllegalArgumentException) {
+            throw InputError(
+                "A .tflite file must hold vocabularies that SentencePiece can load. Received: " +
+                    "path=${quoted(path)} with another ${quoted(name)} (${error.message}). Export it again."
+            )
+        }
+    }
+
+    /** A positive integer of the card or of a part of it; `otherwise` if it has none. */
+    fun setting(name: String, most: Int, otherwise: Int? = null, within: Map<*, *> = card): Int {
+        val number = within[name] ?: otherwise?.toLong()
+        if (number is Long && number in 1..most) return number.toInt()
+        throw InputError(
+            "`$name` of a card must be an integer from 1 to $most. Received: another one. Export the model again."
+        )
+    }
+
+    private fun short(place: Int) = content.getShort(place).toInt() and 0xffff
+
+    private fun text(place: Int, size: Int) = bytes(place, size).decodeToString()
+
+    private fun bytes(place: Int, size: Int): ByteArray {
+        if (place < 0 || size > content.limit() - place) throw IndexOutOfBoundsException()
+        return ByteArray(size).also { content.duplicate().apply { position(place) }.get(it) }
+    }
+
+    companion object {
+        /** A file in memory that the garbage collector does not move, for `LiteRtJni`. Throws InputError. */
+        fun read(path: String): TfliteFile = TfliteFile(path, direct(path))
+
+        private fun direct(path: String): ByteBuffer =
+            try {
+                FileInputStream(File(path)).channel.use { channel ->
+                    val size = channel.size()
+                    if (size > Int.MAX_VALUE) throw FileNotFoundException("(it is larger than 2 GiB)")
+                    ByteBuffer.allocateDirect(size.toInt()).apply {
+                        while (hasRemaining() && channel.read(this) >= 0) continue
+                        flip()
+                    }
+                }
+            } catch (error: IOException) {
+                throw InputError(
+                    "A file must be readable. Received: ${quoted(path)}: ${reason(error)}. Correct the name."
+                )
+            }
+    }
+}
+
+/** The system's words in the message of an error, "... (No such file or directory)". */
+internal fun reason(error: IOException): String =
+    error.message.orEmpty().substringAfterLast('(').removeSuffix(")")

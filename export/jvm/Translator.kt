@@ -1,0 +1,213 @@
+// A .tflite file of texts at work: a text in, texts and attention out. On any JVM, Android's too.
+
+package translation
+
+import java.nio.charset.CharacterCodingException
+
+private const val PAD = 0
+private const val START = 2
+private const val END = 3
+private val SPECIAL = setOf(PAD, START, END)
+private const val MOST_TOKENS = 100_000 // of a source or a target
+private const val MOST_HYPOTHESES = 1024
+
+/** A model that runs named signatures on named tensors, a request at a time. Batch is 1. */
+interface Model : AutoCloseable {
+    fun has(signature: String): Boolean
+
+    /**
+     * Run a signature, and read the outputs that `ints` and `floats` name.
+     *
+     * Inputs are as long as the tensors of the model. Throws InputError if they do not fit the model.
+     */
+    fun run(signature: String, inputs: Map<String, IntArray>, ints: List<String>, floats: List<String>): Outputs
+}
+
+class Outputs(val ints: Map<String, IntArray>, val floats: Map<String, FloatArray>)
+
+/**
+ * A text, the logarithm of its probability (divided by its length as the search of the file says), and
+ * `alignment`: a row for each of `tokens`, a column for each of `sourceTokens`. Both end with the end
+ * token. Where the encoder joins tokens (`reduction` in the card), so do `sourceTokens`.
+ */
+class Translation(
+    val text: String,
+    val score: Float,
+    val finished: Boolean,
+    val tokens: List<String>,
+    val sourceTokens: List<String>,
+    val alignment: List<FloatArray>,
+)
+
+/**
+ * A translator of one file; closing it closes the model. Use it from one thread at a time.
+ *
+ * ```
+ * val file = TfliteFile.read("en-de.tflite")
+ * Translator(file, LiteRtJni(file.content)).use { println(it.translate("A man in a hat.").text) }
+ * ```
+ *
+ * Throws InputError if the file has no vocabulary of its source.
+ */
+class Translator(private val file: TfliteFile, private val model: Model) : AutoCloseable {
+    private val verb = file.card["verb"] as String
+    private val source = file.vocabulary("source")
+    private val target = file.vocabulary("target")
+    private val reduction = file.setting("reduction", MOST_TOKENS, otherwise = 1)
+    private val search = file.card["search"] as? Map<*, *> ?: mapOf<String, Any>()
+
+    /** Most tokens of a source, its end token included. */
+    val longest = file.setting("max_source_length", MOST_TOKENS)
+
+    /** Most texts of a list: the width of the beam, or 1 without a signature for lists. */
+    val most: Int by lazy {
+        val lists = model.has("${verb}_nbest") || model.has("${verb}_prefix")
+        if (lists) file.setting("beam_width", MOST_HYPOTHESES, 1, search) else 1
+    }
+
+    /** Most tokens of a prefix, or 0 without a signature for prefixes. */
+    val longestPrefix: Int by lazy {
+        val longest = file.setting("max_target_length", MOST_TOKENS, MOST_TOKENS)
+        val limit = file.setting("max_length", MOST_TOKENS, MOST_TOKENS, search)
+        if (model.has("${verb}_prefix")) minOf(longest, limit) else 0
+    }
+
+    /** The best translation of a text. Throws TooLong for a text that the file does not take. */
+    fun translate(text: String): Translation = translations(verb, text).first()
+
+    /** The same without the search, by the best token at each step. The file needs the signature for it. */
+    fun translateGreedy(text: String): Translation = translations(signature("_greedy"), text).first()
+
+    /**
+     * The best `nbest` translations that begin with `prefix`, best first; fewer if there are fewer.
+     *
+     * Throws InputError if the file lacks the signature for it, or TooLong.
+     */
+    fun suggest(text: String, nbest: Int = most, prefix: String = ""): List<Translation> {
+        checkList(nbest, prefix)
+        val listed = nbest > 1 && model.has("${verb}_nbest")
+        if (prefix.isEmpty() && (nbest == 1 || listed)) {
+            return translations(if (listed) "${verb}_nbest" else verb, text).take(nbest)
+        }
+        val begun = prefixIds(prefix)
+        val inputs = mapOf("prefix" to begun.copyOf(longestPrefix), "prefix_length" to intArrayOf(begun.size))
+        return translations(signature("_prefix"), text, inputs).take(nbest)
+    }
+
+    /** Throw InputError unless `suggest` takes these. */
+    fun checkList(nbest: Int, prefix: String) {
+        if (nbest != 1 && nbest !in 1..most) {
+            throw InputError(
+                "`nbest` must be from 1 to $most in this file. Received: nbest=$nbest. Export it with the " +
+                    "signature nbest, or with a wider beam."
+            )
+        }
+        if (prefix.isNotEmpty()) prefixIds(prefix)
+    }
+
+    /** Throw InputError unless `translateGreedy` works. */
+    fun checkGreedy() {
+        signature("_greedy")
+    }
+
+    private fun signature(kind: String): String {
+        if (model.has(verb + kind)) return verb + kind
+        throw InputError(
+            "A .tflite file must hold a model that LiteRT can load. Received: path=${quoted(file.path)} " +
+                "(without the signature $verb$kind). Export it with --signatures ${kind.drop(1)}."
+        )
+    }
+
+    private fun prefixIds(prefix: String): IntArray {
+        if (prefix.isNotEmpty() && longestPrefix == 0) {
+            throw InputError(
+                "A file must have a signature for texts with a prefix. Received: path=${quoted(file.path)} " +
+                    "without it. Export it with the signature prefix."
+            )
+        }
+        val ids = encoded(target, prefix)
+        if (ids.size <= longestPrefix || prefix.isEmpty()) return ids
+        throw TooLong(
+            "A prefix may have $longestPrefix tokens in this file. Received: ${ids.size} tokens in " +
+                "${quoted(shortened(prefix))}. Shorten it, or export with a larger max_target_length.",
+            ids.size,
+            longestPrefix,
+        )
+    }
+
+    /** The ids of a text, with the end token unless there is none. */
+    private fun sourceIds(text: String): IntArray {
+        var ids = encoded(source, text)
+        if (ids.isNotEmpty()) ids += END
+        if (ids.size <= longest) return ids
+        throw TooLong(
+            "A sentence may have $longest tokens in this file. Received: ${ids.size} tokens in " +
+                "${quoted(shortened(text))}. Split it, or export with a larger max_source_length.",
+            ids.size,
+            longest,
+        )
+    }
+
+    private fun translations(
+        signature: String,
+        text: String,
+        more: Map<String, IntArray> = mapOf(),
+    ): List<Translation> {
+        val ids = sourceIds(text)
+        val lists = signature.endsWith("_nbest") || signature.endsWith("_prefix")
+        val (length, score) = if (lists) "lengths" to "scores" else "length" to "score"
+        val inputs = more + ("source" to ids.copyOf(longest)) // padded with 0
+        val outputs = model.run(signature, inputs, listOf("ids", length, "finished"), listOf(score, "alignment"))
+        val lengths = outputs.ints.getValue(length)
+        val scores = outputs.floats.getValue(score)
+        val finished = outputs.ints.getValue("finished")
+        if (lengths.size != scores.size || lengths.size != finished.size) {
+            throw InputError(
+                "A model must give as many scores as texts. Received: ${scores.size} scores, ${lengths.size} " +
+                    "texts. Export it again."
+            )
+        }
+        val sourceTokens = ids.map(source.pieces::get).chunked(reduction) { it.joinToString("") }
+        val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
+        return rows.map { row ->
+            val (tokens, alignment) = row(outputs, row, lengths, sourceTokens.size)
+            Translation(
+                text = target.decode(tokens.filter { it !in SPECIAL }.toIntArray()),
+                score = scores[row],
+                finished = finished[row] == 1,
+                tokens = tokens.map { if (it == PAD) "" else target.pieces[it] },
+                sourceTokens = sourceTokens,
+                alignment = alignment,
+            )
+        }
+    }
+
+    /** The ids of a hypothesis, and its weights of the first `read` columns. */
+    private fun row(outputs: Outputs, row: Int, lengths: IntArray, read: Int): Pair<List<Int>, List<FloatArray>> {
+        val ids = outputs.ints.getValue("ids") // (K, T), a row after another
+        val weights = outputs.floats.getValue("alignment") // (K, T, columns)
+        val time = ids.size / lengths.size
+        val columns = weights.size / ids.size
+        val first = row * time
+        val places = first until first + lengths[row].coerceIn(0, time)
+        val alignment = places.map { weights.copyOfRange(it * columns, it * columns + minOf(columns, read)) }
+        return checked(ids.slice(places)) to alignment
+    }
+
+    private fun checked(ids: List<Int>): List<Int> {
+        val other = ids.firstOrNull { it !in target.pieces.indices } ?: return ids
+        throw InputError("A model must give ids of its vocabulary. Received: $other. Export it again.")
+    }
+
+    override fun close() = model.close()
+}
+
+private fun encoded(vocabulary: SentencePiece, text: String): IntArray =
+    try {
+        vocabulary.encode(text)
+    } catch (error: CharacterCodingException) {
+        throw InputError(
+            "A text must be one that UTF-8 can encode, without surrogates. Received: " +
+                "${quoted(shortened(text))}. Decode its bytes anew."
+        )
+    }
