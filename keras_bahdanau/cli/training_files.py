@@ -7,7 +7,7 @@ from typing import NamedTuple
 from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.data.answers import answers_by_source
-from keras_bahdanau.data.corpora import require_text
+from keras_bahdanau.data.corpora import as_pairs, require_text
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
@@ -102,7 +102,7 @@ def read_data(inputs, training, validation, **table):
         data = read(source, target, alignments)
     if valid_source is not None:
         valid = read(valid_source, valid_target, valid_alignments)
-        check_tagged(valid_source, valid.pairs, data.pairs)
+        check_tagged(valid_source, valid.pairs, as_pairs(data.pairs))
         return data, valid
     if valid_corpora:
         valid = Data.several(valid_corpora, read, data.pairs)

@@ -170,17 +170,40 @@ def require_usable(count, skipped, max_length):
         )
 
 
-def batch_size(batch_tokens, batch_sentences):
-    """The one of the two that measures batches, with its name."""
-    if batch_sentences is None:
-        return {"batch_tokens": _BATCH_TOKENS if batch_tokens is None else batch_tokens}
-    if batch_tokens is None:
-        return {"batch_sentences": batch_sentences}
-    raise ValueError(
-        "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "
-        f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
-        "Leave one of them out, or give None for it."
-    )
+def check_batching(
+    batch_tokens, batch_sentences, *, least_steps, seed, max_source_length, **others
+):
+    """Check the settings that all kinds of batches share.
+
+    Args:
+        batch_tokens: Positive integer, or None: see `BatchedPairs`.
+        batch_sentences: Likewise.
+        least_steps: Non-negative integer.
+        seed: Non-negative integer.
+        max_source_length: Positive integer, or None.
+        **others: Settings that must be positive integers.
+
+    Returns:
+        The integer of `batch_tokens`; None where sentences measure the batches.
+
+    Raises:
+        ValueError: If a setting is not as above, or both measures are given.
+    """
+    if batch_tokens is not None and batch_sentences is not None:
+        raise ValueError(
+            "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "
+            f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
+            "Leave one of them out, or give None for it."
+        )
+    if batch_sentences is not None:
+        others["batch_sentences"] = batch_sentences
+    else:
+        others["batch_tokens"] = _BATCH_TOKENS if batch_tokens is None else batch_tokens
+    if max_source_length is not None:
+        others["max_source_length"] = max_source_length
+    check_integers(1, **others)
+    check_integers(0, seed=seed, least_steps=least_steps)
+    return others.get("batch_tokens")
 
 
 def check_integers(smallest, **settings):

@@ -9,8 +9,7 @@ from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
 from keras_bahdanau.data.epochs import (
     Epochs,
     Skipped,
-    batch_size,
-    check_integers,
+    check_batching,
     checked_worker,
     padded_batch,
     require_usable,
@@ -102,14 +101,20 @@ class ShardedBatches(Epochs):
         window: int = WINDOW,
         shard: tuple = (0, 1),
     ):
-        size = batch_size(batch_tokens, batch_sentences)
+        batch_tokens = check_batching(
+            batch_tokens,
+            batch_sentences,
+            buckets=buckets,
+            sort_batches=sort_batches,
+            max_length=max_length,
+            max_source_length=max_source_length,
+            least_steps=least_steps,
+            seed=seed,
+            window=window,
+        )
         longest = max_length if max_source_length is None else max_source_length
-        limits = {"max_length": max_length, "max_source_length": longest}
-        check_integers(1, **size, **limits, buckets=buckets, sort_batches=sort_batches)
-        check_integers(1, window=window)
-        check_integers(0, seed=seed, least_steps=least_steps)
         self._worker, self._workers = checked_worker(shard)
-        self._shards, self._limits = shards, tuple(limits.values())
+        self._shards, self._limits = shards, (max_length, longest)
         self._batch_sentences, self._sort_batches = batch_sentences, sort_batches
         self.shuffle, self.seed = shuffle, seed
         self.source_lengths, self.broken = (), np.zeros(0, np.int64)
@@ -118,7 +123,7 @@ class ShardedBatches(Epochs):
         require_usable(len(shards), self.skipped, max_length)
         if batch_sentences is None:
             # steps: (windows, buckets)
-            self.shapes, self._steps = bucket_shapes(counts, size["batch_tokens"], buckets)
+            self.shapes, self._steps = bucket_shapes(counts, batch_tokens, buckets)
         else:
             self.shapes = ()
             pairs = counts.sum(axis=2).max(axis=1)  # -> (windows,), of the worker with the most

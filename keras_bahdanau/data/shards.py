@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_bahdanau.data.pairs import Pairs
 from keras_bahdanau.data.shard_files import (
     CARD,
     FORMAT,
@@ -25,7 +26,7 @@ from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.whole_file import write_json
 
 
-class Shards:
+class Shards(Pairs):
     """Pairs of a source and a target text as ids on disk: read piece by piece, never whole.
 
     The directory holds `card.json` and one directory for each shard, such as `00000`, with four
@@ -56,6 +57,8 @@ class Shards:
         >>> source, target = shards.shard(0)  # two `IdRows`
         >>> source.padded(np.array([0, 1]), (2, int(source.lengths[:2].max())))
     """
+
+    in_memory = False
 
     def __init__(self, directory):
         self.directory = Path(directory)
@@ -93,6 +96,24 @@ class Shards:
         sums = [entry["sha256"] for entry in self.entries]
         content = [self._card["source"], self._card["target"], sums]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def batches(
+        self,
+        source,
+        target,
+        *,
+        shard,
+        alignments=None,
+        subword_sampling=0.0,
+        temperature=1.0,
+        **settings,
+    ):
+        from keras_bahdanau.data.sharded_batches import ShardedBatches  # which loads TensorFlow
+
+        _, workers = shard  # each has batches of its own, and no rows of others
+        for name in {"batch_tokens", "batch_sentences"} & {*settings}:
+            settings[name] = max(1, settings[name] // workers)
+        return ShardedBatches(self, shard=shard, **settings)
 
     def shard(self, number):
         """The rows of both sides of one shard, whose ids stay on disk until they are used.
