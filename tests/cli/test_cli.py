@@ -222,6 +222,7 @@ BAD_INPUT = {
     "export --model RUN --format saved-model --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
     "export --model RUN --format all --out new --quantization int8": "quantization='int8'",
+    "export --model RUN --format saved-model --out new --max-target-length 9": "length='9' with f",
     "export --model RUN --format litert --out new --title A": "title='A' with format='litert'",
     "export --model RUN --format all --out new --litert-js .": "litert_js='.' with format='all'",
     "export --model RUN --format all --out good.en": "out='good.en'",
