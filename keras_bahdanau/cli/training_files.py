@@ -100,6 +100,8 @@ def read_data(inputs, training, validation, **table):
         data = _shards(source, valid_source, target=target, alignments=alignments, **given)
     else:
         data = read(source, target, alignments)
+    for part in as_pairs(data.pairs).parts():
+        _check_inputs(part, inputs)
     if valid_source is not None:
         valid = read(valid_source, valid_target, valid_alignments)
         check_tagged(valid_source, valid.pairs, as_pairs(data.pairs))
@@ -151,6 +153,16 @@ def _shards(directory, valid_source, **files):
             f"source={str(directory)!r} without validation pairs. Give --valid-source."
         )
     return Data(shards, None)
+
+
+def _check_inputs(pairs, inputs):
+    """Check that shards have sources of the form that validation is read in."""
+    if not pairs.in_memory and pairs.inputs_are != inputs:
+        raise ValueError(
+            "Shards must be of the source that is trained. Received: "
+            f"source={str(pairs.directory)!r}, whose sources are {pairs.inputs_are}, for one of "
+            f"{inputs}. Give the --source that they were prepared with."
+        )
 
 
 def _check_no_half(**files):

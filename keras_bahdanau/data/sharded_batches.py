@@ -16,9 +16,8 @@ from keras_bahdanau.data.epochs import (
     usable,
 )
 from keras_bahdanau.limits import MOST_SHARDS
-from keras_bahdanau.text.id_rows import IdRows
 
-WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB
+WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB of ids, 15 MB of files
 SPREAD = 256  # shards that a window is read from: so many files are opened for it
 
 
@@ -70,7 +69,7 @@ class ShardedBatches(Epochs):
     Attributes:
         skipped: `Skipped`, how many pairs were left out and why, of all workers.
         source_lengths: Empty: no pair has a file to be named.
-        broken: Empty: no source is decoded late.
+        broken: Empty: sources that are broken are left out of shards.
         shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
         steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
         tokens: Integer, real target tokens in a pass over the pairs, of all workers.
@@ -183,7 +182,7 @@ class ShardedBatches(Epochs):
         for number in self._shards_of(window):
             pairs = self._shards.entries[number]["pairs"]
             parts.append(self._shards.part(number, *self._part(pairs, window, self._worker)))
-        return [IdRows.joined(side) for side in zip(*parts, strict=True)]
+        return [type(side[0]).joined(side) for side in zip(*parts, strict=True)]
 
     def _shards_of(self, window):
         return self.windows[window].shards

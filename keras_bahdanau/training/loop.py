@@ -105,11 +105,12 @@ def train(
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
-        ValueError: If the run was begun with other options, other pairs, or another source or
-            target, or on shards with another number of workers; if its files are damaged; if a
-            part or a device of `devices` is unknown; if options and alignments do not go
-            together; if there is a `cache` for a source that decodes no files; or if options or
-            vocabularies contradict the `initial` model.
+        ValueError: If shards on disk are damaged, even while it trains; if the run was begun with
+            other options, other pairs, or another source or target, or on shards with another
+            number of workers; if its files are damaged; if a part or a device of `devices` is
+            unknown; if options and alignments do not go together; if there is a `cache` for a
+            source that decodes no files; or if options or vocabularies contradict the `initial`
+            model.
     """
     options = options or TrainingOptions()
     check_vocabulary_pairs(options, vocabulary_pairs)
@@ -125,7 +126,8 @@ def train(
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
         training = _Training(run, options, data, workers, say)
         training.prepare(sides, begins_with, vocabulary_pairs, cache, devices)
-        training.fit(callbacks or (), verbose)
+        with training.batches.errors(), training.validation.errors():
+            training.fit(callbacks or (), verbose)
     return run.translator
 
 

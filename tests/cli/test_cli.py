@@ -137,6 +137,8 @@ BAD_INPUT = {
     "prepare bad.tsv --dry-run --workers 1": "path='bad.tsv', whose line 2 has 1",
     "prepare nul.en --dry-run": "path='nul.en'. Rename it",
     "prepare . --dry-run": "path='.'",
+    "prepare x.tsv good.de --source image --dry-run": "target='good.de' with source='image'",
+    "prepare x.tsv --source ink --dry-run": "source='ink'",
     "translate --model RUN --columns source,-": "with standard input. Give the file",
     "translate --model RUN single.tsv --columns features,target": "columns='features,target'",
     "evaluate --model RUN good.en good.de --metrics top10": "nbest=10",
