@@ -82,8 +82,8 @@ def train(
             `<PST>` that `read_table` gives, where its subwords are learnt.
         initial: Path of a `.keras` file, or of a run directory: the model that is trained
             further. Source, vocabularies, search and model options are its own, and before the
-            first step so are its outputs. See `Adaptation`. A run that is resumed does not
-            read it again.
+            first step so are its outputs. See `Adaptation`. It is validated, and saved as the
+            best one until an epoch is better. A run that is resumed does not read it again.
         vocabulary_pairs: List of pairs, the text by which `update_vocabulary` updates the
             vocabularies of that model, such as the new ones among `pairs`; None for all of them.
         strategy: `tf.distribute.MultiWorkerMirroredStrategy` if several processes train
@@ -212,7 +212,9 @@ class _Training:
         else:
             search = SearchOptions(**initial["search"])
         metrics = _metrics(self.source, options) or (initial and initial["metrics"])
-        return pipeline_of(self.source, model, self.target, search, metrics)
+        pipeline = pipeline_of(self.source, model, self.target, search, metrics)
+        pipeline.training = dataclasses.asdict(options)
+        return pipeline
 
     def fit(self, callbacks, verbose):
         """Fit the model from where its progress stands to the end.
@@ -250,7 +252,7 @@ class _Training:
             *everywhere,
             checkpoint,
             TellBroken("training", self.batches, data.inputs, say),
-            ValidateAndSave(run, self._pipeline(), *validation),
+            ValidateAndSave(run, self._pipeline(), *validation, first=self.initial is not None),
             TellBroken("validation", self.validation, data.valid_inputs, say),
             *end,
             *given,

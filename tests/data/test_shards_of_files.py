@@ -1,6 +1,7 @@
 """Shards of images and recordings: the batches of their manifest, from the files as they were."""
 
 import json
+import shutil
 
 import keras
 import numpy as np
@@ -139,6 +140,28 @@ def test_a_card_says_what_its_source_reads(corpus, tmp_path):
         (tmp_path / "card.json").write_text(json.dumps(card | {"inputs": inputs}))
         with pytest.raises(ValueError, match=f"card.json.*{reason}"):
             Shards(tmp_path)
+
+
+def test_damage_at_any_byte_gives_features_or_one_clear_line(corpus, tmp_path):
+    _, source, shards = corpus
+    directory = shutil.copytree(shards.directory, tmp_path / "shards")
+    random, outcomes = np.random.default_rng(0), set()
+    for number in range(60):
+        name = ("bytes", "sizes", "lengths")[number % 3]
+        path = directory / "00001" / f"source.{name}.npy"
+        whole = path.read_bytes()
+        at = random.integers(len(whole)) if number % 2 else random.integers(128, len(whole))
+        path.write_bytes(whole[:at] + random.bytes(4) + whole[at + 4 :])
+        try:
+            rows, _ = Shards(directory).part(1, 0, 6)
+            features = rows.padded(np.arange(6), (6, 300))
+            assert features.lengths.tolist() == rows.lengths.tolist()
+            outcomes.add("features")
+        except ValueError as error:
+            assert "must be whole" in str(error) and "\n" not in str(error)
+            outcomes.add("error")
+        path.write_bytes(whole)
+    assert outcomes == {"features", "error"}
 
 
 @pytest.mark.slow
