@@ -48,6 +48,11 @@ class ManifestCorpus(ParallelText):
                     f"{getattr(settings, name)!r} with the manifest {self.paths[0]!r}. Leave it "
                     "out."
                 )
+        if not settings.drop_broken:  # each would look like damage to the training that reads it
+            raise ValueError(
+                "Files of shards can be decoded. Received: drop_broken=False with the manifest "
+                f"{self.paths[0]!r}. Leave --keep-broken out."
+            )
 
     def blocks(self, most):
         pairs = read_manifest(self.paths[0])

