@@ -23,7 +23,8 @@ FLOORS = (
     *("training.optimizers", "training.schedules", "training.progress"),
     "training.run",
     *("pipelines", "plotting", "callbacks"),
-    *("exporters", "pipelines.offline", "evaluation", "training", "demo", "cli"),
+    *("exporters", "pipelines.loaded_model", "pipelines.offline"),
+    *("evaluation", "training", "demo", "cli"),
 )
 WITHOUT_TENSORFLOW = {
     *("callbacks", "layers", "losses", "metrics", "models", "search"),

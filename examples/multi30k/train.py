@@ -22,7 +22,7 @@ import tensorflow as tf
 
 import keras_bahdanau as kb
 from keras_bahdanau.cores import usable_cores
-from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 from keras_bahdanau.whole_file import write_json
 
 TIERS = {  # what differs from `presets.small`
@@ -174,18 +174,6 @@ def changed(options, arguments):
     }
 
 
-def choice(text):
-    """(option, value) of NAME=VALUE, the value in Python's spelling or a plain word."""
-    name, equals, value = text.partition("=")
-    if not equals or name not in TrainingOptions.__dataclass_fields__:
-        raise argparse.ArgumentTypeError(f"must be OPTION=VALUE. Received: {text!r}")
-    plain = {"true": True, "false": False}.get(value.lower(), value)
-    try:
-        return name, json.loads(value) if plain is value else plain
-    except ValueError:
-        return name, value
-
-
 def parsed(arguments):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -200,7 +188,7 @@ def parsed(arguments):
     add("--minutes", type=float, default=0.0, help="most time of training; 0 for any (0)")
     add(
         "--set",
-        type=choice,
+        type=training_option,
         action="append",
         default=[],
         metavar="OPTION=VALUE",

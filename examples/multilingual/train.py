@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 import keras_bahdanau as kb
-from keras_bahdanau.training import Run, TrainingOptions, train
+from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 from keras_bahdanau.whole_file import write_json
 
 SYSTEMS = {"de": ("de",), "fr": ("fr",), "both": ("de", "fr")}
@@ -100,17 +100,6 @@ def row(name, part, found):
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def choice(text):
-    """(option, value) of OPTION=VALUE."""
-    name, equals, value = text.partition("=")
-    if not equals or name not in TrainingOptions.__dataclass_fields__:
-        raise argparse.ArgumentTypeError(f"must be OPTION=VALUE. Received: {text!r}")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value
-
-
 def parsed(arguments):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -121,7 +110,7 @@ def parsed(arguments):
     add("--systems", nargs="+", choices=SYSTEMS, default=[*SYSTEMS], help="some of them (all)")
     add(
         "--set",
-        type=choice,
+        type=training_option,
         action="append",
         default=[],
         metavar="OPTION=VALUE",

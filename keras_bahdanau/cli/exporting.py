@@ -21,6 +21,7 @@ from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 
 ALL = "all"
+TARGET_LENGTH = 64  # tokens, of a LiteRT file
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
 Signature = enum.Enum("Signature", {name: name for name in SIGNATURES}, type=str)
 
@@ -62,8 +63,13 @@ def export(
         ),
     ] = None,
     max_target_length: Annotated[
-        int, typer.Option(help="Most tokens of a translation by a LiteRT file.")
-    ] = 64,
+        int | None,
+        typer.Option(
+            help="Most tokens of a translation by a LiteRT file or a page; a SavedModel has the "
+            f"max_length of its search.  [default: {TARGET_LENGTH}]",
+            show_default=False,
+        ),
+    ] = None,
     signatures: Annotated[
         list[Signature] | None,
         typer.Option(
@@ -114,9 +120,11 @@ def export(
         "title": title,
     }
     _check_own(format.value, own)
+    if format.value != ALL:
+        _check_own(format.value, {"max_target_length": max_target_length})
     settings = {
         "max_source_length": max_source_length,
-        "max_target_length": max_target_length,
+        "max_target_length": TARGET_LENGTH if max_target_length is None else max_target_length,
         "signatures": tuple(one.value for one in signatures) if signatures else None,
     }
     exporter = _new_exporter(format.value, own, **settings)

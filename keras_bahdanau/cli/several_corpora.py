@@ -85,12 +85,13 @@ def check_tagged(path, pairs, corpora):
     Args:
         path: Path of the file, for the message.
         pairs: Its pairs.
-        corpora: `Corpora` of the training; other pairs have no tags.
+        corpora: `Pairs` of the training; those that are no corpora have no tags.
 
     Raises:
         ValueError: If a source begins with no tag.
     """
-    if not isinstance(corpora, Corpora) or not all(one.tag for one in corpora.corpora):
+    given = corpora.corpora
+    if not given or not all(one.tag for one in given):
         return
     for number, (source, _) in enumerate(pairs, start=1):
         first = source.split(maxsplit=1)[:1]

@@ -12,6 +12,7 @@ from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.preparation import WORKERS, Preparation
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
 from keras_bahdanau.sources.serialized import read_sides
 from keras_bahdanau.whole_file import write_json
 
@@ -23,11 +24,19 @@ def prepare(
         Path,
         typer.Argument(
             help="Source sentences, one a line; or both sides in one file, named .tsv, .jsonl or "
-            ".tmx; or the directory of a dataset of Hugging Face."
+            ".tmx; or the directory of a dataset of Hugging Face; or, of images and speech, a "
+            "manifest: a TSV of path and text."
         ),
     ],
     target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
     *,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            help="Source: text, image or speech. Settings may follow, as in train.",
+        ),
+    ] = "text",
     out: Annotated[
         Path | None, typer.Option(help="Directory of the shards: new.", show_default=False)
     ] = None,
@@ -68,9 +77,10 @@ def prepare(
     ] = None,
     **options,
 ):
-    """Prepare a corpus of any size for training: filter it, and write it as shards of token ids.
+    """Prepare a corpus of any size for training: filter it, and write it as shards.
 
-    Files are UTF-8, plain or .gz, and are read as streams. A pair that several filters would
+    Shards hold the token ids of text, and images or recordings as they are. Files of text are
+    UTF-8, plain or .gz, and are read as streams. A pair that several filters would
     drop counts for the first of them. OUT appears when it is whole; the same command resumes one
     that was stopped or killed.
     """
@@ -84,9 +94,9 @@ def prepare(
     if out is not None:
         check_absent(out, "out")
     check_writable(report, "report")
-    from keras_bahdanau.data import parallel_text, preparing  # which load NumPy
+    from keras_bahdanau.data import preparing  # which loads NumPy
 
-    corpus = parallel_text.open_corpus(source, target, sides, columns)
+    corpus = _corpus(kind, source, target=target, sides=sides, columns=columns)
     say = functools.partial(print, flush=True)
     if dry_run:
         found = preparing.survey(corpus, settings, workers, say)
@@ -94,15 +104,36 @@ def prepare(
         if report is not None:
             write_json(report, found.as_json())
         return
-    sides = _vocabularies(vocabulary)
+    sides = _vocabularies(vocabulary, inputs_by_name(kind))
     shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
     if report is not None:
         shutil.copyfile(out / preparing.REPORT, report)
     say(f"The corpus: {out}, {len(shards):,} pairs in {len(shards.entries):,} shards")
 
 
-def _vocabularies(paths):
-    """(source, target): two `Subwords` of the files that were named; None if there are none."""
+def _corpus(kind, path, **others):
+    """The corpus of text, or of the files that a manifest names, by the kind of the source."""
+    if inputs_by_name(kind) == "lines":
+        from keras_bahdanau.data.parallel_text import open_corpus
+
+        return open_corpus(path, **others)
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(
+                "A manifest has a path and its text in each line. "
+                f"Received: {name}={str(value)!r} with source={kind!r}. Leave it out."
+            )
+    load_tensorflow()
+    from keras_bahdanau.data.manifest_corpus import ManifestCorpus
+
+    return ManifestCorpus(path, source_by_name(kind))
+
+
+def _vocabularies(paths, inputs):
+    """(source, target): two `Subwords` of the files that were named; None if there are none.
+
+    A corpus whose sources are files has a use for the second alone.
+    """
     if not paths:
         return None
     if len(paths) > 2:
@@ -110,11 +141,11 @@ def _vocabularies(paths):
             "Vocabularies must be in one file, or in one of each side. "
             f"Received: {len(paths)} files, vocabulary={str(paths[-1])!r}. Leave some out."
         )
-    sides = [_sides(path) for path in paths]
+    sides = [_sides(path, inputs) for path in paths]
     return sides[0][0], sides[-1][1]
 
 
-def _sides(path):
+def _sides(path, inputs):
     """(source, target) of a training, a `.keras` file, shards, or a SentencePiece file."""
     from keras_bahdanau.data.shards import CARD, Shards
     from keras_bahdanau.text.subwords import Subwords
@@ -131,7 +162,7 @@ def _sides(path):
         load_tensorflow()
         source, target = read_sides(card)
     subwords = getattr(source, "subwords", None)
-    if not isinstance(subwords, Subwords):
+    if inputs == "lines" and not isinstance(subwords, Subwords):
         raise ValueError(
             "A vocabulary must be one of text on both sides. "
             f"Received: vocabulary={str(path)!r}, whose source is a {type(source).__name__}. "

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.data.answers import answers_by_source
-from keras_bahdanau.data.corpora import require_text
+from keras_bahdanau.data.corpora import as_pairs, require_text
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
@@ -100,9 +100,11 @@ def read_data(inputs, training, validation, **table):
         data = _shards(source, valid_source, target=target, alignments=alignments, **given)
     else:
         data = read(source, target, alignments)
+    for part in as_pairs(data.pairs).parts():
+        _check_inputs(part, inputs)
     if valid_source is not None:
         valid = read(valid_source, valid_target, valid_alignments)
-        check_tagged(valid_source, valid.pairs, data.pairs)
+        check_tagged(valid_source, valid.pairs, as_pairs(data.pairs))
         return data, valid
     if valid_corpora:
         valid = Data.several(valid_corpora, read, data.pairs)
@@ -151,6 +153,16 @@ def _shards(directory, valid_source, **files):
             f"source={str(directory)!r} without validation pairs. Give --valid-source."
         )
     return Data(shards, None)
+
+
+def _check_inputs(pairs, inputs):
+    """Check that shards have sources of the form that validation is read in."""
+    if not pairs.in_memory and pairs.inputs_are != inputs:
+        raise ValueError(
+            "Shards must be of the source that is trained. Received: "
+            f"source={str(pairs.directory)!r}, whose sources are {pairs.inputs_are}, for one of "
+            f"{inputs}. Give the --source that they were prepared with."
+        )
 
 
 def _check_no_half(**files):

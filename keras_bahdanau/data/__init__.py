@@ -10,6 +10,7 @@ _MODULE_OF = {
     "Corpora": "corpora",
     "Corpus": "corpora",
     "Filters": "preparation",
+    "ManifestCorpus": "manifest_corpus",
     "MixedBatches": "mixing",
     "PairFile": "pair_file",
     "Preparation": "preparation",

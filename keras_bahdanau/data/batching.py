@@ -6,8 +6,7 @@ import tensorflow as tf
 from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
 from keras_bahdanau.data.epochs import (
     Epochs,
-    batch_size,
-    check_integers,
+    check_batching,
     checked_worker,
     padded_batch,
     require_usable,
@@ -113,11 +112,16 @@ class BatchedPairs(Epochs):
         shard: tuple[int, int] = (0, 1),
     ):
         self._shard = checked_worker(shard)
-        size = batch_size(batch_tokens, batch_sentences)
-        check_integers(1, **size, buckets=buckets, sort_batches=sort_batches, max_length=max_length)
-        if max_source_length is not None:
-            check_integers(1, max_source_length=max_source_length)
-        check_integers(0, seed=seed, least_steps=least_steps)
+        batch_tokens = check_batching(
+            batch_tokens,
+            batch_sentences,
+            buckets=buckets,
+            sort_batches=sort_batches,
+            max_length=max_length,
+            max_source_length=max_source_length,
+            least_steps=least_steps,
+            seed=seed,
+        )
         _check_sampling(subword_sampling, alignments)
         self.shuffle = shuffle
         self.seed = seed
@@ -142,7 +146,7 @@ class BatchedPairs(Epochs):
         if batch_sentences is None:
             longer = lengths.max(axis=0)
             counts = np.bincount(longer[kept])[None, None]
-            shapes, steps = bucket_shapes(counts, size["batch_tokens"], buckets)
+            shapes, steps = bucket_shapes(counts, batch_tokens, buckets)
             self._groups = ByTokens(kept, longer, shapes, steps[0])
         else:
             self._groups = BySentences(kept, lengths, batch_sentences, sort_batches)

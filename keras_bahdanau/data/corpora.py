@@ -4,6 +4,7 @@ import collections
 import dataclasses
 from typing import Any
 
+from keras_bahdanau.data.pairs import PairList, Pairs
 from keras_bahdanau.option import check_value, number
 
 MOST_CORPORA = 1000
@@ -52,7 +53,7 @@ class Corpus:
     @property
     def in_memory(self):
         """False for `Shards`, whose ids stay on disk."""
-        return not hasattr(self.pairs, "fingerprint")
+        return getattr(self.pairs, "in_memory", True)
 
     def tagged_pairs(self):
         """The pairs with the tag before each source: a list, or `Shards`."""
@@ -65,7 +66,7 @@ class Corpus:
         return [(tagged(self.tag, source), target) for source, target in self.pairs]
 
 
-class Corpora:
+class Corpora(Pairs):
     """The pairs of several corpora, one corpus after another, each source behind its tag.
 
     An iteration gives the pairs that are in memory, and leaves out those of `Shards`, whose texts
@@ -91,19 +92,34 @@ class Corpora:
         weights = tuple(one.weight for one in self.corpora)
         self.weights = None if None in weights else weights
         self.tags = tuple(dict.fromkeys(one.tag for one in self.corpora if one.tag is not None))
-        self._parts = [one.tagged_pairs() for one in self.corpora]
+        self._parts = [as_pairs(one.tagged_pairs()) for one in self.corpora]
+
+    @property
+    def in_memory(self):
+        return all(part.in_memory for part in self._parts)
 
     def __len__(self):
         return sum(map(len, self._parts))
 
     def __iter__(self):
-        for one, part in zip(self.corpora, self._parts, strict=True):
-            if one.in_memory:
+        for part in self._parts:
+            if part.in_memory:
                 yield from part
 
     def parts(self):
-        """The pairs of each corpus, each source behind its tag: lists of pairs, and `Shards`."""
+        """The pairs of each corpus, each source behind its tag: `PairList`, or `Shards`."""
         return list(self._parts)
+
+    def batches(self, source, target, *, seed, least_steps, temperature=1.0, **settings):
+        """`MixedBatches` of the corpora, by their weights, or by their sizes: see `Pairs`."""
+        from keras_bahdanau.data.mixing import MixedBatches, shares_by_size  # which load TensorFlow
+
+        parts = [
+            part.batches(source, target, seed=seed + number, **settings)
+            for number, part in enumerate(self._parts)
+        ]
+        shares = self.weights or shares_by_size([one.steps for one in parts], temperature)
+        return MixedBatches(parts, shares, least_steps=least_steps, seed=seed)
 
     def card(self):
         """List of dictionaries for the card of a run: all but the pairs, and their number."""
@@ -114,15 +130,11 @@ class Corpora:
 
 
 def as_pairs(pairs):
-    """The pairs of a training: those of a list of `Corpus` together, and others as they are."""
-    if isinstance(pairs, list | tuple) and pairs and isinstance(pairs[0], Corpus):
-        return Corpora(pairs)
-    return pairs
-
-
-def parts_of(pairs):
-    """List of the lists of pairs and the `Shards` of several corpora, or of the only one."""
-    return pairs.parts() if isinstance(pairs, Corpora) else [pairs]
+    """The `Pairs` of a training, from themselves, a list of `Corpus`, or a list of pairs."""
+    if isinstance(pairs, Pairs):
+        return pairs
+    pairs = PairList(pairs)
+    return Corpora(pairs) if pairs and isinstance(pairs[0], Corpus) else pairs
 
 
 def tagged(tag, text):
@@ -175,15 +187,15 @@ def check_mixed(pairs, temperature, alignments=None):
     """Raise ValueError if the settings of several corpora are asked of others, or contradict.
 
     Args:
-        pairs: `Corpora`, or other pairs.
+        pairs: `Pairs`.
         temperature: Number, the resolved option.
         alignments: Alignments of the pairs, or None.
     """
-    corpora = isinstance(pairs, Corpora)
+    corpora = pairs.corpora
     if corpora and alignments is not None:
         raise ValueError(
             "Alignments are for one list of pairs. Received: alignments, with "
-            f"{len(pairs.corpora)} corpora. Leave them out, or give the pairs as one list."
+            f"{len(corpora)} corpora. Leave them out, or give the pairs as one list."
         )
     if temperature != 1 and (not corpora or pairs.weights is not None):
         given = "corpora with weights" if corpora else "one list of pairs"
@@ -193,14 +205,13 @@ def check_mixed(pairs, temperature, alignments=None):
         )
 
 
-def require_text(corpora):
+def require_text(pairs):
     """Raise ValueError if pairs for validation, whose text is needed, are `Shards`.
 
     Args:
-        corpora: `Corpora`, or other pairs.
+        pairs: `Pairs`.
     """
-    alone = () if isinstance(corpora, list | tuple) else (Corpus("validation", corpora),)
-    for one in corpora.corpora if isinstance(corpora, Corpora) else alone:
+    for one in pairs.corpora or (Corpus("validation", pairs),):
         if not one.in_memory:
             raise ValueError(
                 "Shards hold no text to validate on. Received: "

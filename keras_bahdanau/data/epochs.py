@@ -1,6 +1,7 @@
 """Epochs of padded batches: the same for the same seed, and each to be resumed at any batch."""
 
 import abc
+import contextlib
 import dataclasses
 import itertools
 
@@ -43,6 +44,7 @@ class Epochs(abc.ABC):
 
     def __init__(self, steps, least_steps, feature_spec, aligned=False):
         self.feature_spec = feature_spec
+        self._error = None  # that of the batch which could not be made
         self._steps_of_pass = steps
         self._passes = max(1, -(-least_steps // steps))
         self.steps = self._passes * steps
@@ -97,8 +99,35 @@ class Epochs(abc.ABC):
         numbers = itertools.count(first_epoch)
         return self._dataset(lambda: self._batches(next(numbers), 0), self.steps)
 
+    @contextlib.contextmanager
+    def errors(self):
+        """Raise the error of a batch as it is, where it has ended a loop over a dataset.
+
+        TensorFlow turns each error of what makes the batches into one of its own.
+
+        Raises:
+            ValueError: If shards on disk have been damaged since the training began.
+
+        Example:
+            >>> with data.errors():
+            ...     model.fit(data.dataset(), epochs=20, shuffle=False)
+        """
+        try:
+            yield
+        except tf.errors.OpError:
+            if self._error is None:
+                raise
+            raise self._error from None
+
     def _dataset(self, batches_of_epoch, steps):
-        dataset = tf.data.Dataset.from_generator(batches_of_epoch, output_signature=self._signature)
+        def batches():
+            try:
+                yield from batches_of_epoch()
+            except Exception as error:
+                self._error = error
+                raise
+
+        dataset = tf.data.Dataset.from_generator(batches, output_signature=self._signature)
         counted = dataset.apply(tf.data.experimental.assert_cardinality(steps))
         options = tf.data.Options()
         # its thread sleeps in steps of up to ten seconds, and the end of an epoch waits for it
@@ -170,17 +199,40 @@ def require_usable(count, skipped, max_length):
         )
 
 
-def batch_size(batch_tokens, batch_sentences):
-    """The one of the two that measures batches, with its name."""
-    if batch_sentences is None:
-        return {"batch_tokens": _BATCH_TOKENS if batch_tokens is None else batch_tokens}
-    if batch_tokens is None:
-        return {"batch_sentences": batch_sentences}
-    raise ValueError(
-        "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "
-        f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
-        "Leave one of them out, or give None for it."
-    )
+def check_batching(
+    batch_tokens, batch_sentences, *, least_steps, seed, max_source_length, **others
+):
+    """Check the settings that all kinds of batches share.
+
+    Args:
+        batch_tokens: Positive integer, or None: see `BatchedPairs`.
+        batch_sentences: Likewise.
+        least_steps: Non-negative integer.
+        seed: Non-negative integer.
+        max_source_length: Positive integer, or None.
+        **others: Settings that must be positive integers.
+
+    Returns:
+        The integer of `batch_tokens`; None where sentences measure the batches.
+
+    Raises:
+        ValueError: If a setting is not as above, or both measures are given.
+    """
+    if batch_tokens is not None and batch_sentences is not None:
+        raise ValueError(
+            "Batches are measured either by `batch_tokens` or by `batch_sentences`. Received: "
+            f"batch_tokens={batch_tokens!r}, batch_sentences={batch_sentences!r}. "
+            "Leave one of them out, or give None for it."
+        )
+    if batch_sentences is not None:
+        others["batch_sentences"] = batch_sentences
+    else:
+        others["batch_tokens"] = _BATCH_TOKENS if batch_tokens is None else batch_tokens
+    if max_source_length is not None:
+        others["max_source_length"] = max_source_length
+    check_integers(1, **others)
+    check_integers(0, seed=seed, least_steps=least_steps)
+    return others.get("batch_tokens")
 
 
 def check_integers(smallest, **settings):

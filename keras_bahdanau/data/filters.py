@@ -14,13 +14,15 @@ _BROKEN = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd-\uffff]")
 _LETTER = r"[\p{L}--[\p{Script=Common}\p{Script=Inherited}]]"
 
 
-def verdicts_of(filters, sources, targets):
+def verdicts_of(filters, sources, targets, side=None):
     """The filter that drops each pair, duplicates aside.
 
     Args:
         filters: `Filters`.
-        sources: List of strings.
+        sources: List of strings, or of other inputs.
         targets: List of strings.
+        side: Function of the sources that gives an object with the members of `TextSide`; that
+            class itself for None.
 
     Returns:
         Uint8 array `(pairs,)`: `KEPT`, or 1 and the place of the filter in `FILTERS`.
@@ -29,7 +31,7 @@ def verdicts_of(filters, sources, targets):
         >>> verdicts_of(Filters(), ["a man", "", "OK"], ["ein Mann", "leer", "OK"])
         array([0, 1, 5], dtype=uint8)
     """
-    sides = _Side(sources), _Side(targets)
+    sides = (side or TextSide)(sources), TextSide(targets)
     verdicts = np.zeros(len(sources), np.uint8)
     for number, name in enumerate(_DROPPED, start=1):
         dropped = _DROPPED[name](filters, *sides)
@@ -89,8 +91,15 @@ _DROPPED = {
 }
 
 
-class _Side:
-    """One side of many pairs, as lines and as the code points of all of them."""
+class TextSide:
+    """One side of many pairs, as lines and as the code points of all of them.
+
+    Args:
+        lines: List of strings.
+
+    Attributes:
+        lengths: Int array `(pairs,)`, characters of each line.
+    """
 
     def __init__(self, lines):
         self.lines = lines
@@ -203,10 +212,14 @@ def examples_of(verdicts, first, sources, targets):
         rows = np.flatnonzero(verdicts == number)[:SHOWN].tolist()
         if rows:
             found[name] = [
-                (first + row, sources[row][:SHOWN_LENGTH], targets[row][:SHOWN_LENGTH])
-                for row in rows
+                (first + row, _shown(sources[row]), _shown(targets[row])) for row in rows
             ]
     return found
+
+
+def _shown(one):
+    """The beginning of a text, or the end of a path."""
+    return one[:SHOWN_LENGTH] if isinstance(one, str) else str(one)[-SHOWN_LENGTH:]
 
 
 def counts_of(verdicts):

@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.data.columns import IGNORED, PAIRS, find_columns, parsed_columns
+from keras_bahdanau.data.filters import TextSide
 from keras_bahdanau.data.line_stream import BLOCK_BYTES, check_text_file, line_blocks
 from keras_bahdanau.data.manifest import first_file
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.word_rows import rows_by_word
 
 SEEN = 1000  # lines that tell the columns of a TSV
 
@@ -91,21 +94,51 @@ def _check_given(name, value, fits, kind):
         )
 
 
-def in_blocks(pairs, most):
+class ParallelText:
+    """The members of a corpus that has its sources as text; that of others changes some.
+
+    Attributes:
+        paths: List of the paths of its files.
+        source: `Source` that is given; None where the vocabulary of the source is to be learnt.
+    """
+
+    source = None
+
+    def check(self, settings):
+        """Raise ValueError if a setting of `Preparation` does not go with the sources."""
+
+    def side(self, sources):
+        """The sources of some pairs, as filters take them: see `TextSide`."""
+        return TextSide(sources)
+
+    def rows(self, subwords, sources):
+        """The rows of sources, as `write_shard` takes them."""
+        return rows_by_word(subwords, sources, end_of_empty=False)
+
+    def learned(self, pairs, settings, **of_text):
+        """List of the `Subwords` of both sides, or of the target alone, learnt from pairs."""
+        joint, size = settings.joint, settings.vocabulary_size
+        return [*Subwords.train_pair(pairs, size, joint=joint, **of_text)]
+
+
+def in_blocks(pairs, most, size_of=None, largest=None):
     """Gather records of a corpus into blocks, whose bounds follow from the records alone.
 
     Args:
         pairs: Iterable of (source, target) strings.
         most: Integer, most pairs of a block; of long texts it has fewer.
+        size_of: Function of a pair, its size; that of both texts for None.
+        largest: Integer, such a size at which a block ends; `BLOCK_BYTES` for None.
 
     Yields:
         `Block`, whose parts are the sources and the targets.
     """
+    largest = largest or BLOCK_BYTES
     number, first, size, rows = 0, 1, 0, []
     for row in pairs:
         rows.append(row)
-        size += sum(map(len, row))
-        if len(rows) == most or size >= BLOCK_BYTES:
+        size += size_of(row) if size_of else sum(map(len, row))
+        if len(rows) == most or size >= largest:
             yield Block(number, first, len(rows), tuple(zip(*rows, strict=True)))
             number, first, size, rows = number + 1, first + len(rows), 0, []
     if rows:
@@ -129,7 +162,7 @@ def decoded(lines, is_first):
     return [one.removesuffix("\r") for one in texts] if b"\r" in lines else texts
 
 
-class ParallelFiles:
+class ParallelFiles(ParallelText):
     """Two files, of which each line of one translates that line of the other.
 
     Args:
@@ -161,7 +194,7 @@ class ParallelFiles:
         return tuple(decoded(part, block.number == 0) for part in block.parts)
 
 
-class _OneFile:
+class _OneFile(ParallelText):
     """A file with a pair in each line."""
 
     def __init__(self, path):
@@ -202,8 +235,8 @@ class TableFile(_OneFile):
         if named:
             raise ValueError(
                 "A corpus is prepared from texts on both sides. Received: "
-                f"path={self.paths[0]!r}, a manifest, which names the file {named!r}. Give it to "
-                "`train` itself, whose --cache keeps what is decoded."
+                f"path={self.paths[0]!r}, a manifest, which names the file {named!r}. Name the "
+                "source that reads it, such as --source image (`data.ManifestCorpus`)."
             )
 
     def _pair(self, line, number):

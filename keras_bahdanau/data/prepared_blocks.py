@@ -36,7 +36,7 @@ def scan_block(corpus, filters, directory, block):
     except _DAMAGE:  # or it is not there
         pass
     sources, targets = corpus.texts(block)
-    verdicts = verdicts_of(filters, sources, targets)
+    verdicts = verdicts_of(filters, sources, targets, corpus.side)
     rows = np.flatnonzero(verdicts == KEPT)
     summary = {
         "pairs": len(verdicts),
@@ -84,7 +84,7 @@ def encode_block(corpus, source, target, directory, job):
 
     Args:
         corpus: What `open_corpus` gives.
-        source: `Subwords`.
+        source: `Subwords`, or the `Source` of the corpus.
         target: `Subwords`.
         directory: Path.
         job: (number of the shard, `Block`, int array of the rows to leave out).
@@ -99,7 +99,7 @@ def encode_block(corpus, source, target, directory, job):
         _, rows = read_scan(directory, block.number)
         rows = np.setdiff1d(rows, left_out)
         sources, targets = ([side[row] for row in rows] for side in corpus.texts(block))
-        sides = rows_by_word(source, sources, end_of_empty=False), rows_by_word(target, targets)
+        sides = corpus.rows(source, sources), rows_by_word(target, targets)
         entry = write_shard(directory, number, *sides)
         write_json(record, entry)
     return entry

@@ -54,6 +54,7 @@ def survey(corpus, settings=None, workers=None, say=print):
         >>> print(survey(open_corpus("train.en", "train.de")).text())
     """
     check_value("workers", workers, WORKERS)
+    corpus.check(settings or Preparation())
     with tempfile.TemporaryDirectory() as place, Workers(workers or usable_cores()) as processes:
         (Path(place) / SCANS).mkdir()
         return _Work(corpus, settings or Preparation(), place, processes, say).report
@@ -69,7 +70,7 @@ def prepare(
     The same call resumes what was killed: shards whose checksums are right stay as they are.
 
     Args:
-        corpus: What `open_corpus` gives.
+        corpus: What `open_corpus` gives, or a `ManifestCorpus`.
         out: Path of the directory to make.
         settings: `Preparation`, or None for its defaults.
         vocabularies: (source, target), two `Subwords`; None to learn them.
@@ -95,12 +96,14 @@ def prepare(
     """
     check_value("workers", workers, WORKERS)
     settings, out = settings or Preparation(), Path(out)
+    corpus.check(settings)
     plan = _plan(corpus, settings, vocabularies)
     with _draft(out, plan, say) as draft, Workers(workers or usable_cores()) as processes:
         work = _Work(corpus, settings, draft, processes, say)
         say(work.report.text())
         work.check()
-        sides = vocabularies or work.vocabularies()
+        source, target = vocabularies or work.vocabularies()
+        sides = corpus.source or source, target
         entries = work.shards(*sides)
         write_json(draft / REPORT, work.report.as_json())
         load()
@@ -152,25 +155,23 @@ class _Work:
         return with_rate(self._workers.in_order(function, jobs), size, done, self._say)
 
     def vocabularies(self):
-        """(source, target): two `Subwords`, learnt from a sample, or read if that is done."""
+        """(source, target): `Subwords` learnt from a sample, or read if that is done.
+
+        They are the same one where only a target is learnt.
+        """
         path = self._directory / VOCABULARIES
         with contextlib.suppress(FileNotFoundError, KeyError, TypeError, ValueError):
-            return tuple(map(Subwords.from_config, json.loads(path.read_text())))
+            sides = [*map(Subwords.from_config, json.loads(path.read_text()))]
+            return sides[0], sides[-1]
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
         jobs = zip(self._blocks(), self._repeated, strict=True)
         pairs = [one for part in self._each("sampled", sample, jobs, len) for one in part]
         self._say(f"learning the vocabulary of {len(pairs):,} pairs")
         settings = self._settings
-        sides = Subwords.train_pair(
-            pairs,
-            settings.vocabulary_size,
-            joint=settings.joint,
-            model_type=settings.model_type,
-            exact=False,
-            **settings.of_text,
-        )
+        of_text = {"model_type": settings.model_type, "exact": False, **settings.of_text}
+        sides = self._corpus.learned(pairs, settings, **of_text)
         write_json(path, [side.get_config() for side in sides])
-        return sides
+        return sides[0], sides[-1]
 
     def shards(self, source, target):
         """The entries of the shards, which are written unless they are there."""
@@ -199,7 +200,8 @@ def _plan(corpus, settings, vocabularies):
             *(getattr(corpus, one, None) for one in ("sides", "columns")),
         ],
         "settings": dataclasses.asdict(settings),
-        "vocabularies": vocabularies and [side.get_config() for side in vocabularies],
+        "vocabularies": vocabularies and [side and side.get_config() for side in vocabularies],
+        **({} if corpus.source is None else {"source": corpus.source.get_config()}),
     }
 
 

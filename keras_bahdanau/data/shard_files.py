@@ -13,7 +13,8 @@ from keras_bahdanau.whole_file import replacing
 CARD = "card.json"
 FORMAT = 1
 SIDES = ("source", "target")
-PARTS = ("ids", "lengths")
+OF_IDS = ("ids", "lengths")
+OF_FILES = ("bytes", "sizes", "lengths")
 _NAME = re.compile(r"\d{5}")
 _CARD_FORMS = {
     **{"format": int, "pairs": int, "shards": [dict]},
@@ -23,6 +24,16 @@ _ENTRY_FORMS = {
     **{"name": str, "pairs": int, "source_tokens": int, "target_tokens": int},
     **{"longest": [int], "sha256": {str: str}},
 }
+
+
+def parts_of(inputs):
+    """The parts of each side of a shard, whose source has inputs of a form: `Source.inputs_are`."""
+    return {"source": OF_FILES if inputs == "files" else OF_IDS, "target": OF_IDS}
+
+
+def names_of(inputs):
+    """Names of the files of a shard."""
+    return [f"{side}.{part}.npy" for side, parts in parts_of(inputs).items() for part in parts]
 
 
 def parsed_card(content):
@@ -41,26 +52,30 @@ def parsed_card(content):
     check_fields(card, _CARD_FORMS)
     if card["format"] != FORMAT:
         raise Damage(f"its format is {card['format']}, not {FORMAT}")
+    card.setdefault("inputs", "lines")  # of those that were written before there were others
+    if card["inputs"] not in ("lines", "files"):
+        raise Damage("its 'inputs' are neither lines nor files")
     for number, entry in enumerate(card["shards"]):
-        _check_entry(entry, number)
+        _check_entry(entry, number, names_of(card["inputs"]))
     if not card["pairs"] == sum(entry["pairs"] for entry in card["shards"]) > 0:
         raise Damage("its number of pairs is not that of its shards, or 0")
     return card
 
 
 def place_of(entry, side, part):
-    """Path of a file of a shard within the corpus; `part` is "ids" or "lengths"."""
+    """Path of a file of a shard within the corpus; `part` is one of `parts_of`."""
     return Path(entry["name"]) / f"{side}.{part}.npy"
 
 
-def mapped_array(path, size):
-    """The int32 array of a `.npy` file, mapped into memory.
+def mapped_array(path, size, dtype="<i4"):
+    """The array of a `.npy` file, mapped into memory.
 
     The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
 
     Args:
         path: Path of the file.
         size: Integer, the number of elements that it must have.
+        dtype: String, "<i4" for int32, "|u1" for bytes.
 
     Raises:
         Damage: If it is another array.
@@ -72,20 +87,22 @@ def mapped_array(path, size):
         length = int.from_bytes(file.read(2), "little")
         header = file.read(length).decode("latin-1").rstrip()
         begin, end = file.tell(), file.seek(0, os.SEEK_END)
-    if header != f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({size},), }}":
-        raise Damage(f"its header is {header[:80]!r}, the card says int32 ({size},)")
-    if end - begin != 4 * size:
-        raise Damage(f"it has {end - begin} bytes of ids or lengths, the card says {4 * size}")
-    array = np.memmap(path, "<i4", mode="r", offset=begin, shape=(size,))
+    if header != f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({size},), }}":
+        name = np.dtype(dtype).name
+        raise Damage(f"its header is {header[:80]!r}, the card says {name} ({size},)")
+    expected = size * np.dtype(dtype).itemsize
+    if end - begin != expected:
+        raise Damage(f"it has {end - begin} bytes of content, the card says {expected}")
+    array = np.memmap(path, dtype, mode="r", offset=begin, shape=(size,))
     return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
 
 
 def write_arrays(directory, arrays):
-    """Write a directory of int32 arrays as a whole, or nothing; one that stands there is replaced.
+    """Write a directory of arrays as a whole, or nothing; one that stands there is replaced.
 
     Args:
         directory: Path.
-        arrays: Dictionary from the names of files to integer arrays.
+        arrays: Dictionary from the names of files to arrays, uint8 or int32.
 
     Returns:
         Dictionary from these names to the checksums of the files, as 64 hexadecimal digits.
@@ -109,17 +126,18 @@ def _written(path, array):
     """The checksum of an array that has reached the disk."""
     with replacing(path, path.with_name(f"{path.name}.unfinished")) as unfinished:
         with open(unfinished, "wb") as file:
-            np.save(file, array.astype("<i4"), allow_pickle=False)
+            kept = array if array.dtype == np.uint8 else array.astype("<i4")
+            np.save(file, kept, allow_pickle=False)
     with open(path, "rb") as file:
         return sha256_of(file)
 
 
-def _check_entry(entry, number):
+def _check_entry(entry, number, names):
     check_fields(entry, _ENTRY_FORMS)
     if not _NAME.fullmatch(entry["name"]) or int(entry["name"]) != number:
         raise Damage(f"its shard {number} has the name {entry['name']!r}")
     counts = (entry["pairs"], entry["source_tokens"], entry["target_tokens"], *entry["longest"])
     if min(counts) < 0 or not entry["pairs"] or len(entry["longest"]) != 2:
         raise Damage(f"its shard {number} has numbers that no shard has")
-    if set(entry["sha256"]) != {f"{side}.{part}.npy" for side in SIDES for part in PARTS}:
+    if set(entry["sha256"]) != set(names):
         raise Damage(f"its shard {number} has the checksums of other files")

@@ -9,17 +9,15 @@ from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
 from keras_bahdanau.data.epochs import (
     Epochs,
     Skipped,
-    batch_size,
-    check_integers,
+    check_batching,
     checked_worker,
     padded_batch,
     require_usable,
     usable,
 )
 from keras_bahdanau.limits import MOST_SHARDS
-from keras_bahdanau.text.id_rows import IdRows
 
-WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB
+WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB of ids, 15 MB of files
 SPREAD = 256  # shards that a window is read from: so many files are opened for it
 
 
@@ -71,7 +69,7 @@ class ShardedBatches(Epochs):
     Attributes:
         skipped: `Skipped`, how many pairs were left out and why, of all workers.
         source_lengths: Empty: no pair has a file to be named.
-        broken: Empty: no source is decoded late.
+        broken: Empty: sources that are broken are left out of shards.
         shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
         steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
         tokens: Integer, real target tokens in a pass over the pairs, of all workers.
@@ -102,14 +100,20 @@ class ShardedBatches(Epochs):
         window: int = WINDOW,
         shard: tuple = (0, 1),
     ):
-        size = batch_size(batch_tokens, batch_sentences)
+        batch_tokens = check_batching(
+            batch_tokens,
+            batch_sentences,
+            buckets=buckets,
+            sort_batches=sort_batches,
+            max_length=max_length,
+            max_source_length=max_source_length,
+            least_steps=least_steps,
+            seed=seed,
+            window=window,
+        )
         longest = max_length if max_source_length is None else max_source_length
-        limits = {"max_length": max_length, "max_source_length": longest}
-        check_integers(1, **size, **limits, buckets=buckets, sort_batches=sort_batches)
-        check_integers(1, window=window)
-        check_integers(0, seed=seed, least_steps=least_steps)
         self._worker, self._workers = checked_worker(shard)
-        self._shards, self._limits = shards, tuple(limits.values())
+        self._shards, self._limits = shards, (max_length, longest)
         self._batch_sentences, self._sort_batches = batch_sentences, sort_batches
         self.shuffle, self.seed = shuffle, seed
         self.source_lengths, self.broken = (), np.zeros(0, np.int64)
@@ -118,7 +122,7 @@ class ShardedBatches(Epochs):
         require_usable(len(shards), self.skipped, max_length)
         if batch_sentences is None:
             # steps: (windows, buckets)
-            self.shapes, self._steps = bucket_shapes(counts, size["batch_tokens"], buckets)
+            self.shapes, self._steps = bucket_shapes(counts, batch_tokens, buckets)
         else:
             self.shapes = ()
             pairs = counts.sum(axis=2).max(axis=1)  # -> (windows,), of the worker with the most
@@ -178,7 +182,7 @@ class ShardedBatches(Epochs):
         for number in self._shards_of(window):
             pairs = self._shards.entries[number]["pairs"]
             parts.append(self._shards.part(number, *self._part(pairs, window, self._worker)))
-        return [IdRows.joined(side) for side in zip(*parts, strict=True)]
+        return [type(side[0]).joined(side) for side in zip(*parts, strict=True)]
 
     def _shards_of(self, window):
         return self.windows[window].shards

@@ -1,6 +1,7 @@
 """Corpora larger than memory: token ids on disk, in shards that are written once and then read."""
 
 import contextlib
+import copy
 import functools
 import hashlib
 import json
@@ -8,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
+from keras_bahdanau.data.file_rows import Contents, FileRows
+from keras_bahdanau.data.pairs import Pairs
 from keras_bahdanau.data.shard_files import (
     CARD,
     FORMAT,
-    PARTS,
     SIDES,
     mapped_array,
     parsed_card,
+    parts_of,
     place_of,
     write_arrays,
 )
@@ -25,12 +28,14 @@ from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.whole_file import write_json
 
 
-class Shards:
-    """Pairs of a source and a target text as ids on disk: read piece by piece, never whole.
+class Shards(Pairs):
+    """Pairs of a source and a target text on disk: read piece by piece, never whole.
 
     The directory holds `card.json` and one directory for each shard, such as `00000`, with four
     int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
-    `source.lengths.npy` and `target.lengths.npy`. `train` and `ShardedBatches` take it in place
+    `source.lengths.npy` and `target.lengths.npy`. Sources that are files, such as images, are as
+    they were: `source.bytes.npy` has their content, uint8 and flat, `source.sizes.npy` the bytes
+    of each, `source.lengths.npy` their positions. `train` and `ShardedBatches` take it in place
     of a list of pairs. `len(shards)` is the number of pairs.
 
     Args:
@@ -40,11 +45,14 @@ class Shards:
         directory: The same path.
         entries: List of dictionaries, those of the shards in the card.
         pairs: Integer, number of pairs.
-        tokens: Pair of integers, ids of all sources and of all targets, end tokens included.
+        tokens: Pair of integers, positions of all sources and ids of all targets, end tokens
+            included.
         settings: Dictionary, the settings that the corpus was prepared with.
+        inputs_are: String, "lines" or "files": the form of the sources, as in `Source`.
         source: `Source` of the ids.
         target: `Subwords` of the target ids.
-        model_types: Pair of strings, the model types of both vocabularies, such as "bpe".
+        model_types: Pair of strings, the model types of both vocabularies, such as "bpe"; of a
+            source that has none "char".
         fingerprint: String, the same for the same pairs, ids and vocabularies.
 
     Raises:
@@ -57,6 +65,8 @@ class Shards:
         >>> source.padded(np.array([0, 1]), (2, int(source.lengths[:2].max())))
     """
 
+    in_memory = False
+
     def __init__(self, directory):
         self.directory = Path(directory)
         self._card = self._checked_card()
@@ -64,6 +74,7 @@ class Shards:
         self.pairs = self._card["pairs"]
         self.tokens = tuple(sum(one[f"{side}_tokens"] for one in self.entries) for side in SIDES)
         self.settings = self._card["settings"]
+        self.inputs_are = self._card["inputs"]
 
     def __len__(self):
         return self.pairs
@@ -78,14 +89,16 @@ class Shards:
 
     @property
     def model_types(self):
-        return self.source.subwords.model_type, self.target.model_type
+        return getattr(self.source.subwords, "model_type", "char"), self.target.model_type
 
     @functools.cached_property
     def _sides(self):
         with self._reported(CARD):
             source, target = read_sides(self._card)
-            if source.subwords is None:
+            if source.subwords is None and self.inputs_are == "lines":
                 raise Damage("its source has no subwords, to which ids belong")
+            if source.inputs_are != self.inputs_are:
+                raise Damage(f"its source does not read {self.inputs_are}")
         return source, target
 
     @functools.cached_property
@@ -94,14 +107,42 @@ class Shards:
         content = [self._card["source"], self._card["target"], sums]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
+    def batches(
+        self,
+        source,
+        target,
+        *,
+        shard,
+        alignments=None,
+        subword_sampling=0.0,
+        temperature=1.0,
+        **settings,
+    ):
+        from keras_bahdanau.data.sharded_batches import ShardedBatches  # which loads TensorFlow
+
+        _, workers = shard  # each has batches of its own, and no rows of others
+        for name in {"batch_tokens", "batch_sentences"} & {*settings}:
+            settings[name] = max(1, settings[name] // workers)
+        return ShardedBatches(self.read_by(source), shard=shard, **settings)
+
+    def read_by(self, source):
+        """The same shards, whose files a source that is equal to theirs reads: one with a cache.
+
+        Args:
+            source: `Source`.
+        """
+        shards = copy.copy(self)
+        shards._sides = source, self.target
+        return shards
+
     def shard(self, number):
-        """The rows of both sides of one shard, whose ids stay on disk until they are used.
+        """The rows of both sides of one shard, whose content stays on disk until it is used.
 
         Args:
             number: Integer from 0, which shard of `entries`.
 
         Returns:
-            (source, target): two `IdRows`.
+            (source, target): two `IdRows`; `FileRows` of sources that are files.
 
         Raises:
             ValueError: If its files are missing, or do not fit the card.
@@ -115,31 +156,28 @@ class Shards:
         Raises:
             ValueError: As in `shard`.
         """
-        entry = self.entries[number]
-        for side in SIDES:  # a training ends here, not hours later, if its ids are cut
-            self._array(entry, side, "ids", entry[f"{side}_tokens"])
-        return tuple(self._lengths(entry, side) for side in SIDES)
+        # a training ends here, not hours later, if ids or files are cut
+        return tuple(rows.lengths for rows in self.shard(number))
 
     def part(self, number, first, end):
         """Read the pairs from `first` up to, but without, `end` of one shard.
 
         Returns:
-            (source, target): two `IdRows` in memory, whose ids the vocabularies have.
+            (source, target): two `IdRows` in memory, whose ids the vocabularies have; or
+            `FileRows` of sources that are files, which stay on disk.
 
         Raises:
             ValueError: As in `shard`, or if an id is in no vocabulary.
         """
-        parts = [rows.part(first, end) for rows in self.shard(number)]
-        sizes = (self.source.size, self.target.vocabulary_size)
-        read = []
-        for side, rows, size in zip(SIDES, parts, sizes, strict=True):
-            # copies, so that no file stays open
-            ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
-            with self._reported(place_of(self.entries[number], side, "ids")):
-                if ids.min(initial=0) < 0 or ids.max(initial=0) >= size:
-                    raise Damage(f"it holds ids outside of [0, {size})")
-            read.append(IdRows(ids, lengths))
-        return tuple(read)
+        entry, sizes = self.entries[number], (self.source.size, self.target.vocabulary_size)
+        parts = []
+        for side, rows, size in zip(SIDES, self.shard(number), sizes, strict=True):
+            rows = rows.part(first, end)
+            if "ids" in self._parts[side]:
+                with self._reported(place_of(entry, side, "ids")):
+                    rows = _read_ids(rows, size, first)
+            parts.append(rows)
+        return tuple(parts)
 
     def check(self):
         """Compare each file with its checksum.
@@ -154,9 +192,24 @@ class Shards:
                     if sha256_of(file) != expected:
                         raise Damage("its checksum is not that of the card")
 
+    @property
+    def _parts(self):
+        """The parts of each side of a shard."""
+        return parts_of(self.inputs_are)
+
     def _rows(self, entry, side):
-        ids = self._array(entry, side, "ids", entry[f"{side}_tokens"])
-        return IdRows(ids, self._lengths(entry, side))
+        lengths = self._lengths(entry, side)
+        if "ids" in self._parts[side]:
+            return IdRows(self._array(entry, side, "ids", entry[f"{side}_tokens"]), lengths)
+        sizes = self._array(entry, side, "sizes", entry["pairs"])
+        with self._reported(place_of(entry, side, "sizes")):
+            if sizes.min() < 0:
+                raise Damage("it holds numbers below 0")
+        ends = np.cumsum(sizes, dtype=np.int64)
+        values = self._array(entry, side, "bytes", int(ends[-1]), "|u1")
+        damaged = functools.partial(self._damaged, place_of(entry, side, "bytes"))
+        contents = Contents(values, ends - sizes, sizes, damaged=damaged)
+        return FileRows(self.source, [contents], lengths)
 
     def _lengths(self, entry, side):
         lengths = self._array(entry, side, "lengths", entry["pairs"])
@@ -165,11 +218,11 @@ class Shards:
                 raise Damage("its lengths are not those of the ids")
         return lengths
 
-    def _array(self, entry, side, part, size):
-        """An int32 array of a file, mapped into memory."""
+    def _array(self, entry, side, part, size, dtype="<i4"):
+        """An array of a file, mapped into memory."""
         path = place_of(entry, side, part)
         with self._reported(path):
-            return mapped_array(self.directory / path, size)
+            return mapped_array(self.directory / path, size, dtype)
 
     def _checked_card(self):
         path = self.directory / CARD
@@ -187,11 +240,15 @@ class Shards:
         try:
             yield
         except (OSError, ValueError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ValueError(
-                f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
-                "Prepare the corpus again."
-            ) from None
+            raise self._damaged(path, error) from None
+
+    def _damaged(self, path, error):
+        """The error about a file and what it holds."""
+        reason = " ".join(str(error).split())[:200]
+        return ValueError(
+            f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
+            "Prepare the corpus again."
+        )
 
 
 def write_shard(directory, number, source, target):
@@ -203,7 +260,7 @@ def write_shard(directory, number, source, target):
         directory: Path of the corpus, which is made if it is new.
         number: Integer from 0, the name of the shard.
         source: `IdRows` of the sources, at least one, as `Source.rows` gives them: an empty one
-            has no end token.
+            has no end token. Or `FileRows` of files.
         target: `IdRows` of their targets, each with its end token.
 
     Returns:
@@ -223,7 +280,7 @@ def write_shard(directory, number, source, target):
     arrays = {
         f"{side}.{part}.npy": array
         for side, rows in zip(SIDES, (source, target), strict=True)
-        for part, array in zip(PARTS, (rows.flat(), rows.lengths), strict=True)
+        for part, array in rows.stored().items()
     }
     sums = write_arrays(Path(directory) / name, arrays)
     lengths = [rows.lengths for rows in (source, target)]
@@ -250,6 +307,7 @@ def write_card(directory, entries, source, target, settings=None):
     """
     card = {
         "format": FORMAT,
+        "inputs": source.inputs_are,
         "pairs": sum(entry["pairs"] for entry in entries),
         **serialized_sides(source, target),
         "settings": settings or {},
@@ -257,6 +315,20 @@ def write_card(directory, entries, source, target, settings=None):
     }
     write_json(Path(directory) / CARD, card)
     return Shards(directory)
+
+
+def _read_ids(rows, size, first):
+    """A copy of rows in memory, so that no file stays open, with ids below a size.
+
+    Raises:
+        Damage: If an id is another number.
+    """
+    ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
+    wrong = np.flatnonzero((ids < 0) | (ids >= size))
+    if len(wrong):
+        row = first + int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
+        raise Damage(f"row {row} holds {ids[wrong[0]]}, where ids are from 0 to {size - 1}")
+    return IdRows(ids, lengths)
 
 
 def _check_rows(number, source, target):

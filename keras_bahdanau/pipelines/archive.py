@@ -47,6 +47,7 @@ def _verified(path, *of_this_state):
             if card is not None:
                 check_fields(card, {"source": dict, "target": dict, "search": dict})
                 _check_metrics(card)
+                check_fields({"training": {}, **card}, {"training": dict})
                 _check_hashes(archive, card)
     except Damage as error:
         raise ValueError(

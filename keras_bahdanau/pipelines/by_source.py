@@ -1,6 +1,6 @@
 """The pipeline that goes with a source: its own class, with the methods that users expect."""
 
-from keras_bahdanau.pipelines.file import read_pipeline
+from keras_bahdanau.pipelines.file import read_card, read_pipeline
 from keras_bahdanau.pipelines.image_to_text import ImageToText
 from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.pipelines.speech_to_text import SpeechToText
@@ -40,4 +40,6 @@ def load_pipeline(path):
     Example:
         >>> pipeline = load_pipeline("runs/formulas/translator.keras")
     """
-    return pipeline_of(*read_pipeline(path))
+    pipeline = pipeline_of(*read_pipeline(path))
+    pipeline.training = read_card(path).get("training")
+    return pipeline

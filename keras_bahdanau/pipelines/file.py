@@ -93,7 +93,9 @@ def write_search(path, search):
         shutil.copymode(path, unfinished)
 
 
-def write_pipeline(path, source, model, target, search, metrics=None, weights="float32"):
+def write_pipeline(
+    path, source, model, target, search, metrics=None, weights="float32", training=None
+):
     """Write the parts of a pipeline to one `.keras` file, or nothing at all.
 
     Args:
@@ -104,6 +106,7 @@ def write_pipeline(path, source, model, target, search, metrics=None, weights="f
         search: `SearchOptions`.
         metrics: Tuple of names of metrics, or None.
         weights: "float32", or "float16" for half the size.
+        training: Dictionary that JSON holds, the options of the training; None for none.
 
     Raises:
         ValueError: If `path` does not end in ".keras", `weights` is neither, or a weight is too
@@ -130,6 +133,8 @@ def write_pipeline(path, source, model, target, search, metrics=None, weights="f
     }
     if metrics is not None:
         card["metrics"] = list(metrics)
+    if training is not None:
+        card["training"] = training
     card = json.loads(json.dumps(card))  # as it will be read
     with replacing(path, _unfinished(path)) as unfinished:
         _bare(model).save(unfinished)

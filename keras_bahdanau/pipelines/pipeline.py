@@ -7,7 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.models import Ensemble
-from keras_bahdanau.pipelines.file import read_pipeline, write_pipeline
+from keras_bahdanau.pipelines.file import read_card, read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.pipelines.trace import trace
@@ -50,6 +50,8 @@ class Pipeline(GraphPipeline):
         plural: String, the name of the inputs in errors.
         source_class: The class that its source must have.
         metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
+        training: Dictionary of the `TrainingOptions` that the model was trained with, resolved,
+            for the record: files keep it. None for a model that `train` has not made.
 
     Raises:
         TypeError: If a part is none of these.
@@ -62,6 +64,7 @@ class Pipeline(GraphPipeline):
     plural = "inputs"
     source_class = Source
     metrics = ("bleu", "chrf")
+    training = None
 
     def __init__(self, source, model, target, search=None, metrics=None):
         super().__init__(source, model, target, search)
@@ -370,7 +373,7 @@ class Pipeline(GraphPipeline):
         """
         own = vars(self).get("metrics")  # or they are those of the class
         parts = (self.source, self.model, self.target, self.search)
-        write_pipeline(path, *parts, metrics=own, weights=weights)
+        write_pipeline(path, *parts, metrics=own, weights=weights, training=self.training)
 
     @classmethod
     def load(cls, path):
@@ -386,4 +389,6 @@ class Pipeline(GraphPipeline):
             FileNotFoundError: If there is no such file.
             ValueError: If it is not a pipeline's file, or a damaged one.
         """
-        return cls(*read_pipeline(path))
+        pipeline = cls(*read_pipeline(path))
+        pipeline.training = read_card(path).get("training")
+        return pipeline

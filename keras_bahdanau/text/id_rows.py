@@ -59,6 +59,10 @@ class IdRows:
         moved = np.repeat(moved, self.lengths)  # -> (ids of all rows,)
         return self._values[np.arange(len(moved)) + moved]
 
+    def stored(self):
+        """The arrays that a shard keeps: a dictionary from the names of its parts."""
+        return {"ids": self.flat(), "lengths": self.lengths}
+
     def at(self, places):
         """The rows at places, an int array: one may come several times."""
         return IdRows(self._values, self.lengths[places], self._starts[places])

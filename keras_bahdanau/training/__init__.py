@@ -18,6 +18,7 @@ _MODULE_OF = {
     "presets": "presets",
     "strategy_of_environment": "workers",
     "train": "loop",
+    "training_option": "options",
 }
 
 __all__ = [*_MODULE_OF]

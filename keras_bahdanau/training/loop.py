@@ -82,8 +82,8 @@ def train(
             `<PST>` that `read_table` gives, where its subwords are learnt.
         initial: Path of a `.keras` file, or of a run directory: the model that is trained
             further. Source, vocabularies, search and model options are its own, and before the
-            first step so are its outputs. See `Adaptation`. A run that is resumed does not
-            read it again.
+            first step so are its outputs. See `Adaptation`. It is validated, and saved as the
+            best one until an epoch is better. A run that is resumed does not read it again.
         vocabulary_pairs: List of pairs, the text by which `update_vocabulary` updates the
             vocabularies of that model, such as the new ones among `pairs`; None for all of them.
         strategy: `tf.distribute.MultiWorkerMirroredStrategy` if several processes train
@@ -105,11 +105,12 @@ def train(
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
-        ValueError: If the run was begun with other options, other pairs, or another source or
-            target, or on shards with another number of workers; if its files are damaged; if a
-            part or a device of `devices` is unknown; if options and alignments do not go
-            together; if there is a `cache` for a source that decodes no files; or if options or
-            vocabularies contradict the `initial` model.
+        ValueError: If shards on disk are damaged, even while it trains; if the run was begun with
+            other options, other pairs, or another source or target, or on shards with another
+            number of workers; if its files are damaged; if a part or a device of `devices` is
+            unknown; if options and alignments do not go together; if there is a `cache` for a
+            source that decodes no files; or if options or vocabularies contradict the `initial`
+            model.
     """
     options = options or TrainingOptions()
     check_vocabulary_pairs(options, vocabulary_pairs)
@@ -125,7 +126,8 @@ def train(
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
         training = _Training(run, options, data, workers, say)
         training.prepare(sides, begins_with, vocabulary_pairs, cache, devices)
-        training.fit(callbacks or (), verbose)
+        with training.batches.errors(), training.validation.errors():
+            training.fit(callbacks or (), verbose)
     return run.translator
 
 
@@ -210,7 +212,9 @@ class _Training:
         else:
             search = SearchOptions(**initial["search"])
         metrics = _metrics(self.source, options) or (initial and initial["metrics"])
-        return pipeline_of(self.source, model, self.target, search, metrics)
+        pipeline = pipeline_of(self.source, model, self.target, search, metrics)
+        pipeline.training = dataclasses.asdict(options)
+        return pipeline
 
     def fit(self, callbacks, verbose):
         """Fit the model from where its progress stands to the end.
@@ -248,7 +252,7 @@ class _Training:
             *everywhere,
             checkpoint,
             TellBroken("training", self.batches, data.inputs, say),
-            ValidateAndSave(run, self._pipeline(), *validation),
+            ValidateAndSave(run, self._pipeline(), *validation, first=self.initial is not None),
             TellBroken("validation", self.validation, data.valid_inputs, say),
             *end,
             *given,

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 from types import SimpleNamespace
 
 from keras_bahdanau.limits import LENGTH, VOCABULARY_SIZE, WIDTH
@@ -542,3 +543,30 @@ class TrainingOptions:
 MODEL_OPTIONS = tuple(
     field.name for field in dataclasses.fields(TrainingOptions) if "of_model" in field.metadata
 )
+
+
+def training_option(text):
+    """An option of a training from one string, such as `argparse` asks of a `type`.
+
+    Args:
+        text: String NAME=VALUE, the value in the spelling of JSON or Python, or a plain word.
+
+    Returns:
+        (name, value).
+
+    Raises:
+        ValueError: If there is no such option.
+
+    Example:
+        >>> TrainingOptions(**dict(map(training_option, ["units=256", "cell=lstm"])))
+    """
+    name, equals, value = text.partition("=")
+    if not equals or name not in TrainingOptions.__dataclass_fields__:
+        raise ValueError(
+            f"An option must be NAME=VALUE, the name a field of TrainingOptions. Received: {text!r}"
+        )
+    plain = {"true": True, "false": False}.get(value.lower(), value)
+    try:
+        return name, json.loads(value) if plain is value else plain
+    except ValueError:
+        return name, value

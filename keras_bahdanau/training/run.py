@@ -2,12 +2,11 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import json
-import os
 from pathlib import Path
 
-from keras_bahdanau.data.corpora import Corpora, check_mixed, parts_of
+from keras_bahdanau.data.corpora import as_pairs, check_mixed
+from keras_bahdanau.data.pairs import fingerprint_of
 from keras_bahdanau.finite import first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.progress import Progress
@@ -96,10 +95,10 @@ class Run:
             ValueError: If the run was begun with other options or other pairs, or is damaged;
                 or if options, alignments and shards do not go together.
         """
-        options = self.kept(options).resolved()
+        options, pairs = self.kept(options).resolved(), as_pairs(pairs)
         _check_used(options, alignments, valid_alignments)
         check_mixed(pairs, options.temperature, alignments)
-        for part in parts_of(pairs):
+        for part in pairs.parts():
             _check_shards(options, part, alignments)
         self._check_free()
         if self.begun():
@@ -130,7 +129,7 @@ class Run:
         self.directory.mkdir(parents=True, exist_ok=True)
         content = {
             "options": dataclasses.asdict(options.resolved()),
-            "data": _fingerprints(pairs, valid_pairs, alignments, valid_alignments),
+            "data": _fingerprints(as_pairs(pairs), valid_pairs, alignments, valid_alignments),
             **vocabularies,
         }
         write_json(self.card, content)
@@ -303,7 +302,7 @@ def _check_shards(options, pairs, alignments):
     if options.update_vocabulary == "append":
         asked["update_vocabulary"] = "append"
     for name, value in asked.items():
-        if value and hasattr(pairs, "fingerprint"):
+        if value and not pairs.in_memory:
             raise ValueError(
                 "Shards hold ids, split once and for all. Received: "
                 f"pairs={str(pairs.directory)!r}, with {name}={value!r}. Leave that out (0 for "
@@ -312,39 +311,15 @@ def _check_shards(options, pairs, alignments):
 
 
 def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
-    prints = {"valid": _fingerprint(valid_pairs)}
-    if isinstance(pairs, Corpora):
-        prints["corpora"] = pairs.card()
-        prints["train"] = [_fingerprint(part) for part in pairs.parts()]
+    """The "data" of a card, of `Pairs` and of the pairs to validate on."""
+    prints = {"valid": fingerprint_of(valid_pairs)}
+    trained = [part.fingerprint for part in pairs.parts()]
+    if pairs.corpora:
+        prints |= {"corpora": pairs.card(), "train": trained}
     else:
-        prints["train"] = _fingerprint(pairs)
+        (prints["train"],) = trained
     links = {"alignments": alignments, "valid_alignments": valid_alignments}
     for name, given in links.items():
         if given is not None:
-            prints[name] = _fingerprint((sorted(one), "") for one in given)
+            prints[name] = fingerprint_of((sorted(one), "") for one in given)
     return prints
-
-
-def _fingerprint(pairs):
-    if hasattr(pairs, "fingerprint"):  # shards, whose card has the checksums of all files
-        return pairs.fingerprint
-    digest = hashlib.sha256()
-    for source, target in pairs:
-        for part in (_content(source), b"\t", _content(target), b"\n"):
-            digest.update(part)
-    return digest.hexdigest()
-
-
-def _content(one):
-    """The bytes of a text, an array or a sound; of a file its path and size."""
-    if isinstance(one, bytes):
-        return one
-    if isinstance(one, tuple):  # samples and their rate
-        return b" ".join(map(_content, one))
-    if isinstance(one, str):
-        return one.encode("utf-8", "surrogatepass")
-    if isinstance(one, os.PathLike):
-        return f"{os.fspath(one)} {os.stat(one).st_size}".encode("utf-8", "surrogatepass")
-    if isinstance(one, list | tuple):
-        return b"[" + b",".join(map(_content, one)) + b"]"
-    return one.tobytes() if hasattr(one, "tobytes") else str(one).encode()

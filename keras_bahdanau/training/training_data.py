@@ -2,9 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from keras_bahdanau.data import BatchedPairs, MixedBatches, ShardedBatches, Shards
-from keras_bahdanau.data.corpora import Corpora, as_pairs, parts_of, require_text, require_token
-from keras_bahdanau.data.mixing import shares_by_size
+from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.data.corpora import as_pairs, require_text, require_token
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import with_model_types
@@ -31,8 +30,8 @@ class TrainingData(NamedTuple):
     """Pairs to train on and to validate on, wherever they are, and the links of their words.
 
     Attributes:
-        pairs: List of (source, target), `Shards`, or `Corpora`.
-        valid_pairs: List of (source, target), or `Corpora` of such lists.
+        pairs: `Pairs`.
+        valid_pairs: `Pairs` that are in memory.
         alignments: List of sets of links of `pairs`, or None.
         valid_alignments: The same of `valid_pairs`.
     """
@@ -45,12 +44,12 @@ class TrainingData(NamedTuple):
     @property
     def shards(self):
         """List of the `Shards`: the pairs, or those of some of the corpora."""
-        return [part for part in parts_of(self.pairs) if isinstance(part, Shards)]
+        return [part for part in self.pairs.parts() if not part.in_memory]
 
     @property
     def inputs(self):
         """List of the inputs of the source that are in memory."""
-        in_memory = (part for part in parts_of(self.pairs) if not isinstance(part, Shards))
+        in_memory = (part for part in self.pairs.parts() if part.in_memory)
         return [one for part in in_memory for one, _ in part]
 
     @property
@@ -66,8 +65,7 @@ class TrainingData(NamedTuple):
         """
         for one in self.shards:
             source, target = _sides_of_shards(one, source, target, symbols)
-        tags = self.pairs.tags if isinstance(self.pairs, Corpora) else ()
-        return Sides(source, target, [*dict.fromkeys([*symbols, *tags])])
+        return Sides(source, target, [*dict.fromkeys([*symbols, *self.pairs.tags])])
 
     def with_found(self, options, symbols, say):
         """Options with those that follow from the pairs: model types, normalizations, defaults."""
@@ -97,7 +95,7 @@ class TrainingData(NamedTuple):
             ValueError: If no pair can be trained on, or a tag is no token of the source.
         """
         for one in (self.pairs, self.valid_pairs):
-            for tag in one.tags if isinstance(one, Corpora) else ():
+            for tag in one.tags:
                 require_token(tag, source)
         longest = options.max_source_length or source.longest_of_training
         measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
@@ -106,25 +104,18 @@ class TrainingData(NamedTuple):
             "buckets": options.buckets,
             "seed": options.seed,
         }
-        of_training = {
+        trained = self.pairs.batches(
+            source,
+            target,
+            max_length=options.max_length,
+            max_source_length=longest,
+            alignments=self.alignments,
+            subword_sampling=options.subword_sampling,
+            least_steps=options.epoch_steps,
+            temperature=options.temperature,
+            shard=(workers.index, workers.count),
             **settings,
-            "max_length": options.max_length,
-            "max_source_length": longest,
-            "shard": (workers.index, workers.count),
-        }
-
-        def batched(part, **more):
-            given = {**of_training, **more}
-            if isinstance(part, Shards):  # a worker has batches of its own, and no rows of others
-                given[measure] = max(1, given[measure] // workers.count)
-                return ShardedBatches(part, **given)
-            given["subword_sampling"] = options.subword_sampling
-            return BatchedPairs(part, source, target, alignments=self.alignments, **given)
-
-        if isinstance(self.pairs, Corpora):
-            trained = _mixed(self.pairs, batched, options)
-        else:
-            trained = batched(self.pairs, least_steps=options.epoch_steps)
+        )
         validated = BatchedPairs(
             self.valid_pairs,
             source,
@@ -160,12 +151,3 @@ def _sides_of_shards(shards, source, target, symbols):
             "or prepare the corpus again."
         )
     return own
-
-
-def _mixed(corpora, batched, options):
-    """`MixedBatches` of several corpora, by their weights, or by their sizes."""
-    parts = [
-        batched(part, seed=options.seed + number) for number, part in enumerate(corpora.parts())
-    ]
-    shares = corpora.weights or shares_by_size([one.steps for one in parts], options.temperature)
-    return MixedBatches(parts, shares, least_steps=options.epoch_steps, seed=options.seed)

@@ -36,10 +36,21 @@ class ValidateAndSave(keras.callbacks.Callback):
             `best_by` names a metric: greedily, otherwise with the options of the pipeline's search.
         average: `AverageLast` of the run, or None.
         say: Function of one string, which reports the result.
+        first: True to validate before the first step, too, a model that has been trained
+            before: it is the best one until an epoch is better.
     """
 
     def __init__(
-        self, run, translator, validation, options, checkpoint, pairs=(), average=None, say=print
+        self,
+        run,
+        translator,
+        validation,
+        options,
+        checkpoint,
+        pairs=(),
+        average=None,
+        say=print,
+        first=False,
     ):
         super().__init__()
         self.answers = answers_by_source(pairs)
@@ -54,10 +65,14 @@ class ValidateAndSave(keras.callbacks.Callback):
         self.checkpoint = checkpoint
         self.average = average
         self.say = say
+        self.first = first
 
     def on_train_begin(self, logs=None):
         if self.average is not None:
             self.average.set_model(self.model)
+        progress = self.checkpoint.progress
+        if self.first and not (progress.epoch or progress.step):
+            self._validate_first()
 
     def on_epoch_end(self, epoch, logs=None):
         progress = self.checkpoint.progress
@@ -87,6 +102,25 @@ class ValidateAndSave(keras.callbacks.Callback):
             progress.stopped = True  # by a callback that comes later in the list
             self.checkpoint.save()
 
+    def _validate_first(self):
+        """Validate and save the model that the training begins with, which no average has."""
+        self._give_weights()
+        logs = self._validate()
+        value = self._judged(logs)
+        better = self.checkpoint.progress.is_better(value)
+        if better:
+            self.checkpoint.progress.best = value
+            self.translator.save(self.run.translator)
+        self.say(
+            f"before the first step: validation perplexity {logs['val_perplexity']:.3f}"
+            f"{self._score(logs)}{' (best)' if better else ''}"
+        )
+
+    def _give_weights(self):
+        """Give the pipeline that is validated the weights of the model that is trained."""
+        if self.translator.model is not self.model:
+            self.translator.model.set_weights(self.model.get_weights())
+
     @contextlib.contextmanager
     def _as_saved(self, epoch):
         """The pipeline with the weights that are validated and saved."""
@@ -95,8 +129,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             if self.average is not None:
                 self.average.on_epoch_end(epoch)
                 block.enter_context(self.average.in_place())
-            if self.translator.model is not self.model:
-                self.translator.model.set_weights(self.model.get_weights())
+            self._give_weights()
             yield
 
     def _judged(self, logs):

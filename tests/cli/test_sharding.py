@@ -2,12 +2,16 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from conftest import toy_pairs
+from toy_sources import NUMBERS, write_manifest
 
 from keras_bahdanau import cli
+from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.data import Shards
+from keras_bahdanau.pipelines.image_to_text import ImageToText
 
 
 @pytest.fixture
@@ -51,3 +55,41 @@ def test_vocabularies_come_from_a_model_from_shards_or_from_files(run, toy_trans
     (tmp_path / "s.model").write_bytes(toy_translator.source.subwords.model)
     run("--out", "three", "--vocabulary", "s.model", "--vocabulary", "s.model")
     assert Shards("three").fingerprint == Shards("one").fingerprint
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    """Arguments that prepare and train a manifest of images, in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    write_manifest("images", NUMBERS, tmp_path / "images")
+    return ["images/list.tsv", "--source", "image:height=16,width=48", "--out"]
+
+
+def test_a_manifest_of_images_becomes_shards_that_a_training_takes(images, capsys):
+    small = ["--workers", "1", "--model-type", "word", "--vocabulary-size", "10"]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["prepare", *images, "new", *small])
+    assert (ended.value.code, capsys.readouterr().err) == (0, "")
+    shards = Shards("new")
+    assert (shards.inputs_are, len(shards), shards.source.width) == ("files", len(NUMBERS), 48)
+    files, valid = Files(Path("new"), None, None, None), Files(Path(images[0]), None, None, None)
+    given = {"columns": None, "answer_separator": None, "say": print}
+    data, valid_data = read_data("files", files, valid, **given)
+    assert (len(data.pairs), len(valid_data.pairs)) == (len(NUMBERS), len(NUMBERS))
+    with pytest.raises(ValueError, match="whose sources are files, for one of lines. Give the --s"):
+        read_data("lines", files, valid, **given)
+
+
+@pytest.mark.slow
+def test_the_commands_prepare_and_train_a_manifest_of_images(images, capsys):
+    small = ["--model-type", "word", "--vocabulary-size", "10"]
+    units = [f"--{name}=8" for name in ("units", "encoder-units", "attention-units")]
+    training = ["new", *images[1:], "run", "--valid-source", images[0], "--epochs", "2", *units]
+    for arguments in (
+        ["prepare", *images, "new", "--workers", "2", *small],
+        ["train", *training, "--convolutions", "4,8", "--batch-sentences", "5"],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(arguments)
+        assert (ended.value.code, capsys.readouterr().err) == (0, "")
+    assert ImageToText.load("run/translator.keras").source == Shards("new").source

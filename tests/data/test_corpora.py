@@ -1,11 +1,10 @@
 """Corpora: names, weights and tags, and all their pairs as one list."""
 
-import types
-
 import pytest
 
 from keras_bahdanau.data import Corpora, Corpus
 from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text, require_token, tagged
+from keras_bahdanau.data.pairs import Pairs
 from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text.subwords import Subwords
@@ -26,18 +25,30 @@ def test_the_pairs_of_all_come_one_after_another_behind_their_tags():
     assert corpora.card()[0] == {"name": "de", "weight": 3, "tag": "<2de>", "pairs": 3}
 
 
+class OnDisk(Pairs):
+    in_memory, directory = False, "on-disk"
+
+    def __len__(self):
+        return 3
+
+    def batches(self, source, target, **settings):
+        raise NotImplementedError
+
+
 def test_no_shards_validate():
-    shards = types.SimpleNamespace(fingerprint="", directory="on-disk")
+    shards = OnDisk()
     with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'de'. Give the"):
         require_text(Corpora([Corpus("de", shards)]))
     with pytest.raises(ValueError, match="Received: pairs='on-disk' of corpus 'validation'"):
         require_text(shards)
     require_text(Corpora([Corpus("de", PAIRS)]))
-    require_text(PAIRS)
+    require_text(as_pairs(PAIRS))
 
 
-def test_other_pairs_stay_as_they_are():
-    assert as_pairs(PAIRS) is PAIRS
+def test_other_pairs_are_one_part_without_tags():
+    pairs = as_pairs(PAIRS)
+    assert as_pairs(pairs) is pairs and pairs == PAIRS and pairs.parts() == [PAIRS]
+    assert (pairs.in_memory, pairs.corpora, pairs.tags, pairs.weights) == (True, (), (), None)
     assert as_pairs([]) == []
 
 
@@ -103,8 +114,11 @@ def test_a_temperature_is_for_corpora_without_weights_and_alignments_for_none():
     by_size, by_weight = Corpora([Corpus("a", PAIRS)]), Corpora([Corpus("a", PAIRS, 1)])
     check_mixed(by_size, 5.0)
     check_mixed(by_weight, 1.0)
-    check_mixed(PAIRS, 1.0, alignments=[set()] * 3)
-    for pairs, given in ((by_weight, "corpora with weights"), (PAIRS, "one list of pairs")):
+    check_mixed(as_pairs(PAIRS), 1.0, alignments=[set()] * 3)
+    for pairs, given in (
+        (by_weight, "corpora with weights"),
+        (as_pairs(PAIRS), "one list of pairs"),
+    ):
         with pytest.raises(ValueError, match=f"Received: temperature=5.0, with {given}"):
             check_mixed(pairs, 5.0)
     with pytest.raises(ValueError, match="Received: alignments, with 1 corpora"):

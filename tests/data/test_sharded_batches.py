@@ -240,3 +240,16 @@ def test_nothing_left_is_an_error_that_counts(shards):
 def test_settings_are_checked(shards, settings, received):
     with pytest.raises(ValueError, match=f"Received: .*{received}"):
         ShardedBatches(shards, **settings)
+
+
+def test_ids_that_are_damaged_while_a_training_reads_them_are_one_clear_line(shards_of):
+    shards = shards_of(20, 40)
+    data = ShardedBatches(shards, batch_tokens=90, max_length=14)
+    ids = np.load(shards.directory / "00001" / "target.ids.npy")
+    ids[shards.part(1, 0, 3)[1].lengths.sum()] = 99  # the first one of row 3
+    np.save(shards.directory / "00001" / "target.ids.npy", ids)
+    with pytest.raises(ValueError, match="00001/target.ids.npy. .row 3 holds 99") as caught:
+        with data.errors():
+            for _ in data.epoch(0):
+                pass
+    assert "\n" not in str(caught.value) and "Prepare the corpus again" in str(caught.value)

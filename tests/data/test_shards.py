@@ -114,7 +114,7 @@ def test_check_names_the_file_with_another_byte(shards, name):
         (
             "source.ids.npy",
             lambda path: path.write_bytes(path.read_bytes()[:-4]),
-            "bytes of ids",
+            "bytes of content",
         ),
         ("target.ids.npy", lambda path: path.write_bytes(b""), "expected 8 bytes|EOF"),
         ("target.ids.npy", lambda path: np.save(path, np.zeros(8)), "<f8.*the card says int32"),

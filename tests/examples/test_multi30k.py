@@ -85,12 +85,3 @@ def test_both_scores_are_sacrebleus(example):
     assert rule["bleu"] == expected.score and rule["references_tokens"] == 9
     assert raw["bleu"] == sacrebleu.corpus_bleu(hypotheses, [references]).score < rule["bleu"]
     assert "tok:13a" in raw["bleu_signature"] and "case:mixed" in raw["bleu_signature"]
-
-
-def test_choices_have_the_kind_of_their_option(example):
-    found = [
-        example.choice(text) for text in ("units=8", "dropout=0.1", "cell=lstm", "joint=false")
-    ]
-    assert found == [("units", 8), ("dropout", 0.1), ("cell", "lstm"), ("joint", False)]
-    with pytest.raises(example.argparse.ArgumentTypeError, match="Received: 'unit=8'"):
-        example.choice("unit=8")

@@ -290,13 +290,18 @@ def old_run(tmp_path_factory):
 @pytest.mark.slow
 def test_logits_and_beam_are_bit_equal_before_the_first_step(old_run, tmp_path):
     old = Translator.load(old_run / "translator.keras")
-    seen = AtTheBeginning(old)
+    seen, lines = AtTheBeginning(old), []
     options = TrainingOptions(epochs=1, learning_rate=1e-5)
     train(
         *(PAIRS, PAIRS, tmp_path / "new", options),
-        verbose=0, say=quiet, callbacks=[seen], initial=old_run,
+        verbose=0, say=lines.append, callbacks=[seen], initial=old_run,
     )  # fmt: skip
     np.testing.assert_array_equal(seen.logits, logits_of(old.model, old.source, old.target))
+    new = Translator.load(tmp_path / "new" / "translator.keras")
+    assert (old.training["epochs"], new.training["epochs"]) == (25, 1)
+    assert new.training == dataclasses.asdict(Run(tmp_path / "new").options(TrainingOptions))
+    first, *_ = [line for line in lines if "perplexity" in line]
+    assert first.startswith("before the first step: validation perplexity")
     expected = old.translate_nbest([one for one, _ in PAIRS[::7]], 3)
     for rows in zip(seen.found, expected, strict=True):
         for one, other in zip(*rows, strict=True):

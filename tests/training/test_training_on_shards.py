@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import keras
 import numpy as np
 import pytest
 
@@ -95,6 +96,30 @@ def test_a_training_that_was_killed_ends_as_one_that_was_not(shards, tmp_path):
         train(shards, VALIDATION, killed, OPTIONS)
     for mine, expected in zip(weights_of(killed), weights_of(undisturbed), strict=True):
         np.testing.assert_array_equal(mine, expected)
+
+
+@pytest.mark.slow
+def test_shards_that_are_damaged_in_mid_training_end_it_with_one_line_and_it_resumes(
+    shards, tmp_path
+):
+    lengths = shards.directory / "00002" / "source.lengths.npy"
+    whole = lengths.read_bytes()
+    damaged = OPTIONS.checkpoint_steps + 1
+
+    def damage(batch, logs):
+        if batch == damaged:
+            lengths.write_bytes(whole[:-4])
+
+    options = dataclasses.replace(OPTIONS, checkpoint_steps=1)
+    callback = keras.callbacks.LambdaCallback(on_train_batch_end=damage)
+    with pytest.raises(ValueError, match="Shards must be whole.*00002/source.lengths.npy.*again"):
+        train(shards, VALIDATION, tmp_path, options, verbose=0, callbacks=[callback])
+    lengths.write_bytes(whole)
+    progress = Run(tmp_path).progress()
+    assert (progress.epoch, progress.step) >= (0, damaged)
+    assert Run(tmp_path).is_over() is False
+    train(shards, VALIDATION, tmp_path, options, verbose=0)
+    assert Run(tmp_path).is_over()
 
 
 def test_the_command_takes_a_directory_of_shards_and_pairs_to_validate_on(shards):

@@ -11,7 +11,7 @@ from keras_bahdanau.layers import query
 from keras_bahdanau.layers.bridge import BRIDGES
 from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.search import SearchOptions
-from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions
+from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions, training_option
 from keras_bahdanau.training.presets import PRESETS
 
 FIELDS = TrainingOptions.__dataclass_fields__
@@ -320,3 +320,16 @@ def test_the_papers_numbers():
 def test_each_setting_of_a_preset_is_an_option():
     for preset in PRESETS.values():
         assert set(preset.settings) <= set(FIELDS)
+
+
+def test_an_option_in_one_string_has_the_kind_of_its_field():
+    texts = ("units=8", "dropout=0.1", "cell=lstm", "joint=false", "buckets=3", "query=state,task")
+    given = dict(map(training_option, texts))
+    assert given == {
+        **{"units": 8, "dropout": 0.1, "cell": "lstm", "joint": False},
+        **{"buckets": 3, "query": "state,task"},
+    }
+    TrainingOptions(**given)
+    for text in ("unit=8", "units", ""):
+        with pytest.raises(ValueError, match=f"must be NAME=VALUE.*Received: {text!r}"):
+            training_option(text)

@@ -65,8 +65,8 @@ class Pairs:
 class Training:
     """A training without batches."""
 
-    def __init__(self, out, perplexities, **options):
-        self.progress, self.reports = Progress(step=5), []
+    def __init__(self, out, perplexities, step=5, first=False, **options):
+        self.progress, self.reports = Progress(step=step), []
         self.run, self.model = Run(out), Model(perplexities)
         self.checkpoint = Checkpoint(self.progress)
         translator = Translator(self.model, self.progress)
@@ -75,6 +75,7 @@ class Training:
             *(self.run, translator, Pairs(), options, self.checkpoint),
             pairs=[("1", "a b"), ("2", "a b")],
             say=self.reports.append,
+            first=first,
         )
         self.callback.set_model(self.model)
 
@@ -102,6 +103,27 @@ def test_the_best_epoch_is_saved_and_all_are_in_the_history(tmp_path):
         "epoch 2: validation perplexity 3.000 (best), 0.0 min",
         "epoch 3: validation perplexity 4.000, 0.0 min",
     ]
+
+
+@pytest.mark.parametrize("perplexities, kept", [([5.0, 6.0, 4.0], 1), ([5.0, 6.0, 7.0], 0)])
+def test_a_model_that_is_trained_further_is_the_best_until_an_epoch_is_better(
+    tmp_path, perplexities, kept
+):
+    training = Training(tmp_path, perplexities, step=0, first=True, epochs=2)
+    training.callback.on_train_begin()
+    assert training.run.translator.read_text() == "0" and training.progress.best == 5.0
+    training.fit(2)
+    assert training.run.translator.read_text() == str(kept)
+    assert training.reports[0] == "before the first step: validation perplexity 5.000 (best)"
+    assert [logs["val_perplexity"] for logs in training.progress.history] == perplexities[1:]
+    assert (training.progress.best, training.progress.waited) == (min(perplexities), 2 - 2 * kept)
+
+
+@pytest.mark.parametrize("step, first", [(0, False), (5, True)])
+def test_a_new_model_and_one_that_resumes_are_not_validated_first(tmp_path, step, first):
+    training = Training(tmp_path, [], step=step, first=first)
+    training.callback.on_train_begin()
+    assert not training.reports and training.progress.best is None
 
 
 @pytest.mark.parametrize("perplexity", ["nan", "inf"])
