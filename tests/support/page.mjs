@@ -126,6 +126,13 @@ await page.waitForSelector("#problem:not([hidden])");
 seen.problem = await textOf("#problem");
 seen.answerIsHidden = !await isShown("#answer");
 seen.again = (await ask(text)).text;
+seen.known = await isShown("#unknown") ? await textOf("#unknown") : "";
+await ask(`${text} ☃`);
+seen.unknown = await isShown("#unknown") ? await textOf("#unknown") : "";
+await ask(text);
+seen.workers = page.workers().length;
+seen.ownPrograms = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name)
+  .filter((name) => /\.wasm$|\.tflite$/.test(name)));
 seen.stops = [];
 await page.evaluate(() => document.activeElement.blur());
 for (let count = 0; count < 12; ++count) {
