@@ -130,9 +130,7 @@ seen.known = await isShown("#unknown") ? await textOf("#unknown") : "";
 await ask(`${text} ☃`);
 seen.unknown = await isShown("#unknown") ? await textOf("#unknown") : "";
 await ask(text);
-seen.workers = page.workers().length;
-seen.ownPrograms = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name)
-  .filter((name) => /\.wasm$|\.tflite$/.test(name)));
+seen.workers = page.workers().map((worker) => new URL(worker.url()).pathname);
 seen.stops = [];
 await page.evaluate(() => document.activeElement.blur());
 for (let count = 0; count < 12; ++count) {

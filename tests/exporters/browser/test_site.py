@@ -133,7 +133,7 @@ def test_what_the_vocabulary_lacks_is_named(visit):
 
 
 def test_the_model_runs_beside_the_page(visit):
-    assert (visit["workers"], visit["ownPrograms"]) == (1, [])
+    assert visit["workers"] == ["/worker.js"]
 
 
 def test_it_answers_without_a_network_after_the_first_load(visit):
