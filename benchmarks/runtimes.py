@@ -43,7 +43,8 @@ def main(arguments=None):
     texts = fitting(texts_of(options.sentences), options.model or options.int8)[: options.texts]
     searches = ["suggestions" if options.suggestions else "beam", "greedy"]
     with tempfile.TemporaryDirectory() as scratch:
-        runtimes = [kind(Path(scratch), options.node_modules) for kind in RUNTIMES]
+        kinds = [kind for kind in RUNTIMES if kind.__name__ in (options.only or [kind.__name__])]
+        runtimes = [kind(Path(scratch), options.node_modules) for kind in kinds]
         rows = measured(runtimes, _models(options), texts, searches, options)
     result = {
         "processor": machine.described(),
@@ -74,6 +75,8 @@ def _parser():
     )
     parser.add_argument("--node-modules", **path, help="where npm installed @litertjs/core")
     parser.add_argument("--suggestions", action="store_true", help="the 5 best, in place of one")
+    names = [kind.__name__ for kind in RUNTIMES]
+    parser.add_argument("--only", nargs="+", choices=names, help="in place of all runtimes")
     parser.add_argument("--texts", type=int, default=500, help="most that are compared")
     parser.add_argument("--timed", type=int, default=100, help="of them, those that are timed")
     parser.add_argument("--rounds", type=int, default=3, help="times that each is timed")
@@ -129,9 +132,10 @@ def measured(runtimes, models, texts, searches, options):
 def _row(runtime, models):
     row = {"name": runtime.name, "test": runtime.test}
     lacking = "" if runtime.model == "tflite" else _lacking_model(runtime, models)
-    if lacking := lacking or runtime.lacking():
+    lacking = lacking or runtime.lacking()
+    print(f"{runtime.name}: {lacking or 'ready'}", file=sys.stderr, flush=True)
+    if lacking:
         return {**row, "error": lacking}
-    print(f"{runtime.name} is ready", file=sys.stderr, flush=True)
     return {**row, "ship_bytes": sum(map(size, runtime.ships())), "lanes": {}}
 
 

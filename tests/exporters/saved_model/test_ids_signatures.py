@@ -265,7 +265,7 @@ def test_the_client_in_javascript_says_what_is_wrong_in_one_line(server, toy_ids
     for folder, options, expected, why in (
         (assets, ["--label", "none"], 1, "label: none"),
         (assets, ["--server", "http://localhost:1"], 1, "must answer at http://localhost:1/v1"),
-        (assets, ["--timeout", "-1"], 2, "--timeout seconds"),
+        (assets, ["--timeout", "0"], 2, "--timeout seconds"),
         (tmp_path, [], 2, "must be readable. Received: "),
         (other, [], 2, "must be the one of its card"),
     ):
