@@ -16,7 +16,7 @@ from keras_bahdanau.pipelines.by_source import load_pipeline
 
 CHECKOUT = Path(__file__).parents[3]
 MODEL = CHECKOUT / "examples" / "dates" / "models" / "dates.tflite"
-LINKS = r'(?:src|href)="([^":]+)"|(?:import|from|fetched|register|Worker)\(?\s*["`]\./([^"`$]+)["`]'
+LINKS = r'(?:src|href)="([^":]+)"|(?:import|from|fetched|register|URL)\(?\s*["`]\./([^"`$]+\w)["`]'
 # a browser that has no room to keep what a service worker fetches
 FULL = """
 const [listeners, waiting] = [{}, []];

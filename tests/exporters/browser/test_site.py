@@ -132,8 +132,9 @@ def test_what_the_vocabulary_lacks_is_named(visit):
     assert visit["unknown"] == "The model does not know: ☃. The answer may be wrong."
 
 
-def test_the_model_runs_beside_the_page(visit):
-    assert visit["workers"] == ["/worker.js"]
+def test_the_model_runs_beside_the_page_under_its_policy(visit):
+    assert visit["workers"] == 1
+    assert visit["workerIsRefused"] == "connect-src"
 
 
 def test_it_answers_without_a_network_after_the_first_load(visit):

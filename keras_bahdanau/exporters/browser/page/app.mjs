@@ -9,6 +9,7 @@ import { WorkingTranslator } from "./working.mjs";
 
 const MOST_SUGGESTIONS = 5;
 const MOST_CHARACTERS = 20_000;  // of a text, which no file takes as tokens
+const NO_TEXT = "There is no text. Type one first.";
 const MOST_UNKNOWN = 12;  // parts of a text that are named
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
 
@@ -68,6 +69,7 @@ async function show(action) {
 async function answer(translator) {
   const [text, prefix] = [page.source.value, page.prefix.value];
   page.answer.hidden = true;
+  if (!text.trim()) return say(NO_TEXT);
   const count = Math.min(MOST_SUGGESTIONS, translator.most);
   say("Working.");
   const begun = performance.now();
@@ -75,7 +77,7 @@ async function answer(translator) {
   const found = await within("text", text, () => translator.translate(text, ...search));
   const seconds = (performance.now() - begun) / 1000;
   const hypotheses = found.slice(0, count);
-  if (!hypotheses[0].sourceTokens.length) return say("There is no text. Type one first.");
+  if (!hypotheses[0].sourceTokens.length) return say(NO_TEXT);  // but what the vocabulary leaves out
   page.others.replaceChildren(...hypotheses.map((one, index) => suggestion(one, index, hypotheses)));
   page.others.hidden = hypotheses.length < 2;
   choose(0, hypotheses);

@@ -3,7 +3,7 @@
 import { InputError } from "./tflite_file.mjs";
 import { Translator } from "./translator.mjs";
 
-const LITERT = "./litert/core/";
+const LITERT = new URL("./litert/core/", import.meta.url).href;  // the worker's own address is of no use
 
 /** The translator of this site; `say(stage, share)` is called with a share from 0 to 1. */
 export async function loadTranslator({ model, bytes: sizes }, say) {
@@ -20,7 +20,7 @@ export async function loadTranslator({ model, bytes: sizes }, say) {
   const content = await load(model);
   await load(program);  // which LiteRT asks for by itself, and gets from the cache of the browser
   say("Starting", 1);
-  globalThis.Module = { locateFile: (name) => `${LITERT}wasm/${name}` };  // a worker's script can't tell where it lies
+  globalThis.Module = { locateFile: (name) => `${LITERT}wasm/${name}` };
   await litert.loadLiteRt(`${LITERT}wasm/`);
   return Translator.load(litert, content).catch((cause) => {
     throw new InputError("The model of this page does not start here. Load the page again, or use another browser.", { cause });
@@ -29,7 +29,7 @@ export async function loadTranslator({ model, bytes: sizes }, say) {
 
 /** The response to the request of a file of the site. */
 export async function fetched(name) {
-  const response = await fetch(name).catch(() => null);
+  const response = await fetch(new URL(name, import.meta.url)).catch(() => null);
   if (response?.ok) return response;
   throw new InputError(`A file of this page did not arrive: ${name}. Load the page again, or later.`);
 }

@@ -14,7 +14,7 @@ async function load(site, say) {
   translator = await loadTranslator(site, say);
   const { most, longestPrefix } = translator;
   const files = performance.getEntriesByType("resource").map(({ name }) => name);
-  return { most, longestPrefix, files: [location.href, ...files] };
+  return { most, longestPrefix, files };
 }
 
 self.addEventListener("message", async ({ data: [name, ...given], ports: [port] }) => {

@@ -3,6 +3,7 @@
 import { InputError } from "./tflite_file.mjs";
 import { TooLong } from "./translator.mjs";
 
+const WORKER = new URL("./worker.js", import.meta.url).href;
 const NEEDS = {
   "WebAssembly": () => typeof WebAssembly === "object",
   "workers": () => typeof Worker === "function",
@@ -21,7 +22,8 @@ export class WorkingTranslator {
   }
 
   constructor() {
-    this.worker = new Worker("./worker.js");
+    const script = new Blob([`importScripts(${JSON.stringify(WORKER)});`], { type: "text/javascript" });
+    this.worker = new Worker(URL.createObjectURL(script));  // one of a blob has the policy of the page
   }
 
   searchFor(...given) {
