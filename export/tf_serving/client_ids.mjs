@@ -19,6 +19,7 @@ import { SentencePiece } from "../../keras_bahdanau/exporters/browser/page/sente
 
 const END = 3;
 const ROWS = 32, ANSWER_LIMIT = 2 ** 28, DAY = 86_400;  // of a request; bytes; seconds
+const SHOWN = 200;  // characters of what a server says, in an error
 const UNPRINTABLE = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;  // as in client_rest.py
 
 class ServerError extends Error {}
@@ -60,7 +61,7 @@ class IdsClient {
   async ask(request) {
     const signal = AbortSignal.timeout(1000 * this.timeout);
     try {
-      const response = await fetch(this.url, { method: "POST", body: JSON.stringify(request), signal });
+      const response = await fetch(this.url, { method: "POST", body: JSON.stringify(request), redirect: "error", signal });
       const parts = [];
       let bytes = 0;
       for await (const part of response.body) {
@@ -71,7 +72,7 @@ class IdsClient {
       if (response.status !== 200) throw new Error(`${response.status} ${error}`);
       return predictions;
     } catch (error) {
-      const why = error.cause?.message || error.cause?.code || error.message;
+      const why = [...String(error.cause?.message || error.cause?.code || error.message)].slice(0, SHOWN).join("");
       throw new ServerError(`A server must answer at ${this.url}. Received: ${why}. Start it, or correct --server, ` +
         "--model and --label.");
     }
@@ -123,7 +124,7 @@ async function main(words) {
   const flush = async () => {
     for (const { text, truncated } of waiting.length ? await client.translate(waiting) : []) {
       number += 1;
-      if (truncated) console.error(`warning: line ${number} is too long for the model: its beginning was translated.`);
+      if (truncated) console.error(`warning: line ${number} is too long and was cut`);
       process.stdout.write(`${text.replace(UNPRINTABLE, escaped)}\n`);
     }
     waiting = [];
@@ -139,6 +140,6 @@ function escaped(character) {
 }
 
 main(process.argv.slice(2)).catch((error) => {
-  console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ")}`);
+  console.error(`error: ${String(error.message ?? error).split(/\s+/).join(" ").replace(UNPRINTABLE, escaped)}`);
   process.exitCode = error instanceof ServerError ? 1 : 2;
 });
