@@ -171,6 +171,8 @@ class Lane:
         found = [self.runtime.texts(answer, self.model) for answer in answers]
         same = map(list.__eq__, found, expected.setdefault(self.key, found))
         self.figures["equal"] = sum(same)
+        done = f"{self.runtime.name}, {', '.join(self.key)}: {self.figures['equal']} as Python"
+        print(done, file=sys.stderr, flush=True)
 
     def start(self, text):
         """A process that has given its first answer, and the seconds until then."""
@@ -205,7 +207,7 @@ def take_turns(lanes, texts, options):
             lane.figures["memory_mib"] = round(runner.peak())
             samples = lane.figures.pop("samples")
             lane.figures["p50_ms"] = round(statistics.median(samples), 3)
-            lane.figures["p95_ms"] = round(statistics.quantiles(samples, n=20)[-1], 3)
+            lane.figures["p95_ms"] = round(sorted(samples)[int(0.95 * len(samples))], 3)
 
 
 def table(result):
