@@ -56,3 +56,10 @@ def failure(command):
     except subprocess.CalledProcessError as error:
         return (error.stderr.strip().splitlines() or ["the compiler failed"])[-1]
     return ""
+
+
+def size(path):
+    """Bytes of a file, or of all files of a directory."""
+    path = Path(path)
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(one.stat().st_size for one in files if one.is_file())

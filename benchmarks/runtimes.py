@@ -24,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import builds  # noqa: E402
 import machine  # noqa: E402
 from line_programs import answers_of  # noqa: E402
 from runtime_programs import RUNTIMES  # noqa: E402
@@ -52,7 +53,7 @@ def main(arguments=None):
         "texts": len(texts),
         "timed_texts": min(options.timed, len(texts)),
         "searches": searches,
-        "file_bytes": {name: size(path) for name, path in _models(options).items() if path},
+        "file_bytes": {name: builds.size(path) for name, path in _models(options).items() if path},
         "runtimes": rows,
     }
     print(table(result))
@@ -136,7 +137,7 @@ def _row(runtime, models):
     print(f"{runtime.name}: {lacking or 'ready'}", file=sys.stderr, flush=True)
     if lacking:
         return {**row, "error": lacking}
-    return {**row, "ship_bytes": sum(map(size, runtime.ships())), "lanes": {}}
+    return {**row, "ship_bytes": sum(map(builds.size, runtime.ships())), "lanes": {}}
 
 
 def _lacking_model(runtime, models):
@@ -171,8 +172,7 @@ class Lane:
         found = [self.runtime.texts(answer, self.model) for answer in answers]
         same = map(list.__eq__, found, expected.setdefault(self.key, found))
         self.figures["equal"] = sum(same)
-        done = f"{self.runtime.name}, {', '.join(self.key)}: {self.figures['equal']} as Python"
-        print(done, file=sys.stderr, flush=True)
+        print(self.runtime.name, *self.key, self.figures["equal"], file=sys.stderr, flush=True)
 
     def start(self, text):
         """A process that has given its first answer, and the seconds until then."""
@@ -246,13 +246,6 @@ def _cell(row, search, figure):
         for precision in ("float32", "int8")
     ]
     return " / ".join("-" if one is None else f"{one:g}" for one in both)
-
-
-def size(path):
-    """Bytes of a file, or of all files of a directory."""
-    path = Path(path)
-    files = path.rglob("*") if path.is_dir() else [path]
-    return sum(one.stat().st_size for one in files if one.is_file())
 
 
 if __name__ == "__main__":
