@@ -198,10 +198,8 @@ def take_turns(lanes, texts, options):
         for number in range(1 + options.rounds):
             for lane, runner in runners:
                 asked = zip(texts[: options.timed], lane.sizes, strict=False)
-                times = [
-                    runner.milliseconds(lane.runtime.line(text, lane.model), count)
-                    for text, count in asked
-                ]
+                lines = [(lane.runtime.line(text, lane.model), count) for text, count in asked]
+                times = [runner.milliseconds(*one) for one in lines]
                 lane.figures["samples"] += times if number else []
         for lane, runner in runners:
             lane.figures["memory_mib"] = round(runner.peak())
