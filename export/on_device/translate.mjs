@@ -1,7 +1,7 @@
 // Translates with one .tflite file in Node: a line in, a line out.
 //
 //   npm install @litertjs/core
-//   node translate.mjs [--greedy | [--nbest K] [--prefix TEXT]] MODEL.tflite [SENTENCE...]
+//   node translate.mjs [--greedy | [--nbest K] [--prefix TEXT]] [--json] MODEL.tflite [SENTENCE...]
 //
 // Reads every vocabulary of the package. The modules that it imports are those of the page that
 // `keras-bahdanau export --format browser` writes; they stay where they are in the checkout.
@@ -37,7 +37,7 @@ export async function litertInNode() {
 }
 
 /** The lines of a stream of bytes: only "\n" ends one. */
-async function* linesOf(stream) {
+export async function* linesOf(stream) {
   let [rest, number] = [Buffer.alloc(0), 0];
   for await (const chunk of stream) {
     rest = Buffer.concat([rest, chunk]);
@@ -65,7 +65,7 @@ function lineText(line, number) {
 
 async function main(words) {
   const [{ readFileSync }, { parseArgs }] = await Promise.all([import("node:fs"), import("node:util")]);
-  const options = { greedy: { type: "boolean" }, nbest: { type: "string" }, prefix: { type: "string", default: "" } };
+  const options = { greedy: { type: "boolean" }, json: { type: "boolean" }, nbest: { type: "string" }, prefix: { type: "string", default: "" } };
   const { values, positionals: [path, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
   const { greedy, prefix } = values;
   const count = Number(values.nbest ?? 1);
@@ -85,10 +85,10 @@ async function main(words) {
   process.stdout.on("error", ({ code }) => process.exit(code === "EPIPE" ? 141 : 2));  // 141 after `head`
   let number = 0;
   for await (const line of sentences.length ? sentences : linesOf(process.stdin)) {
-    const hypotheses = (await translator.translate(line, ...search)).slice(0, count);
+    const hypotheses = (await translator.translate(line, ...search)).slice(0, count).map(({ text, score }) => ({ text, score }));
     const texts = hypotheses.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
     number += 1;
-    process.stdout.write(`${texts.join("\n")}\n`);
+    process.stdout.write(`${values.json ? JSON.stringify({ hypotheses }) : texts.join("\n")}\n`);
   }
 }
 

@@ -213,7 +213,7 @@ def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, cap
 
 
 def test_a_runner_answers_by_as_many_lines_as_asked_and_its_end_is_noticed(imported):
-    runner = imported("rows.suggestions").Runner
+    runner = imported("line_programs").Runner
     upper = "for line in iter(input, 'end'): print(*line.upper().split(), sep='\\n', flush=True)"
     with runner([sys.executable, "-c", f"{upper}\nexit('no more')"]) as running:
         assert [running.ask(word) for word in ("é", "two")] == [["É"], ["TWO"]]
@@ -224,7 +224,7 @@ def test_a_runner_answers_by_as_many_lines_as_asked_and_its_end_is_noticed(impor
 
 
 def test_the_lines_of_an_answer_are_those_of_one_number(imported):
-    module = imported("rows.suggestions")
+    module = imported("line_programs")
     lists = (
         "for i in range(3): [print(i, f'{word} {i}', -1, sep=' ||| ') for word in 'ab'[i // 2:]]"
     )

@@ -37,7 +37,7 @@ const page = await browser.newPage();
 page.setDefaultTimeout(PATIENCE);
 page.on("pageerror", (error) => errors.push(String(error)));
 page.on("console", (message) => message.text().match(/Security Policy|Refused/) && errors.push(message.text()));
-page.on("request", (request) => hosts.add(new URL(request.url()).host));
+page.on("request", (request) => request.url().startsWith("blob:") || hosts.add(new URL(request.url()).host));
 
 const textOf = (selector) => page.$eval(selector, (element) => element.textContent);
 const isShown = (selector) => page.$eval(selector, (element) => element.checkVisibility());
@@ -126,6 +126,11 @@ await page.waitForSelector("#problem:not([hidden])");
 seen.problem = await textOf("#problem");
 seen.answerIsHidden = !await isShown("#answer");
 seen.again = (await ask(text)).text;
+seen.known = await isShown("#unknown") ? await textOf("#unknown") : "";
+await ask(`${text} ☃`);
+seen.unknown = await isShown("#unknown") ? await textOf("#unknown") : "";
+await ask(text);
+seen.workers = page.workers().length;
 seen.stops = [];
 await page.evaluate(() => document.activeElement.blur());
 for (let count = 0; count < 12; ++count) {
@@ -169,6 +174,11 @@ seen.milliseconds = await page.evaluate(async () => {
 });
 // MiB
 seen.peak = Number(readFileSync(`${ofBrowser}/status`, "utf8").match(/VmHWM:\s+(\d+)/)[1]) / 1024;
-console.log(JSON.stringify({ ...seen, errors, hosts: [...hosts].length }));
+const last = { errors: [...errors], hosts: hosts.size };
+seen.workerIsRefused = await page.workers()[0].evaluate(() => new Promise((resolve) => {
+  self.addEventListener("securitypolicyviolation", ({ effectiveDirective }) => resolve(effectiveDirective));
+  fetch("http://localhost:1/").catch(() => setTimeout(() => resolve("nothing"), 1000));
+}));
+console.log(JSON.stringify({ ...seen, ...last }));
 await browser.close();
 process.exit(0);

@@ -1,10 +1,7 @@
 """Sites as a format: a directory of plain files with a page that runs the model in a browser."""
 
-import base64
 import dataclasses
-import hashlib
 import json
-import re
 import shutil
 from pathlib import Path
 
@@ -17,8 +14,7 @@ from keras_bahdanau.option import Check, check_value
 MODEL, SITE, PAGE = "model.tflite", "site.json", "index.html"
 BROWSER = "The page"
 MODULES = Path(__file__).parent / "page"
-_IMPORT_MAP = re.compile(r'<script type="importmap">(.*?)</script>')
-_PLACE_OF_HASH = "IMPORTMAP"
+LICENSE = Path(__file__).parent / "apache_license.txt"  # that of LiteRT.js, whose packages lack it
 _LONGEST_TITLE = 200  # characters
 _FORMS = {"bytes": {str: int}, "sha256": {str: str}, "model": str, "title": str}
 # of LiteRT.js: its modules, and its programs for browsers with relaxed SIMD and for those without
@@ -98,14 +94,13 @@ class BrowserExporter(LiteRTExporter):
         super().write(pipeline, path / MODEL)
         for file in MODULES.iterdir():
             shutil.copyfile(file, path / file.name)
-        (path / PAGE).write_text(
-            _allowing_its_import_map((MODULES / PAGE).read_text("utf-8")), "utf-8"
-        )
         for name, folder in self._packages().items():
             for file in _LITERT[name]:
                 place = path / "litert" / name / file
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(folder / file, place)
+        _import_by_path(path / "litert" / "core" / "dist" / "index.js")
+        shutil.copyfile(LICENSE, path / "litert" / "LICENSE")
         self._write_site(path)
 
     def _packages(self):
@@ -172,10 +167,11 @@ def _is_title(value):
     return value.isprintable() and not value.isspace() and value != ""
 
 
-def _allowing_its_import_map(page):
-    """The page, whose security policy allows the one script that stands in it, by its hash."""
-    digest = hashlib.sha256(_IMPORT_MAP.search(page)[1].encode()).digest()
-    return page.replace(_PLACE_OF_HASH, base64.b64encode(digest).decode())
+def _import_by_path(module):
+    """Let a module of LiteRT.js import the other one by its place: workers have no import maps."""
+    name, place = f'"{_PACKAGES["wasm-utils"]}"', '"../../wasm-utils/dist/index.js"'
+    notice = f"// Changed by keras_bahdanau: imports {place[1:-1]} by its path.\n"
+    module.write_text(notice + module.read_text("utf-8").replace(name, place), "utf-8")
 
 
 def _read_site(path):

@@ -127,6 +127,16 @@ def test_a_text_that_is_too_long_is_told_and_never_cut(visit):
     assert visit["answerIsHidden"]
 
 
+def test_what_the_vocabulary_lacks_is_named(visit):
+    assert visit["known"] == ""
+    assert visit["unknown"] == "The model does not know: ☃. The answer may be wrong."
+
+
+def test_the_model_runs_beside_the_page_under_its_policy(visit):
+    assert visit["workers"] == 1
+    assert visit["workerIsRefused"] == "connect-src"
+
+
 def test_it_answers_without_a_network_after_the_first_load(visit):
     assert visit["offline"] == visit["answer"]
     assert visit["caches"] == [visit["ownCache"]]  # so that sites of one host keep apart

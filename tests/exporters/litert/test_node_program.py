@@ -110,6 +110,19 @@ def test_one_text_needs_no_signature_for_lists(bare):
 
 @needs_node
 @pytest.mark.slow
+def test_json_has_texts_and_scores_in_the_form_of_a_conformance_file(speller):
+    lists = OnDeviceTranslator(speller).translate_nbest(["abc", ""], 3)
+    code, lines, error = node("--json", "--nbest", "3", speller, lines=["abc", ""])
+    assert code == 0, error
+    for line, expected in zip(lines, lists, strict=True):
+        found = json.loads(line)["hypotheses"]
+        assert [one["text"] for one in found] == [one.text for one in expected]
+        scores = [one.score for one in expected]
+        assert [one["score"] for one in found] == pytest.approx(scores, abs=1e-5)
+
+
+@needs_node
+@pytest.mark.slow
 def test_only_a_line_feed_ends_a_line(speller):
     sentences = ["ab\rc", "d\u2028e", "", "x a"]
     expected = [one.text for one in OnDeviceTranslator(speller).translate(sentences)]

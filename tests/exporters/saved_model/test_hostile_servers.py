@@ -2,15 +2,20 @@
 
 import concurrent.futures
 import contextlib
+import hashlib
 import importlib
 import io
 import json
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import hostile_servers as hostile
 import pytest
+
+from keras_bahdanau.text import Subwords
 
 KIT = Path(__file__).parents[3] / "export" / "tf_serving"
 TIMEOUT, IN_TIME = 0.3, 2.0  # seconds that the clients are told, and may take in all
@@ -274,3 +279,43 @@ def test_a_server_without_grpc_is_refused(kit, capsys, reply):
 def test_names_that_are_no_text_are_refused(kit, capsys, arguments):
     assert kit["client_grpc"].main(["one", *arguments, "--timeout", "0.2"]) in (1, 2)
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory):
+    """The directory of a card and a vocabulary, as beside a SavedModel of ids."""
+    folder, model = tmp_path_factory.mktemp("assets"), Subwords.train(["one two"], 20).model
+    (folder / "source.spm").write_bytes(model)
+    sides = ("source", "target")
+    card = {"vocabularies": dict.fromkeys(sides, "source.spm")}
+    card["vocabulary_sha256"] = dict.fromkeys(sides, hashlib.sha256(model).hexdigest())
+    (folder / "card.json").write_text(json.dumps(card))
+    return folder
+
+
+def ask_in_javascript(assets, port, timeout=TIMEOUT):
+    """(exit code, standard output, standard error) of the client of ids."""
+    command = ["node", KIT / "client_ids.mjs", "--server", f"http://localhost:{port}"]
+    command += ["--timeout", str(timeout), assets, "one"]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("name", [*hostile.ANSWERS, "ids that are no integers"])
+def test_a_hostile_answer_to_ids_is_refused_in_one_line(assets, name):
+    replies = {**hostile.ANSWERS, "answers another signature": hostile.predictions({"ids": [3]})}
+    replies["ids that are no integers"] = hostile.predictions({"ids": [5.5], "length": 1})
+    with hostile.hostile_server(replies[name]) as port:
+        assert_refused(ask_in_javascript(assets, port), f"http://localhost:{port}")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_any_integers_of_a_server_are_decoded(assets):
+    ids = hostile.predictions({"ids": [-1, 10**15, 3, 0], "length": 4, "truncated": True})
+    with hostile.hostile_server(ids) as port:
+        code, text, warning = ask_in_javascript(assets, port, timeout=30)
+    assert (code, text.count("\n")) == (0, 1)
+    assert warning == "warning: line 1 is too long and was cut\n"

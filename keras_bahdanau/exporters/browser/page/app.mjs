@@ -1,26 +1,35 @@
 // The page: what is typed goes to the translator, its answers and their attention onto the page.
 
-import { heatMap } from "./heat_map.mjs";
-import { fetched, keepOffline, loadTranslator } from "./loading.mjs";
+import { heatMap, label } from "./heat_map.mjs";
+import { fetched } from "./loading.mjs";
+import { keepOffline } from "./offline.mjs";
 import { InputError } from "./tflite_file.mjs";
 import { TooLong } from "./translator.mjs";
+import { WorkingTranslator } from "./working.mjs";
 
 const MOST_SUGGESTIONS = 5;
 const MOST_CHARACTERS = 20_000;  // of a text, which no file takes as tokens
+const NO_TEXT = "There is no text. Type one first.";
+const MOST_UNKNOWN = 12;  // parts of a text that are named
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
 
 /** Load the model, and then answer what is typed. */
 async function start() {
   const site = await (await fetched("./site.json")).json();
   document.title = page.title.textContent = site.title;
-  const translator = await loadTranslator(site, progress);
+  const translator = await WorkingTranslator.load(site, progress);
   page.loading.hidden = true;
   page.beginning.hidden = !translator.longestPrefix;
   page.run.disabled = false;
-  let last = Promise.resolve();
+  let [last, waiting] = [Promise.resolve(), false];
   page.form.addEventListener("submit", (event) => {
     event.preventDefault();
-    last = last.then(() => show(() => answer(translator)));  // one at a time
+    if (waiting) return;
+    waiting = true;
+    last = last.then(() => {  // one at a time, and what is typed by then
+      waiting = false;
+      return show(() => answer(translator));
+    });
   });
   page.source.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -29,7 +38,7 @@ async function start() {
   });
   page.copy.addEventListener("click", copy);
   say("Ready.");
-  if (await keepOffline().catch(() => false)) page.offline.textContent = "It works without a network now.";
+  if (await keepOffline(translator.files).catch(() => false)) page.offline.textContent = "It works without a network now.";
 }
 
 function progress(stage, share) {
@@ -60,18 +69,19 @@ async function show(action) {
 async function answer(translator) {
   const [text, prefix] = [page.source.value, page.prefix.value];
   page.answer.hidden = true;
+  if (!text.trim()) return say(NO_TEXT);
   const count = Math.min(MOST_SUGGESTIONS, translator.most);
   say("Working.");
-  await new Promise((next) => setTimeout(next));  // so that it is painted
   const begun = performance.now();
   const search = await within("beginning of the answer", prefix, () => translator.searchFor(count, prefix));
   const found = await within("text", text, () => translator.translate(text, ...search));
   const seconds = (performance.now() - begun) / 1000;
   const hypotheses = found.slice(0, count);
-  if (!hypotheses[0].sourceTokens.length) return say("There is no text. Type one first.");
+  if (!hypotheses[0].sourceTokens.length) return say(NO_TEXT);  // but what the vocabulary leaves out
   page.others.replaceChildren(...hypotheses.map((one, index) => suggestion(one, index, hypotheses)));
   page.others.hidden = hypotheses.length < 2;
   choose(0, hypotheses);
+  warn(await translator.unknown(text));
   page.answer.hidden = false;
   say(`Answered in ${seconds.toPrecision(2)} s.`);
 }
@@ -88,6 +98,13 @@ async function within(name, given, action) {
     if (!(error instanceof TooLong)) throw error;
     return refuse(error.tokens, "tokens (words, parts of words, or characters)", error.longest);
   }
+}
+
+/** Name the parts of a text that the vocabulary lacks. */
+function warn(parts) {
+  const some = parts.slice(0, MOST_UNKNOWN).map(label).join(" ");
+  page.unknown.textContent = `The model does not know: ${some}${parts.length > MOST_UNKNOWN ? " …" : ""}. The answer may be wrong.`;
+  page.unknown.hidden = !parts.length;
 }
 
 /** An entry of the list of suggestions. */

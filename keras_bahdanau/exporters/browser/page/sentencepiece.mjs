@@ -60,6 +60,13 @@ export class SentencePiece {
     return ids;
   }
 
+  /** The pieces of a string that have no id of their own, nor bytes in place of one. */
+  unknownPieces(input) {
+    if (this.byteFallback) return [];
+    const pieces = this.split(this.normalizer.normalize(input));
+    return pieces.filter((piece) => (this.ids.get(piece) ?? this.unknown) === this.unknown);
+  }
+
   /** The pieces of a normalized text. */
   split(text) {
     if (this.type === WORDS) return text.match(/\u2581?[^\u2581]+|\u2581/g) ?? [];

@@ -2,7 +2,7 @@
 
 "use strict";
 
-const CACHE = `keras_bahdanau ${self.registration.scope}`;  // as in loading.mjs, which fills it the first time
+const CACHE = `keras_bahdanau ${self.registration.scope}`;  // as in offline.mjs, which fills it the first time
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));

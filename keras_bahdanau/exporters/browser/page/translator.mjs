@@ -78,6 +78,11 @@ export class Translator {
     return ids;
   }
 
+  /** The parts of a text that the vocabulary lacks, each once: characters, or words where these are the tokens. */
+  unknown(sentence) {
+    return [...new Set(this.source.unknownPieces(sentence))];
+  }
+
   /**
    * [{text, score, finished, tokens, sourceTokens, alignment}] of a sentence, best first, as many as there are.
    *

@@ -1,0 +1,250 @@
+"""Compares the runtimes of one exported model: a table in Markdown, and all figures as JSON.
+
+    python benchmarks/runtimes.py --model model.float32.tflite --int8 model.int8.tflite \\
+        --sentences test.en --node-modules DIR --saved-model models/1 --saved-model-ids models-ids/1
+    python benchmarks/runtimes.py --suggestions --int8 cmudict.tflite --sentences words.txt
+
+Each runtime is a process that gets a line and gives its text back, on one thread; pipes and tokens
+are in the times, but for a page, which takes its time itself, and for the SavedModel in C, which
+gets ids. A runtime whose tools or model are missing is left out with its reason. Run it on a core
+that nothing else uses: `taskset -c 1 python benchmarks/runtimes.py ...`.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import builds  # noqa: E402
+import machine  # noqa: E402
+from line_programs import answers_of  # noqa: E402
+from runtime_programs import RUNTIMES  # noqa: E402
+
+FLAGS = {"beam": [], "greedy": ["--greedy"], "suggestions": ["--nbest", "5"]}
+GOALS = {"greedy": 1, "suggestions": 3}  # milliseconds
+ONE_THREAD = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    if options.model is None and options.int8 is None:
+        _parser().error("--model or --int8 must name a .tflite file")
+    os.environ |= {**dict.fromkeys(ONE_THREAD, "1"), "CUDA_VISIBLE_DEVICES": "-1"}
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    texts = fitting(texts_of(options.sentences), options.model or options.int8)[: options.texts]
+    searches = ["suggestions" if options.suggestions else "beam", "greedy"]
+    with tempfile.TemporaryDirectory() as scratch:
+        kinds = [kind for kind in RUNTIMES if kind.__name__ in (options.only or [kind.__name__])]
+        runtimes = [kind(Path(scratch), options.node_modules) for kind in kinds]
+        rows = measured(runtimes, _models(options), texts, searches, options)
+    result = {
+        "processor": machine.described(),
+        "date": datetime.date.today().isoformat(),
+        "texts": len(texts),
+        "timed_texts": min(options.timed, len(texts)),
+        "searches": searches,
+        "file_bytes": {name: builds.size(path) for name, path in _models(options).items() if path},
+        "runtimes": rows,
+    }
+    print(table(result))
+    if options.out:
+        options.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    path = {"type": lambda one: Path(one).resolve(), "metavar": "PATH"}
+    parser.add_argument("--model", **path, help=".tflite file of float32")
+    parser.add_argument("--int8", **path, help="the same model in 8 bits")
+    parser.add_argument("--saved-model", **path, help="version of a SavedModel of text")
+    parser.add_argument("--saved-model-ids", **path, help="version of a SavedModel of ids")
+    parser.add_argument(
+        "--sentences", **path, required=True, help="a text a line, or a conformance file (.json)"
+    )
+    parser.add_argument("--node-modules", **path, help="where npm installed @litertjs/core")
+    parser.add_argument("--suggestions", action="store_true", help="the 5 best, in place of one")
+    names = [kind.__name__ for kind in RUNTIMES]
+    parser.add_argument("--only", nargs="+", choices=names, help="in place of all runtimes")
+    parser.add_argument("--texts", type=int, default=500, help="most that are compared")
+    parser.add_argument("--timed", type=int, default=100, help="of them, those that are timed")
+    parser.add_argument("--rounds", type=int, default=3, help="times that each is timed")
+    parser.add_argument("--out", **path, help="JSON file for all figures")
+    return parser
+
+
+def _models(options):
+    names = {"float32": "model", "int8": "int8"}
+    models = {name: getattr(options, option) for name, option in names.items()}
+    return models | {name: getattr(options, name) for name in ("saved_model", "saved_model_ids")}
+
+
+def texts_of(path):
+    """The texts of a file, of lines or of the form of tests/support/conformance_file.py."""
+    content = path.read_text(encoding="utf-8")
+    lines = content.split("\n")
+    if path.suffix == ".json":
+        lines = [one["text"] for one in json.loads(content)["answers"]["inputs"]]
+    return [line for line in lines if line.strip() and "\n" not in line]
+
+
+def fitting(texts, path):
+    """The texts that a .tflite file does not refuse as too long."""
+    import sentencepiece
+
+    with zipfile.ZipFile(path) as archive:
+        card = json.loads(archive.read("card.json"))
+        model = archive.read(card["vocabularies"]["source"])
+    vocabulary = sentencepiece.SentencePieceProcessor(model_proto=model)
+    longest = card["max_source_length"] - 1  # the end token is the last
+    return [text for text in texts if len(vocabulary.encode(text)) <= longest]
+
+
+def measured(runtimes, models, texts, searches, options):
+    """A list with a dictionary for each runtime: its figures, or why there are none."""
+    rows = [_row(runtime, models) for runtime in runtimes]
+    expected = {}  # of Python, by precision and search
+    for precision in ("float32", "int8"):
+        for search in searches:
+            lanes = [
+                Lane(runtime, row, _model(runtime, models, precision), precision, search)
+                for runtime, row in zip(runtimes, rows, strict=True)
+                if "error" not in row and search in runtime.searches
+            ]
+            lanes = [lane for lane in lanes if lane.model]
+            for lane in lanes:
+                lane.compare(texts, expected)
+            take_turns([lane for lane in lanes if lane.sizes], texts, options)
+    return rows
+
+
+def _row(runtime, models):
+    row = {"name": runtime.name, "test": runtime.test}
+    lacking = "" if runtime.model == "tflite" else _lacking_model(runtime, models)
+    lacking = lacking or runtime.lacking()
+    print(f"{runtime.name}: {lacking or 'ready'}", file=sys.stderr, flush=True)
+    if lacking:
+        return {**row, "error": lacking}
+    return {**row, "ship_bytes": sum(map(builds.size, runtime.ships())), "lanes": {}}
+
+
+def _lacking_model(runtime, models):
+    return "" if models[runtime.model] else f"needs --{runtime.model.replace('_', '-')}"
+
+
+def _model(runtime, models, precision):
+    """The path of what a runtime takes; of a SavedModel, which has no 8 bits, in float32 alone."""
+    if runtime.model == "tflite":
+        return models[precision]
+    return models[runtime.model] if precision == "float32" else None
+
+
+class Lane:
+    """One search of one model in one runtime; its figures go into the runtime's row."""
+
+    def __init__(self, runtime, row, model, precision, search):
+        self.runtime, self.model, self.key = runtime, model, (precision, search)
+        self.command = [*runtime.program(), *FLAGS[search], model]
+        self.figures = row["lanes"].setdefault(precision, {}).setdefault(search, {})
+        self.sizes = []  # lines of each answer
+
+    def compare(self, texts, expected):
+        """Translate all texts at once, and count those that are Python's."""
+        lines = [self.runtime.line(text, self.model) for text in texts]
+        try:
+            answers = answers_of(self.command, lines, self.runtime.node_modules)
+        except SystemExit as failure:
+            self.figures["error"] = str(failure)
+            return
+        self.sizes = [*map(len, answers)]
+        found = [self.runtime.texts(answer, self.model) for answer in answers]
+        same = map(list.__eq__, found, expected.setdefault(self.key, found))
+        self.figures["equal"] = sum(same)
+        print(self.runtime.name, *self.key, self.figures["equal"], file=sys.stderr, flush=True)
+
+    def start(self, text):
+        """A process that has given its first answer, and the seconds until then."""
+        line, begin = self.runtime.line(text, self.model), time.perf_counter()
+        runner = self.runtime.kind(self.command, self.runtime.node_modules)
+        runner.ask(line, self.sizes[0])
+        return runner, time.perf_counter() - begin
+
+
+def take_turns(lanes, texts, options):
+    """Start each three times, and then ask them in turns; the first round warms them."""
+    with contextlib.ExitStack() as running:
+        runners = []
+        for lane in lanes:
+            seconds = []
+            for last in (False, False, True):
+                runner, time_to_answer = lane.start(texts[0])
+                seconds.append(time_to_answer)
+                running.push(runner) if last else runner.__exit__()
+            lane.figures["start_seconds"] = round(statistics.median(seconds), 3)
+            lane.figures["samples"] = []
+            runners.append((lane, runner))
+        for number in range(1 + options.rounds):
+            for lane, runner in runners:
+                asked = zip(texts[: options.timed], lane.sizes, strict=False)
+                lines = [(lane.runtime.line(text, lane.model), count) for text, count in asked]
+                times = [runner.milliseconds(*one) for one in lines]
+                lane.figures["samples"] += times if number else []
+        for lane, runner in runners:
+            lane.figures["memory_mib"] = round(runner.peak())
+            samples = lane.figures.pop("samples")
+            lane.figures["p50_ms"] = round(statistics.median(samples), 3)
+            lane.figures["p95_ms"] = round(sorted(samples)[int(0.95 * len(samples))], 3)
+
+
+def table(result):
+    """The result in Markdown."""
+    machine_of, searches = result["processor"], result["searches"]
+    sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in result["file_bytes"].items())
+    lines = [
+        f"{machine_of['processor']}, {machine_of['system']}, one thread, {result['date']}; models: "
+        f"{sizes}; {result['texts']} texts, {result['timed_texts']} timed; float32 / int8:",
+        "",
+        f"| runtime | to ship, MB | first answer, s | {searches[0]}, p50 ms "
+        f"| {searches[1]}, p50 ms | memory, MiB | {searches[0]} as Python "
+        f"| {searches[1]} as Python | test |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    for row in result["runtimes"]:
+        if "error" in row:
+            lines.append(f"| {row['name']} | {row['error']} | | | | | | | `{row['test']}` |")
+            continue
+        first, second = searches
+        cells = [f"{row['ship_bytes'] / 1e6:.1f}"]
+        cells += [_cell(row, first, "start_seconds"), _cell(row, first, "p50_ms")]
+        cells += [_cell(row, second, "p50_ms"), _cell(row, first, "memory_mib")]
+        cells += [_cell(row, search, "equal") for search in searches]
+        lines.append(f"| {row['name']} | {' | '.join(cells)} | `{row['test']}` |")
+    if "suggestions" in searches:
+        goals = ", ".join(f"{name} <= {most} ms" for name, most in GOALS.items())
+        lines += ["", f"Goals: {goals}."]
+    return "\n".join(lines)
+
+
+def _cell(row, search, figure):
+    """A figure of both precisions, "-" where there is none."""
+    both = [
+        row["lanes"].get(precision, {}).get(search, {}).get(figure)
+        for precision in ("float32", "int8")
+    ]
+    return " / ".join("-" if one is None else f"{one:g}" for one in both)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

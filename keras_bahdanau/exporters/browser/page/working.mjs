@@ -1,0 +1,62 @@
+// The translator in its worker, as the page has it, and what both need of a browser.
+
+import { InputError } from "./tflite_file.mjs";
+import { TooLong } from "./translator.mjs";
+
+const WORKER = new URL("./worker.js", import.meta.url).href;
+const NEEDS = {
+  "WebAssembly": () => typeof WebAssembly === "object",
+  "workers": () => typeof Worker === "function",
+  "a secure address (https, or localhost)": () => Boolean(globalThis.crypto?.subtle),
+};
+
+/** The methods of `Translator` that the page calls, each a promise. */
+export class WorkingTranslator {
+  /** Load the model of a site; `say(stage, share)` is called with a share from 0 to 1. */
+  static async load(site, say) {
+    for (const [need, has] of Object.entries(NEEDS)) {
+      if (!has()) throw new InputError(`This page needs ${need}, which this browser does not offer here. Use another one.`);
+    }
+    const translator = new WorkingTranslator();
+    return Object.assign(translator, await translator.ask(["load", site], say));  // most, longestPrefix, files
+  }
+
+  constructor() {
+    const script = new Blob([`importScripts(${JSON.stringify(WORKER)});`], { type: "text/javascript" });
+    this.worker = new Worker(URL.createObjectURL(script));  // one of a blob has the policy of the page
+  }
+
+  searchFor(...given) {
+    return this.ask(["searchFor", ...given]);
+  }
+
+  translate(...given) {
+    return this.ask(["translate", ...given]);
+  }
+
+  unknown(...given) {
+    return this.ask(["unknown", ...given]);
+  }
+
+  /** The value of a call of the worker. */
+  ask(call, say) {
+    const { port1, port2 } = new MessageChannel();
+    return new Promise((resolve, reject) => {
+      const fail = () => reject(new InputError("A part of this page did not load: worker.js. Load it again."));
+      this.worker.addEventListener("error", fail, { once: true });
+      port1.onmessage = ({ data: { progress, error, value } }) => {
+        if (progress) return say(...progress);
+        this.worker.removeEventListener("error", fail);
+        port1.close();
+        return error ? reject(errorOf(error)) : resolve(value);
+      };
+      this.worker.postMessage(call, [port2]);
+    });
+  }
+}
+
+/** An error of the worker, which loses its class on the way. */
+function errorOf({ message, tokens, longest, forVisitors }) {
+  if (tokens !== undefined) return new TooLong(message, tokens, longest);
+  return new (forVisitors ? InputError : Error)(message);
+}

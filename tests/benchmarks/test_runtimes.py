@@ -1,0 +1,87 @@
+"""The table of runtimes: its arithmetic, with runtimes of one line of Python each."""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+DATES = FOLDER.parent / "examples" / "dates" / "models" / "dates.tflite"
+UPPER = "import sys\nfor line in sys.stdin: print(line.strip().upper(), flush=True)"
+TITLE = UPPER.replace("upper", "title")
+FAILING = "raise SystemExit('no such signature')"
+
+
+@pytest.fixture
+def imported(monkeypatch, example):
+    """Imports one of the benchmarks' modules."""
+    monkeypatch.syspath_prepend(FOLDER / "workers")
+    return example
+
+
+def runtimes_of(programs, tmp_path, **programs_of_names):
+    """Runtimes that are one-line programs, by their names."""
+
+    def of(name, code):
+        settings = {"program": lambda self: [sys.executable, "-c", code]}
+        settings |= {"ships": lambda self: [DATES], "name": name, "test": f"make {name}"}
+        return type(name, (programs.Runtime,), settings)(tmp_path)
+
+    return [of(*item) for item in programs_of_names.items()]
+
+
+@pytest.fixture
+def rows(imported, tmp_path):
+    """Figures of three runtimes, of which the second has other texts, and the third fails."""
+    module, programs = imported("runtimes"), imported("runtime_programs")
+    found = runtimes_of(programs, tmp_path, first=UPPER, second=TITLE, third=FAILING)
+    served = runtimes_of(programs, tmp_path, served=UPPER)[0]
+    served.model = "saved_model"
+    models = {"float32": DATES, "int8": None, "saved_model": None}
+    options = argparse.Namespace(timed=2, rounds=1)
+    return module.measured([*found, served], models, ["a", "B", "cd"], ["beam"], options)
+
+
+def test_texts_are_counted_that_equal_those_of_the_first_runtime(rows):
+    figures = [row["lanes"]["float32"]["beam"] for row in rows[:3]]
+    assert [one.get("equal") for one in figures] == [3, 2, None]
+    assert "no such signature" in figures[2]["error"]
+    for one in figures[:2]:
+        assert 0 < one["p50_ms"] <= one["p95_ms"] < 1000 * one["start_seconds"]
+        assert one["memory_mib"] > 3
+    assert rows[3] == {"name": "served", "test": "make served", "error": "needs --saved-model"}
+
+
+def test_the_table_has_a_row_for_each_runtime_and_a_reason_for_none(imported, rows):
+    module = imported("runtimes")
+    processor = {"processor": "CPU 1", "system": "Linux"}
+    result = {"processor": processor, "searches": ["beam", "greedy"], "runtimes": rows}
+    result |= {"file_bytes": {"float32": 1e6}, "texts": 3, "timed_texts": 2, "date": "today"}
+    heading, _, *lines = module.table(result).splitlines()
+    assert heading.startswith("CPU 1, Linux, one thread, today; models: float32 1.0 MB; 3 texts")
+    assert {line.count("|") for line in lines} == {10}
+    assert re.match(r"\| second \| 0\.3 \| [\d.e-]+ / - \| [\d.e-]+ / - \| - / - ", lines[3])
+    assert lines[3].endswith(" | 2 / - | - / - | `make second` |")
+    assert lines[5].startswith("| served | needs --saved-model |")
+
+
+def test_texts_come_from_lines_or_from_a_conformance_file_and_fit_the_model(imported, tmp_path):
+    module = imported("runtimes")
+    (tmp_path / "lines").write_text("3 May 2021\n\nein Tag\n" + "9" * 60)
+    inputs = [{"text": "3 May 2021"}, {"text": ""}, {"text": "a\nb"}]
+    (tmp_path / "all.json").write_text(json.dumps({"answers": {"inputs": inputs}}))
+    assert module.texts_of(tmp_path / "all.json") == ["3 May 2021"]
+    texts = module.texts_of(tmp_path / "lines")
+    assert texts == ["3 May 2021", "ein Tag", "9" * 60]
+    assert module.fitting(texts, DATES) == texts[:2]
+
+
+def test_runtimes_in_javascript_name_the_packages_that_they_lack(imported, tmp_path):
+    programs = imported("runtime_programs")
+    names = [kind.name for kind in programs.RUNTIMES]
+    assert len(set(names)) == len(names) == 7
+    for kind in (programs.Node, programs.Browser):
+        assert "--node-modules" in kind(tmp_path).lacking()
