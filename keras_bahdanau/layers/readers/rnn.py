@@ -121,6 +121,6 @@ def _scanned(cell, inputs, state, dropout_masks=(), steps=None):
         lambda state, x: cell.step(x, state, dropout_masks=dropout_masks),
         state,
         cell.project(inputs),  # of all steps: (batch, time, any width)
-        like=state[0],
+        like=ops.zeros((ops.shape(inputs)[0], cell.output_units), state[0].dtype),
         steps=steps,
     )
