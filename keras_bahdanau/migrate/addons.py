@@ -11,7 +11,6 @@ from keras_bahdanau.layers import (
     InputFeedingCell,
     Monotonic,
 )
-from keras_bahdanau.layers.bridge import BRIDGES
 from keras_bahdanau.migrate.encoders import encoder_of, fill_dense, padded_rows
 from keras_bahdanau.migrate.recurrent_weights import assign, fill_cell, kind_of
 from keras_bahdanau.migrate.saved_objects import SavedObjects
@@ -19,6 +18,7 @@ from keras_bahdanau.models import Decoder, Seq2Seq
 
 PROBABILITIES = {"softmax": "softmax", "hardmax": "hard"}
 MODES = ("parallel", "recursive", "hard")
+BRIDGES = ("identity", "zeros")  # those without weights; anything else is a path
 ACTIVATIONS = (None, "tanh", "relu", "sigmoid")
 
 
@@ -142,7 +142,7 @@ def _mechanism_of(saved, wrapper):
     if f"{path}/1" in saved:
         raise ValueError(
             "An AttentionWrapper must have one attention mechanism. Received: "
-            f"wrapper={wrapper!r} with several."
+            f"wrapper={wrapper!r} with several. Train a kb.Decoder with `heads` anew."
         )
     if f"{path}/0" not in saved:
         raise saved.missing(f"{path}/0")
@@ -182,7 +182,7 @@ def _fill_attention(attention, saved, path):
             assign(
                 score.key_projection.bias, saved.array(path, "attention_b"), f"{path}/attention_b"
             )
-        assign(score.v, (scale * v)[:, None], f"{path}/attention_v")
+        assign(score.v, np.reshape(scale * v, (-1, 1)), f"{path}/attention_v")
         assign(score.key_projection.kernel, keys, where)
         fill_dense(score.query_projection, saved, f"{path}/query_layer")
     else:
@@ -207,7 +207,7 @@ def _cells_of(saved, wrapper):
     if len(kinds) != 1:
         raise ValueError(
             "Stacked cells must be of one kind and of one width. Received: "
-            f"{path}/cells with {sorted(kinds)}"
+            f"cells={path}/cells of (kind, units) {sorted(kinds)}. Train a new model."
         )
     return cells
 

@@ -22,7 +22,8 @@ def kind_of(saved, path):
     if kind is None or width % units:
         raise ValueError(
             "A cell must be a GRU, an LSTM or a simple one, of 3, 4 or 1 gates. Received: "
-            f"recurrent_kernel={path}/recurrent_kernel of shape {(units, width)}"
+            f"recurrent_kernel={path}/recurrent_kernel of shape {(units, width)}. Check which part "
+            "of the program each path names."
         )
     # with the reset gate before the product, one bias serves inputs and state
     before = kind == "gru" and saved.has(path, "bias") and saved.array(path, "bias").ndim == 1

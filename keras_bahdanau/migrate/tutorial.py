@@ -91,7 +91,10 @@ def from_tutorial(checkpoint, *, encoder="encoder", decoder="decoder", restarts=
 def _gru(saved, path):
     kind, units = kind_of(saved, path)
     if not kind.startswith("gru"):
-        raise ValueError(f"The tutorial's decoder must have a GRU. Received: {path} of kind={kind}")
+        raise ValueError(
+            f"The tutorial's decoder must have a GRU. Received: kind={kind!r} at {path}. For an "
+            "AttentionWrapper take `from_addons`."
+        )
     return kind, units
 
 
@@ -120,6 +123,6 @@ def _fill_2021(decoder, saved, path, values_units):
     fill_dense(score.query_projection, saved, f"{attention}/W1")
     fill_dense(score.key_projection, saved, f"{attention}/W2")
     v = saved.array(f"{attention}/attention", "scale")
-    assign(score.v, v[:, None], f"{attention}/attention/scale")
+    assign(score.v, np.reshape(v, (-1, 1)), f"{attention}/attention/scale")
     fill_cell(decoder.cell.stack.cells[0], saved, f"{path}/gru/cell")
     fill_dense(decoder.readout.projection, saved, f"{path}/Wc")

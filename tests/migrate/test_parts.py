@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bahdanau as kb
+from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
 from keras_bahdanau.migrate import SavedObjects, from_addons, from_tutorial
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "addons"
@@ -57,12 +58,12 @@ def test_an_object_has_each_of_its_names(tmp_path):
     inner, outer = tf.Module(), tf.Module()
     inner.kernel = tf.Variable([[1.0, 2.0]])
     outer.first = outer.second = inner
-    tf.train.Checkpoint(root=outer, short=inner).write(str(tmp_path / "one"))
+    tf.train.Checkpoint(long=outer, short=inner).write(str(tmp_path / "one"))
     saved = SavedObjects(tmp_path / "one")
-    for path in ("short", "root/first", "root/second"):
+    for path in ("short", "long/first", "long/second"):
         np.testing.assert_array_equal(saved.array(path, "kernel"), [[1.0, 2.0]])
     assert saved.variables() == {"short/kernel": (1, 2)}
-    assert set(saved.with_parts("first", "second")) == {"root"}
+    assert set(saved.with_parts("first", "second")) == {"long"}
 
 
 def test_a_directory_stands_for_its_latest_checkpoint(tmp_path):
@@ -97,6 +98,7 @@ def test_a_directory_stands_for_its_latest_checkpoint(tmp_path):
             {"bridge": "decoder/fc"},
             r"'decoder/fc/kernel' must be of shape \(12, 8\).*Received: shape=\(9, 12\)",
         ),
+        (from_addons, "bahdanau_gru", {"bridge": "summary"}, "must have 'summary/kernel'"),
         (
             from_addons,
             "bahdanau_gru",
@@ -140,7 +142,7 @@ def test_the_multi_head_attention_of_2022_is_refused(tmp_path):
 
 
 def test_every_name_of_the_page_exists():
-    names = set(re.findall(r"\bkb\.([A-Za-z_.]*[A-Za-z])", PAGE.read_text(encoding="utf-8")))
+    names = set(re.findall(r"\bkb\.([A-Za-z0-9_.]*[A-Za-z0-9])", PAGE.read_text(encoding="utf-8")))
     assert len(names) > 40
     for name in names:
         functools.reduce(getattr, name.split("."), kb)
@@ -157,3 +159,28 @@ def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
     for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(block, str(PAGE), "exec"), variables)
     assert variables["result"].ids.shape == (3, 5, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("migrate", "name"), [(from_addons, "luong_lstm"), (from_tutorial, "tutorial_2019")]
+)
+def test_a_migrated_model_is_exported(migrate, name, tmp_path):
+    subwords = kb.text.Subwords.train(["a b c d", "x y z v"], 12, model_type="word")
+    search = kb.SearchOptions(beam_width=3, max_length=12)
+    translator = kb.Translator(subwords, migrate(GOLDEN / name), subwords, search)
+    texts = ["a b", "z", ""]
+    kb.export_litert(
+        translator,
+        tmp_path / "m.tflite",
+        max_source_length=8,
+        max_target_length=12,
+        sentences=texts,
+    )
+    on_device = OnDeviceTranslator(tmp_path / "m.tflite").translate(texts)
+    kb.export_saved_model(translator, tmp_path / "served", texts)
+    signature = ("translate_with_alignment", {"text": np.array(texts, dtype=object)})
+    (served,) = run_in_clean_process(tmp_path / "served" / "1", [signature])
+    for row, result in enumerate(translator.translate(texts)):
+        assert on_device[row].text == served["translation"][row].decode() == result.text
+        np.testing.assert_allclose(served["score"][row], result.score, atol=1e-5)
