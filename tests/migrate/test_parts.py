@@ -1,6 +1,7 @@
 """Migrated models go on as any other model; errors name what is missing; the page names what is."""
 
 import functools
+import json
 import re
 import shutil
 from pathlib import Path
@@ -139,6 +140,12 @@ def test_the_multi_head_attention_of_2022_is_refused(tmp_path):
     tf.train.Checkpoint(encoder=encoder, decoder=decoder).write(str(tmp_path / "new"))
     with pytest.raises(ValueError, match="must be additive.*multi-head attention of 2022"):
         from_tutorial(tmp_path / "new")
+
+
+def test_the_page_has_every_public_name_of_addons():
+    page = PAGE.read_text(encoding="utf-8")
+    names = json.loads((GOLDEN / "names.json").read_text(encoding="utf-8"))
+    assert [name for name in names if f"\n| `{name}` |" not in page] == []
 
 
 def test_every_name_of_the_page_exists():
