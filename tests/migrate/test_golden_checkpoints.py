@@ -38,7 +38,12 @@ OF_TUTORIALS = {
     "tutorial_2021": {},
 }
 CASES = [*OF_ADDONS, *OF_TUTORIALS]
-SLOW = ("hardmax", "luong_monotonic_hard", "tutorial_2019_mended")  # next to others of their kind
+SLOW = (
+    "hardmax",
+    "scaled_cell_output",
+    "luong_monotonic_hard",
+    "tutorial_2019_mended",
+)  # next to others of their kind
 SOME_SLOW = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CASES]
 
 

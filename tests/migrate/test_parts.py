@@ -31,12 +31,9 @@ def test_a_source_gives_the_same_logits_alone_and_padded_further():
     assert np.isfinite(together).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("migrate", "name"),
-    [
-        (from_addons, "luong_lstm"),
-        pytest.param(from_tutorial, "tutorial_2019", marks=pytest.mark.slow),
-    ],
+    ("migrate", "name"), [(from_addons, "luong_lstm"), (from_tutorial, "tutorial_2019")]
 )
 def test_a_migrated_model_is_saved_and_loaded(migrate, name, tmp_path):
     model = migrate(GOLDEN / name)

@@ -417,8 +417,8 @@ TABLE = {
     ),
     "IdentityBridge": row(
         layers.IdentityBridge,
-        ((4, 2),),
-        inputs=(floats(BATCH, 6),),
+        ((4, 4),),
+        inputs=(floats(BATCH, 8),),
         outputs=("compute", "compute"),
         learns=False,
     ),
