@@ -38,12 +38,8 @@ OF_TUTORIALS = {
     "tutorial_2021": {},
 }
 CASES = [*OF_ADDONS, *OF_TUTORIALS]
-SLOW = (
-    "hardmax",
-    "scaled_cell_output",
-    "luong_monotonic_hard",
-    "tutorial_2019_mended",
-)  # next to others of their kind
+# others of their kind are fast
+SLOW = ("hardmax", "scaled_cell_output", "luong_monotonic_hard", "tutorial_2019_mended")
 SOME_SLOW = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CASES]
 
 
