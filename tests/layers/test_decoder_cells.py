@@ -144,6 +144,13 @@ def test_what_is_fed_and_what_is_read_out_can_be_exchanged(run, attentional, out
     assert [copied[name] == config[name] for name in ("attentional", "output")] == [True, True]
 
 
+def test_the_output_must_be_known():
+    with pytest.raises(ValueError, match="`output` must be one of .*Received: output='one'"):
+        built(when="after", output="one")
+    with pytest.raises(TypeError, match="must be a layer itself.*Received: 'one'"):
+        built(when="after", attentional="one")
+
+
 @WHENS
 def test_a_gate_scales_the_context_and_nothing_else(run, when):
     """Xu et al. 2015, section 4.2.1."""
@@ -303,7 +310,6 @@ def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when)
         ({"depth": 0}, "`depth`.*must be a positive integer. Received: depth=0"),
         ({"cell": "rnn"}, "`cell` must be one of .*'gru'.* Received: cell='rnn'"),
         ({"bridge": "one"}, "`bridge` must be one of .*Received: bridge='one'"),
-        ({"when": "after", "output": "one"}, "`output` must be one of .*Received: output='one'"),
         ({"readout_state": "next"}, "`readout_state` must be one of .*readout_state='next'"),
         ({"query": ("state", "past")}, "`query` must be one of .*Received: query='past'"),
         ({"query": ("state", "state")}, "`query` must name each of its parts once"),
