@@ -38,8 +38,10 @@ OF_TUTORIALS = {
     "tutorial_2021": {},
 }
 CASES = [*OF_ADDONS, *OF_TUTORIALS]
-# others of their kind are fast
-SLOW = ("hardmax", "scaled_cell_output", "luong_monotonic_hard", "tutorial_2019_mended")
+SLOW = {  # others of their kind are fast
+    *("normalized_reset_before", "scaled_cell_output", "hardmax", "luong_monotonic_hard"),
+    "tutorial_2019_mended",
+}
 SOME_SLOW = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in CASES]
 
 

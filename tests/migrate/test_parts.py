@@ -96,7 +96,10 @@ def test_a_directory_stands_for_its_latest_checkpoint(tmp_path):
             {"bridge": "decoder/fc"},
             r"'decoder/fc/kernel' must be of shape \(12, 8\).*Received: shape=\(9, 12\)",
         ),
-        (from_addons, "bahdanau_gru", {"bridge": "summary"}, "must have 'summary/kernel'"),
+        pytest.param(
+            *(from_addons, "bahdanau_gru", {"bridge": "summary"}, "must have 'summary/kernel'"),
+            marks=pytest.mark.slow,
+        ),
         (
             from_addons,
             "bahdanau_gru",
