@@ -42,6 +42,7 @@ _PARTS = (
     "layers",
     "losses",
     "metrics",
+    "migrate",
     "models",
     "pipelines",
     "plotting",

@@ -10,7 +10,7 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, check, run_in_clean_process
 
-RELEASES = sorted(path for path in (Path(__file__).parent / "golden").iterdir() if path.is_dir())
+RELEASES = sorted((Path(__file__).parent / "golden").glob("[0-9]*.*"))
 
 
 @pytest.fixture(params=RELEASES, ids=lambda path: path.name)

@@ -18,7 +18,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     *("lazy", "cores", "option", "limits", "checks", "finite", "integrity", "ownership"),
     "whole_file",
-    *("layers", "losses", "metrics", "models"),
+    *("layers", "losses", "metrics", "models", "migrate"),
     *("search", "text", "sources", "data"),
     *("training.optimizers", "training.schedules", "training.progress"),
     "training.run",

@@ -7,7 +7,7 @@ from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.hard_alignment import HardAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
-from keras_bahdanau.layers.bridge import BRIDGES, StateBridge, ZeroBridge
+from keras_bahdanau.layers.bridge import BRIDGES, IdentityBridge, StateBridge, ZeroBridge
 from keras_bahdanau.layers.cells import (
     CELLS,
     BlockOrthogonal,
@@ -154,6 +154,7 @@ __all__ = [
     "GeneralScore",
     "Hard",
     "HardAlignment",
+    "IdentityBridge",
     "ImagePatches",
     "InputFeedingCell",
     "KerasCell",

@@ -83,7 +83,37 @@ class ZeroBridge(Bridge):
         )
 
 
-BRIDGES = {"summary": StateBridge, "zeros": ZeroBridge}
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class IdentityBridge(Bridge):
+    """Let the decoder begin with the encoder's summary itself, without weights.
+
+    s_0 = summary          (Sutskever et al. 2014; the decoders of TensorFlow's tutorials)
+
+    Several states are parts of the summary, side by side.
+
+    Arguments and output: see `Bridge`.
+
+    Raises:
+        ValueError: In `build`, if the summary is not as wide as all states together.
+    """
+
+    def build(self, summary_shape):
+        width = sum(keras.tree.flatten(self.sizes))
+        if summary_shape[-1] != width:
+            raise ValueError(
+                "An identity bridge needs a summary as wide as all states of the decoder "
+                f"together, {width}. Received: summary_units={summary_shape[-1]}. Make them equal, "
+                "or take bridge='summary', which learns a map from one to the other."
+            )
+
+    def call(self, summary):
+        widths = keras.tree.flatten(self.sizes)
+        ends = [*itertools.accumulate(widths)][:-1]
+        # (batch, sum of the sizes) -> (batch, size) each
+        return self._packed(ops.split(summary, ends, axis=-1) if ends else [summary])
+
+
+BRIDGES = {"summary": StateBridge, "zeros": ZeroBridge, "identity": IdentityBridge}
 
 
 def _sizes(sizes):

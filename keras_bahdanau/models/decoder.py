@@ -60,7 +60,8 @@ class Decoder(keras.Model):
         feed_forward_units: Positive integer. Inner width of those networks; four times `units`
             if left out.
         query: Tuple of the parts of the query, any of "state", "embedding", "context", "task".
-        bridge: "summary", made of the encoder's summary, or "zeros".
+        bridge: "summary", made of the encoder's summary, "zeros", or "identity", the summary
+            itself.
         readout: "tanh", "maxout" (Bahdanau), "attentional" (Luong), or "plain": the
             output of the cell.
         readout_units: Positive integer. Width of the readout; that of an embedding when left

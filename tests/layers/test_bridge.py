@@ -1,4 +1,4 @@
-"""The bridges: the summary's, against the equation, and that of zeros."""
+"""The bridges: the summary's, against the equation, that of zeros, and the summary itself."""
 
 import json
 
@@ -10,13 +10,14 @@ import pytest
 import steps
 import tensorflow as tf
 
-from keras_bahdanau.layers.bridge import BRIDGES, StateBridge, ZeroBridge
+from keras_bahdanau.layers.bridge import BRIDGES, IdentityBridge, StateBridge, ZeroBridge
 
 SUMMARY = np.random.default_rng(4).normal(size=(2, 5)).astype("float32")
 SIZES = [(3,), (3, 3), ((3,),), ((3,), (2, 4)), ((4,), (4,))]
 
 every_structure = pytest.mark.parametrize("sizes", SIZES, ids=str)
-every_bridge = pytest.mark.parametrize("name", BRIDGES)
+# of a summary of any width
+every_bridge = pytest.mark.parametrize("name", ["summary", "zeros"])
 
 
 def built(name, sizes, **kwargs):
@@ -106,5 +107,22 @@ def test_a_bridge_of_zeros_learns_nothing():
     assert not built("zeros", (3,)).weights
 
 
-def test_the_registry_has_both():
-    assert BRIDGES == {"summary": StateBridge, "zeros": ZeroBridge}
+@every_structure
+def test_the_identity_is_the_summary_in_the_structure_of_the_sizes(run, sizes):
+    width = sum(tf.nest.flatten(sizes))
+    summary = np.arange(2.0 * width, dtype="float32").reshape(2, width)
+    bridge = IdentityBridge(sizes)
+    states = run(bridge, summary)
+    tf.nest.assert_same_structure(states, sizes)
+    assert tf.nest.flatten(sizes) == [state.shape[-1] for state in tf.nest.flatten(states)]
+    np.testing.assert_array_equal(np.concatenate(tf.nest.flatten(states), axis=-1), summary)
+    assert not bridge.weights
+
+
+def test_the_identity_needs_a_summary_as_wide_as_the_states():
+    with pytest.raises(ValueError, match="together, 9. Received: summary_units=5"):
+        IdentityBridge(((3,), (2, 4))).build(SUMMARY.shape)
+
+
+def test_the_registry_has_all():
+    assert BRIDGES == {"summary": StateBridge, "zeros": ZeroBridge, "identity": IdentityBridge}

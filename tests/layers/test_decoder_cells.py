@@ -1,6 +1,7 @@
 """The decoder cells: one target step against the equations, with and without a beam."""
 
 import extract
+import keras
 import numpy as np
 import pytest
 import reference
@@ -115,6 +116,39 @@ def test_a_step_is_that_of_the_equations(run, kind, when, query):
         assert not shown.weights[row, length:].any()
         for found, expected in zip(new.cell[0], states, strict=True):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("output", ["attentional", "state"])
+@pytest.mark.parametrize("attentional", ["context", "layer"])
+def test_what_is_fed_and_what_is_read_out_can_be_exchanged(run, attentional, output):
+    """s_i = f(s_{i-1}, [y_{i-1}; h~_{i-1}]), with h~_i = c_i or that of a layer with a bias."""
+    layer = keras.layers.Dense(2, activation="relu") if attentional == "layer" else "context"
+    cell = built("gru", "after", attentional=layer, output=output)
+    state = state_of(cell)
+    shown, new = run(step(cell), INPUTS, state)
+    assert cell.output_units == shown.output.shape[-1]
+    main, attention = extract.cell(cell.stack.cells[0]), extract.attention(cell.attention)
+    for row, length in enumerate(LENGTHS):
+        before = [one[row] for one in state.cell[0]]
+        (s,) = main(np.concatenate([INPUTS[row], state.output[row]]), before)
+        context, _ = reference.attention(s, VALUES[row, :length].astype("float64"), attention)
+        fed = context
+        if attentional == "layer":
+            kernel, bias = extract.arrays(cell.attentional)
+            fed = np.maximum(np.concatenate([context, s]) @ kernel + bias, 0.0)
+        np.testing.assert_allclose(new.output[row], fed, atol=1e-5)
+        expected = s if output == "state" else fed
+        np.testing.assert_allclose(shown.output[row], expected, atol=1e-5)
+    config = cell.get_config()
+    copied = type(cell).from_config(config).get_config()
+    assert [copied[name] == config[name] for name in ("attentional", "output")] == [True, True]
+
+
+def test_the_output_must_be_known():
+    with pytest.raises(ValueError, match="`output` must be one of .*Received: output='one'"):
+        built(when="after", output="one")
+    with pytest.raises(TypeError, match="must be a layer itself.*Received: 'one'"):
+        built(when="after", attentional="one")
 
 
 @WHENS

@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from keras_bahdanau.layers.cells import CELLS
 from keras_bahdanau.layers.readers.rnn import STOCK, ScannedRNN, new_rnn
+from keras_bahdanau.migrate.recurrent_weights import WholeStateLSTMCell
 
 INPUTS = np.random.default_rng(7).normal(size=(3, 4, 2)).astype("float32")
 
@@ -151,6 +152,18 @@ def test_a_scanned_layer_round_trips_through_its_config():
     config = json.loads(json.dumps(rnn.get_config()))
     assert ScannedRNN.from_config(config).get_config() == rnn.get_config()
     assert rnn.compute_output_shape((None, None, 2)) == (None, None, 5)
+
+
+def test_a_cell_whose_output_is_wider_than_its_state_is_scanned(run):
+    """h and c side by side, by the equations of an LSTM."""
+    rnn = new_rnn(WholeStateLSTMCell(5), 10)
+    rnn.build(INPUTS.shape)
+    cell = reference.LSTM(*extract.arrays(extract.randomize(rnn)))
+    for row, outputs in enumerate(run(rnn, INPUTS)):
+        state = cell.first()
+        for x, found in zip(INPUTS[row], outputs, strict=True):
+            state = cell(x, state)
+            np.testing.assert_allclose(found, np.concatenate(state), atol=1e-5)
 
 
 def test_the_cell_must_be_known():

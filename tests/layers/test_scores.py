@@ -269,6 +269,16 @@ def test_a_config_gives_the_score_back(name):
     assert type(score).from_config(config).get_config() == config
 
 
+def test_a_bias_is_added_inside_of_the_tanh(run):
+    score = SCORES.get("additive", units=7, use_bias=True)
+    score.build(QUERY.shape, VALUES[6].shape)
+    v, W, U, b = extract.arrays(extract.randomize(score))
+    # (batch, n, 1, units) and (batch, 1, source_time, units)
+    hidden = np.tanh((QUERY @ W)[:, :, None] + (VALUES[6] @ U + b)[:, None])
+    np.testing.assert_allclose(run(score, QUERY, VALUES[6]), (hidden @ v)[..., 0], atol=1e-5)
+    assert type(score).from_config(score.get_config()).use_bias
+
+
 @pytest.mark.parametrize("name", ["concat", "pair"])
 def test_a_kernel_stored_in_two_blocks_starts_as_one(name):
     score = SCORES.get(name, units=300)

@@ -348,6 +348,7 @@ def model_row(new):
 
 TABLE = {
     "AdditiveScore": score_row(layers.AdditiveScore, 5),
+    "AdditiveScore, bias": score_row(layers.AdditiveScore, 5, True),
     "ConcatScore": score_row(layers.ConcatScore, 5),
     "CosineScore": score_row(layers.CosineScore),
     "DotScore": score_row(layers.DotScore, learns=False),
@@ -437,6 +438,9 @@ TABLE = {
     "DecoderCell, gate": decoder_cell_row(layers.DecoderCell, context_gate=True),
     "DecoderCell, LSTM": decoder_cell_row(layers.DecoderCell, "lstm", states=2),
     "InputFeedingCell": decoder_cell_row(layers.InputFeedingCell, fed=floats(BATCH, 4)),
+    "InputFeedingCell, the context fed": decoder_cell_row(
+        layers.InputFeedingCell, fed=floats(BATCH, 6), attentional="context", output="state"
+    ),
     "ConditionalCell": decoder_cell_row(layers.ConditionalCell),
     "UnfedCell": decoder_cell_row(layers.UnfedCell),
     "BlockCell": block_cell_row(),
@@ -448,6 +452,13 @@ TABLE = {
     ),
     "StateBridge": row(
         layers.StateBridge, ((4, 4),), inputs=(floats(BATCH, 6),), outputs=("compute", "compute")
+    ),
+    "IdentityBridge": row(
+        layers.IdentityBridge,
+        ((4, 4),),
+        inputs=(floats(BATCH, 8),),
+        outputs=("compute", "compute"),
+        learns=False,
     ),
     "ZeroBridge": row(layers.ZeroBridge, (4,), inputs=(floats(BATCH, 6),), learns=False),
     "Readout": readout_row(layers.Readout),

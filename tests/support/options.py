@@ -234,6 +234,7 @@ ONE_BY_ONE = {  # what stands in one of those above
     ),
     "past": attending(past=2),
     "first state zeros": decoding(bridge="zeros"),
+    "first state identity": Option({"summary": "last"}, {"bridge": "identity"}),
     "first state last": encoding(summary="last"),
     "first state backward": encoding(summary="backward", kind="bidirectional"),
     **{f"cell {kind}": both(cell=kind) for kind in layers.CELLS},

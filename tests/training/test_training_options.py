@@ -25,7 +25,7 @@ REGISTRIES = {
     "coverage": {"none", *(name for name in layers.COVERAGES if name)},
     "when": layers.DECODER_CELLS,
     "query": query.PARTS,
-    "bridge": {*SUMMARIES, *(name for name in BRIDGES if name != "summary")},
+    "bridge": {*SUMMARIES, *(name for name in BRIDGES if name not in ("summary", "identity"))},
     "readout": layers.READOUTS,
 }
 

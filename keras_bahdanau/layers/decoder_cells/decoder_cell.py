@@ -73,7 +73,8 @@ class DecoderCellBase(keras.layers.Layer):
         depth: Positive integer. Cells that stand on each other.
         residual: Bool. True if each but the lowest adds its input to its output.
         query: Tuple of names: see `Query`.
-        bridge: "summary" (`StateBridge`) or "zeros" (`ZeroBridge`).
+        bridge: "summary" (`StateBridge`), "zeros" (`ZeroBridge`) or "identity"
+            (`IdentityBridge`).
         recurrent_dropout: Float in [0, 1). Share of the state dropped before the recurrent
             product in training, the same at all steps (Gal and Ghahramani 2016).
         context_dropout: Float in [0, 1). Share of the context dropped, likewise.

@@ -3,12 +3,16 @@
 import keras
 from keras import ops
 
+from keras_bahdanau import checks
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
     DecoderState,
     Step,
     as_memory,
 )
+from keras_bahdanau.layers.registry import as_layer
+
+OUTPUTS = ("attentional", "state")
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -20,53 +24,96 @@ class InputFeedingCell(DecoderCellBase):
     h~_i = tanh(W [c_i; s_i])                    (eq. 5)
 
     Args:
-        units: Positive integer. Width of the decoder state, and of h~.
+        units: Positive integer. Width of the decoder state.
         attention: An attention layer.
         input_feeding: Bool. True if the cell reads h~_{i-1} beside the token.
+        attentional: Layer from [c_i; s_i] to h~_i, such as `keras.layers.Dense(256)`; None for
+            tanh(W [c_i; s_i]) of `units`; or "context", so that h~_i is c_i itself.
+        output: "attentional", so that the readout reads h~_i, or "state" for s_i.
         **kwargs: Further arguments, as in `Decoder`: `cell` (not a whole decoder cell),
             `depth`, `residual`, `query`, `bridge`, `recurrent_dropout`, `context_dropout`,
             `context_gate`.
 
-    Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i.
+    Call arguments and output: as in `DecoderCell`; `Step.output` is h~_i, or s_i.
     """
 
-    def __init__(self, units, attention, input_feeding=True, **kwargs):
+    def __init__(
+        self,
+        units,
+        attention,
+        input_feeding=True,
+        attentional=None,
+        output="attentional",
+        **kwargs,
+    ):
         super().__init__(units, attention, **kwargs)
         self.input_feeding = input_feeding
-        self.attentional = keras.layers.Dense(
-            units, activation="tanh", use_bias=False, dtype=self.dtype_policy, name="attentional"
-        )
+        self.output_name = checks.choice("output", output, OUTPUTS)
+        self.attentional = None  # of "context"
+        self.whole = attentional not in (None, "context")  # True of a layer that was given
+        if attentional is None:
+            self.attentional = keras.layers.Dense(
+                units,
+                activation="tanh",
+                use_bias=False,
+                dtype=self.dtype_policy,
+                name="attentional",
+            )
+        elif self.whole:
+            self.attentional = as_layer(attentional)
 
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
         context_units = self._build_shared(inputs_shape, as_memory(memory_shape))
-        self.stack.build(inputs_shape, (None, self.units) if self.input_feeding else None)
-        self.attentional.build((None, context_units + self.units))
+        self.attentional_units = context_units
+        if self.attentional is not None:
+            both = (None, context_units + self.stack.output_units)
+            self.attentional.build(both)
+            self.attentional_units = self.attentional.compute_output_shape(both)[-1]
+        self.stack.build(
+            inputs_shape, (None, self.attentional_units) if self.input_feeding else None
+        )
+
+    @property
+    def output_units(self):
+        return self.units if self.output_name == "state" else self.attentional_units
 
     def initial_state(self, prepared):
         state = super().initial_state(prepared)
         if not self.input_feeding:
             return state
-        return state._replace(output=self._zeros(prepared.memory, self.units))
+        return state._replace(output=self._zeros(prepared.memory, self.attentional_units))
 
     def step(self, projected, state, prepared, training=None):
         projected, embedding = projected
-        fed = state.output if self.input_feeding else None  # (batch, [beam,] units)
+        fed = state.output if self.input_feeding else None  # (batch, [beam,] attentional_units)
         # s_i, with residual the sum: (batch, [beam,] units)
         top, cell = self.stack.step(
             projected, state.cell, context=fed, dropout_masks=self._cell_masks(prepared)
         )
         query, attended = self._attend(top, embedding, state, prepared, training)
-        # [c_i; s_i]: (batch, [beam,] context_units + units) -> (batch, [beam,] units)
-        output = self.attentional(ops.concatenate([attended.context, top], axis=-1))
+        attentional = attended.context
+        if self.attentional is not None:
+            # [c_i; s_i]: (batch, [beam,] context_units + units) -> (batch, [beam,] units of h~)
+            attentional = self.attentional(ops.concatenate([attended.context, top], axis=-1))
+        output = top if self.output_name == "state" else attentional
         return (
             Step(output, attended.context, attended.weights, attended.scores, query),
             DecoderState(
                 cell,
                 attended.state,
                 context=attended.context if self._queries_context else (),
-                output=output if self.input_feeding else (),
+                output=attentional if self.input_feeding else (),
             ),
         )
 
     def get_config(self):
-        return {**super().get_config(), "input_feeding": self.input_feeding}
+        attentional = None if self.attentional is not None else "context"
+        if self.whole:
+            attentional = keras.saving.serialize_keras_object(self.attentional)
+            attentional.pop("build_config", None)  # the cell builds it
+        return {
+            **super().get_config(),
+            "input_feeding": self.input_feeding,
+            "attentional": attentional,
+            "output": self.output_name,
+        }

@@ -28,6 +28,7 @@ class AdditiveScore(Score):
 
     Args:
         units: Positive integer. Width n' of the space in which both meet.
+        use_bias: Bool. True for W s_{i-1} + U h_j + b inside the tanh.
 
     Call arguments and output: see `Score`.
 
@@ -35,12 +36,17 @@ class AdditiveScore(Score):
         ValueError: If `units` is not a positive integer.
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units, use_bias=False, **kwargs):
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of the score", units)
-        dense = {"use_bias": False, "dtype": self.dtype_policy}
-        self.query_projection = keras.layers.Dense(units, name="query_projection", **dense)  # W
-        self.key_projection = keras.layers.Dense(units, name="key_projection", **dense)  # U
+        self.use_bias = use_bias
+        dense = {"units": units, "dtype": self.dtype_policy}
+        self.query_projection = keras.layers.Dense(  # W
+            use_bias=False, name="query_projection", **dense
+        )
+        self.key_projection = keras.layers.Dense(  # U, and b
+            use_bias=use_bias, name="key_projection", **dense
+        )
 
     def build(self, query_shape, values_shape):
         self.query_projection.build(query_shape)
@@ -49,7 +55,7 @@ class AdditiveScore(Score):
         self.key_units = self.units
 
     def project(self, values):
-        return self.key_projection(values)  # U h_j: (batch, source_time, units)
+        return self.key_projection(values)  # U h_j [+ b]: (batch, source_time, units)
 
     def compare(self, query, keys):
         v = ops.copy(self.v)  # a tensor: a gradient of one's own takes no variables
@@ -57,7 +63,7 @@ class AdditiveScore(Score):
         return tanh_scores(self.query_projection(query), keys, v)
 
     def get_config(self):
-        return {**super().get_config(), "units": self.units}
+        return {**super().get_config(), "units": self.units, "use_bias": self.use_bias}
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -1,0 +1,16 @@
+"""Models of packages that are no longer maintained, with their weights.
+
+The names are loaded on first use.
+"""
+
+from keras_bahdanau.lazy import lazy_names
+
+_MODULE_OF = {
+    "SavedObjects": "saved_objects",
+    "from_addons": "addons",
+    "from_tutorial": "tutorial",
+}
+
+__all__ = [*_MODULE_OF]
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -1,0 +1,249 @@
+"""Encoders and decoders around the AttentionWrapper of TensorFlow Addons."""
+
+import keras
+import numpy as np
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers import (
+    AdditiveScore,
+    Attention,
+    GeneralScore,
+    InputFeedingCell,
+    Monotonic,
+)
+from keras_bahdanau.migrate.encoders import encoder_of, fill_dense, padded_rows
+from keras_bahdanau.migrate.recurrent_weights import assign, fill_cell, kind_of
+from keras_bahdanau.migrate.saved_objects import SavedObjects
+from keras_bahdanau.models import Decoder, Seq2Seq
+
+PROBABILITIES = {"softmax": "softmax", "hardmax": "hard"}
+MODES = ("parallel", "recursive", "hard")
+BRIDGES = ("identity", "zeros")  # those without weights; anything else is a path
+ACTIVATIONS = (None, "tanh", "relu", "sigmoid")
+
+
+def from_addons(
+    checkpoint,
+    *,
+    encoder="encoder/lstm_layer",
+    source_embedding="encoder/embedding",
+    target_embedding="decoder/embedding",
+    output="decoder/fc",
+    wrapper=None,
+    bridge="identity",
+    output_attention=True,
+    attention_activation=None,
+    probability_fn="softmax",
+    mode="parallel",
+    sigmoid_noise=0.0,
+):
+    """A model of `tfa.seq2seq` (TensorFlow Addons 0.23), with its weights.
+
+    An encoder is an embedding and one GRU or LSTM, `Bidirectional` or not; a decoder an embedding,
+    an `AttentionWrapper` around cells, and a dense output layer. Its attention is
+    `BahdanauAttention`, `LuongAttention`, `BahdanauMonotonicAttention` or
+    `LuongMonotonicAttention`; `normalize` and `scale` are found by their weights. For a source
+    without padding, or one that the old program masks, the logits are the same:
+
+    s_i  = f(s_{i-1}, [y_{i-1}; a_{i-1}])
+    a_i  = W [s_i; c_i],   c_i = sum_j alpha_ij h_j,   alpha_i from s_i
+
+    ```python
+    model = kb.migrate.from_addons("training_checkpoints")  # of the tutorial of TFA
+    logits = model((source, target_in))
+    ```
+
+    A part is named by the attributes of the program that wrote the checkpoint:
+    `tf.train.Checkpoint(encoder=..., decoder=...)` whose decoder has `self.fc` has "decoder/fc".
+    The default names are those of the tutorial of TensorFlow Addons.
+
+    Args:
+        checkpoint: Path of a checkpoint, or of a directory: its latest one.
+        encoder: String. Path of the recurrent layer of the encoder.
+        source_embedding: String. Path of the encoder's `Embedding`.
+        target_embedding: String. Path of the decoder's `Embedding`.
+        output: String. Path of the dense output layer.
+        wrapper: String. Path of the `AttentionWrapper`; None for the only one.
+        bridge: First state of the cell: "identity", the last state of the encoder; "zeros"; or
+            the path of a dense layer with tanh, which reads the last states of all directions.
+        output_attention: Bool. That of the `AttentionWrapper`.
+        attention_activation: Activation of an own `attention_layer`: None, "tanh", "relu" or
+            "sigmoid".
+        probability_fn: "softmax" or "hardmax" of an attention that is not monotonic. With
+            "hardmax" training draws its places: see `layers.Hard`.
+        mode: "parallel", "recursive" or "hard" of a monotonic attention.
+        sigmoid_noise: Float, at least 0, of a monotonic attention. Here it is added in training
+            only, in Addons in inference, too.
+
+    Returns:
+        `Seq2Seq`, built.
+
+    Raises:
+        FileNotFoundError: If there is no checkpoint.
+        ValueError: If a part is missing or does not fit the others, or a setting is unknown.
+    """
+    saved = SavedObjects(checkpoint)
+    wrapper = _wrapper_of(saved) if wrapper is None else wrapper
+    mechanism = _mechanism_of(saved, wrapper)
+    attention = _new_attention(saved, mechanism, probability_fn, mode, sigmoid_noise)
+    checks.choice("attention_activation", attention_activation, ACTIVATIONS)
+    identity = bridge == "identity"
+    reader, values_units = encoder_of(saved, source_embedding, encoder, whole_state=identity)
+    cells = _cells_of(saved, wrapper)
+    kind, units = kind_of(saved, cells[0])
+    whole = bool(reader.values_units > values_units)
+    layer = f"{wrapper}/_attention_layers/0"
+    attentional = _new_attentional(saved, layer, attention_activation, values_units, whole)
+    cell = InputFeedingCell(
+        units,
+        attention,
+        attentional=attentional,
+        output="attentional" if output_attention else "state",
+        cell=kind,
+        depth=len(cells),
+        bridge=bridge if bridge in BRIDGES else "summary",
+        name="cell",
+    )
+    embeddings = saved.matrix(target_embedding, "embeddings")
+    decoder = Decoder(
+        vocabulary_size=embeddings.shape[0],
+        embedding_units=embeddings.shape[1],
+        cell=cell,
+        readout="plain",
+        readout_units=saved.matrix(output, "kernel").shape[0],
+    )
+    model = Seq2Seq(reader, decoder)
+    model.build()
+    if bridge not in BRIDGES:
+        fill_dense(cell.bridge.projection, saved, bridge)
+    _fill_attention(attention, saved, mechanism)
+    _fill_attentional(cell, saved, layer, values_units)
+    _fill_cells(cell, saved, cells, embeddings.shape[1])
+    assign(decoder.embedding.embeddings, embeddings, f"{target_embedding}/embeddings")
+    fill_dense(decoder.output_layer, saved, output)
+    return model
+
+
+def _wrapper_of(saved):
+    """The path of the only AttentionWrapper."""
+    found = saved.with_parts("_cell", "_attention_mechanisms")
+    if len(found) != 1:
+        raise saved.missing(
+            "one AttentionWrapper",
+            f"It has {len(found)} of them, at {found}. Name one by `wrapper`; for a model of "
+            "the TensorFlow tutorial take `from_tutorial`.",
+        )
+    return found[0]
+
+
+def _mechanism_of(saved, wrapper):
+    """The path of the wrapper's attention."""
+    path = f"{wrapper}/_attention_mechanisms"
+    if f"{path}/1" in saved:
+        raise ValueError(
+            "An AttentionWrapper must have one attention mechanism. Received: "
+            f"wrapper={wrapper!r} with several. Train a kb.Decoder with `heads` anew."
+        )
+    if f"{path}/0" not in saved:
+        raise saved.missing(f"{path}/0")
+    return f"{path}/0"
+
+
+def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
+    """The attention of the mechanism's kind, which its weights tell."""
+    checks.choice("probability_fn", probability_fn, PROBABILITIES)
+    checks.choice("mode", mode, MODES)
+    normalizer = PROBABILITIES[probability_fn]
+    if saved.has(path, "attention_score_bias"):
+        normalizer = Monotonic(hard=mode == "hard", score_noise=sigmoid_noise)
+    if saved.has(path, "attention_v"):
+        units = saved.array(path, "attention_v").size
+        score = AdditiveScore(units, use_bias=saved.has(path, "attention_b"), name="score")
+    else:
+        score = GeneralScore(name="score")
+    return Attention(score, normalizer=normalizer, name="attention")
+
+
+def _fill_attention(attention, saved, path):
+    """Set the weights of the score and of the normalizer.
+
+    v' = g v / |v|   and   e_ij = g s_i^T W h_j   need no weights of their own.
+    """
+    score, scale = attention.score, 1.0
+    if saved.has(path, "attention_g"):
+        scale = saved.array(path, "attention_g")
+    keys = saved.matrix(f"{path}/memory_layer", "kernel")
+    keys = padded_rows(keys, max(len(keys), score.key_projection.kernel.shape[0]))
+    where = f"{path}/memory_layer/kernel"
+    if saved.has(path, "attention_v"):
+        v = saved.array(path, "attention_v")
+        if saved.has(path, "attention_b"):  # normalize=True
+            v = v / np.linalg.norm(v)
+            assign(
+                score.key_projection.bias, saved.array(path, "attention_b"), f"{path}/attention_b"
+            )
+        assign(score.v, np.reshape(scale * v, (-1, 1)), f"{path}/attention_v")
+        assign(score.key_projection.kernel, keys, where)
+        fill_dense(score.query_projection, saved, f"{path}/query_layer")
+    else:
+        assign(score.key_projection.kernel, scale * keys, where)
+    if saved.has(path, "attention_score_bias"):
+        assign(
+            attention.normalizer.r,
+            saved.array(path, "attention_score_bias"),
+            f"{path}/attention_score_bias",
+        )
+
+
+def _cells_of(saved, wrapper):
+    """The paths of the wrapped cells: one, or those of `StackedRNNCells`."""
+    path = f"{wrapper}/_cell"
+    if f"{path}/cells" not in saved:
+        return [path]
+    cells = []
+    while f"{path}/cells/{len(cells)}" in saved:
+        cells.append(f"{path}/cells/{len(cells)}")
+    kinds = {kind_of(saved, cell) for cell in cells}
+    if len(kinds) != 1:
+        raise ValueError(
+            "Stacked cells must be of one kind and of one width. Received: "
+            f"cells={path}/cells of (kind, units) {sorted(kinds)}. Train a new model."
+        )
+    return cells
+
+
+def _fill_cells(cell, saved, paths, embedding_units):
+    lowest, *upper = cell.stack.cells
+    inputs, context = slice(embedding_units), slice(embedding_units, None)  # [y_{i-1}; a_{i-1}]
+    fill_cell(lowest, saved, paths[0], inputs, context)
+    for one, path in zip(upper, paths[1:], strict=True):
+        fill_cell(one, saved, path)
+
+
+def _new_attentional(saved, layer, activation, values_units, whole):
+    """The layer from [c_i; s_i] to a_i, or "context" for c_i itself."""
+    if layer in saved:
+        return keras.layers.Dense(
+            saved.matrix(layer, "kernel").shape[1],
+            activation=activation,
+            use_bias=saved.has(layer, "bias"),
+            name="attentional",
+        )
+    if whole:  # h_j of values [h_j; c_j]
+        return keras.layers.Dense(values_units, use_bias=False, name="attentional")
+    return "context"
+
+
+def _fill_attentional(cell, saved, path, values_units):
+    """Set the weights of that layer, whose inputs are [s_i; c_i] in Addons, [c_i; s_i] here."""
+    if cell.attentional is None:
+        return
+    rows = cell.attentional.kernel.shape[0] - cell.units  # width of the context
+    if path not in saved:
+        kernel = np.eye(rows + cell.units, values_units, dtype="float32")
+        assign(cell.attentional.kernel, kernel, path)
+        return
+    kernel = saved.matrix(path, "kernel")
+    of_state, of_context = kernel[: cell.units], kernel[cell.units :]
+    of_context = padded_rows(of_context, max(rows, len(of_context)))
+    fill_dense(cell.attentional, saved, path, np.concatenate([of_context, of_state]))

@@ -1,0 +1,152 @@
+"""The objects of a TensorFlow checkpoint, by the names that they have in the program."""
+
+import os
+
+import numpy as np
+
+GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+LISTED = 40  # most variables that a message lists
+
+
+class SavedObjects:
+    """The objects of a checkpoint of TensorFlow 2, and the variables that they hold.
+
+    A checkpoint keeps the graph of its objects: an edge is an attribute, or the index of a list.
+    An object is named by any path of edges from the root, such as "decoder/rnn_cell/_cell", be
+    it the path that the checkpoint names its variables by or another one.
+
+    ```python
+    saved = kb.migrate.SavedObjects("training_checkpoints/ckpt-10")
+    print(saved.listed())
+    kernel = saved.array("decoder/fc", "kernel")
+    ```
+
+    Args:
+        path: Path of a checkpoint, without ".index"; or of a directory: its latest checkpoint.
+
+    Raises:
+        FileNotFoundError: If there is no checkpoint.
+        ValueError: If it is not one of objects.
+    """
+
+    def __init__(self, path):
+        import tensorflow as tf
+        from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+
+        path = os.fspath(path)
+        self.path = tf.train.latest_checkpoint(path) if os.path.isdir(path) else path
+        if self.path is None or not os.path.exists(f"{self.path}.index"):
+            raise FileNotFoundError(
+                "A TensorFlow checkpoint must have a file that ends in .index. Received: "
+                f"checkpoint={path!r}. Load other files, such as .h5, with the old program, and "
+                "write tf.train.Checkpoint(encoder=encoder, decoder=decoder).write(path)."
+            )
+        try:
+            self._reader = tf.train.load_checkpoint(self.path)
+            graph = self._reader.get_tensor(GRAPH)
+            self._nodes = TrackableObjectGraph.FromString(graph).nodes
+            self._edges = [
+                {edge.local_name: edge.node_id for edge in node.children} for node in self._nodes
+            ]
+            self._paths = self._shortest_paths()
+        except Exception as error:  # of TensorFlow's reader, of protobuf, of a broken graph
+            raise self._damaged(error) from error
+
+    def _damaged(self, error):
+        return ValueError(
+            "A checkpoint must be a whole one of tf.train.Checkpoint, which keeps the names of "
+            f"objects. Received: checkpoint={str(self.path)!r}, of which reading fails with "
+            f"{type(error).__name__}. Write it anew with the old program."
+        )
+
+    def _shortest_paths(self):
+        """The shortest path of each object, by its number."""
+        paths, queue = {0: ""}, [0]
+        for node in queue:
+            for name, child in self._edges[node].items():
+                if child not in paths:
+                    paths[child] = f"{paths[node]}/{name}" if paths[node] else name
+                    queue.append(child)
+        return paths
+
+    def _find(self, path):
+        """The number of an object, or None."""
+        node = 0
+        for name in filter(None, path.split("/")):
+            node = self._edges[node].get(name)
+            if node is None:
+                return None
+        return node
+
+    def __contains__(self, path):
+        return self._find(path) is not None
+
+    def with_parts(self, *names):
+        """Paths of the objects that have all of these attributes."""
+        return [
+            path for node, path in self._paths.items() if set(names).issubset(self._edges[node])
+        ]
+
+    def variables(self):
+        """Dictionary from the path of each variable to its shape."""
+        shapes = self._reader.get_variable_to_shape_map()
+        found = {path: self._key(node) for node, path in self._paths.items()}
+        return {path: tuple(shapes[key]) for path, key in sorted(found.items()) if key in shapes}
+
+    def _key(self, node):
+        for attribute in self._nodes[node].attributes:
+            if attribute.name == "VARIABLE_VALUE":
+                return attribute.checkpoint_key
+        return None
+
+    def listed(self):
+        """The variables and their shapes, as one line."""
+        found = [f"{path} {shape}" for path, shape in self.variables().items()]
+        more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
+        return (", ".join(found[:LISTED]) or "none") + more
+
+    def has(self, path, name):
+        """True if the object has a variable of this name."""
+        return f"{path}/{name}" in self
+
+    def array(self, path, name):
+        """A variable of an object.
+
+        Args:
+            path: String, that of the object.
+            name: String, the attribute that holds the variable.
+
+        Returns:
+            Float32 NumPy array.
+
+        Raises:
+            ValueError: If there is none; the message lists those that there are.
+        """
+        node = self._find(f"{path}/{name}")
+        if node is None or not self._key(node):
+            raise self.missing(f"{path}/{name}")
+        try:
+            return np.asarray(self._reader.get_tensor(self._key(node)), "float32")
+        except Exception as error:  # of TensorFlow's reader; or it holds text
+            raise self._damaged(error) from error
+
+    def matrix(self, path, name):
+        """`array` of two axes, neither of them empty.
+
+        Raises:
+            ValueError: If it has others.
+        """
+        array = self.array(path, name)
+        if array.ndim != 2 or not array.size:
+            raise ValueError(
+                f"{path}/{name} must be a matrix. Received: shape={array.shape}. Check which part "
+                "of the program each path names."
+            )
+        return array
+
+    def missing(self, path, advice="Name the parts by the attributes of your own program."):
+        """The ValueError of a part that is not there."""
+        return ValueError(
+            f"The checkpoint must have {path!r}. Received: checkpoint={str(self.path)!r} with "
+            f"the variables {self.listed()}. {advice}"
+        )
