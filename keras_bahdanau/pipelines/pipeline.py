@@ -396,4 +396,4 @@ class Pipeline(GraphPipeline):
 
 def _are_ids(prefixes):
     """True for a list of lists of ids."""
-    return isinstance(prefixes, list) and any(isinstance(one, list) for one in prefixes)
+    return isinstance(prefixes, list) and any(isinstance(one, list | np.ndarray) for one in prefixes)
