@@ -88,8 +88,8 @@ def _program():
 def _inlined(name):
     source = _read(f"{name}.mjs")
     exports = ", ".join(_EXPORT.findall(source))
-    body = _EXPORT.sub("", _IMPORT.sub(r"const \1 = \2;", source))
-    return f"const {name} = (() => {{\n{body}return {{ {exports} }};\n}})();"
+    body = _EXPORT.sub("", _IMPORT.sub(r"const \1 = $\2;", source))
+    return f"const ${name} = (() => {{\n{body}return {{ {exports} }};\n}})();"
 
 
 def _as_script(data):

@@ -4,7 +4,7 @@ import { placed } from "./branches.mjs";
 import { html, label, roving, svg } from "./elements.mjs";
 import { percent, quoted, signed } from "./wording.mjs";
 
-const COLUMN = 96, ROW = 34, WIDTH = 78, HEIGHT = 24, MARGIN = 12, START = 26;  // pixels
+const COLUMN = 104, ROW = 32, WIDTH = 84, HEIGHT = 24, MARGIN = 12, START = 26;  // pixels
 
 /** `{element, show(step)}` of a trace with a tree; `go` as in `sentenceOf`. */
 export function beamTreeOf(trace, { go }) {

@@ -25,7 +25,7 @@ export function placed(parents, path) {
   function place(node, above) {
     const branch = [node];
     while (children[branch.at(-1)].length) branch.push(children[branch.at(-1)][0]);
-    const [from, to] = [columns[node] - 1, columns[branch.at(-1)]];  // with the room of its curve
+    const [from, to] = [columns[node] - 0.5, columns[branch.at(-1)]];  // with the room of its curve
     let row = above;
     while ((taken[row] ?? []).some(([start, end]) => start <= to && from <= end)) ++row;
     (taken[row] ??= []).push([from, to]);

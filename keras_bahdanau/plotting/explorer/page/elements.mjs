@@ -2,7 +2,8 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const WORD_START = "\u2581";
-const NAMES = { "<s>": "start", "</s>": "end", "<unk>": "unknown", [WORD_START]: "␣" };
+const NAMES = { "": "padding", "<pad>": "padding", "<s>": "start", "</s>": "end", "<unk>": "unknown", [WORD_START]: "␣" };
+const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const FROM_THE_RIGHT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 /** An element of HTML with attributes and children: elements, or strings. */
@@ -30,11 +31,15 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A piece as it is read, without the mark of a word's start. */
+/** A piece as it is read, without the mark of a word's start; wide letters count as two. */
 export function label(token, longest = 24) {
   const text = NAMES[token] ?? token.replaceAll(WORD_START, " ").trim();
   const characters = [...text];
-  return characters.length <= longest ? text : `${characters.slice(0, longest - 1).join("")}…`;
+  const widths = characters.map((character) => (WIDE.test(character) ? 2 : 1));
+  if (widths.reduce((sum, width) => sum + width, 0) <= longest) return text;
+  let [count, room] = [0, longest - 1];
+  while (widths[count] <= room) room -= widths[count++];
+  return `${characters.slice(0, count).join("")}…`;
 }
 
 /** True for a piece that goes on with the word before it. */

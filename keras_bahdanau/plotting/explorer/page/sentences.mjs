@@ -17,7 +17,7 @@ export function sentenceOf(trace, name, { go, point }) {
   const curves = svg("svg", { class: "curves", "aria-hidden": "true" });
   const source = trace.picture ? pictureOf(trace, point) : sourceRow(trace, point);
   const target = targetRow(trace, go);
-  const links = html("div", { class: "links" }, curves, source.element, target.element);
+  const links = html("div", { class: trace.picture ? "links over" : "links" }, curves, source.element, target.element);
   const facts = `score ${signed(trace.score, 2)}, confidence ${percent(confidenceOf(trace))}`;
   const heading = html("div", { class: "heading" }, html("h2", {}, name), html("p", { class: "hint" }, facts));
   const element = html("article", { class: "panel", "aria-label": name }, heading, links);

@@ -5,7 +5,7 @@ import { strip } from "./strips.mjs";
 import { mostAttended } from "./traces.mjs";
 import { nameOf, signed } from "./wording.mjs";
 
-const MOST = 16;  // source positions of a step
+const MOST = 24, MOST_PARTS = 10;  // source tokens of a step, and parts of a picture
 const NO_SUM = "what the decoder reads of the source";
 
 /** Fill `place` with a step; `point(position)` is called as in `sentenceOf`. */
@@ -39,8 +39,9 @@ function asking(trace, step) {
 
 function table(trace, step, point) {
   const order = mostAttended(trace, step);
-  const shown = order.slice(0, MOST).sort((one, other) => one - other);
-  const left = order.slice(MOST);
+  const most = trace.picture ? MOST_PARTS : MOST;
+  const shown = order.slice(0, most).sort((one, other) => one - other);
+  const left = order.slice(most);
   const rest = left.reduce((sum, position) => sum + trace.weights[step][position], 0);
   const highest = Math.max(1e-6, ...Array.from(trace.scores[step], Math.abs));
   const rows = shown.map((position) => rowOf(trace, step, position, highest, point));

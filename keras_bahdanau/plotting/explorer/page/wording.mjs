@@ -56,8 +56,12 @@ function attended(trace, step) {
   if (first === undefined || !weights[first]) return "No part of the source gets any weight.";
   const also = others.filter((position) => weights[position] >= WORTH_A_WORD).slice(0, 2);
   const rest = also.map((position) => `${nameOf(trace, position)} ${percent(weights[position])}`);
-  const most = `${nameOf(trace, first)} (score ${signed(trace.scores[step][first])}) gets ${percent(weights[first])} of the attention`;
+  const most = `${capital(nameOf(trace, first))} (score ${signed(trace.scores[step][first])}) gets ${percent(weights[first])} of the attention`;
   return rest.length ? `${most}, ${rest.join(" and ")}.` : `${most}.`;
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function written(trace, step) {
