@@ -396,4 +396,5 @@ class Pipeline(GraphPipeline):
 
 def _are_ids(prefixes):
     """True for a list of lists of ids."""
-    return isinstance(prefixes, list) and any(isinstance(one, list | np.ndarray) for one in prefixes)
+    rows = list | np.ndarray
+    return isinstance(prefixes, list) and any(isinstance(one, rows) for one in prefixes)

@@ -1,6 +1,8 @@
 """The walk-through of a trace: what it shows, what it claims, and how it stays on its page."""
 
 import numpy as np
+import PIL.Image
+import PIL.ImageSequence
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyArrowPatch
@@ -252,3 +254,31 @@ def test_a_picture_that_is_not_attended_to_is_drawn(target):
     picture = Picture.of_frames(np.eye(4), "frames")
     figure = drawn(plot_trace(trace_of(RED_CAR, target, zeros, zeros, picture=picture)))
     assert not flows(figure)
+
+
+def frames_of(path):
+    with PIL.Image.open(path) as image:
+        return [np.asarray(one.convert("L"), int) for one in PIL.ImageSequence.Iterator(image)]
+
+
+def test_an_animation_shows_one_step_after_the_other(tmp_path):
+    trace = trace_of(RED_CAR, VOITURE[:2])
+    figure = plot_trace(trace, steps=1, animate=tmp_path / "trace.gif")
+    frames = frames_of(tmp_path / "trace.gif")
+    assert len(frames) == 2 and len({frame.shape for frame in frames}) == 1
+    assert (abs(frames[0] - frames[1]) > 99).mean() > 0.002  # other tokens and bars
+    expected = drawn(figure).canvas.buffer_rgba()
+    height, width = np.shape(expected)[:2]
+    shrunk = PIL.Image.fromarray(np.asarray(expected)).convert("L").resize(frames[0].shape[::-1])
+    assert height / width == pytest.approx(frames[0].shape[0] / frames[0].shape[1], rel=0.01)
+    assert abs(np.asarray(shrunk, int) - frames[0]).mean() < 4  # the first is the picture itself
+
+
+def test_an_animation_of_nothing_has_one_frame(tmp_path):
+    plot_trace(trace_of([], []), animate=tmp_path / "trace.gif")
+    assert len(frames_of(tmp_path / "trace.gif")) == 1
+
+
+def test_an_animation_is_a_gif(tmp_path):
+    with pytest.raises(ValueError, match=r"must end in .gif. Received: path=.*trace.png"):
+        plot_trace(trace_of(RED_CAR, VOITURE), animate=tmp_path / "trace.png")

@@ -19,7 +19,7 @@ export function signed(number, digits = 1) {
 
 /** A token between quotation marks, in the direction of its own script; a mark by its name. */
 export function quoted(token) {
-  return isMark(token) ? label(token) : `\u2068“${label(token)}”\u2069`;
+  return isMark(token) ? label(token) : `“\u2068${label(token)}\u2069”`;
 }
 
 /** The name of a source position: a token, seconds, or a place in a picture. */
