@@ -86,7 +86,7 @@ function nodeOf(token, node, { columns, rows }, kind, { name, say, choose }) {
   };
   return svg("g", { class: `node ${kind}`, role: "button", "aria-label": name, onclick: choose, onfocus: say, onmouseenter: say, onkeydown },
     svg("rect", { x, y, width: WIDTH, height: HEIGHT, rx: 6 }),
-    svg("text", { x: x + WIDTH / 2, y: y + HEIGHT / 2, "text-anchor": "middle", "dominant-baseline": "central" }, label(token, 10)));
+    svg("text", { x: x + WIDTH / 2, y: y + HEIGHT / 2, "text-anchor": "middle", "dominant-baseline": "central" }, label(token, 9)));
 }
 
 /** The node that an arrow key leads to: parent, first child, or the next row of a column. */

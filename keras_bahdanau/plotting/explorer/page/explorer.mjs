@@ -77,7 +77,7 @@ const player = new Player(inputs, ({ input, side, step }) => {
 
 byId("inputs").append(...inputs.map(([{ source, picture, text }], input) => {
   const words = picture ? text : source.filter((token) => token !== "</s>").join("").replaceAll("\u2581", " ").replaceAll("<unk>", "⁇").trim();
-  return html("option", { value: input }, `${input + 1}. ${label(words, LONGEST) || "(empty)"}`);
+  return html("option", { value: input }, `${input + 1}. ${words ? label(words, LONGEST) : "(empty)"}`);
 }));
 byId("inputs").addEventListener("change", ({ target }) => player.go({ input: Number(target.value), side: 0, step: 0 }));
 byId("input-choice").hidden = inputs.length < 2;

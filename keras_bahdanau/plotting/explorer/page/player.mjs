@@ -44,6 +44,7 @@ export class Player {
     byId("slider").value = step + 1;
     byId("slider").setAttribute("aria-valuetext", `Step ${step + 1} of ${this.steps}`);
     byId("number").textContent = step + 1;
+    byId("play").disabled = byId("slider").disabled = last === 0;
     byId("first").disabled = byId("back").disabled = step === 0;
     byId("last").disabled = byId("forward").disabled = step === last;
     this.show(place);
