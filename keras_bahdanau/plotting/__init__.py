@@ -1,8 +1,7 @@
 """Pictures: what a translation attends to, step by step, and how a training went.
 
-`write_explorer` writes a page for a browser. The others return a `matplotlib.figure.Figure` to save or
-show. They use no pyplot state, so
-they need no display and leave no figure open.
+`write_explorer` writes a page for a browser. The others return a `matplotlib.figure.Figure` to
+save or show. They use no pyplot state, so they need no display and leave no figure open.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment

@@ -6,46 +6,11 @@ import PIL.ImageSequence
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyArrowPatch
+from traces import RED_CAR, VOITURE, trace_of
 
-from keras_bahdanau.pipelines.trace import Trace
 from keras_bahdanau.plotting import plot_trace
 from keras_bahdanau.plotting.overlay import overlay
 from keras_bahdanau.sources import Picture
-
-RED_CAR = ["▁the", "▁red", "▁car", "</s>"]
-VOITURE = ["▁la", "▁voiture", "▁rouge", "</s>"]
-
-
-def trace_of(source, target, scores=None, weights=None, **fields):
-    """A `Trace` of random vectors, whose softmax and sums are right unless given otherwise."""
-    random = np.random.default_rng(0)
-    steps, length = len(target), len(source)
-    if scores is None:
-        scores = random.normal(size=(steps, length))
-    if weights is None:
-        weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    values = np.tanh(random.normal(size=(length, 16)))
-    states = np.tanh(random.normal(size=(steps + 1, 20)))
-    made = {
-        "text": "".join(target).replace("▁", " ").replace("</s>", "").strip(),
-        "score": -1.0,
-        "source_tokens": source,
-        "input_tokens": ["<s>", *target][:steps],
-        "target_tokens": target,
-        "values": values,
-        "initial_state": states[0],
-        "embedded": random.normal(size=(steps, 14)),
-        "query": states[:-1],
-        "scores": scores,
-        "weights": weights,
-        "context": weights @ values,
-        "state": states[1:],
-        "output": states[1:],
-        "log_probs": np.log(np.full(steps, 0.75)),
-        "top_tokens": [[token, "▁other"] for token in target],
-        "top_probabilities": np.array([[0.75, 0.25]] * steps).reshape(steps, 2),
-    }
-    return Trace(**{**made, **fields})
 
 
 def texts(figure):
