@@ -31,8 +31,7 @@ const settled = () => page.evaluate(() => new Promise((next) => requestAnimation
 
 /** What stands in the page for a step. */
 async function stepAt(fragment) {
-  await page.goto("about:blank");
-  await page.goto(`${address}#${fragment}`);
+  await page.evaluate((hash) => { location.hash = hash; }, fragment);
   return seen();
 }
 
@@ -61,11 +60,8 @@ async function seen() {
   };
 }
 
-const found = { inputs: await (async () => {
-  await page.goto(address);
-  return textsOf("#inputs option");
-})() };
-found.first = await stepAt("1.1.2");
+await page.goto(`${address}#1.1.2`);
+const found = { inputs: await textsOf("#inputs option"), first: await seen() };
 await page.keyboard.press("ArrowRight");
 found.right = await seen();
 await page.keyboard.press("End");
@@ -76,17 +72,19 @@ await page.click("#weights tbody tr:nth-child(3) td:nth-of-type(2)");
 found.clicked = (await seen()).fragment;
 await page.$eval("#slider", (slider) => { slider.value = 2; slider.dispatchEvent(new Event("input", { bubbles: true })); });
 found.slid = (await seen()).fragment;
+await page.mouse.move(0, 0);
+await settled();
 await page.focus(".panel.chosen .source .chip");
 found.pointed = await page.$$eval(".pointed", (all) => [...new Set(all.map((one) => one.tagName.toLowerCase()))].sort());
 await page.$eval(".source .chip", (chip) => chip.blur());
-await page.focus(".node");
+await page.$eval(".node", (node) => node.focus());
 for (const key of ["ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
 found.node = await textOf("#tree .detail");
 await page.evaluate(() => document.activeElement.blur());
 await page.keyboard.press("Home");
 await page.keyboard.press("Space");
 found.playing = await page.$eval("#play", (button) => [button.textContent, button.getAttribute("aria-pressed")]);
-await page.waitForFunction(() => location.hash.endsWith(".2"), { polling: 50 }).catch(() => {});
+while (!(await page.evaluate(() => location.hash)).endsWith(".2")) await new Promise((next) => setTimeout(next, 50));
 await page.keyboard.press("Space");
 found.played = (await seen()).fragment;
 found.second = await stepAt("1.2.1");
@@ -111,7 +109,8 @@ for (const [name, width, scheme] of [["wide", 1280, "light"], ["narrow", 360, "l
   await page.setViewport({ width, height: 800 });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   for (let input = 1; input <= found.inputs.length; ++input) {
-    await stepAt(`${input}.1.2`);
+    await page.evaluate((hash) => { location.hash = hash; }, `${input}.1.2`);
+    await settled();
     found.wider.push(await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth));
     if (pictures) await page.screenshot({ path: join(pictures, `${name}${input}.png`), fullPage: true });
   }

@@ -17,9 +17,10 @@ export function signed(number, digits = 1) {
   return Number(text) === 0 ? text : `${number < 0 ? "−" : "+"}${text}`;
 }
 
-/** A token between quotation marks, in the direction of its own script; a mark by its name. */
+/** A token in quotation marks, in the direction of its own script; a mark of the model by its name. */
 export function quoted(token) {
-  return isMark(token) ? label(token) : `“\u2068${label(token)}\u2069”`;
+  if (isMark(token)) return token === "\u2581" ? "a space" : `the ${label(token)} token`;
+  return `“\u2068${label(token)}\u2069”`;
 }
 
 /** The name of a source position: a token, seconds, or a place in a picture. */
