@@ -101,6 +101,12 @@ def test_keys_cells_slider_and_player_go_to_a_step(visit):
 
 
 @in_a_browser
+def test_a_target_token_that_has_the_focus_shows_what_it_reads(trace, visit):
+    widths = 16 * np.sort(trace.weights[3])[::-1]
+    np.testing.assert_allclose(visit["peeked"], widths[widths >= 0.48], atol=0.02)
+
+
+@in_a_browser
 def test_two_sides_stand_beside_each_other(visit):
     assert visit["first"]["panels"] == ["output", "reference"]
     assert visit["second"]["fragment"] == "1.2.1" and len(visit["second"]["cells"]) == 2

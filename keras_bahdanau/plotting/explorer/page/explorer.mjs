@@ -42,12 +42,14 @@ function showInput(input) {
 function showSide(side) {
   const trace = player.trace;
   const actions = { go: (step) => player.go({ step }), point };
-  const isEmpty = !trace.target.length;
-  views = isEmpty ? [] : [fill("weights", trace.attends && weightMapOf(trace, actions))];
-  views.push(...(isEmpty ? [] : [fill("tree", trace.tree && beamTreeOf(trace, actions))]));
-  views = views.filter(Boolean);
-  if (isEmpty) ["weights", "tree"].forEach((id) => { byId(id).hidden = true; });
-  byId("step").hidden = isEmpty;
+  const isWritten = trace.target.length > 0;
+  const hasMap = isWritten && trace.attends, hasTree = isWritten && trace.tree;
+  const found = [
+    fill("weights", hasMap ? weightMapOf(trace, actions) : null),
+    fill("tree", hasTree ? beamTreeOf(trace, actions) : null),
+  ];
+  views = found.filter(Boolean);
+  byId("step").hidden = !isWritten;
   panels.forEach(({ element }, place) => element.classList.toggle("chosen", place === side));
   const choice = byId("side-choice").querySelector(`input[value="${side}"]`);
   if (choice) choice.checked = true;

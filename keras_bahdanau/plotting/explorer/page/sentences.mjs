@@ -6,6 +6,7 @@ import { confidenceOf, mostAttended } from "./traces.mjs";
 import { nameOf, percent, quoted, signed } from "./wording.mjs";
 
 const WIDEST = 16, LEAST = 0.03, MOST = 8;  // pixels of weight 1; what has a curve, and how many of a step
+const MUCH = 0.2;  // weight of a token that is marked with the other side
 
 /**
  * The panel of one side.
@@ -14,27 +15,31 @@ const WIDEST = 16, LEAST = 0.03, MOST = 8;  // pixels of weight 1; what has a cu
  * looks at a source position or at none, null.
  */
 export function sentenceOf(trace, name, { go, point }) {
+  let [now, pointed, peeked] = [0, null, null];  // a step, a source position, a step
   const curves = svg("svg", { class: "curves", "aria-hidden": "true" });
   const source = trace.picture ? pictureOf(trace, point) : sourceRow(trace, point);
-  const target = targetRow(trace, go);
+  const target = targetRow(trace, go, (step) => {
+    peeked = step;
+    source.mark?.(step === null ? () => false : (position) => trace.weights[step][position] >= MUCH);
+    draw();
+  });
   const links = html("div", { class: trace.picture ? "links over" : "links" }, curves, source.element, target.element);
   const facts = `score ${signed(trace.score, 2)}, confidence ${percent(confidenceOf(trace))}`;
   const heading = html("div", { class: "heading" }, html("h2", {}, name), html("p", { class: "hint" }, facts));
   const element = html("article", { class: "panel", "aria-label": name }, heading, links);
   if (!trace.target.length) links.append(html("p", { class: "empty" }, "Nothing to read, nothing to write."));
-  let [now, pointed] = [0, null];
-
   function draw() {
     const frame = links.getBoundingClientRect();
     curves.setAttribute("viewBox", `0 0 ${frame.width} ${frame.height}`);
     curves.replaceChildren();
-    const steps = trace.picture ? [now] : [...trace.target.keys()];
+    const steps = trace.picture ? [peeked ?? now] : [...trace.target.keys()];
     for (const step of trace.target.length ? steps : []) {
       for (const position of mostAttended(trace, step).slice(0, MOST)) {
         const weight = trace.weights[step][position];
         if (weight < LEAST) break;
         const ends = [source.anchors[position], target.anchors[step]].map((end) => end.getBoundingClientRect());
-        const classes = ["curve", step === now && "now", position === pointed && "pointed"].filter(Boolean);
+        const looked = position === pointed || step === peeked;
+        const classes = ["curve", step === now && "now", looked && "pointed"].filter(Boolean);
         const width = Math.max(0.8, WIDEST * weight).toFixed(2);
         curves.append(svg("path", { class: classes.join(" "), d: curve(...ends, frame), "stroke-width": width }));
       }
@@ -87,6 +92,7 @@ function sourceRow(trace, point) {
   return {
     element: row("source", trace.source, anchors),
     anchors,
+    mark: (isMarked) => anchors.forEach((chip, place) => chip.classList.toggle("pointed", isMarked(place))),
     point: (position) => anchors.forEach((chip, place) => chip.classList.toggle("pointed", place === position)),
   };
 }
@@ -99,7 +105,7 @@ function readOf(trace, position) {
   return `${nameOf(trace, position)}: ${read.length ? `read by ${read.join(", ")}` : "read by no step"}`;
 }
 
-function targetRow(trace, go) {
+function targetRow(trace, go, peek) {
   const anchors = trace.target.map((token, step) => {
     const share = percent(trace.confidences[step]);
     return html("button", {
@@ -108,6 +114,10 @@ function targetRow(trace, go) {
       "--doubt": (1 - trace.confidences[step]).toFixed(3),
       "aria-label": `Step ${step + 1}: ${quoted(token)}, probability ${share}`,
       onclick: () => go(step),
+      onmouseenter: () => peek(step),
+      onmouseleave: () => peek(null),
+      onfocus: () => peek(step),
+      onblur: () => peek(null),
     }, html("bdi", {}, label(token)), html("small", {}, share));
   });
   return {
@@ -119,7 +129,7 @@ function targetRow(trace, go) {
       else chip.removeAttribute("aria-current");
     }),
     point: (position) => anchors.forEach((chip, step) => {
-      chip.classList.toggle("pointed", position !== null && trace.weights[step][position] >= 0.2);
+      chip.classList.toggle("pointed", position !== null && trace.weights[step][position] >= MUCH);
     }),
   };
 }

@@ -23,7 +23,7 @@ export function weightMapOf(trace, { go, point }) {
     if (key === "ArrowRight") return column < width - 1 ? place + 1 : NaN;
     return place + ({ ArrowUp: -width, ArrowDown: width }[key] ?? NaN);
   });
-  const table = html("table", { class: size > 1 || trace.picture ? "map narrow" : "map" },
+  const table = html("table", { role: "grid", class: size > 1 || trace.picture ? "map narrow" : "map" },
     html("caption", { class: "hidden" }, "Weights of all steps"),
     html("thead", {}, html("tr", {}, html("td"), ...heads)), html("tbody", {}, ...rows));
   return {
@@ -45,6 +45,7 @@ function cellOf(trace, step, first, size, go, point) {
   const weight = Math.max(...trace.weights[step].slice(first, first + size));
   const words = `${quoted(trace.target[step])} reads ${nameOf(trace, first)}: ${percent(weight)}`;
   return html("td", {
+    role: "gridcell",
     title: words,
     "aria-label": words,
     "--weight": weight.toFixed(3),
