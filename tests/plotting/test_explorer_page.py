@@ -119,7 +119,11 @@ def test_other_inputs_are_shown_as_what_they_are(visit):
     assert empty["cells"] == [] and "nothing to write" in empty["narration"]
     assert wicked["current"] == [WICKED.removeprefix("▁")]
     assert (picture["regions"], picture["cells"]) == (8, [8] * 4)
-    assert picture["sources"][:2] == ["column 1, row 1", "column 1, row 2"]
+    assert picture["sources"][:2] == ["1, 1", "1, 2"]
+    assert (
+        "“\u2068la\u2069”" in picture["narration"]
+        and "Column 1, row 1 (score" in picture["narration"]
+    )
     assert (sound["regions"], sound["sources"][:2]) == (8, ["0.00 s", "0.08 s"])
 
 

@@ -14,7 +14,7 @@ from keras_bahdanau.whole_file import replacing
 PAGE = Path(__file__).parent / "page"
 # in this order: each may import those before it
 MODULES = (
-    *("traces", "elements", "wording", "strips", "pictures", "sentences", "step_table"),
+    *("traces", "elements", "wording", "pictures", "sentences", "step_table"),
     *("next_tokens", "weight_map", "branches", "beam_tree", "player", "explorer"),
 )
 MOST_INPUTS, MOST_SIDES = 1000, 4

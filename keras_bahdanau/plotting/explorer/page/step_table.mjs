@@ -1,11 +1,11 @@
 // One step from query to context: scores beside weights, and the weighted sum of the encoder's states.
 
 import { html, label, subscript } from "./elements.mjs";
-import { strip } from "./strips.mjs";
 import { mostAttended } from "./traces.mjs";
-import { nameOf, signed } from "./wording.mjs";
+import { placeOf, signed } from "./wording.mjs";
 
 const MOST = 24, MOST_PARTS = 10;  // source tokens of a step, and parts of a picture
+const BELOW = [44, 108, 196], ABOVE = [206, 62, 50];  // blue and red, which all eyes tell apart
 const NO_SUM = "what the decoder reads of the source";
 
 /** Fill `place` with a step; `point(position)` is called as in `sentenceOf`. */
@@ -21,6 +21,19 @@ export function showStep(place, trace, step, point) {
 /** A number in a circle, and what is done there. */
 export function stage(number, text) {
   return html("span", { class: "stage" }, html("b", {}, String(number)), ` ${text}`);
+}
+
+/** A vector as a strip with a cell for each number: strong colours for `limit`, none for 0. */
+function strip(vector, limit, name) {
+  const canvas = html("canvas", { class: "strip", width: Math.max(1, vector.length), height: 1, role: "img", "aria-label": name, title: name });
+  const context = canvas.getContext("2d");
+  const image = context.createImageData(canvas.width, 1);
+  vector.forEach((value, place) => {
+    const color = value < 0 ? BELOW : ABOVE;
+    image.data.set([...color, 255 * Math.min(1, Math.abs(value) / limit)], 4 * place);
+  });
+  context.putImageData(image, 0, 0);
+  return canvas;
 }
 
 /** A strip with its name. */
@@ -47,8 +60,9 @@ function table(trace, step, point) {
   const rows = shown.map((position) => rowOf(trace, step, position, highest, point));
   if (left.length) rows.push(html("tr", { class: "left" }, html("th", { scope: "row", colspan: 3 }, `${left.length} more`), weightCell(rest), html("td")));
   const normalized = trace.isSoftmax ? "softmax" : "weights";
+  const source = trace.picture?.rows > 1 ? "column, row" : "source";
   const head = html("tr", {},
-    html("th", { scope: "col" }, "source"),
+    html("th", { scope: "col" }, source),
     html("th", { scope: "col" }, "states hⱼ"),
     html("th", { scope: "col" }, stage(2, "Score eᵢⱼ")),
     html("th", { scope: "col" }, stage(3, `Weigh αᵢⱼ`), html("small", {}, ` ${normalized}`)),
@@ -67,7 +81,7 @@ function rowOf(trace, step, position, highest, point) {
   const [score, weight, value] = [trace.scores[step][position], trace.weights[step][position], trace.values[position]];
   const name = `h${subscript(position + 1)}`;
   const shares = value.map((number) => weight * number);
-  const text = trace.picture ? nameOf(trace, position) : label(trace.source[position]);
+  const text = trace.picture ? placeOf(trace.picture, position) : label(trace.source[position]);
   const line = html("tr", { onmouseenter: () => point(position), onmouseleave: () => point(null) },
     html("th", { scope: "row" }, html("bdi", {}, text)),
     html("td", {}, strip(value, trace.limits.values, `state ${name}`)),

@@ -27,13 +27,19 @@ export function quoted(token) {
 export function nameOf(trace, position) {
   const { picture } = trace;
   if (!picture) return quoted(trace.source[position]);
+  const place = placeOf(picture, position);
+  return picture.rows > 1 ? `column ${place.replace(",", ", row")}` : place;
+}
+
+/** The place of a source position in a picture, in few letters: "0.32 s", or "3, 2" for column and row. */
+export function placeOf(picture, position) {
   const first = position * picture.reduction;
   if (picture.rows === 1) {
     const unit = picture.axis === "seconds" ? "s" : picture.axis;
     return `${(first * picture.scale).toFixed(picture.scale < 1 ? 2 : 0)} ${unit}`.trim();
   }
   const cell = picture.places ? picture.places[first] : first;
-  return `column ${Math.floor(cell / picture.rows) + 1}, row ${(cell % picture.rows) + 1}`;
+  return `${Math.floor(cell / picture.rows) + 1}, ${(cell % picture.rows) + 1}`;
 }
 
 /** The sentence that says what a step does. */
