@@ -44,11 +44,12 @@ def tokens_of(tree, node):
     return tuple(reversed(tokens))
 
 
-@pytest.mark.parametrize(("width", "exponent"), [(1, 1.0), (2, 0.0), (3, 0.6), (ALL, 1.0)])
+@pytest.mark.few(2)
+@pytest.mark.parametrize(("width", "exponent"), [(2, 0.6), (ALL, 1.0), (3, 0.0), (1, 1.0)])
 def test_it_has_every_hypothesis_that_a_beam_has_held_and_no_other(width, exponent):
     language = Language(3, seed=width)
     options = SearchOptions(beam_width=width, length_normalization=exponent)
-    for row, limit in enumerate((4, 3, 1)):
+    for row, limit in enumerate((4, 1)):
         _, tree = traced(language, row, limit, options)
         beams = beams_of(language, row, limit, width, exponent)
         held = {one.tokens: one for beam in beams for one in beam if one.tokens}
@@ -65,25 +66,25 @@ def test_it_has_every_hypothesis_that_a_beam_has_held_and_no_other(width, expone
         assert (~tree.kept).sum() == pruned
 
 
+@pytest.mark.slow
 def test_a_narrow_beam_prunes_and_one_of_all_hypotheses_does_not():
     language = Language(1, seed=2)
     _, narrow = traced(language, 0, 4, SearchOptions(beam_width=2))
-    _, wide = traced(language, 0, 4, SearchOptions(beam_width=3 * ALL))
+    _, wide = traced(language, 0, 4, SearchOptions(beam_width=ALL))
     assert not narrow.kept.all()
     assert wide.kept.all()
 
 
 def test_the_search_that_is_visited_finds_what_it_finds_in_one_loop():
     language, options = Language(2, seed=5), SearchOptions(beam_width=3)
-    for row in range(2):
-        found, tree = traced(language, row, 4, options, beam_search)
-        expected = run_search(modes.eager, beam_search, language, [4], options, [row], time=5)
-        for one, other in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(one, other)
-        best = found.ids[0, 0, : found.lengths[0, 0]].tolist()
-        path = tree.path(best)
-        assert [tree.tokens[node] for node in path] == best and tree.kept[path].all()
-        assert tree.path([*best[:1], 99]) == path[:1]
+    found, tree = traced(language, 1, 4, options, beam_search)
+    expected = run_search(modes.eager, beam_search, language, [4], options, [1], time=5)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    best = found.ids[0, 0, : found.lengths[0, 0]].tolist()
+    path = tree.path(best)
+    assert [tree.tokens[node] for node in path] == best and tree.kept[path].all()
+    assert tree.path([*best[:1], 99]) == path[:1]
 
 
 def test_an_input_of_nothing_has_an_empty_tree():
