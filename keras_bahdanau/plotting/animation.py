@@ -2,7 +2,7 @@
 
 from matplotlib.animation import PillowWriter
 
-SECONDS, DPI = 1.6, 64  # of a frame
+SECONDS = 1.6  # of a frame
 
 
 def write_animation(figures, path):
@@ -25,7 +25,7 @@ def write_animation(figures, path):
     writer = PillowWriter(fps=1 / SECONDS)
     for number, figure in enumerate(figures):
         if not number:
-            writer.setup(figure, path, DPI)
+            writer.setup(figure, path, figure.dpi)  # texts fit at their own size alone
         writer.fig = figure
         writer.grab_frame()
     writer.finish()

@@ -232,11 +232,11 @@ def test_an_animation_shows_one_step_after_the_other(tmp_path):
     frames = frames_of(tmp_path / "trace.gif")
     assert len(frames) == 2 and len({frame.shape for frame in frames}) == 1
     assert (abs(frames[0] - frames[1]) > 99).mean() > 0.002  # other tokens and bars
-    expected = drawn(figure).canvas.buffer_rgba()
-    height, width = np.shape(expected)[:2]
-    shrunk = PIL.Image.fromarray(np.asarray(expected)).convert("L").resize(frames[0].shape[::-1])
-    assert height / width == pytest.approx(frames[0].shape[0] / frames[0].shape[1], rel=0.01)
-    assert abs(np.asarray(shrunk, int) - frames[0]).mean() < 4  # the first is the picture itself
+    still = np.asarray(
+        PIL.Image.fromarray(np.asarray(drawn(figure).canvas.buffer_rgba())).convert("L")
+    )
+    own, other = (abs(still - frame).mean() for frame in frames)
+    assert own < 0.6 * other  # the first is the picture itself, but for the scale of its scores
 
 
 def test_an_animation_of_nothing_has_one_frame(tmp_path):
