@@ -32,6 +32,7 @@ _MODULE_OF = {
     "plot_lengths": "plotting",
     "plot_trace": "plotting",
     "presets": "training",
+    "write_explorer": "plotting",
 }
 _PARTS = (
     "callbacks",

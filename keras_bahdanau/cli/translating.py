@@ -22,6 +22,7 @@ from keras_bahdanau.cli.arguments import (
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
+from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
 from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
 from keras_bahdanau.data.corpora import require_token, tagged
@@ -83,6 +84,14 @@ def translate(
         bool, typer.Option("--scores", help="Write the score as a third column.")
     ] = False,
     prefix: PrefixOption = None,
+    explore: ExploreOption = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(
+            help="Right targets, one a line, that the page of --explore compares with.",
+            show_default=False,
+        ),
+    ] = None,
     batch_size: BatchOption = 64,
     **search,
 ):
@@ -93,13 +102,14 @@ def translate(
     """
     paths = find_models(model)
     require_inputs(paths[0], "lines", "read or transcribe")
-    search = search_of(paths[0], search)
+    search = search_of(paths[0], search, explore=explore and str(explore))
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     _check_columns(file, columns)
     prefix, tag = _decoded(prefix, "PREFIX"), _decoded(tag, "TAG")
     _check_pairs(write_pairs, alignment, reversed=reversed, pair_tag=pair_tag, scores=scores)
+    exploration = _exploration(explore, reference, model)
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
     chunks = _lines_arriving() if file is None else _chunked(_sentences(file, columns))
     translator = load_translator(paths)
@@ -121,9 +131,13 @@ def translate(
             else:
                 links = _Links(translator, inputs, longest, tag) if alignment else None
                 _print(results, done if nbest else None, links)
+            if exploration:
+                exploration.add(inputs, [best for best, *_ in results])
             done += len(lines)
             show_progress(f"{done:,} sentences")
     show_progress("")
+    if exploration:
+        exploration.write(translator.searching(search))
     if pairs:
         print(pairs.report())
 
@@ -146,6 +160,7 @@ def align(
         Path | None,
         typer.Option(help="Picture to write of the first four steps, with all that they compute."),
     ] = None,
+    explore: ExploreOption = None,
     prefix: PrefixOption = None,
     **search,
 ):
@@ -154,12 +169,14 @@ def align(
     Prints the text and, of a sentence, the links source-target between words, counted from 0.
     """
     (path,) = find_models([model])
-    search = search_of(path, search, trace=trace and str(trace))
+    pages = {"trace": trace and str(trace), "explore": explore and str(explore)}
+    search = search_of(path, search, **pages)
     one = _one_input(inputs_of(path), sentence)
     prefixes = None if prefix is None else [_decoded(prefix, "PREFIX")]
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
         check_picture(picture, name)
+    exploration = explore and Exploration(explore)
     translator = load_translator([path])
     (result,) = translator.decode([one], search=search, prefixes=prefixes)
     longest = translator.longest(search)
@@ -177,6 +194,20 @@ def align(
         from keras_bahdanau.plotting import plot_trace
 
         plot_trace(translator.searching(search).trace(one, result)).savefig(trace)
+    if exploration:
+        exploration.add([one], [result])
+        exploration.write(translator.searching(search))
+
+
+def _exploration(explore, reference, models):
+    """The page to write, or None."""
+    if explore is None and reference is not None:
+        raise ValueError(
+            "`reference` is for a page. Received: "
+            f"reference={str(reference)!r} without one. Give --explore, or leave it out."
+        )
+    labels = ["output"] if len(models) == 1 else [str(one) for one in models]
+    return explore and Exploration(explore, reference, labels)
 
 
 def _one_input(inputs, argument):

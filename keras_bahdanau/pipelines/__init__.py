@@ -6,6 +6,7 @@ The names are loaded on first use, since a model's file is found and checked wit
 from keras_bahdanau.lazy import lazy_names
 
 _MODULE_OF = {
+    "Alternative": "exploration",
     "BatchTranslator": "offline",
     "ImageToText": "image_to_text",
     "Pipeline": "pipeline",

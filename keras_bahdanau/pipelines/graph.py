@@ -87,7 +87,9 @@ class GraphPipeline:
         asked = (options or self.search).max_source_length
         return self.source.whole_columns(asked or self.source.longest)
 
-    def search_features(self, features, options=None, time=None, prefix=None, uniforms=None):
+    def search_features(
+        self, features, options=None, time=None, prefix=None, uniforms=None, visit=None
+    ):
         """Hypotheses for the features of a source.
 
         Args:
@@ -98,6 +100,7 @@ class GraphPipeline:
                 beginning of each hypothesis.
             uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1): the
                 source of draws at random; the seed's when left out.
+            visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
 
         Returns:
             `SearchResult`.
@@ -124,6 +127,7 @@ class GraphPipeline:
             uniforms=uniforms,
             ctc_log_probs=self.model.ctc_log_probs(prepared) if options.ctc_weight else None,
             symbols=() if options.write_symbols else self.target.symbol_ids,
+            visit=visit,
         )
 
     def force_features(self, features, target_out, options=None):

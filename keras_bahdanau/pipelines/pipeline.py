@@ -92,7 +92,7 @@ class Pipeline(GraphPipeline):
             batch_size: Positive integer. Inputs decoded at once.
             search: `SearchOptions` in place of the pipeline's own.
             prefixes: List of strings, one an input: the beginning of its text; "" for a free
-                one.
+                one. Or a list of lists of target ids, as `Subwords.encode` gives them.
 
         Returns:
             List of `Translation`, one an input; `truncated` says that an input was longer than
@@ -222,7 +222,7 @@ class Pipeline(GraphPipeline):
         """
         return [result.score for result in self.align(pairs, batch_size, search)]
 
-    def trace(self, one, target=None, top=5):
+    def trace(self, one, target=None, top=5, explore=False):
         """Trace the values that the model computes at each step of one result.
 
         Args:
@@ -230,6 +230,8 @@ class Pipeline(GraphPipeline):
             target: Text to follow: a string, read as `align` does; a `Translation` of the
                 input; or None for the best text.
             top: Positive integer. Number of the most probable next tokens that are kept.
+            explore: Boolean. True for the tree of the search and for what the model writes if a
+                step takes its second best token, too, for `plotting.write_explorer`.
 
         Returns:
             `Trace`.
@@ -249,7 +251,7 @@ class Pipeline(GraphPipeline):
                 f"Received: an ensemble of {len(self.model.models)}. "
                 f"Trace one of them: {name}(source, ensemble.models[0], target).trace(...)."
             )
-        return trace(self, one, target, top)
+        return trace(self, one, target, top, explore)
 
     def picture(self, one, search=None):
         """Picture of an input as far as it is read, for `plot_alignment`.
@@ -287,7 +289,8 @@ class Pipeline(GraphPipeline):
 
     def _check_prefixes(self, prefixes, inputs):
         """Raise an error unless there is one string for each input."""
-        check_strings("prefixes", prefixes)
+        if not _are_ids(prefixes):
+            check_strings("prefixes", prefixes)
         if len(prefixes) != len(inputs):
             raise ValueError(
                 f"`prefixes` must be as many as the {self.plural}. "
@@ -327,8 +330,10 @@ class Pipeline(GraphPipeline):
 
     def _prefix_ids(self, prefixes, longest):
         """The target ids of prefixes without their end tokens, right-padded with 0."""
-        short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
-        rows = IdRows.of([row[:-1][:longest] for row in self.target.encode(short)])
+        if not _are_ids(prefixes):
+            short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
+            prefixes = [row[:-1] for row in self.target.encode(short)]
+        rows = IdRows.of([[*row][:longest] for row in prefixes])
         shape = (len(prefixes), int(rows.lengths.max(initial=0)))
         return rows.padded(np.arange(len(prefixes)), shape)  # (batch, prefix_time)
 
@@ -392,3 +397,9 @@ class Pipeline(GraphPipeline):
         pipeline = cls(*read_pipeline(path))
         pipeline.training = read_card(path).get("training")
         return pipeline
+
+
+def _are_ids(prefixes):
+    """True for a list of lists of ids."""
+    rows = list | np.ndarray
+    return isinstance(prefixes, list) and any(isinstance(one, rows) for one in prefixes)

@@ -5,7 +5,9 @@ import dataclasses
 import numpy as np
 from keras import ops, tree
 
+from keras_bahdanau.pipelines.exploration import alternatives, search_tree
 from keras_bahdanau.pipelines.translation import Translation
+from keras_bahdanau.search import SearchTree
 from keras_bahdanau.sources.picture import Picture
 from keras_bahdanau.text.vocabulary import START
 
@@ -41,6 +43,10 @@ class Trace:
             (`layers.log_mixture`); None of a model that does not copy.
         picture: `sources.Picture` of the input; None if its source has none.
         reads_context: Bool. False if no token follows from c_i, as in a `HardDecoder`.
+        tree: `search.SearchTree` of the beam search, with pieces; None if it was not asked for, or
+            the search draws at random.
+        alternatives: List of an `Alternative` for each of the first 64 steps: what the model
+            writes if the step takes its second best token; empty if they were not asked for.
     """
 
     text: str
@@ -63,6 +69,8 @@ class Trace:
     generation: np.ndarray | None = None
     picture: Picture | None = None
     reads_context: bool = True
+    tree: SearchTree | None = None
+    alternatives: list = dataclasses.field(default_factory=list)
 
     @property
     def alignment(self):
@@ -70,7 +78,7 @@ class Trace:
         return self.weights
 
 
-def trace(pipeline, one, target=None, top=5):
+def trace(pipeline, one, target=None, top=5, explore=False):
     """Trace one result: see `Pipeline.trace`."""
     vocabulary = pipeline.target.vocabulary_size
     _check_one(pipeline.source, one)
@@ -105,6 +113,8 @@ def trace(pipeline, one, target=None, top=5):
         top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
         picture=pipeline.picture(one),
         reads_context=pipeline.model.decoder.reads_context,
+        tree=search_tree(pipeline, features, pieces) if explore else None,
+        alternatives=alternatives(pipeline, one, chosen, log_probs, pieces) if explore else [],
         **steps,
     )
 

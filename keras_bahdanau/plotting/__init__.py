@@ -1,12 +1,13 @@
 """Pictures: what a translation attends to, step by step, and how a training went.
 
-The functions return a `matplotlib.figure.Figure` to save or show. They use no pyplot state, so
-they need no display and leave no figure open.
+`write_explorer` writes a page for a browser. The others return a `matplotlib.figure.Figure` to
+save or show. They use no pyplot state, so they need no display and leave no figure open.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps
 from keras_bahdanau.plotting.curves import plot_history, plot_lengths
+from keras_bahdanau.plotting.explorer import write_explorer
 from keras_bahdanau.plotting.steps import plot_trace
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
 
@@ -17,4 +18,5 @@ __all__ = [
     "plot_lengths",
     "plot_time_alignment",
     "plot_trace",
+    "write_explorer",
 ]

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from keras_bahdanau.plotting.animation import write_animation
 from keras_bahdanau.plotting.canvas import Canvas
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.step_maps import StepMaps
+from keras_bahdanau.plotting.trace_claims import attends, is_softmax, is_sum, query_state
 from keras_bahdanau.text.alignments import join_subwords
 
 WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
@@ -12,6 +14,7 @@ ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
 ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
 STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
 COPYING = 40  # pixels of height for p_gen
+FRAMES = 100  # steps of an animation
 
 SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
 
@@ -30,7 +33,7 @@ FIXED_STORY = (
 )
 
 
-def plot_trace(trace, steps=4, sources=8):
+def plot_trace(trace, steps=4, sources=8, animate=None):
     """Draw how a decoder writes the first tokens of a translation, one row a step.
 
     From left to right: the query of the decoder, the encoder's states, their scores,
@@ -44,6 +47,8 @@ def plot_trace(trace, steps=4, sources=8):
         steps: Positive integer. Steps that are drawn, at most.
         sources: Positive integer. Source tokens that are drawn, at most: those that these
             steps attend to most; a picture is drawn whole.
+        animate: Path of a GIF to write, too, which shows one step after the other, the first 100;
+            None for none.
 
     Returns:
         Figure, 1600 pixels wide.
@@ -59,19 +64,25 @@ def plot_trace(trace, steps=4, sources=8):
             raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
     steps = min(steps, len(trace.target_tokens))
     tokens = trace.source_tokens + trace.target_tokens + sum(trace.top_tokens, [])
-    picture = _Walkthrough(trace, steps, sources, families_for([trace.text, *tokens]))
-    picture.draw_header()
-    for step in range(steps):
-        picture.draw_step(step)
-    picture.draw_footer()
-    return picture.canvas.figure
+    families = families_for([trace.text, *tokens])
+    if animate is not None:
+        write_animation(_frames(trace, sources, families), animate)
+    return _Walkthrough(trace, range(steps), sources, families).draw()
+
+
+def _frames(trace, sources, families):
+    """Figures of one size, one for each step."""
+    steps = range(min(FRAMES, len(trace.target_tokens)))
+    for rows in [[step] for step in steps] or [[]]:
+        yield _Walkthrough(trace, steps, sources, families, rows).draw()
 
 
 class _Walkthrough:
-    """The picture of the first steps of a trace."""
+    """The picture of the first steps of a trace, or of some of them with the room for all."""
 
-    def __init__(self, trace, steps, sources, families):
-        self.trace, self.steps = trace, steps
+    def __init__(self, trace, steps, sources, families, rows=None):
+        self.trace, self.rows = trace, steps if rows is None else rows
+        steps = len(steps)
         weights = trace.weights[:steps]
         most = np.argsort(-weights.sum(axis=0), kind="stable")[:sources]  # (S,) -> (sources,)
         self.shown = np.sort(most)
@@ -82,16 +93,21 @@ class _Walkthrough:
         high = ROW * rows if self.maps is None else self.maps.height
         shortest = SHORTEST_PANEL + (COPYING if trace.generation is not None else 0)
         self.panel = max(shortest, high + 24, TOKEN_ROW * listed + 24)
-        self.bottom = HEADER + (self.panel + GAP) * steps - GAP * (steps > 0)
+        count = len(self.rows)
+        self.bottom = HEADER + (self.panel + GAP) * count - GAP * (count > 0)
         self.canvas = Canvas(WIDTH, self.bottom + FOOTER, families)
         self.values_limit = _limit(trace.values, trace.context)
         self.highest = max(1e-6, np.abs(trace.scores[:steps]).max(initial=0))
-        self.attends = trace.weights.any()
-        self.is_softmax = np.allclose(_softmax(trace.scores), trace.weights, atol=1e-4)
-        # sum_j alpha_ij h_j: (T, S) @ (S, values_units)
-        self.is_sum = trace.context.shape[1:] == trace.values.shape[1:] and np.allclose(
-            trace.weights @ trace.values, trace.context, atol=1e-2
-        )
+        self.attends = attends(trace)
+        self.is_softmax, self.is_sum = is_softmax(trace), is_sum(trace)
+
+    def draw(self):
+        """Figure of all rows."""
+        self.draw_header()
+        for row, step in enumerate(self.rows):
+            self.draw_step(step, row)
+        self.draw_footer()
+        return self.canvas.figure
 
     def draw_header(self):
         """Title and the columns' names."""
@@ -139,16 +155,16 @@ class _Walkthrough:
             (SHARES, "$\\alpha_{ij}\\, h_j$", "each state, times its weight"),
         ]
 
-    def draw_step(self, step):
+    def draw_step(self, step, row):
         """One row of the picture."""
-        top = HEADER + (self.panel + GAP) * step
+        top = HEADER + (self.panel + GAP) * row
         self.middle = top + self.panel / 2
         self.canvas.box(ASKS - 14, top, WIDTH - 2 * (ASKS - 14), self.panel, facecolor="#fbfaf7")
         self._draw_asking(step, top)
         (self._draw_sources if self.maps is None else self._draw_maps)(step)
         self._draw_known(step, top)
         self._draw_next(step)
-        if step + 1 < self.steps:
+        if row + 1 < len(self.rows):
             self._draw_link(step, top + self.panel)
 
     def _draw_asking(self, step, top):
@@ -165,15 +181,8 @@ class _Walkthrough:
 
     def _query_name(self, step):
         """Name of the query, from a comparison with the other vectors."""
-        trace = self.trace
-        before = trace.state[step - 1] if step else trace.initial_state
-        for name, state in (
-            (f"= s_{{{step}}}", before),
-            (f"= s_{{{step + 1}}}", trace.state[step]),
-        ):
-            if np.array_equal(trace.query[step], state):
-                return name
-        return f"q_{{{step + 1}}}"
+        number = query_state(self.trace, step)
+        return f"q_{{{step + 1}}}" if number is None else f"= s_{{{number}}}"
 
     def _draw_sources(self, step):
         canvas, trace = self.canvas, self.trace
@@ -289,10 +298,15 @@ class _Walkthrough:
             self.bottom + FOOTER / 2,
             f"Strips: the first {CELLS} numbers of a vector, blue below 0, red above.    <s> and "
             "</s>: start and end of a sentence.    …x: a piece that goes on with a word.    "
-            f"Steps shown: {self.steps} of {len(self.trace.target_tokens)}.",
+            f"{self._counted()} of {len(self.trace.target_tokens)}.",
             size=9.5,
             color="0.45",
         )
+
+    def _counted(self):
+        if len(self.rows) == 1 and self.rows[0]:
+            return f"Step {self.rows[0] + 1}"
+        return f"Steps shown: {len(self.rows)}"
 
     def _strip(self, x, y, vector, limit):
         self.canvas.strip(x, y, STRIP, 18, vector[:CELLS], limit)
@@ -303,11 +317,6 @@ def _limit(*arrays):
     # -> flat, the numbers that strips show
     shown = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
     return max(1e-6, np.quantile(shown, 0.95)) if shown.size else 1.0
-
-
-def _softmax(scores):
-    scores = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.inf))
-    return scores / scores.sum(axis=-1, keepdims=True)
 
 
 def _percent(probability):

@@ -8,6 +8,8 @@ from keras_bahdanau.lazy import lazy_names
 _MODULE_OF = {
     "SearchOptions": "search_options",
     "SearchResult": "result",
+    "SearchTree": "search_tree",
+    "TreeRecorder": "search_tree",
     "beam_search": "beam",
     "greedy_search": "greedy",
     "require_deterministic": "search_options",

@@ -45,7 +45,7 @@ class BeamState(NamedTuple):
     model: Any
 
 
-def beam_search(step, state, limits, options, *, start, end, time, source_time):
+def beam_search(step, state, limits, options, *, start, end, time, source_time, visit=None):
     """Keep the `options.beam_width` best hypotheses of each sentence.
 
     A hypothesis that ends stands in the beam with its score until better ones
@@ -63,6 +63,8 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
         end: Integer, the token that ends a hypothesis.
         time: Integer or int32 scalar, length of the buffers: `max(limits)` or more.
         source_time: Integer or int32 scalar, last axis of the weights.
+        visit: Function that is given the `BeamState` after each step, such as a `TreeRecorder`;
+            the search then runs eagerly. None for one loop, which a graph can hold.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`. Where fewer
@@ -78,7 +80,13 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time):
     def body(*fields):
         return _advance(step, BeamState(*fields), limit_at, options, end)
 
-    loop = BeamState(*ops.while_loop(go_on, body, tuple(first), maximum_iterations=time))
+    if visit is None:
+        fields = ops.while_loop(go_on, body, tuple(first), maximum_iterations=time)
+        return _finish(BeamState(*fields), options)
+    loop = first
+    while go_on(*loop):
+        loop = body(*loop)
+        visit(loop)
     return _finish(loop, options)
 
 

@@ -25,6 +25,7 @@ def search(
     uniforms=None,
     ctc_log_probs=None,
     symbols=(),
+    visit=None,
 ):
     """Search, or draw at random, as the options ask.
 
@@ -50,6 +51,7 @@ def search(
             CTC, whose blank is id 0, for `options.ctc_weight`.
         symbols: Sequence of integers, the tokens that are allowed with
             `options.write_symbols` alone.
+        visit: As in `beam_search`, which then runs for a beam of 1, too; draws have none.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
@@ -60,12 +62,14 @@ def search(
     if constraints:
         step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
-    if options.random:
+    if visit is not None:
+        result = beam_search(step, state, limits, options, visit=visit, **places)
+    elif options.random:
         result = sample(step, state, limits, options, uniforms=uniforms, **places)
     else:
         method = greedy_search if options.beam_width == 1 else beam_search
         result = method(step, state, limits, options, **places)
     if options.coverage_penalty:
         result = add_coverage(result, options.coverage_penalty, source_mask)
-        result = result if options.random else best_first(result)
+        result = result if options.random and visit is None else best_first(result)
     return result

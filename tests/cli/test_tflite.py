@@ -142,6 +142,7 @@ def test_a_sentence_of_the_longest_length_is_whole(translator):
         "evaluate s.en s.de --metrics exact,top2": "nbest=2.",
         "translate --model other.tflite": "2 models, model=",
         "align one --trace t.png": "trace='t.png'.",
+        "align one --explore t.html": "explore='t.html'.",
         "align one --prefix ein": "path=",
         "evaluate s.en s.de --alignments s.en": "alignments='s.en'.",
         "evaluate s.en s.de --min-length 2": "min_length=2.",

@@ -304,3 +304,44 @@ def test_a_translation_of_another_sentence_is_refused(toy_translator):
 def test_a_trace_can_be_drawn(trace):
     kb.plot_trace(trace)
     kb.plot_alignment(trace)
+
+
+@pytest.fixture(scope="module")
+def explored(toy_translator):
+    return toy_translator.trace(SENTENCE, explore=True)
+
+
+def test_an_explored_trace_has_the_tree_of_its_search(explored, toy_translator):
+    tree = explored.tree
+    path = tree.path(explored.target_tokens)
+    assert [tree.tokens[node] for node in path] == explored.target_tokens
+    assert tree.scores[path[-1]] == pytest.approx(explored.score, abs=1e-5)
+    assert_close(tree.log_probs[path], np.cumsum(explored.log_probs))
+    assert tree.kept[path].all() and not tree.kept.all()
+    ends = np.setdiff1d(np.flatnonzero(tree.kept), tree.parents)
+    assert len(ends) == toy_translator.search.beam_width
+
+
+def test_an_alternative_is_the_translation_that_begins_with_another_token(explored, toy_translator):
+    assert len(explored.alternatives) == len(explored.target_tokens)
+    for step, other in enumerate(explored.alternatives):
+        before = explored.target_tokens[:step]
+        ranked = [*explored.top_tokens[step]]
+        ranked.remove(explored.target_tokens[step])
+        assert other.token == ranked[0]
+        assert other.target_tokens[: step + 1] == [*before, other.token]
+        (aligned,) = toy_translator.align([(SENTENCE, other.text)])
+        if aligned.target_tokens == other.target_tokens:
+            assert aligned.score == pytest.approx(other.score, abs=1e-4)
+
+
+def test_a_prefix_of_ids_begins_as_that_of_their_text_does(toy_translator):
+    (ids,) = toy_translator.target.encode(["zwei eins"])
+    by_text = toy_translator.translate([SENTENCE], prefixes=["zwei eins"])
+    by_ids = toy_translator.translate([SENTENCE], prefixes=[ids[:-1]])
+    assert by_ids[0].text == by_text[0].text and by_ids[0].text.startswith("zwei eins")
+
+
+def test_an_empty_sentence_has_nothing_to_explore(toy_translator):
+    trace = toy_translator.trace("", explore=True)
+    assert trace.tree.tokens == [] and trace.alternatives == []

@@ -1,49 +1,16 @@
 """The walk-through of a trace: what it shows, what it claims, and how it stays on its page."""
 
 import numpy as np
+import PIL.Image
+import PIL.ImageSequence
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import FancyArrowPatch
+from traces import RED_CAR, VOITURE, trace_of
 
-from keras_bahdanau.pipelines.trace import Trace
 from keras_bahdanau.plotting import plot_trace
 from keras_bahdanau.plotting.overlay import overlay
 from keras_bahdanau.sources import Picture
-
-RED_CAR = ["▁the", "▁red", "▁car", "</s>"]
-VOITURE = ["▁la", "▁voiture", "▁rouge", "</s>"]
-
-
-def trace_of(source, target, scores=None, weights=None, **fields):
-    """A `Trace` of random vectors, whose softmax and sums are right unless given otherwise."""
-    random = np.random.default_rng(0)
-    steps, length = len(target), len(source)
-    if scores is None:
-        scores = random.normal(size=(steps, length))
-    if weights is None:
-        weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    values = np.tanh(random.normal(size=(length, 16)))
-    states = np.tanh(random.normal(size=(steps + 1, 20)))
-    made = {
-        "text": "".join(target).replace("▁", " ").replace("</s>", "").strip(),
-        "score": -1.0,
-        "source_tokens": source,
-        "input_tokens": ["<s>", *target][:steps],
-        "target_tokens": target,
-        "values": values,
-        "initial_state": states[0],
-        "embedded": random.normal(size=(steps, 14)),
-        "query": states[:-1],
-        "scores": scores,
-        "weights": weights,
-        "context": weights @ values,
-        "state": states[1:],
-        "output": states[1:],
-        "log_probs": np.log(np.full(steps, 0.75)),
-        "top_tokens": [[token, "▁other"] for token in target],
-        "top_probabilities": np.array([[0.75, 0.25]] * steps).reshape(steps, 2),
-    }
-    return Trace(**{**made, **fields})
 
 
 def texts(figure):
@@ -252,3 +219,31 @@ def test_a_picture_that_is_not_attended_to_is_drawn(target):
     picture = Picture.of_frames(np.eye(4), "frames")
     figure = drawn(plot_trace(trace_of(RED_CAR, target, zeros, zeros, picture=picture)))
     assert not flows(figure)
+
+
+def frames_of(path):
+    with PIL.Image.open(path) as image:
+        return [np.asarray(one.convert("L"), int) for one in PIL.ImageSequence.Iterator(image)]
+
+
+def test_an_animation_shows_one_step_after_the_other(tmp_path):
+    trace = trace_of(RED_CAR, VOITURE[:2])
+    figure = plot_trace(trace, steps=1, animate=tmp_path / "trace.gif")
+    frames = frames_of(tmp_path / "trace.gif")
+    assert len(frames) == 2 and len({frame.shape for frame in frames}) == 1
+    assert (abs(frames[0] - frames[1]) > 99).mean() > 0.002  # other tokens and bars
+    still = np.asarray(
+        PIL.Image.fromarray(np.asarray(drawn(figure).canvas.buffer_rgba())).convert("L")
+    )
+    own, other = (abs(still - frame).mean() for frame in frames)
+    assert own < 0.6 * other  # the first is the picture itself, but for the scale of its scores
+
+
+def test_an_animation_of_nothing_has_one_frame(tmp_path):
+    plot_trace(trace_of([], []), animate=tmp_path / "trace.gif")
+    assert len(frames_of(tmp_path / "trace.gif")) == 1
+
+
+def test_an_animation_is_a_gif(tmp_path):
+    with pytest.raises(ValueError, match=r"must end in .gif. Received: path=.*trace.png"):
+        plot_trace(trace_of(RED_CAR, VOITURE), animate=tmp_path / "trace.png")

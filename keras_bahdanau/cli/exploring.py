@@ -1,0 +1,87 @@
+"""The page of `--explore`: the first inputs of a command, explained step by step."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.arguments import check_writable
+from keras_bahdanau.cli.console import warn
+from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.option import check_value, integer
+
+MOST, MOST_SIDES = 20, 4  # inputs and traces side by side
+
+ExploreOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Page to write, .html, that explains the result step by step in a browser.",
+        show_default=False,
+    ),
+]
+
+
+class Exploration:
+    """The first inputs of a command, which become a page.
+
+    Args:
+        path: Path of the page, ending in .html.
+        reference: Path of a text with a target for each input, to compare; None for none.
+        labels: List of the names of the models.
+
+    Raises:
+        FileExistsError: If there is a page of that name.
+        ValueError: If its name has another end, or there are too many models.
+    """
+
+    def __init__(self, path, reference=None, labels=("output",)):
+        check_writable(path, "explore")
+        if path.suffix.lower() not in (".html", ".htm"):
+            raise ValueError(
+                f"A page's name must end in .html. Received: explore={str(path)!r}. Rename it."
+            )
+        sides = len(labels) + (reference is not None)
+        check_value("number of models and references", sides, integer(1, MOST_SIDES))
+        self.path, self.labels = path, list(labels)
+        self.references = None if reference is None else read_lines(reference)
+        if reference is not None:
+            self.labels.append("reference")
+        self._inputs, self._results, self._left_out = [], [], 0
+
+    def add(self, inputs, results):
+        """Take some inputs with their results, as far as there is room."""
+        room = MOST - len(self._inputs)
+        self._inputs += inputs[:room]
+        self._results += results[:room]
+        self._left_out += len(inputs[room:])
+        if self.references is not None and len(self.references) < len(self._inputs):
+            raise ValueError(
+                "`reference` must have a line for each sentence. Received: "
+                f"{len(self.references)} lines. Give the file that belongs to the sentences."
+            )
+
+    def write(self, pipeline):
+        """Trace the inputs, of an ensemble by each of its models, and write the page."""
+        from keras_bahdanau.plotting import write_explorer
+
+        if not self._inputs:
+            warn("there is nothing to explore, and no page")
+            return
+        traces = [self._sides(pipeline, number) for number in range(len(self._inputs))]
+        write_explorer(traces, self.path, labels=self.labels)
+        if self._left_out:
+            warn(f"{str(self.path)!r} has the first {MOST} inputs; {self._left_out:,} are left out")
+
+    def _sides(self, pipeline, number):
+        one, result = self._inputs[number], self._results[number]
+        members = getattr(pipeline.model, "models", None)
+        if members is None:
+            models, target = [pipeline], result
+        else:  # each writes a text of its own
+            parts = pipeline.source, pipeline.target, pipeline.search
+            models = [type(pipeline)(parts[0], model, *parts[1:]) for model in members]
+            target = None
+        traces = [model.trace(one, target, explore=True) for model in models]
+        if self.references is not None:
+            traces.append(models[0].trace(one, self.references[number], explore=True))
+        return traces

@@ -1,0 +1,138 @@
+"""One HTML file of traces: data, style and program in it, and a policy that forbids requests."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+
+from keras_bahdanau.option import Check, check_value, integer
+from keras_bahdanau.plotting.explorer.trace_data import trace_data
+from keras_bahdanau.whole_file import replacing
+
+PAGE = Path(__file__).parent / "page"
+# in this order: each may import those before it
+MODULES = (
+    *("traces", "elements", "wording", "pictures", "sentences", "step_table"),
+    *("next_tokens", "weight_map", "branches", "beam_tree", "player", "explorer"),
+)
+MOST_INPUTS, MOST_SIDES = 1000, 4
+_LONGEST_TITLE = 200  # characters
+_IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.mjs";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:function|class) (\w+))", re.MULTILINE)
+
+
+def write_explorer(traces, path, *, labels=None, title="Attention, step by step"):
+    """Write a page that explains translations step by step, for any browser.
+
+    The page is one file. It needs no server and no network, and its content security policy
+    forbids every request. It has a player of the steps with a sentence on each, curves from source
+    to target, scores beside weights, the weighted sum, the next tokens, and a map of the weights;
+    of traces with `explore=True` the tree of the search and what follows from the second best
+    token, too. An input that has a picture stands there as that.
+
+    Args:
+        traces: List with an item for each input: a `Trace`, or a list of up to 4 of them that the
+            page compares side by side, such as those of two models, or of a model's own output
+            and of a reference. At most 1000.
+        path: Path of the file to write.
+        labels: List of strings, the names of the sides; numbers if left out.
+        title: String, the heading of the page, of 1 to 200 characters.
+
+    Raises:
+        TypeError: If `traces` holds something else.
+        ValueError: If there is no trace, or are too many, or fewer labels than sides.
+
+    Example:
+        >>> own = translator.trace("the red car", explore=True)
+        >>> reference = translator.trace("the red car", "la voiture rouge", explore=True)
+        >>> write_explorer([[own, reference]], "explorer.html", labels=["output", "reference"])
+    """
+    inputs = _sides_of_inputs(traces)
+    sides = max(map(len, inputs))
+    labels = [f"{side + 1}" for side in range(sides)] if labels is None else [*labels]
+    check_value("labels", labels, Check(f"at least {sides} strings", _are_names(sides)))
+    check_value("title", title, Check(f"a string of 1 to {_LONGEST_TITLE} characters", _is_title))
+    data = {
+        "labels": labels[:sides],
+        "inputs": [[trace_data(side) for side in one] for one in inputs],
+    }
+    path = Path(path)
+    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
+        unfinished.write_text(_page(data, title), encoding="utf-8")
+
+
+def _page(data, title):
+    """The template with its parts; scripts and styles run by their hashes alone."""
+    style, program = _read("style.css"), _program()
+    parts = {
+        "TITLE": html.escape(title),
+        "POLICY": (
+            f"default-src 'none'; script-src {_hash(program)}; style-src {_hash(style)}; "
+            "img-src data:; base-uri 'none'; form-action 'none'"
+        ),
+        "STYLE": style,
+        "PROGRAM": program,
+        "DATA": _as_script(data),
+    }
+    # in one pass: no part is searched for the names of others
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], _read("index.html"))
+
+
+def _program():
+    """All modules in one script: each is a function that returns its exports."""
+    return "\n".join(map(_inlined, MODULES))
+
+
+def _inlined(name):
+    source = _read(f"{name}.mjs")
+    exports = ", ".join(_EXPORT.findall(source))
+    body = _EXPORT.sub("", _IMPORT.sub(r"const \1 = $\2;", source))
+    return f"const ${name} = (() => {{\n{body}return {{ {exports} }};\n}})();"
+
+
+def _as_script(data):
+    """JSON that can stand in a script element: no text of it ends or begins one."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _hash(text):
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+def _read(name):
+    return (PAGE / name).read_text(encoding="utf-8")
+
+
+def _sides_of_inputs(traces):
+    """List of lists of traces, one list an input."""
+    from keras_bahdanau.pipelines import Trace  # which loads Keras
+
+    if isinstance(traces, Trace):
+        raise TypeError(
+            "`traces` must be a list with an item for each input. Received: one Trace. "
+            "Give [trace]."
+        )
+    inputs = [[one] if isinstance(one, Trace) else one for one in traces]
+    check_value("number of inputs", len(inputs), integer(1, MOST_INPUTS))
+    for one in inputs:
+        if not isinstance(one, list | tuple) or not all(isinstance(side, Trace) for side in one):
+            raise TypeError(
+                "Each item of `traces` must be a Trace or a list of Traces. Received: an item of "
+                f"type {type(one).__name__}. Give what `Pipeline.trace` returns."
+            )
+        check_value("number of traces of an input", len(one), integer(1, MOST_SIDES))
+    return inputs
+
+
+def _are_names(sides):
+    return lambda labels: len(labels) >= sides and all(isinstance(one, str) for one in labels)
+
+
+def _is_title(title):
+    return isinstance(title, str) and 0 < len(title) <= _LONGEST_TITLE

@@ -1,0 +1,64 @@
+// All weights of a trace as a table: a row for each step, a column for each part of the source.
+
+import { html, label, roving } from "./elements.mjs";
+import { nameOf, percent, quoted } from "./wording.mjs";
+
+const MOST_COLUMNS = 64;  // more positions share a column, which has the largest of their weights
+
+/** `{element, show(step), point(position)}`; `go` and `point` as in `sentenceOf`. */
+export function weightMapOf(trace, { go, point }) {
+  const size = Math.max(1, Math.ceil(trace.source.length / MOST_COLUMNS));
+  const firsts = [];
+  for (let first = 0; first < trace.source.length; first += size) firsts.push(first);
+  const heads = firsts.map((first) => html("th", { scope: "col" }, columnName(trace, first)));
+  const rows = trace.target.map((token, step) => {
+    const cells = firsts.map((first) => cellOf(trace, step, first, size, go, point));
+    return html("tr", {}, html("th", { scope: "row" }, html("bdi", {}, label(token, 16))), ...cells);
+  });
+  const cells = rows.flatMap((row) => [...row.querySelectorAll("td")]);
+  const width = firsts.length;
+  roving(cells, (place, key) => {
+    const column = place % width;
+    if (key === "ArrowLeft") return column > 0 ? place - 1 : NaN;
+    if (key === "ArrowRight") return column < width - 1 ? place + 1 : NaN;
+    return place + ({ ArrowUp: -width, ArrowDown: width }[key] ?? NaN);
+  });
+  const table = html("table", { role: "grid", class: size > 1 || trace.picture ? "map narrow" : "map" },
+    html("caption", { class: "hidden" }, "Weights of all steps"),
+    html("thead", {}, html("tr", {}, html("td"), ...heads)), html("tbody", {}, ...rows));
+  return {
+    element: html("div", { class: "scroll", role: "region", "aria-label": "Map of the weights" }, table),
+    show: (step) => rows.forEach((row, place) => row.classList.toggle("now", place === step)),
+    point: (position) => heads.forEach((head, column) => {
+      head.classList.toggle("pointed", position !== null && Math.floor(position / size) === column);
+    }),
+  };
+}
+
+function columnName(trace, first) {
+  if (trace.picture) return html("span", { class: "hidden" }, nameOf(trace, first));
+  const text = label(trace.source[first], 16);
+  return html("span", { class: [...text].length > 2 ? "upright" : null }, html("bdi", {}, text));
+}
+
+function cellOf(trace, step, first, size, go, point) {
+  const weight = Math.max(...trace.weights[step].slice(first, first + size));
+  const words = `${quoted(trace.target[step])} reads ${nameOf(trace, first)}: ${percent(weight)}`;
+  return html("td", {
+    role: "gridcell",
+    title: words,
+    "aria-label": words,
+    "--weight": weight.toFixed(3),
+    onclick: () => go(step),
+    onkeydown: (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        go(step);
+      }
+    },
+    onmouseenter: () => point(first),
+    onmouseleave: () => point(null),
+    onfocus: () => point(first),
+    onblur: () => point(null),
+  });
+}

@@ -1,0 +1,85 @@
+// Words for what a step does, and numbers as they are read.
+
+import { isMark, label, subscript } from "./elements.mjs";
+import { mostAttended } from "./traces.mjs";
+
+const WORTH_A_WORD = 0.1;  // least weight of a source token that the sentence names beside the first
+
+/** A probability or a weight in per cent. */
+export function percent(share) {
+  if (share > 0 && share < 0.0005) return "<0.1%";
+  return share < 0.0995 ? `${(100 * share).toFixed(1)}%` : `${Math.round(100 * share)}%`;
+}
+
+/** A number with its sign, a minus and no hyphen. */
+export function signed(number, digits = 1) {
+  const text = Math.abs(number).toFixed(digits);
+  return Number(text) === 0 ? text : `${number < 0 ? "−" : "+"}${text}`;
+}
+
+/** A token in quotation marks, in the direction of its own script; a mark of the model by its name. */
+export function quoted(token) {
+  if (isMark(token)) return token === "\u2581" ? "a space" : `the ${label(token)} token`;
+  return `“\u2068${label(token)}\u2069”`;
+}
+
+/** The name of a source position: a token, seconds, or a place in a picture. */
+export function nameOf(trace, position) {
+  const { picture } = trace;
+  if (!picture) return quoted(trace.source[position]);
+  const place = placeOf(picture, position);
+  return picture.rows > 1 ? `column ${place.replace(",", ", row")}` : place;
+}
+
+/** The place of a source position in a picture, in few letters: "0.32 s", or "3, 2" for column and row. */
+export function placeOf(picture, position) {
+  const first = position * picture.reduction;
+  if (picture.rows === 1) {
+    const unit = picture.axis === "seconds" ? "s" : picture.axis;
+    return `${(first * picture.scale).toFixed(picture.scale < 1 ? 2 : 0)} ${unit}`.trim();
+  }
+  const cell = picture.places ? picture.places[first] : first;
+  return `${Math.floor(cell / picture.rows) + 1}, ${(cell % picture.rows) + 1}`;
+}
+
+/** The sentence that says what a step does. */
+export function narrated(trace, step) {
+  const count = trace.target.length;
+  if (!count) return "There is nothing to write: the text is empty.";
+  return `Step ${step + 1} of ${count}. ${asked(trace, step)} ${attended(trace, step)} ${written(trace, step)}`;
+}
+
+function asked(trace, step) {
+  const state = trace.queryStates[step];
+  const query = state === null ? "its query" : `its state s${subscript(state)} as query`;
+  const before = step ? `After ${quoted(trace.input[step])}` : "At the start";
+  return trace.attends ? `${before}, the decoder asks with ${query}.` : `${before}, the decoder goes on by itself.`;
+}
+
+function attended(trace, step) {
+  if (!trace.attends) return "It does not attend: it reads the same context at every step.";
+  const weights = trace.weights[step];
+  const [first, ...others] = mostAttended(trace, step);
+  if (first === undefined || !weights[first]) return "No part of the source gets any weight.";
+  const also = others.filter((position) => weights[position] >= WORTH_A_WORD).slice(0, 2);
+  const rest = also.map((position) => `${nameOf(trace, position)} ${percent(weights[position])}`);
+  const most = `${capital(nameOf(trace, first))} (score ${signed(trace.scores[step][first])}) gets ${percent(weights[first])} of the attention`;
+  return rest.length ? `${most}, ${rest.join(" and ")}.` : `${most}.`;
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function written(trace, step) {
+  const token = trace.target[step];
+  const share = percent(trace.confidences[step]);
+  const does = token === "</s>" ? "It ends the text" : `It writes ${quoted(token)}`;
+  const places = trace.topTokens[step];
+  const other = places.findIndex((one) => one !== token);
+  const copying = trace.generation ? ` It generates with p_gen ${trace.generation[step].toFixed(2)}, the rest is copied.` : "";
+  if (other < 0) return `${does} with a probability of ${share}.${copying}`;
+  const chance = percent(trace.topProbabilities[step][other]);
+  const relation = places[0] === token ? "the second best is" : "the model would rather take";
+  return `${does} with a probability of ${share}; ${relation} ${quoted(places[other])} with ${chance}.${copying}`;
+}

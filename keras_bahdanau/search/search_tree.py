@@ -1,0 +1,111 @@
+"""Search trees: every hypothesis that a beam search has held, those that it dropped included."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from keras import ops
+
+from keras_bahdanau.search.beam import IMPOSSIBLE
+from keras_bahdanau.search.result import normalized
+
+ROOT = -1
+
+
+class SearchTree(NamedTuple):
+    """Hypotheses of one input, a node for each, in the order in which they came up.
+
+    A node is its parent's hypothesis with one more token. A branch is pruned where no node of it
+    is `kept`: better ones have pushed it out of the beam.
+
+    Attributes:
+        tokens: List of the last token of each node: ids, or pieces in a `Trace`.
+        parents: Int array `(nodes,)`, the number of an earlier node; -1 for the empty hypothesis.
+        log_probs: Float array `(nodes,)`, log p of the whole hypothesis.
+        scores: Float array `(nodes,)`, the same over the length penalty, by which a beam ranks.
+        finished: Bool array `(nodes,)`, ended by the end token.
+        kept: Bool array `(nodes,)`, a hypothesis of the last beam, or the beginning of one.
+    """
+
+    tokens: Any
+    parents: Any
+    log_probs: Any
+    scores: Any
+    finished: Any
+    kept: Any
+
+    def path(self, tokens):
+        """Numbers of the nodes of a hypothesis, as far as the search has held it.
+
+        Args:
+            tokens: Sequence of its tokens.
+        """
+        children = {
+            key: node for node, key in enumerate(zip(self.parents, self.tokens, strict=True))
+        }
+        nodes, node = [], ROOT
+        for token in tokens:
+            node = children.get((node, token))
+            if node is None:
+                break
+            nodes.append(node)
+        return nodes
+
+
+class TreeRecorder:
+    """The `visit` of a `beam_search` of one input, which makes its `SearchTree`.
+
+    Args:
+        options: `SearchOptions` of the search.
+
+    Example:
+        >>> recorder = TreeRecorder(options)
+        >>> result = search(step, state, limits, options, visit=recorder, **places)
+        >>> recorder.tree().kept.mean()
+        0.4
+    """
+
+    def __init__(self, options):
+        self.options = options
+        self._nodes = []  # (token, parent, log p, score, finished)
+        self._places = [ROOT] * options.beam_width  # the node of each place of the beam
+
+    def __call__(self, loop):
+        """Add the hypotheses that have grown in a step."""
+        scores = normalized(loop.log_probs, loop.lengths, self.options)
+        t = int(loop.t)
+        # of the only row, each (beam,)
+        parents, tokens, lengths, log_probs, scores, finished = (
+            ops.convert_to_numpy(field)[0].tolist()
+            for field in (
+                *(loop.parents[t - 1], loop.tokens, loop.lengths, loop.log_probs),
+                *(scores, loop.finished),
+            )
+        )
+        places = []
+        for place, parent in enumerate(parents):
+            node = self._places[parent]
+            # a frozen one is shorter; an empty place and what a constraint forbids have no p
+            if lengths[place] == t and log_probs[place] > IMPOSSIBLE / 2:
+                grown = tokens[place], node, log_probs[place], scores[place], finished[place]
+                node = len(self._nodes)
+                self._nodes.append(grown)
+            places.append(node)
+        self._places = places
+
+    def tree(self):
+        """The `SearchTree` of what was visited."""
+        kept = np.zeros(len(self._nodes), bool)
+        for node in self._places:
+            while node != ROOT and not kept[node]:
+                kept[node] = True
+                node = self._nodes[node][1]
+        columns = [[node[column] for node in self._nodes] for column in range(5)]
+        tokens, parents, log_probs, scores, finished = columns
+        return SearchTree(
+            tokens=tokens,
+            parents=np.array(parents, int),
+            log_probs=np.array(log_probs),
+            scores=np.array(scores),
+            finished=np.array(finished, bool),
+            kept=kept,
+        )

@@ -1,0 +1,83 @@
+"""The page of `--explore`: the sentences of a command, and the sides of each."""
+
+import json
+import re
+
+import pytest
+
+from keras_bahdanau import cli
+from keras_bahdanau.cli import exploring
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def model(toy_translator, tmp_path):
+    toy_translator.save(tmp_path / "toy.keras")
+    return tmp_path / "toy.keras"
+
+
+@pytest.fixture
+def explored(tmp_path, capsys):
+    """`explored(*arguments)`: the data of the page that a command writes, and its errors."""
+
+    def run(*arguments):
+        page = tmp_path / "page.html"
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*map(str, arguments), "--explore", str(page)])
+        errors = capsys.readouterr().err
+        assert ended.value.code == 0, errors
+        pattern = r'<script type="application/json" id="data">(.*?)</script>'
+        return json.loads(re.search(pattern, page.read_text(encoding="utf-8"))[1]), errors
+
+    return run
+
+
+def lines_of(path, *lines):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_sentences_stand_beside_their_references(explored, model, tmp_path):
+    source = lines_of(tmp_path / "source", "two three", "", "one")
+    target = lines_of(tmp_path / "target", "eins", "", "eins")
+    data, errors = explored("translate", "--model", model, source, "--reference", target)
+    assert data["labels"] == ["output", "reference"]
+    texts = [[side["text"] for side in sides] for sides in data["inputs"]]
+    assert texts == [["zwei drei", "eins"], ["", ""], ["eins", "eins"]]
+    assert all(side["tree"]["tokens"] for side in data["inputs"][0])
+    assert "left out" not in errors
+
+
+def test_the_models_of_an_ensemble_stand_side_by_side(explored, model, tmp_path):
+    source = lines_of(tmp_path / "source", "two three")
+    data, _ = explored("translate", "--model", model, "--model", model, source)
+    assert data["labels"] == [str(model)] * 2
+    assert [side["text"] for side in data["inputs"][0]] == ["zwei drei"] * 2
+
+
+def test_the_first_sentences_are_explored_and_the_others_counted(
+    explored, model, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(exploring, "MOST", 2)
+    source = lines_of(tmp_path / "source", "one", "two", "three", "four", "five")
+    data, errors = explored("translate", "--model", model, source)
+    assert [sides[0]["text"] for sides in data["inputs"]] == ["eins", "zwei"]
+    assert "3 are left out" in errors
+
+
+def test_one_sentence_is_aligned_and_explored(explored, model):
+    data, _ = explored("align", "--model", model, "two three", "--prefix", "eins")
+    ((side,),) = data["inputs"]
+    assert side["text"].startswith("eins") and len(side["alternatives"]) == len(side["target"])
+
+
+def test_a_reference_that_ends_early_is_told(model, tmp_path, capsys):
+    source = lines_of(tmp_path / "source", "one", "two")
+    target = lines_of(tmp_path / "target", "eins")
+    page = tmp_path / "page.html"
+    arguments = ["--model", model, source, "--reference", target, "--explore", page]
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["translate", *map(str, arguments)])
+    assert ended.value.code == 2 and not page.exists()
+    assert "a line for each sentence. Received: 1 lines" in capsys.readouterr().err

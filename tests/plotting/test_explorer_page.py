@@ -1,0 +1,163 @@
+"""The page of the explorer as a reader meets it, in headless Chromium."""
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import node_packages
+import numpy as np
+import pytest
+from traces import RED_CAR, VOITURE, explored_trace, trace_of
+
+from keras_bahdanau.plotting import write_explorer
+from keras_bahdanau.plotting.explorer import explorer_file
+from keras_bahdanau.sources import Picture
+
+SUPPORT = Path(__file__).parents[1] / "support"
+LACKING = node_packages.lacking("@sparticuz/chromium", "puppeteer-core")
+ARABIC = ["▁السيارة", "▁حمراء", "</s>"]
+WICKED = "▁</script><b>"
+
+pytestmark = pytest.mark.slow
+in_a_browser = pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+
+
+def ran(program, *arguments, package=None, given=None):
+    done = subprocess.run(
+        ["node", SUPPORT / program, *map(str, arguments)],
+        capture_output=True,
+        encoding="utf-8",
+        input=given,
+        cwd=node_packages.directory_of(package) if package else None,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def trace():
+    return explored_trace(RED_CAR, VOITURE)
+
+
+@pytest.fixture(scope="module")
+def visit(trace, tmp_path_factory):
+    """What a reader meets: see `explorer.mjs`."""
+    folder = tmp_path_factory.mktemp("explorer")
+    other = explored_trace(RED_CAR, VOITURE[:2])
+    weights = np.full((4, 8), 0.125)
+    picture = Picture(np.ones((20, 40)), 8, rows=2)
+    sound = Picture(np.ones((20, 40)), 16, axis="seconds", scale=0.04, reduction=2)
+    traces = [
+        [trace, other],
+        explored_trace(RED_CAR, ARABIC),
+        trace_of([], []),
+        explored_trace([WICKED, "</s>"], [WICKED]),
+        trace_of(["0,0"] * 8, VOITURE, weights=weights, picture=picture),
+        trace_of(["0"] * 8, VOITURE, weights=weights, picture=sound),
+    ]
+    write_explorer(traces, folder / "page.html", labels=["output", "reference"])
+    return ran("explorer.mjs", folder / "page.html", package="puppeteer-core")
+
+
+@in_a_browser
+def test_a_step_has_its_token_and_a_cell_for_each_pair_of_tokens(trace, visit):
+    for number, (step, seen) in enumerate(((1, visit["first"]), (2, visit["right"]))):
+        token = VOITURE[step].removeprefix("▁")
+        assert seen["current"] == seen["chosen"] == [token]
+        assert seen["fragment"] == f"1.1.{2 + number}"
+        assert seen["cells"] == [len(RED_CAR)] * len(VOITURE)
+        assert f"Step {step + 1} of 4. " in seen["narration"] and token in seen["narration"]
+        np.testing.assert_allclose(seen["map"], trace.weights, atol=6e-4)
+
+
+@in_a_browser
+def test_its_bars_and_figures_are_the_numbers_of_the_trace(trace, visit):
+    for step, seen in ((1, visit["first"]), (2, visit["right"])):
+        np.testing.assert_allclose(seen["bars"], trace.weights[step], atol=2e-3)
+        np.testing.assert_allclose(seen["chances"], trace.top_probabilities[step], atol=2e-3)
+        scores = [float(score.replace("−", "-")) for score in seen["scores"]]
+        np.testing.assert_allclose(scores, trace.scores[step], atol=0.0501)
+        widths = 16 * np.sort(trace.weights[step])[::-1]
+        np.testing.assert_allclose(seen["widths"], widths[widths >= 0.48], atol=0.02)
+        assert seen["sources"] == ["the", "red", "car", "end"]
+        assert seen["whatIf"] == [f"{trace.text} {step}"]
+
+
+@in_a_browser
+def test_the_tree_has_the_pruned_branches(visit):
+    nodes = visit["first"]["nodes"]
+    assert (nodes.count("best"), nodes.count("pruned"), nodes.count("kept")) == (4, 8, 0)
+    assert "“\u2068voiture1\u2069”" in visit["node"] and visit["node"].endswith("pruned.")
+
+
+@in_a_browser
+def test_keys_cells_slider_and_player_go_to_a_step(visit):
+    assert [visit[key]["fragment"] for key in ("right", "end")] == ["1.1.3", "1.1.4"]
+    assert [visit[key] for key in ("home", "clicked", "slid")] == ["1.1.1", "1.1.3", "1.1.2"]
+    assert visit["playing"] == ["Stop", "true"] and visit["played"] == "1.1.2"
+    assert visit["pointed"] == ["button", "path", "th", "tr"]
+    assert visit["nowhere"] == "6.1.4" and visit["nonsense"] == "1.1.1"
+
+
+@in_a_browser
+def test_a_target_token_that_has_the_focus_shows_what_it_reads(trace, visit):
+    widths = 16 * np.sort(trace.weights[3])[::-1]
+    np.testing.assert_allclose(visit["peeked"], widths[widths >= 0.48], atol=0.02)
+
+
+@in_a_browser
+def test_two_sides_stand_beside_each_other(visit):
+    assert visit["first"]["panels"] == ["output", "reference"]
+    assert visit["second"]["fragment"] == "1.2.1" and len(visit["second"]["cells"]) == 2
+
+
+@in_a_browser
+def test_other_inputs_are_shown_as_what_they_are(visit):
+    arabic, empty, wicked, picture, sound = visit["others"]
+    assert arabic["direction"] == ["ltr", "rtl"] and arabic["current"] == ["السيارة"]
+    assert empty["cells"] == [] and "nothing to write" in empty["narration"]
+    assert wicked["current"] == [WICKED.removeprefix("▁")]
+    assert (picture["regions"], picture["cells"]) == (8, [8] * 4)
+    assert picture["sources"][:2] == ["1, 1", "1, 2"]
+    assert (
+        "“\u2068la\u2069”" in picture["narration"]
+        and "Column 1, row 1 (score" in picture["narration"]
+    )
+    assert (sound["regions"], sound["sources"][:2]) == (8, ["0.00 s", "0.08 s"])
+
+
+@in_a_browser
+def test_a_keyboard_and_a_screen_reader_reach_all_of_it(visit):
+    stops = " ".join(visit["stops"])
+    for stop in ("inputs", "forward", "play", "slider", "link", "chip", "TD", "node"):
+        assert stop in stops, stop
+    assert visit["unnamed"] == []
+
+
+@in_a_browser
+def test_it_fits_its_window_tells_no_error_and_asks_no_network(visit):
+    assert (visit["errors"], visit["requests"]) == ([], [])
+    assert visit["wider"] == [0] * 24
+
+
+@pytest.mark.skipif(node_packages.lacking() is not None, reason="needs node")
+def test_branches_never_lie_upon_each_other():
+    draw, trees = random.Random(0), []
+    for size in [*range(8), 30, 100]:
+        parents = [draw.randint(max(-1, node - 6), node - 1) for node in range(size)]
+        path = [size - 1] if size else []
+        while path and parents[path[0]] >= 0:
+            path.insert(0, parents[path[0]])
+        trees.append((parents, path))
+    places = ran("branches.mjs", explorer_file.PAGE / "branches.mjs", given=json.dumps(trees))
+    for (parents, path), place in zip(trees, places, strict=True):
+        cells = [*zip(place["columns"], place["rows"], strict=True)]
+        assert len({*cells}) == len(parents)
+        for node, parent in enumerate(parents):
+            assert place["columns"][node] == (0 if parent < 0 else place["columns"][parent] + 1)
+            if parent >= 0:
+                assert place["rows"][node] >= place["rows"][parent]
+                assert node in place["children"][parent]
+        assert [place["rows"][node] for node in path] == [0] * len(path)
+        assert place["count"] == max(place["rows"], default=-1) + 1
