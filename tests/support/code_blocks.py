@@ -1,18 +1,18 @@
 """The code blocks of the documentation, and a program that runs those of one page.
 
-A fence of a page is run, in order, unless an HTML comment right before it gives a reason:
+A block of a page is run, in order, unless an HTML comment right before it gives a reason:
 
     <!-- not run: a server must answer at port 8501 -->
 
-What a block needs and no reader has to see stands in such a comment, too, in the block's own language:
+What a block needs and no reader has to see stands in such a comment, too, in its language:
 
     <!-- setup
     small-files model runs/en-de
     -->
 
-`python tests/support/code_blocks.py` prints the count of each page, and with a page and a folder
-runs it: Python in one namespace, shell by bash, both in the folder, where `small-files` has put text.
-`keras-bahdanau train` and `fit` get the same arguments as on the page, and small settings behind them.
+`python tests/support/code_blocks.py` prints the count of each page. With a page and a folder it
+runs the page there: Python in one namespace, shell by bash, beside the files of `small-files`.
+`keras-bahdanau train`, `training.train` without options, and `fit` are made small.
 """
 
 import os

@@ -1,9 +1,9 @@
-"""Small files for the blocks of the documentation: `small-files KIND [PATH ...]` in a folder.
+"""Small files for the blocks of the documentation.
 
-text                    train, valid, dev, val and test in .en, .de and .fr, .gz and .tsv; sentences
-images|speech FILE ...  a manifest with its files
-words FILE ...          words and their letters, as symbols with spaces between
-model DIRECTORY ...     a training of text for one epoch
+small-files text                    train, valid, dev, val, test: .en, .de, .fr, .gz, .tsv
+small-files images|speech FILE ...  a manifest with its files
+small-files words FILE ...          words and their letters, with spaces between
+small-files model DIRECTORY ...     a training of text for one epoch
 """
 
 import gzip
@@ -26,7 +26,7 @@ def text():
         for ending, lines in sides.items():
             write(f"{part}.{ending}", lines)
             write(f"{part}.{ending}.gz", lines)
-        write(f"{part}.tsv", map("\t".join, zip(sides["en"], sides["fr"])))
+        write(f"{part}.tsv", [f"{one.source}\t{one.target}" for one in some])
     for name in ("sentences.en", "sentences.txt"):
         write(name, [one.source for one in examples[:3]])
 
