@@ -128,7 +128,7 @@ def run_page(page, folder):
                 else:
                     exec(compile(code, place, "exec"), namespace)
             except BaseException as error:
-                raise RuntimeError(f"{place}: {error}") from error
+                raise RuntimeError(f"{place} failed: see above") from error
 
 
 def _bash(code):

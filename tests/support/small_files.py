@@ -37,6 +37,15 @@ def words(*paths):
         write(path, [f"{word}\t{' '.join(word.upper())}" for word in some])
 
 
+def forms(*paths):
+    """Lemma, form and features of inflection."""
+    some = sorted({word for one in demo.generate(80) for word in one.source.split()})
+    endings = {"N;PL": "s", "N;SG": "", "V;PST": "ed"}
+    rows = [f"{word}\t{word}{end}\t{tags}" for word in some for tags, end in endings.items()]
+    for path in paths:
+        write(path, rows)
+
+
 def images(*paths):
     from toy_sources import bars, write_png
 
@@ -73,4 +82,6 @@ def write(path, lines):
 
 
 if __name__ == "__main__":
-    {one.__name__: one for one in (text, words, images, speech, model)}[sys.argv[1]](*sys.argv[2:])
+    {one.__name__: one for one in (text, words, forms, images, speech, model)}[sys.argv[1]](
+        *sys.argv[2:]
+    )
