@@ -12,7 +12,7 @@ What a block needs and no reader has to see stands in such a comment, too, in it
 
 `python tests/support/code_blocks.py` prints the count of each page. With a page and a folder it
 runs the page there: Python in one namespace, shell by bash, beside the files of `small-files`.
-`keras-bahdanau train`, `training.train` without options, and `fit` are made small.
+`keras-bahdanau train`, `training.train` and `fit` are made small.
 """
 
 import os
@@ -136,7 +136,9 @@ def _bash(code):
 
 
 def _make_small():
-    """Let `fit` pass once over its data, and `train` take small settings where it has none."""
+    """Let `fit` have two epochs, and `train` one, and small settings where it has none."""
+    import dataclasses
+
     import keras
 
     from keras_bahdanau import training
@@ -144,14 +146,14 @@ def _make_small():
 
     fit, train = keras.Model.fit, training.train
 
-    def fit_once(self, *args, epochs=1, **kwargs):
+    def fit_twice(self, *args, epochs=1, **kwargs):
         return fit(self, *args, epochs=min(epochs, 2), **kwargs)
 
     def train_small(pairs, valid, directory, options=None, **kwargs):
-        options = options or TrainingOptions(**SMALL)
+        options = dataclasses.replace(options, epochs=1) if options else TrainingOptions(**SMALL)
         return train(pairs, valid, directory, options, **kwargs)
 
-    keras.Model.fit, training.train = fit_once, train_small
+    keras.Model.fit, training.train = fit_twice, train_small
 
 
 def with_small_settings(arguments):
