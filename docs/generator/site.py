@@ -5,6 +5,7 @@ place there; a file that is no page is copied, and a folder stands for its READM
 """
 
 import re
+import shutil
 import sys
 from pathlib import Path, PurePosixPath
 
@@ -20,6 +21,8 @@ LEFT_OUT = ("README.md", "README.new.md")  # the site has a first page of its ow
 _LINK = re.compile(
     r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#|/)(?P<path>[^)\s#]+)(?P<place>#[^)\s]*)?\)"
 )
+_REMOTE_WORKER = "https://unpkg.com/iframe-worker/shim"
+_WORKER = "assets/javascripts/file_worker.js"
 _COMMENT = re.compile(r"^ *<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -73,6 +76,24 @@ def on_page_markdown(markdown, page, config, files):
         return f"[{match['text']}]({_relative(uri, place.parent)}{match['place'] or ''})"
 
     return _outside_of_code(_COMMENT.sub("", markdown), lambda text: _LINK.sub(link, text))
+
+
+def on_post_page(output, page, config):
+    """Replace what the theme would load from another host, for search in pages opened as files."""
+    if _REMOTE_WORKER not in output:
+        raise PluginError(f"The theme must load its workers by {_REMOTE_WORKER}, as 9.8 does.")
+    depth = page.file.dest_uri.count("/")
+    return output.replace(_REMOTE_WORKER, "../" * depth + _WORKER)
+
+
+def on_post_template(output_content, template_name, config):
+    """The same in the page for addresses that are not there, which a server alone shows."""
+    return output_content.replace(_REMOTE_WORKER, f"/{_WORKER}")
+
+
+def on_post_build(config):
+    """Copy the script that stands in for it."""
+    shutil.copyfile(Path(__file__).with_name("file_worker.js"), Path(config.site_dir, _WORKER))
 
 
 def _outside_of_code(markdown, change):
