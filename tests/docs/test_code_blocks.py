@@ -55,12 +55,13 @@ def test_the_collector_takes_comments_and_indented_fences(tmp_path):
     page.write_text(
         "<!-- not run: needs a GPU -->\n\n```sh\nfalse\n```\n"
         "- item\n\n  <!-- setup\na = 1\n-->\n  ```python\n  if a:\n\n      a = 2\n  ```\n"
-        "```text\nout\n```\n"
+        "```text\nout\n```\n\nProse.\n\n```text\nshown\n```\n"
     )
-    first, second, third = code_blocks.blocks_of(page)
+    first, second, third, _ = code_blocks.blocks_of(page)
     assert (first.reason, first.runs, first.line) == ("needs a GPU", False, 3)
     assert (second.setup, second.code) == ("a = 1", "if a:\n\n    a = 2\n")
     assert second.runs and not third.runs and third.language == "text"
+    assert (second.output, third.output) == ("out\n", "")
 
 
 def test_python_blocks_are_python():

@@ -12,9 +12,13 @@ What a block needs and no reader has to see stands in such a comment, too, in it
 
 `python tests/support/code_blocks.py` prints the count of each page. With a page and a folder it
 runs the page there: Python in one namespace, shell by bash, beside the files of `small-files`.
+A block of text right behind one of Python is what that one must print.
 `keras-bahdanau train`, `training.train` and `fit` are made small.
 """
 
+import contextlib
+import dataclasses
+import io
 import os
 import re
 import subprocess
@@ -49,6 +53,7 @@ class Block(NamedTuple):
         code: String, its lines without their indentation.
         setup: String, code to run before it.
         reason: String, why it is not run; "" if it is.
+        output: String, the block of text right behind a block of Python: what it prints.
     """
 
     line: int
@@ -56,6 +61,7 @@ class Block(NamedTuple):
     code: str
     setup: str
     reason: str
+    output: str = ""
 
     @property
     def runs(self):
@@ -76,7 +82,7 @@ def name_of(page):
 def blocks_of(page):
     """The blocks of a page in their order."""
     text = page.read_text(encoding="utf-8")
-    blocks = []
+    blocks, end = [], 0
     for fence in _FENCE.finditer(text):
         notes = {"not run:": [], "setup": []}
         for kind, content in _COMMENT.findall(fence["comments"]):
@@ -84,6 +90,9 @@ def blocks_of(page):
         indent = len(fence["indent"])
         code = "".join(line[indent:] or "\n" for line in fence["code"].splitlines(keepends=True))
         start = text.count("\n", 0, fence.start("indent")) + 1
+        if fence["language"] == "text" and blocks and not text[end : fence.start()].strip():
+            blocks[-1] = blocks[-1]._replace(output=code)
+        end = fence.end()
         blocks.append(
             Block(
                 start,
@@ -126,9 +135,20 @@ def run_page(page, folder):
                 if block.language == "sh":
                     _bash(code)
                 else:
-                    exec(compile(code, place, "exec"), namespace)
+                    printed = _printed(compile(code, place, "exec"), namespace)
             except BaseException as error:
                 raise RuntimeError(f"{place} failed: see above") from error
+        if block.language == "python" and block.output and printed != block.output:
+            raise RuntimeError(f"{place} must print {block.output!r}. Received: {printed!r}")
+
+
+def _printed(program, namespace):
+    """Run Python; what it writes to standard output."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(program, namespace)
+    print(output.getvalue(), end="", flush=True)
+    return output.getvalue()
 
 
 def _bash(code):
@@ -137,8 +157,6 @@ def _bash(code):
 
 def _make_small():
     """Let `fit` have two epochs, and `train` one, and small settings where it has none."""
-    import dataclasses
-
     import keras
 
     from keras_bahdanau import training
