@@ -27,20 +27,33 @@ _COMMENT = re.compile(r"^ *<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 
 
 def on_config(config):
-    """Fill in the parts of the navigation that follow from the code and from the folders."""
+    """Fill in the navigation: API and examples, and new pages of docs/ among the guides."""
     examples = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/**/*.md")]
     _fill(config.nav, "Examples", sorted(examples, key=lambda name: (name.count("/"), name)))
     _fill(config.nav, "API", [*reference.api_pages()])
+    placed = set(_pages_of(config.nav))
+    pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    _fill(config.nav, "Guides", [name for name in pages if name not in placed])
     return config
 
 
+def _pages_of(nav):
+    for item in nav:
+        if isinstance(item, str):
+            yield item
+        else:
+            for value in item.values():
+                yield from [value] if isinstance(value, str) else _pages_of(value)
+
+
 def _fill(nav, name, entries):
+    """Append pages to a part of the navigation."""
     for item in nav:
         for key, value in item.items() if isinstance(item, dict) else ():
             if key == name:
-                item[key] = entries
-            else:
-                _fill(value, name, entries) if isinstance(value, list) else None
+                value.extend(entries)
+            elif isinstance(value, list):
+                _fill(value, name, entries)
 
 
 def on_files(files, config):

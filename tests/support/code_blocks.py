@@ -13,7 +13,7 @@ What a block needs and no reader has to see stands in such a comment, too, in it
 `python tests/support/code_blocks.py` prints the count of each page. With a page and a folder it
 runs the page there: Python in one namespace, shell by bash, beside the files of `small-files`.
 A block of text right behind one of Python is what that one must print.
-`keras-bahdanau train`, `training.train` and `fit` are made small.
+`keras-bahdanau train`, `training.train`, `fit` and `demo.split` are made small.
 """
 
 import contextlib
@@ -156,13 +156,13 @@ def _bash(code):
 
 
 def _make_small():
-    """Let `fit` have two epochs, and `train` one, and small settings where it has none."""
+    """Two epochs for `fit`, one for `train`, whose own settings are small; few pairs of the demo."""
     import keras
 
-    from keras_bahdanau import training
+    from keras_bahdanau import demo, training
     from keras_bahdanau.training import TrainingOptions
 
-    fit, train = keras.Model.fit, training.train
+    fit, train, split = keras.Model.fit, training.train, demo.split
 
     def fit_twice(self, *args, epochs=1, **kwargs):
         return fit(self, *args, epochs=min(epochs, 2), **kwargs)
@@ -172,6 +172,7 @@ def _make_small():
         return train(pairs, valid, directory, options, **kwargs)
 
     keras.Model.fit, training.train = fit_twice, train_small
+    demo.split = lambda: split(train=240, valid=24, test=24)
 
 
 def with_small_settings(arguments):
