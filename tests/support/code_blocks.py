@@ -156,7 +156,7 @@ def _bash(code):
 
 
 def _make_small():
-    """Two epochs for `fit`, one for `train`, whose own settings are small; few pairs of the demo."""
+    """Two epochs for `fit`, one for `train`, whose own settings are small; a small demo corpus."""
     import keras
 
     from keras_bahdanau import demo, training
