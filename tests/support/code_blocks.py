@@ -187,16 +187,16 @@ def with_small_settings(arguments):
 
 
 def _count():
-    """Print a line for each page: blocks, those that run, those shown, those with a reason."""
-    total = [0, 0, 0]
-    for page in pages():
+    """Print a line for each page: blocks that run, those that do not, and output."""
+    line, total = "{:4} run, {:3} with a reason not to, {:3} output: {}", [0, 0, 0]
+    for page in filter(blocks_of, pages()):
         blocks = blocks_of(page)
         runs = sum(block.runs for block in blocks)
         reasons = sum(bool(block.reason) for block in blocks)
-        total = [total[0] + len(blocks), total[1] + runs, total[2] + reasons]
-        if blocks:
-            print(f"{len(blocks):4} blocks, {runs:3} run, {reasons:3} not run: {name_of(page)}")
-    print("{:4} blocks, {:3} run, {:3} not run, in all".format(*total))
+        counts = runs, reasons, len(blocks) - runs - reasons
+        total = [sum(pair) for pair in zip(total, counts, strict=True)]
+        print(line.format(*counts, name_of(page)))
+    print(line.format(*total, "in all"))
 
 
 if __name__ == "__main__":
