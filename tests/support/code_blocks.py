@@ -118,7 +118,7 @@ def run_page(page, folder):
         program = programs / name
         program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         program.chmod(0o755)
-    for name in ("examples", "export", "benchmarks", "docs", "keras_bahdanau"):
+    for name in ("examples", "export", "benchmarks", "docs", "keras_bahdanau", "tests"):
         (folder / name).symlink_to(ROOT / name)
     os.environ["PATH"] = f"{programs}{os.pathsep}{os.environ['PATH']}"
     os.environ["PYTHONPATH"] = str(ROOT)
