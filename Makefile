@@ -10,7 +10,7 @@ BACKEND_PACKAGES := jax torch==2.13.0
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: help demo test test-all attacks backends lint format wheel platforms clean
+.PHONY: help demo test test-all attacks backends docs lint format wheel platforms clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -37,6 +37,13 @@ backends: .backends/jax/.installed .backends/torch/.installed ## Environments of
 	$(@D)/bin/python -m pip install --disable-pip-version-check --no-deps -e .
 	@touch $@
 
+docs: .venv/.docs ## Build the site into site/, which needs no server
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+.venv/.docs: $(INSTALLED)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	@touch $@
+
 lint: $(INSTALLED) ## Lint and format check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -52,8 +59,8 @@ wheel: $(INSTALLED) ## Build the source distribution and the wheel into dist/
 platforms: $(INSTALLED) ## Resolve the package for every platform and Python; installs nothing
 	$(BIN)/python tests/platforms.py
 
-clean: ## Remove .venv, .backends, caches, build output and the demo's
-	rm -rf .venv .backends .pytest_cache .ruff_cache build demo dist *.egg-info
+clean: ## Remove .venv, .backends, caches, build output, the site and the demo's
+	rm -rf .venv .backends .pytest_cache .ruff_cache build demo dist site *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(INSTALLED): pyproject.toml constraints.txt

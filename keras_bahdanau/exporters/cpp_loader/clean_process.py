@@ -42,9 +42,11 @@ def run_in_clean_process(directory, requests, python=sys.executable):
             process.
 
     Example:
+        ```python
         text = np.array(["A man."], dtype=object)
         answers = run_in_clean_process("models/en-de/1", [("serving_default", {"text": text})])
         answers[0]["translation"]  # array([b'Ein Mann.'], dtype=object)
+        ```
     """
     return timed_in_clean_process(directory, requests, python)[0]
 

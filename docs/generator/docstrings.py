@@ -1,0 +1,40 @@
+"""Griffe's extension for this package's docstrings: equations keep their lines."""
+
+import importlib
+import inspect
+import re
+
+import griffe
+
+_ALIGNED = re.compile(r"\S {3,}\S")
+_EQUATION = re.compile(r"^ *\S{1,24}( \S+)? +[=~] ", re.MULTILINE)
+
+
+class Docstrings(griffe.Extension):
+    """Fences around equations, and the docstrings that a decorator completes."""
+
+    def on_instance(self, *, obj, **kwargs):
+        """Change the docstring of one object before it is parsed into sections."""
+        if obj.is_alias or obj.docstring is None:
+            return
+        if any("documented" in str(one.value) for one in getattr(obj, "decorators", ())):
+            module = importlib.import_module(obj.module.path)
+            obj.docstring.value = inspect.getdoc(getattr(module, obj.name))
+        text = re.sub(r"^( *)Example:$", r"\1Examples:", obj.docstring.value, flags=re.MULTILINE)
+        obj.docstring.value = with_fenced_equations(text)
+
+
+def with_fenced_equations(text):
+    """The docstring with each paragraph of equations in a fence of its own."""
+    paragraphs = re.split(r"(```.*?```|\n{2,})", inspect.cleandoc(text), flags=re.DOTALL)
+    return "".join(map(_fenced, paragraphs))
+
+
+def _fenced(paragraph):
+    lines = paragraph.splitlines()
+    plain = not paragraph.startswith("```") and lines and not lines[0].startswith(" ")
+    if plain and not lines[0].endswith(":"):
+        aligned = sum(bool(_ALIGNED.search(line)) for line in lines)
+        if aligned > len(lines) / 2 or (len(lines) > 1 and _EQUATION.match(paragraph)):
+            return f"```text\n{paragraph}\n```"
+    return paragraph

@@ -1,0 +1,143 @@
+"""MkDocs' hooks: pages of the whole repository, links between them, and pages made from the code.
+
+A page keeps the links that it has in the repository. Here they are resolved from the page's own
+place there; a file that is no page is copied, and a folder stands for its README.md.
+"""
+
+import re
+import shutil
+import sys
+from pathlib import Path, PurePosixPath
+
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File
+
+sys.path.insert(0, str(Path(__file__).parent))
+import reference  # noqa: E402
+
+ROOT = Path(__file__).parents[2]
+GUESTS = ("*.md", "examples/**/*.md", "export/**/*.md", "benchmarks/*.md")
+LEFT_OUT = ("README.md", "README.new.md")  # the site has a first page of its own
+_LINK = re.compile(
+    r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#|/)(?P<path>[^)\s#]+)(?P<place>#[^)\s]*)?\)"
+)
+_REMOTE_WORKER = "https://unpkg.com/iframe-worker/shim"
+_WORKER = "assets/javascripts/file_worker.js"
+_COMMENT = re.compile(r"^ *<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
+
+
+def on_config(config):
+    """Fill in the navigation: API and examples, and new pages of docs/ among the guides."""
+    examples = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/**/*.md")]
+    _fill(config.nav, "Examples", sorted(examples, key=lambda name: (name.count("/"), name)))
+    _fill(config.nav, "API", [*reference.api_pages()])
+    placed = set(_pages_of(config.nav))
+    pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
+    _fill(config.nav, "Guides", [name for name in pages if name not in placed])
+    return config
+
+
+def _pages_of(nav):
+    for item in nav:
+        if isinstance(item, str):
+            yield item
+        else:
+            for value in item.values():
+                yield from [value] if isinstance(value, str) else _pages_of(value)
+
+
+def _fill(nav, name, entries):
+    """Append pages to a part of the navigation."""
+    for item in nav:
+        for key, value in item.items() if isinstance(item, dict) else ():
+            if key == name:
+                value.extend(entries)
+            elif isinstance(value, list):
+                _fill(value, name, entries)
+
+
+def on_files(files, config):
+    """Add the pages from outside of docs/, and those that are made."""
+    for pattern in GUESTS:
+        for path in sorted(ROOT.glob(pattern)):
+            name = path.relative_to(ROOT).as_posix()
+            if name not in LEFT_OUT:
+                files.append(File.generated(config, name, abs_src_path=str(path)))
+    for name, text in {**reference.api_pages(), **reference.generated_pages()}.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Leave out comments for tests, and turn links of the repository into links of the site."""
+    place = PurePosixPath(page.file.src_uri)
+    folder = _in_repository(place, files).parent
+
+    def link(match):
+        path = _normal(folder / match["path"])
+        if (ROOT / path).is_dir():
+            path /= "README.md"
+            if not (ROOT / path).exists():  # a folder of code, which the site does not show
+                return match["text"]
+        uri = _in_site(path)
+        if files.get_file_from_path(uri) is None:
+            if not (ROOT / path).exists():
+                raise PluginError(
+                    f"Every link must lead to a file. Received: {match['path']!r} of {place}"
+                )
+            files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+        return f"[{match['text']}]({_relative(uri, place.parent)}{match['place'] or ''})"
+
+    return _outside_of_code(_COMMENT.sub("", markdown), lambda text: _LINK.sub(link, text))
+
+
+def on_post_page(output, page, config):
+    """Replace what the theme would load from another host, for search in pages opened as files."""
+    if _REMOTE_WORKER not in output:
+        raise PluginError(f"The theme must load its workers by {_REMOTE_WORKER}, as 9.8 does.")
+    depth = page.file.dest_uri.count("/")
+    return output.replace(_REMOTE_WORKER, "../" * depth + _WORKER)
+
+
+def on_post_template(output_content, template_name, config):
+    """The same in the page for addresses that are not there, which a server alone shows."""
+    return output_content.replace(_REMOTE_WORKER, f"/{_WORKER}")
+
+
+def on_post_build(config):
+    """Copy the script that stands in for it."""
+    shutil.copyfile(Path(__file__).with_name("file_worker.js"), Path(config.site_dir, _WORKER))
+
+
+def _outside_of_code(markdown, change):
+    parts = re.split(r"(^ *```.*?^ *```)", markdown, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if number % 2 else change(part) for number, part in enumerate(parts))
+
+
+def _in_repository(uri, files):
+    """Place of a page in the repository: pages of the site itself lie in docs/."""
+    guest = (ROOT / uri).is_file() and not (ROOT / "docs" / uri).is_file()
+    return uri if guest else "docs" / uri
+
+
+def _in_site(path):
+    """URI of a file of the repository; the README of the top is the first page."""
+    parts = path.parts
+    if path == PurePosixPath("README.md"):
+        return "index.md"
+    return str(PurePosixPath(*parts[1:])) if parts[0] == "docs" else str(path)
+
+
+def _normal(path):
+    parts = []
+    for part in path.parts:
+        parts.pop() if part == ".." and parts else parts.append(part)
+    return PurePosixPath(*(part for part in parts if part != "."))
+
+
+def _relative(uri, folder):
+    target, here = PurePosixPath(uri).parts, folder.parts
+    same = 0
+    while same < min(len(target) - 1, len(here)) and target[same] == here[same]:
+        same += 1
+    return "/".join([".."] * (len(here) - same) + [*target[same:]])

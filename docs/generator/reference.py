@@ -1,0 +1,183 @@
+"""Pages made from the code: the API by part, commands, options."""
+
+import dataclasses
+import functools
+import importlib
+import inspect
+import types
+
+import typer
+
+import keras_bahdanau as kb
+from keras_bahdanau import cli
+
+_TITLES = {
+    "callbacks": "Callbacks",
+    "data": "Data",
+    "demo": "Demo corpus",
+    "evaluation": "Evaluation",
+    "exporters": "Exporters",
+    "layers": "Layers",
+    "losses": "Losses",
+    "metrics": "Metrics",
+    "models": "Models",
+    "pipelines": "Pipelines",
+    "plotting": "Plotting",
+    "search": "Search",
+    "sources": "Sources",
+    "text": "Text",
+    "training": "Training",
+}
+
+
+@functools.cache
+def api_pages():
+    """A page for each part of the package, with all of its public names."""
+    return {f"reference/api/{part}.md": _api_page(part) for part in _parts()}
+
+
+def _parts():
+    modules = {name: getattr(kb, name) for name in kb.__all__}
+    own = (name for name, value in modules.items() if _is_part(name, value))
+    return sorted(own)
+
+
+def _is_part(name, value):
+    return isinstance(value, types.ModuleType) and value.__name__ == f"{kb.__name__}.{name}"
+
+
+def public_names(module):
+    """The public names of a part: its `__all__`, or what its one file defines."""
+    names = getattr(module, "__all__", None)
+    if names is not None:
+        return sorted(names, key=str.lower)
+    own = [name for name, value in vars(module).items() if _module_of(value) == module.__name__]
+    return sorted((name for name in own if not name.startswith("_")), key=str.lower)
+
+
+def _module_of(value):
+    return getattr(value, "__module__", None)
+
+
+def _api_page(part):
+    module = importlib.import_module(f"{kb.__name__}.{part}")
+    title = _TITLES.get(part, part.capitalize())
+    intro = inspect.cleandoc(module.__doc__).split("\n\n")
+    lines = [f"# {title}", "", f"`keras_bahdanau.{part}`: {intro[0]}", *_paragraphs(intro[1:])]
+    for name in public_names(module):
+        lines += ["", *_entry(f"{kb.__name__}.{part}", name, getattr(module, name))]
+    return "\n".join(lines) + "\n"
+
+
+def _paragraphs(texts):
+    return [line for text in texts for line in ("", text)]
+
+
+def _entry(package, name, value):
+    """Lines of one public name.
+
+    Raises:
+        ValueError: If a public class or function has no docstring of its own.
+    """
+    if inspect.isclass(value) or inspect.isfunction(value):
+        if not (value.__doc__ or "").strip():
+            raise ValueError(f"Every public name must have a docstring. Received: {package}.{name}")
+        return [f"::: {value.__module__}.{value.__qualname__}"]
+    if isinstance(value, types.ModuleType):
+        inner = [_entry(value.__name__, one, getattr(value, one)) for one in public_names(value)]
+        return [line for entry in inner for line in (*entry, "")]
+    if hasattr(value, "keys") or hasattr(value, "names"):
+        names = sorted(
+            str(one) for one in (value.keys() if hasattr(value, "keys") else value.names)
+        )
+        return [f"## {name}", "", f"Names: {', '.join(f'`{one}`' for one in names)}."]
+    return [f"## {name}", "", f"`{value!r}`"]
+
+
+def generated_pages():
+    """The other pages that are made from the code, by their place in the site."""
+    return {
+        "reference/commands.md": commands_page(),
+        "reference/options.md": options_page(),
+        "reference/signatures.md": signatures_page(),
+    }
+
+
+def commands_page():
+    """All commands with their help, as `--help` prints them."""
+    program = typer.main.get_command(cli.app)
+    lines = ["# Commands", "", "As `keras-bahdanau COMMAND --help` prints them.", ""]
+    for name in sorted(program.commands):
+        command = program.commands[name]
+        lines += [f"## {name}", "", inspect.cleandoc(command.help or ""), ""]
+        lines += ["| option | default | meaning |", "|---|---|---|"]
+        lines += [_row(_flags(one), _default(one), one.help) for one in _parameters(command)]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _parameters(command):
+    return [one for one in command.params if not getattr(one, "hidden", False)]
+
+
+def _flags(parameter):
+    if parameter.param_type_name == "argument":
+        return f"`{parameter.name.upper()}`"
+    return ", ".join(f"`{name}`" for name in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _default(parameter):
+    shown = parameter.default
+    plain = isinstance(shown, (bool, int, float, str))
+    return f"`{shown}`" if plain and shown != "" else ""
+
+
+def _row(*cells):
+    texts = (" ".join(str(cell or "").split()).replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(text.replace('<', '&lt;') for text in texts)} |"
+
+
+def options_page():
+    """Every field of the settings, with its default, its check and its help."""
+    resolved = dataclasses.asdict(kb.training.TrainingOptions().resolved())
+    lines = ["# Options", "", "Settings of a training, of a search and of a preparation. "]
+    lines += [
+        "`train` takes the first as options of the command line, too, `translate`, `evaluate` and",
+        "`align` the second, and `prepare` the third: `batch_tokens` is `--batch-tokens`.",
+    ]
+    for settings in (kb.training.TrainingOptions, kb.SearchOptions, kb.data.Preparation):
+        values = resolved if settings is kb.training.TrainingOptions else {}
+        lines += ["", f"## {settings.__name__}", "", "| option | default | must be | meaning |"]
+        lines.append("|---|---|---|---|")
+        lines += [
+            _row(
+                f"`{field.name}`",
+                f"`{values.get(field.name, field.default)!r}`",
+                field.metadata["check"].demand,
+                field.metadata["help"],
+            )
+            for field in dataclasses.fields(settings)
+            if "check" in field.metadata
+        ]
+    return "\n".join([*lines, "", "Defaults of a training are those of the preset `small`.", ""])
+
+
+def signatures_page():
+    """What a request to an exported model holds, and what it answers."""
+    return "\n".join(
+        [
+            "# Signatures",
+            "",
+            "Each function is one signature of an export. `decode` is `translate` for text, `read`",
+            "for images and ink, and `transcribe` for speech: the verb and the noun of a source",
+            "name signatures and outputs. `saved_model_cli show` and the card of an export list",
+            "those of one model.",
+            "",
+            "::: keras_bahdanau.exporters.signatures",
+            "    options:",
+            "      show_root_heading: false",
+            "      show_root_toc_entry: false",
+            "      members_order: source",
+            "",
+        ]
+    )

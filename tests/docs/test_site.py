@@ -1,0 +1,98 @@
+"""The site: reference pages that follow the code, and a build without a warning."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+import types
+
+import code_blocks
+import pytest
+
+import keras_bahdanau as kb
+
+GENERATOR = code_blocks.ROOT / "docs" / "generator"
+
+
+@pytest.fixture(scope="module")
+def reference():
+    sys.path.insert(0, str(GENERATOR))
+    try:
+        yield importlib.import_module("reference")
+    finally:
+        sys.path.remove(str(GENERATOR))
+        sys.modules.pop("reference", None)
+
+
+def test_every_public_name_stands_on_its_page(reference):
+    pages = reference.api_pages()
+    assert len(pages) == len(kb._PARTS)
+    for part in kb._PARTS:
+        module, page = getattr(kb, part), pages[f"reference/api/{part}.md"]
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if not isinstance(value, types.ModuleType):
+                assert re.search(rf"^(::: .*\.|## ){name}$", page, re.MULTILINE), (part, name)
+
+
+def test_names_of_the_top_are_names_of_a_part(reference):
+    pages = "".join(reference.api_pages().values())
+    for name in kb._MODULE_OF:
+        value = getattr(kb, name)
+        if not isinstance(value, types.ModuleType):
+            assert f"::: {value.__module__}.{value.__qualname__}\n" in pages
+
+
+def test_a_public_name_without_a_docstring_is_refused(reference):
+    class Silent:
+        pass
+
+    with pytest.raises(ValueError, match="docstring. Received: package.Silent"):
+        reference._entry("package", "Silent", Silent)
+
+
+def test_commands_and_options_have_a_row_each(reference):
+    commands, options = reference.commands_page(), reference.options_page()
+    for command in ("train", "translate", "transcribe", "export", "check"):
+        assert f"## {command}\n" in commands
+    assert "| `--batch-tokens`" in commands and "| `--nbest`" in commands
+    assert "| `beam_width` | `5` | an integer in [1, 1000] |" in options
+    assert "| `epochs` | `54` |" in options and "| `units` | `512` |" in options
+
+
+def test_tables_are_safe_from_bars_and_tags(reference):
+    assert reference._row("a|b", None, "<2de> \n x") == "| a\\|b |  | &lt;2de> x |"
+
+
+def test_equations_get_a_fence_and_prose_does_not():
+    pytest.importorskip("griffe", reason='needs the extra "docs": pip install -e ".[docs]"')
+    sys.path.insert(0, str(GENERATOR))
+    try:
+        fenced = importlib.import_module("docstrings").with_fenced_equations
+    finally:
+        sys.path.remove(str(GENERATOR))
+    equations = "e_ij     = v tanh(W s + U h)     (eq. 5)\nalpha_ij = softmax_j(e_ij)"
+    text = f"One line.\n\n{equations}\n\nArgs:\n    units: Width,    of both."
+    assert fenced(text) == text.replace(equations, f"```text\n{equations}\n```")
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path):
+    pytest.importorskip("mkdocs", reason='needs the extra "docs": pip install -e ".[docs]"')
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", tmp_path]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "CUDA_VISIBLE_DEVICES": ""}
+    result = subprocess.run(
+        command, cwd=code_blocks.ROOT, capture_output=True, text=True, env=environment
+    )
+    assert result.returncode == 0, result.stdout[-2000:] + result.stderr[-4000:]
+    pages = [*tmp_path.rglob("*.html")]
+    assert len(pages) > 50
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r"<(?:script|img|iframe|link)\b[^>]*?\s(?:src|href)=\"?(\S*)", text)
+        remote = [one for one in loaded if re.match(r"(https?:)?//", one)]
+        assert remote == [], page.name
+    layers = (tmp_path / "reference" / "api" / "layers.html").read_text(encoding="utf-8")
+    assert 'id="keras_bahdanau.layers.attention.attention.Attention"' in layers
+    assert "BahdanauAttention" in (tmp_path / "search" / "search_index.js").read_text()
