@@ -11,8 +11,13 @@ from keras_bahdanau.layers import (
     InputFeedingCell,
     Monotonic,
 )
-from keras_bahdanau.migrate.encoders import encoder_of, fill_dense, padded_rows
-from keras_bahdanau.migrate.recurrent_weights import assign, fill_cell, kind_of
+from keras_bahdanau.migrate.encoders import (
+    check_whole_state,
+    encoder_of,
+    fill_dense,
+    padded_rows,
+)
+from keras_bahdanau.migrate.recurrent_weights import assign, cells_of, fill_cell, kind_of
 from keras_bahdanau.migrate.saved_objects import SavedObjects
 from keras_bahdanau.models import Decoder, Seq2Seq
 
@@ -89,8 +94,10 @@ def from_addons(
     checks.choice("attention_activation", attention_activation, ACTIVATIONS)
     identity = bridge == "identity"
     reader, values_units = encoder_of(saved, source_embedding, encoder, whole_state=identity)
-    cells = _cells_of(saved, wrapper)
+    cells = cells_of(saved, wrapper)
     kind, units = kind_of(saved, cells[0])
+    if identity:
+        check_whole_state(reader, encoder, kind, units, len(cells))
     whole = bool(reader.values_units > values_units)
     layer = f"{wrapper}/_attention_layers/0"
     attentional = _new_attentional(saved, layer, attention_activation, values_units, whole)
@@ -130,8 +137,9 @@ def _wrapper_of(saved):
     if len(found) != 1:
         raise saved.missing(
             "one AttentionWrapper",
-            f"It has {len(found)} of them, at {found}. Name one by `wrapper`; for a model of "
-            "the TensorFlow tutorial take `from_tutorial`.",
+            f"Name one of {found} by `wrapper`."
+            if found
+            else "For a model of the TensorFlow tutorial take `from_tutorial`.",
         )
     return found[0]
 
@@ -193,23 +201,6 @@ def _fill_attention(attention, saved, path):
             saved.array(path, "attention_score_bias"),
             f"{path}/attention_score_bias",
         )
-
-
-def _cells_of(saved, wrapper):
-    """The paths of the wrapped cells: one, or those of `StackedRNNCells`."""
-    path = f"{wrapper}/_cell"
-    if f"{path}/cells" not in saved:
-        return [path]
-    cells = []
-    while f"{path}/cells/{len(cells)}" in saved:
-        cells.append(f"{path}/cells/{len(cells)}")
-    kinds = {kind_of(saved, cell) for cell in cells}
-    if len(kinds) != 1:
-        raise ValueError(
-            "Stacked cells must be of one kind and of one width. Received: "
-            f"cells={path}/cells of (kind, units) {sorted(kinds)}. Train a new model."
-        )
-    return cells
 
 
 def _fill_cells(cell, saved, paths, embedding_units):

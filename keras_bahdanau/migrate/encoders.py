@@ -57,6 +57,18 @@ def encoder_of(saved, embedding, recurrent, whole_state=False):
     return encoder, units * len(paths)
 
 
+def check_whole_state(reader, encoder, kind, units, depth):
+    """Raise ValueError if the last state of an encoder is not as wide as those of the cells."""
+    width = depth * units * (2 if kind == "lstm" else 1)
+    if reader.values_units != width:
+        raise ValueError(
+            "A decoder that begins with the last state of the encoder must have states as wide, "
+            f"{reader.values_units} together. Received: bridge='identity', encoder={encoder!r}, "
+            f"cell={kind!r}, units={units}, depth={depth}. Give 'zeros', or the path of a dense "
+            "layer."
+        )
+
+
 def fill_dense(layer, saved, path, kernel=None):
     """Set the weights of a dense layer to those of a checkpoint, no bias being one of zeros.
 
