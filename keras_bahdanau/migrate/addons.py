@@ -123,7 +123,7 @@ def from_addons(
     model.build()
     if bridge not in BRIDGES:
         fill_dense(cell.bridge.projection, saved, bridge)
-    _fill_attention(attention, saved, mechanism)
+    _fill_attention(attention, saved, mechanism, values_units)
     _fill_attentional(cell, saved, layer, values_units)
     _fill_cells(cell, saved, cells, embeddings.shape[1])
     assign(decoder.embedding.embeddings, embeddings, f"{target_embedding}/embeddings")
@@ -153,7 +153,7 @@ def _mechanism_of(saved, wrapper):
             f"wrapper={wrapper!r} with several. Train a kb.Decoder with `heads` anew."
         )
     if f"{path}/0" not in saved:
-        raise saved.missing(f"{path}/0")
+        raise saved.missing(path)
     return f"{path}/0"
 
 
@@ -172,7 +172,7 @@ def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
     return Attention(score, normalizer=normalizer, name="attention")
 
 
-def _fill_attention(attention, saved, path):
+def _fill_attention(attention, saved, path, values_units):
     """Set the weights of the score and of the normalizer.
 
     v' = g v / |v|   and   e_ij = g s_i^T W h_j   need no weights of their own.
@@ -181,7 +181,7 @@ def _fill_attention(attention, saved, path):
     if saved.has(path, "attention_g"):
         scale = saved.array(path, "attention_g")
     keys = saved.matrix(f"{path}/memory_layer", "kernel")
-    keys = padded_rows(keys, max(len(keys), score.key_projection.kernel.shape[0]))
+    keys = padded_rows(keys, values_units, score.key_projection.kernel.shape[0])
     where = f"{path}/memory_layer/kernel"
     if saved.has(path, "attention_v"):
         v = saved.array(path, "attention_v")
@@ -236,5 +236,5 @@ def _fill_attentional(cell, saved, path, values_units):
         return
     kernel = saved.matrix(path, "kernel")
     of_state, of_context = kernel[: cell.units], kernel[cell.units :]
-    of_context = padded_rows(of_context, max(rows, len(of_context)))
+    of_context = padded_rows(of_context, values_units, rows)
     fill_dense(cell.attentional, saved, path, np.concatenate([of_context, of_state]))

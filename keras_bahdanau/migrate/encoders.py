@@ -91,6 +91,10 @@ def fill_dense(layer, saved, path, kernel=None):
         )
 
 
-def padded_rows(kernel, rows):
-    """The kernel with zeros below, up to a number of rows: inputs that it does not read."""
-    return np.concatenate([kernel, np.zeros((rows - len(kernel), kernel.shape[1]), "float32")])
+def padded_rows(kernel, units, rows):
+    """A kernel of `units` inputs with zeros below, up to a number of rows: inputs it does not read.
+
+    One of other inputs stays as it is, for `assign` to refuse.
+    """
+    more = rows - units if len(kernel) == units else 0
+    return np.concatenate([kernel, np.zeros((more, kernel.shape[1]), "float32")])

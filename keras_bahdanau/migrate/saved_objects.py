@@ -38,7 +38,8 @@ class SavedObjects:
         self.path = tf.train.latest_checkpoint(path) if os.path.isdir(path) else path
         if self.path is None or not os.path.exists(f"{self.path}.index"):
             raise FileNotFoundError(
-                "A TensorFlow checkpoint must have a file that ends in .index. Received: "
+                "A TensorFlow checkpoint must have a file that ends in .index, and a directory the "
+                "file `checkpoint` of tf.train.CheckpointManager. Received: "
                 f"checkpoint={path!r}. Load other files, such as .h5 or a SavedModel, with the old "
                 "program, and write "
                 "tf.train.Checkpoint(encoder=encoder, decoder=decoder).write(path)."

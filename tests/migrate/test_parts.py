@@ -84,7 +84,7 @@ def test_a_directory_stands_for_its_latest_checkpoint(tmp_path):
 @pytest.mark.parametrize(
     ("migrate", "name", "arguments", "message"),
     [
-        (from_addons, "none", {}, "must have a file that ends in .index. Received: checkpoint="),
+        (from_addons, "none", {}, "must have a file that ends in .index, .* Received: checkpoint="),
         (
             from_addons,
             "luong_lstm",
@@ -135,6 +135,25 @@ def test_a_directory_stands_for_its_latest_checkpoint(tmp_path):
 def test_a_part_that_is_missing_or_does_not_fit_is_named(migrate, name, arguments, message):
     with pytest.raises((FileNotFoundError, ValueError), match=message):
         migrate(GOLDEN / name, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shapes"),
+    [
+        ("_attention_mechanisms/0/memory_layer", r"\(12, 7\).* Received: shape=\(11, 7\)"),
+        ("_attention_layers/0", r"\(20, 9\).* Received: shape=\(19, 9\)"),
+    ],
+)
+def test_a_layer_of_narrower_values_is_refused(layer, shapes, monkeypatch):
+    matrix = SavedObjects.matrix
+
+    def cut(self, path, name):
+        rows = matrix(self, path, name)
+        return rows[:-1] if path.endswith(layer) else rows
+
+    monkeypatch.setattr(SavedObjects, "matrix", cut)
+    with pytest.raises(ValueError, match=f"{layer}/kernel' must be of shape {shapes}"):
+        from_addons(GOLDEN / "bahdanau_gru", bridge="bridge")
 
 
 @pytest.mark.parametrize("damaged", ENDINGS)
