@@ -9,6 +9,7 @@ _MODULE_OF = {
     "SavedObjects": "saved_objects",
     "from_addons": "addons",
     "from_tutorial": "tutorial",
+    "to_translator": "words",
 }
 
 __all__ = [*_MODULE_OF]

@@ -11,8 +11,13 @@ from keras_bahdanau.layers import (
     InputFeedingCell,
     Monotonic,
 )
-from keras_bahdanau.migrate.encoders import encoder_of, fill_dense, padded_rows
-from keras_bahdanau.migrate.recurrent_weights import assign, fill_cell, kind_of
+from keras_bahdanau.migrate.encoders import (
+    check_whole_state,
+    encoder_of,
+    fill_dense,
+    padded_rows,
+)
+from keras_bahdanau.migrate.recurrent_weights import assign, cells_of, fill_cell, kind_of
 from keras_bahdanau.migrate.saved_objects import SavedObjects
 from keras_bahdanau.models import Decoder, Seq2Seq
 
@@ -89,8 +94,10 @@ def from_addons(
     checks.choice("attention_activation", attention_activation, ACTIVATIONS)
     identity = bridge == "identity"
     reader, values_units = encoder_of(saved, source_embedding, encoder, whole_state=identity)
-    cells = _cells_of(saved, wrapper)
+    cells = cells_of(saved, wrapper)
     kind, units = kind_of(saved, cells[0])
+    if identity:
+        check_whole_state(reader, encoder, kind, units, len(cells))
     whole = bool(reader.values_units > values_units)
     layer = f"{wrapper}/_attention_layers/0"
     attentional = _new_attentional(saved, layer, attention_activation, values_units, whole)
@@ -116,7 +123,7 @@ def from_addons(
     model.build()
     if bridge not in BRIDGES:
         fill_dense(cell.bridge.projection, saved, bridge)
-    _fill_attention(attention, saved, mechanism)
+    _fill_attention(attention, saved, mechanism, values_units)
     _fill_attentional(cell, saved, layer, values_units)
     _fill_cells(cell, saved, cells, embeddings.shape[1])
     assign(decoder.embedding.embeddings, embeddings, f"{target_embedding}/embeddings")
@@ -130,8 +137,9 @@ def _wrapper_of(saved):
     if len(found) != 1:
         raise saved.missing(
             "one AttentionWrapper",
-            f"It has {len(found)} of them, at {found}. Name one by `wrapper`; for a model of "
-            "the TensorFlow tutorial take `from_tutorial`.",
+            f"Name one of {found} by `wrapper`."
+            if found
+            else "For a model of the TensorFlow tutorial take `from_tutorial`.",
         )
     return found[0]
 
@@ -145,7 +153,7 @@ def _mechanism_of(saved, wrapper):
             f"wrapper={wrapper!r} with several. Train a kb.Decoder with `heads` anew."
         )
     if f"{path}/0" not in saved:
-        raise saved.missing(f"{path}/0")
+        raise saved.missing(path)
     return f"{path}/0"
 
 
@@ -164,7 +172,7 @@ def _new_attention(saved, path, probability_fn, mode, sigmoid_noise):
     return Attention(score, normalizer=normalizer, name="attention")
 
 
-def _fill_attention(attention, saved, path):
+def _fill_attention(attention, saved, path, values_units):
     """Set the weights of the score and of the normalizer.
 
     v' = g v / |v|   and   e_ij = g s_i^T W h_j   need no weights of their own.
@@ -173,7 +181,7 @@ def _fill_attention(attention, saved, path):
     if saved.has(path, "attention_g"):
         scale = saved.array(path, "attention_g")
     keys = saved.matrix(f"{path}/memory_layer", "kernel")
-    keys = padded_rows(keys, max(len(keys), score.key_projection.kernel.shape[0]))
+    keys = padded_rows(keys, values_units, score.key_projection.kernel.shape[0])
     where = f"{path}/memory_layer/kernel"
     if saved.has(path, "attention_v"):
         v = saved.array(path, "attention_v")
@@ -193,23 +201,6 @@ def _fill_attention(attention, saved, path):
             saved.array(path, "attention_score_bias"),
             f"{path}/attention_score_bias",
         )
-
-
-def _cells_of(saved, wrapper):
-    """The paths of the wrapped cells: one, or those of `StackedRNNCells`."""
-    path = f"{wrapper}/_cell"
-    if f"{path}/cells" not in saved:
-        return [path]
-    cells = []
-    while f"{path}/cells/{len(cells)}" in saved:
-        cells.append(f"{path}/cells/{len(cells)}")
-    kinds = {kind_of(saved, cell) for cell in cells}
-    if len(kinds) != 1:
-        raise ValueError(
-            "Stacked cells must be of one kind and of one width. Received: "
-            f"cells={path}/cells of (kind, units) {sorted(kinds)}. Train a new model."
-        )
-    return cells
 
 
 def _fill_cells(cell, saved, paths, embedding_units):
@@ -245,5 +236,5 @@ def _fill_attentional(cell, saved, path, values_units):
         return
     kernel = saved.matrix(path, "kernel")
     of_state, of_context = kernel[: cell.units], kernel[cell.units :]
-    of_context = padded_rows(of_context, max(rows, len(of_context)))
+    of_context = padded_rows(of_context, values_units, rows)
     fill_dense(cell.attentional, saved, path, np.concatenate([of_context, of_state]))

@@ -57,6 +57,18 @@ def encoder_of(saved, embedding, recurrent, whole_state=False):
     return encoder, units * len(paths)
 
 
+def check_whole_state(reader, encoder, kind, units, depth):
+    """Raise ValueError if the last state of an encoder is not as wide as those of the cells."""
+    width = depth * units * (2 if kind == "lstm" else 1)
+    if reader.values_units != width:
+        raise ValueError(
+            "A decoder that begins with the last state of the encoder must have states as wide, "
+            f"{reader.values_units} together. Received: bridge='identity', encoder={encoder!r}, "
+            f"cell={kind!r}, units={units}, depth={depth}. Give 'zeros', or the path of a dense "
+            "layer."
+        )
+
+
 def fill_dense(layer, saved, path, kernel=None):
     """Set the weights of a dense layer to those of a checkpoint, no bias being one of zeros.
 
@@ -79,6 +91,10 @@ def fill_dense(layer, saved, path, kernel=None):
         )
 
 
-def padded_rows(kernel, rows):
-    """The kernel with zeros below, up to a number of rows: inputs that it does not read."""
-    return np.concatenate([kernel, np.zeros((rows - len(kernel), kernel.shape[1]), "float32")])
+def padded_rows(kernel, units, rows):
+    """A kernel of `units` inputs with zeros below, up to a number of rows: inputs it does not read.
+
+    One of other inputs stays as it is, for `assign` to refuse.
+    """
+    more = rows - units if len(kernel) == units else 0
+    return np.concatenate([kernel, np.zeros((more, kernel.shape[1]), "float32")])

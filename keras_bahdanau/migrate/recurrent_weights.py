@@ -30,6 +30,23 @@ def kind_of(saved, path):
     return ("gru-reset-before" if before else kind), units
 
 
+def cells_of(saved, wrapper):
+    """The paths of the wrapped cells: one, or those of `StackedRNNCells`."""
+    path = f"{wrapper}/_cell"
+    if f"{path}/cells" not in saved:
+        return [path]
+    cells = []
+    while f"{path}/cells/{len(cells)}" in saved:
+        cells.append(f"{path}/cells/{len(cells)}")
+    kinds = {kind_of(saved, cell) for cell in cells}
+    if len(kinds) != 1:
+        raise ValueError(
+            "Stacked cells must be of one kind and of one width. Received: "
+            f"cells={path}/cells of (kind, units) {sorted(kinds)}. Train a new model."
+        )
+    return cells
+
+
 def assign(variable, array, path):
     """Set a variable, if the shapes agree.
 

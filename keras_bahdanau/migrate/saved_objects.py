@@ -6,6 +6,7 @@ import numpy as np
 
 GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 LISTED = 40  # most variables that a message lists
+OPTIMIZERS = ({"_iterations", "_variables"}, {"iter", "decay"})  # their parts, new and legacy
 
 
 class SavedObjects:
@@ -22,7 +23,7 @@ class SavedObjects:
     ```
 
     Args:
-        path: Path of a checkpoint, without ".index"; or of a directory: its latest checkpoint.
+        path: Path of a checkpoint, with ".index" or without; or of a directory: its latest one.
 
     Raises:
         FileNotFoundError: If there is no checkpoint.
@@ -33,13 +34,15 @@ class SavedObjects:
         import tensorflow as tf
         from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
-        path = os.fspath(path)
+        path = os.fspath(path).removesuffix(".index")
         self.path = tf.train.latest_checkpoint(path) if os.path.isdir(path) else path
         if self.path is None or not os.path.exists(f"{self.path}.index"):
             raise FileNotFoundError(
-                "A TensorFlow checkpoint must have a file that ends in .index. Received: "
-                f"checkpoint={path!r}. Load other files, such as .h5, with the old program, and "
-                "write tf.train.Checkpoint(encoder=encoder, decoder=decoder).write(path)."
+                "A TensorFlow checkpoint must have a file that ends in .index, and a directory the "
+                "file `checkpoint` of tf.train.CheckpointManager. Received: "
+                f"checkpoint={path!r}. Load other files, such as .h5 or a SavedModel, with the old "
+                "program, and write "
+                "tf.train.Checkpoint(encoder=encoder, decoder=decoder).write(path)."
             )
         try:
             self._reader = tf.train.load_checkpoint(self.path)
@@ -60,9 +63,11 @@ class SavedObjects:
         )
 
     def _shortest_paths(self):
-        """The shortest path of each object, by its number."""
+        """The shortest path of each object, by its number; none of those of an optimizer."""
         paths, queue = {0: ""}, [0]
         for node in queue:
+            if any(parts <= self._edges[node].keys() for parts in OPTIMIZERS):
+                continue
             for name, child in self._edges[node].items():
                 if child not in paths:
                     paths[child] = f"{paths[node]}/{name}" if paths[node] else name
@@ -88,7 +93,7 @@ class SavedObjects:
         ]
 
     def variables(self):
-        """Dictionary from the path of each variable to its shape."""
+        """Dictionary from the path of each variable to its shape, those of optimizers left out."""
         shapes = self._reader.get_variable_to_shape_map()
         found = {path: self._key(node) for node, path in self._paths.items()}
         return {path: tuple(shapes[key]) for path, key in sorted(found.items()) if key in shapes}
@@ -145,8 +150,11 @@ class SavedObjects:
         return array
 
     def missing(self, path, advice="Name the parts by the attributes of your own program."):
-        """The ValueError of a part that is not there."""
+        """The ValueError of a part that is not there, with those that have its last name."""
+        _, _, name = path.rpartition("/")
+        others = ", ".join(sorted(self.with_parts(name))[:LISTED])
+        found = f"{name!r} at {others}" if others else f"the variables {self.listed()}"
         return ValueError(
             f"The checkpoint must have {path!r}. Received: checkpoint={str(self.path)!r} with "
-            f"the variables {self.listed()}. {advice}"
+            f"{found}. {advice}"
         )

@@ -2,11 +2,9 @@
 
 import copy
 
-import keras
 import tensorflow as tf
 
-from keras_bahdanau.search import SearchOptions, SearchResult, search
-from keras_bahdanau.search.constraints import limits_of
+from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.sources.source import as_source
@@ -106,26 +104,15 @@ class GraphPipeline:
             `SearchResult`.
         """
         options = options or self.search
-        prepared = self.model.encode(features)
-        mask = self.model.source_mask(prepared)  # (batch, source_time)
-
-        def step(tokens, state):
-            return self.model.decode_step(tokens, state, prepared)
-
-        limits = limits_of(mask, options, prefix, time)
-        return search(
-            step,
-            self.model.initial_state(prepared),
-            limits,
+        return search_model(
+            self.model,
+            features,
             options,
             start=START,
             end=END,
-            time=tf.maximum(tf.reduce_max(limits), 0) if time is None else time,
-            source_time=keras.ops.shape(mask)[1],
-            source_mask=mask,
+            time=time,
             prefix=prefix,
             uniforms=uniforms,
-            ctc_log_probs=self.model.ctc_log_probs(prepared) if options.ctc_weight else None,
             symbols=() if options.write_symbols else self.target.symbol_ids,
             visit=visit,
         )

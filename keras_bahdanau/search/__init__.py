@@ -15,6 +15,7 @@ _MODULE_OF = {
     "require_deterministic": "search_options",
     "sample": "sampling",
     "search": "dispatch",
+    "search_model": "model_search",
 }
 
 __all__ = [*_MODULE_OF]

@@ -254,6 +254,7 @@ class TrainingOptions:
         "Parts of the query: {choices}, or several of them, such as state,embedding.",
         "state",
     )
+    # not "identity", which needs a summary exactly as wide as all states of the decoder
     bridge: str | None = _of_model(
         one_of("mean", "backward", "last", "zeros"),
         "Source of the decoder's initial state: the \"mean\" of the encoder's values, its "

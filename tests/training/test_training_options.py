@@ -25,7 +25,8 @@ REGISTRIES = {
     "coverage": {"none", *(name for name in layers.COVERAGES if name)},
     "when": layers.DECODER_CELLS,
     "query": query.PARTS,
-    "bridge": {*SUMMARIES, *(name for name in BRIDGES if name not in ("summary", "identity"))},
+    # a summary, which the option names by its kind, or no use of it; "identity" ties two widths
+    "bridge": {*SUMMARIES, *BRIDGES} - {"summary", "identity"},
     "readout": layers.READOUTS,
 }
 

@@ -1,0 +1,127 @@
+"""The words of an old program as vocabularies, so that its model reads and writes texts."""
+
+import keras
+import numpy as np
+
+from keras_bahdanau.pipelines import Translator
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
+from keras_bahdanau.training.adaptation import resized
+
+NEVER = -1e4  # logit of a token that the old program did not have: exp(NEVER) is 0 in float32
+
+
+def to_translator(
+    model, source_words, target_words, *, start="<start>", end="<end>", unknown=None, search=None
+):
+    """A `Translator` of a migrated model and the words of its program.
+
+    The words become vocabularies of one token a word. Padding, unknown word, start and end have
+    the ids 0, 1, 2 and 3 here, so the rows of the embeddings and of the output layer move to
+    these; the probabilities stay the same. Words of the old program stand between spaces, so
+    give texts as that program split them: in small letters, without punctuation or with spaces
+    around it. A source gets its end token here; its start token, if the program has one, is a
+    word of the text.
+
+    ```python
+    words = ["", *tokenizer.index_word.values()]  # of Keras' Tokenizer
+    words = layer.get_vocabulary()  # of TextVectorization
+    translator = kb.migrate.to_translator(model, words, words_of_target)
+    translator.translate(["<start> hace mucho frio aqui ."])[0].text
+    ```
+
+    Args:
+        model: `Seq2Seq` of `from_addons` or `from_tutorial`.
+        source_words: List of strings, the word of each id of the source, that of padding, id 0,
+            first. "" for an id without a word.
+        target_words: Likewise, of the target.
+        start: String, the word that every target begins with.
+        end: String, the word that every source and every target ends with.
+        unknown: String, the word of unknown words, if the program has one.
+        search: `SearchOptions`; the default ones if None.
+
+    Returns:
+        `Translator` of a new model; the given one stays as it is.
+
+    Raises:
+        ValueError: If there are not as many words as ids, a word is there twice or can't be one,
+            or `start`, `end` or `unknown` is not among them.
+    """
+    source_words, target_words = list(source_words), list(target_words)
+    source_ids = _ids_of("source_words", source_words, model.source_size, (unknown, None, end))
+    target_ids = _ids_of(
+        "target_words", target_words, model.target_vocabulary_size, (unknown, start, end)
+    )
+    source = _vocabulary(source_words, source_ids)
+    target = _vocabulary(target_words, target_ids)
+    renumbered = resized(model.get_config(), as_source(source), target)
+    renumbered.build()
+    decoder, output = renumbered.decoder, renumbered.decoder.output_layer
+    moved = {  # axis of the ids, their old ones, value of a new one
+        id(renumbered.encoder.front_end.embedding.embeddings): (0, source_ids, 0.0),
+        id(decoder.embedding.embeddings): (0, target_ids, 0.0),
+        id(output.kernel): (1, target_ids, 0.0),
+        id(output.bias): (0, target_ids, NEVER),
+    }
+    for weight, old in zip(renumbered.weights, model.weights, strict=True):
+        array = keras.ops.convert_to_numpy(old)
+        weight.assign(_moved(array, *moved[id(weight)]) if id(weight) in moved else array)
+    return Translator(source, renumbered, target, search)
+
+
+def _ids_of(name, words, size, special):
+    """The old id of each new one, None for one that the old program does not have.
+
+    Args:
+        name: String, that of the argument.
+        words: The words by their old ids.
+        size: Integer, the number of old ids.
+        special: The words, or None, of the ids 1, 2 and 3.
+    """
+    given = [word for word in words if word]
+    if len(words) != size or len(set(given)) < len(given):
+        raise ValueError(
+            f"`{name}` must be different words, one for each of the {size} ids of the model. "
+            f"Received: {len(words)} words, {len(set(given))} different ones. Put that of padding "
+            'first, and "" for an id without a word.'
+        )
+    broken = [word for word in given if word.split() != [word] or "▁" in word]
+    if broken:
+        raise ValueError(
+            f"`{name}` must be words without white space and `▁`. Received: {broken[0]!r}. Give "
+            '"" for it.'
+        )
+    missing = [word for word in special if word is not None and word not in given]
+    if missing:
+        raise ValueError(
+            f"`{name}` must have the words of `start`, `end` and `unknown`. Received: "
+            f"{name} without {missing[0]!r}, beginning with {words[:5]}. Give those of the old "
+            "program."
+        )
+    fixed = [PAD, *(None if word is None else words.index(word) for word in special)]
+    return [*fixed, *(one for one in range(size) if one not in fixed)]
+
+
+def _vocabulary(words, ids):
+    """`Subwords` of whole words, with the word of each id behind the special ones."""
+    from sentencepiece import sentencepiece_model_pb2  # which loads protobuf
+
+    proto = sentencepiece_model_pb2.ModelProto()
+    trainer = proto.trainer_spec
+    trainer.model_type, trainer.vocab_size = trainer.WORD, len(ids)
+    trainer.pad_id, trainer.unk_id, trainer.bos_id, trainer.eos_id = PAD, UNKNOWN, START, END
+    proto.normalizer_spec.name = "identity"
+    kinds = {"<pad>": "CONTROL", "<unk>": "UNKNOWN", "<s>": "CONTROL", "</s>": "CONTROL"}
+    ordinary = {f"▁{words[one] or f'<{one}>'}": "NORMAL" for one in ids[END + 1 :]}
+    for text, kind in {**kinds, **ordinary}.items():
+        piece = proto.pieces.add()
+        piece.piece, piece.type = text, piece.Type.Value(kind)
+    return Subwords(proto.SerializeToString(deterministic=True))
+
+
+def _moved(array, axis, ids, value):
+    """The array with its old ids along an axis in a new order."""
+    old = np.moveaxis(array, axis, 0)
+    empty = np.full_like(old[0], value)
+    return np.moveaxis(np.stack([empty if one is None else old[one] for one in ids]), 0, axis)
