@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from keras_bahdanau.data import BatchedPairs
-from keras_bahdanau.data.corpora import as_pairs, require_text, require_token
+from keras_bahdanau.data.corpora import as_pairs, require_text
+from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import with_model_types
