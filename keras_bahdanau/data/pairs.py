@@ -45,7 +45,7 @@ class Pairs(abc.ABC):
     ):
         """The batches of a training.
 
-        What goes with other pairs alone is ignored here, and refused by `Run.check`.
+        Arguments that are for other pairs are ignored: `Run.check` has refused their options.
 
         Args:
             source: `Source`.
