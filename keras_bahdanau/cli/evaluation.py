@@ -25,9 +25,9 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
-from keras_bahdanau.data.corpora import require_token
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.whole_file import write_json

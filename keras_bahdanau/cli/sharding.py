@@ -80,9 +80,9 @@ def prepare(
     """Prepare a corpus of any size for training: filter it, and write it as shards.
 
     Shards hold the token ids of text, and images or recordings as they are. Files of text are
-    UTF-8, plain or .gz, and are read as streams. A pair that several filters would
-    drop counts for the first of them. OUT appears when it is whole; the same command resumes one
-    that was stopped or killed.
+    UTF-8, plain or .gz, and are read as streams. A pair that several filters would drop counts
+    for the first of them. OUT appears when it is whole; the same command resumes one that was
+    stopped or killed.
     """
     settings = Preparation(**asked(options))
     check_value("workers", workers, WORKERS)

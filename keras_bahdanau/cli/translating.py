@@ -25,9 +25,9 @@ from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tel
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
 from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
-from keras_bahdanau.data.corpora import require_token, tagged
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
+from keras_bahdanau.data.tags import require_token, tagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 

@@ -21,7 +21,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
-from keras_bahdanau.data.corpora import require_token
+from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value, number
 from keras_bahdanau.ownership import owned

@@ -5,6 +5,7 @@ import dataclasses
 from typing import Any
 
 from keras_bahdanau.data.pairs import PairList, Pairs
+from keras_bahdanau.data.tags import check_tag, tagged
 from keras_bahdanau.option import check_value, number
 
 MOST_CORPORA = 1000
@@ -48,7 +49,7 @@ class Corpus:
         if self.weight is not None:
             check_value("weight", self.weight, WEIGHT)
         if self.tag is not None:
-            _check_tag(self.tag, self.name)
+            check_tag(self.tag, self.name)
 
     @property
     def in_memory(self):
@@ -137,52 +138,6 @@ def as_pairs(pairs):
     return Corpora(pairs) if pairs and isinstance(pairs[0], Corpus) else pairs
 
 
-def tagged(tag, text):
-    """A text behind a tag; an empty one stays empty.
-
-    Raises:
-        TypeError: If it is no text.
-
-    Example:
-        >>> tagged("<2de>", "A man."), tagged("<2de>", "")
-        ('<2de> A man.', '')
-    """
-    if not isinstance(text, str):
-        raise TypeError(
-            "A tag stands before text. "
-            f"Received: tag={tag!r} before an input of type {type(text).__name__}. Leave it out."
-        )
-    return f"{tag} {text}" if text.strip() else text
-
-
-def require_token(tag, source):
-    """Check that a tag is one token of a source.
-
-    Args:
-        tag: String.
-        source: `Source`.
-
-    Raises:
-        ValueError: If the source is no text, or splits the tag or does not know it.
-    """
-    if source.subwords is None:
-        raise ValueError(
-            "A tag stands before text. "
-            f"Received: tag={tag!r} for a source that is no text. Leave it out."
-        )
-    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
-
-    (ids,) = source.subwords.encode([tag])
-    if len(ids) != 2 or ids[0] == UNKNOWN:  # the second is the end token
-        raise ValueError(
-            "A tag must be one token of the source. Received: "
-            f"tag={tag!r}, which is {'unknown' if len(ids) == 2 else 'split'} there. Use a tag "
-            "of the training, or a vocabulary that was trained with it: `prepare --symbols`, "
-            "Subwords.train(symbols=), or update_vocabulary='append' for a model that is trained "
-            "further."
-        )
-
-
 def check_mixed(pairs, temperature, alignments=None):
     """Raise ValueError if the settings of several corpora are asked of others, or contradict.
 
@@ -217,16 +172,6 @@ def require_text(pairs):
                 "Shards hold no text to validate on. Received: "
                 f"pairs={str(one.pairs.directory)!r} of corpus {one.name!r}. Give the text."
             )
-
-
-def _check_tag(tag, name):
-    from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
-
-    if not is_symbol(tag):
-        raise ValueError(
-            "A tag must be one word without `▁`, and no name of a special token. "
-            f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
-        )
 
 
 def _check_together(corpora):

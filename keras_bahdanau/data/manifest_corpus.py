@@ -1,10 +1,10 @@
-"""A manifest of files and their texts as a corpus to prepare: see `parallel_text`."""
+"""A manifest of files and their texts as a corpus to prepare: see `corpus_blocks`."""
 
 import os
 
+from keras_bahdanau.data.corpus_blocks import ParallelText, in_blocks
 from keras_bahdanau.data.file_rows import FileRows, FileSide
 from keras_bahdanau.data.manifest import read_manifest
-from keras_bahdanau.data.parallel_text import ParallelText, in_blocks
 from keras_bahdanau.text.subwords import Subwords
 
 SHARD_BYTES = 2**26  # of the files of a shard, which has more if one file has

@@ -45,7 +45,7 @@ class Pairs(abc.ABC):
     ):
         """The batches of a training.
 
-        What goes with other pairs alone is ignored here, and refused by `Run.check`.
+        Arguments that are for other pairs are ignored: `Run.check` has refused their options.
 
         Args:
             source: `Source`.
@@ -64,7 +64,7 @@ class Pairs(abc.ABC):
         """
 
 
-class PairList(Pairs, list):
+class PairList(list, Pairs):
     """A list of (source, target): an input of the source, and a string.
 
     Example:
@@ -72,8 +72,6 @@ class PairList(Pairs, list):
         >>> len(pairs), pairs.in_memory, pairs.tags
         (1, True, ())
     """
-
-    __len__ = list.__len__
 
     @property
     def fingerprint(self):

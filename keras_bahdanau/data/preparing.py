@@ -73,7 +73,8 @@ def prepare(
         corpus: What `open_corpus` gives, or a `ManifestCorpus`.
         out: Path of the directory to make.
         settings: `Preparation`, or None for its defaults.
-        vocabularies: (source, target), two `Subwords`; None to learn them.
+        vocabularies: (source, target), two `Subwords`, the first one ignored if the corpus has a
+            source; None to learn them.
         workers: Integer, number of processes; None for one a core. With several, the calling
             program must be importable: `if __name__ == "__main__":`.
         say: Function of one string, which reports the progress.

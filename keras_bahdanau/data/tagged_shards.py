@@ -1,7 +1,7 @@
 """Shards whose sources get a tag when they are read: one corpus on disk, for several trainings."""
 
-from keras_bahdanau.data.corpora import require_token
 from keras_bahdanau.data.shards import Shards
+from keras_bahdanau.data.tags import require_token
 
 
 class TaggedShards(Shards):

@@ -37,7 +37,7 @@ class Progress:
         epoch: Integer, epochs that are complete and validated.
         step: Integer, batches done in the epoch that is under way.
         best: Float, the lowest validation perplexity so far, or the value of another judge;
-            None before the first epoch.
+            None before the first validation.
         waited: Integer, epochs since the one that had it.
         seconds: Float, time of training and validation, all sittings together.
         first_seconds: Float, that of the first epoch, which compiles the model, too.

@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from keras_bahdanau.data import BatchedPairs
-from keras_bahdanau.data.corpora import as_pairs, require_text, require_token
+from keras_bahdanau.data.corpora import as_pairs, require_text
+from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import with_model_types
@@ -144,10 +145,24 @@ def _sides_of_shards(shards, source, target, symbols):
     """(source, target) that the ids of shards belong to."""
     own = (shards.source, shards.target)
     given = (source if source is None else as_source(source), target)
-    if symbols or any(other not in (None, one) for one, other in zip(own, given, strict=True)):
+    others = [
+        f"{name}={_described(other)} in place of {_described(one)}"
+        for name, one, other in zip(("source", "target"), own, given, strict=True)
+        if other not in (None, one)
+    ]
+    if symbols:
+        others.append(f"symbols={list(symbols)!r:.80}")
+    if others:
         raise ValueError(
-            "Shards have the source and target that they were prepared with. Received: others, "
-            f"or symbols={list(symbols)!r}, with pairs={str(shards.directory)!r}. Leave them out, "
-            "or prepare the corpus again."
+            "Shards have the source and target that they were prepared with. Received: "
+            f"{', '.join(others)}, with pairs={str(shards.directory)!r}. Give the same or none, "
+            "and no symbols, or prepare the corpus again."
         )
     return own
+
+
+def _described(side):
+    """The class of a source or target, with the settings that are numbers."""
+    settings = side.get_config().items()
+    numbers = [f"{name}={value}" for name, value in settings if isinstance(value, int | float)]
+    return f"{type(side).__name__}({', '.join(numbers)})"

@@ -103,7 +103,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             self.checkpoint.save()
 
     def _validate_first(self):
-        """Validate and save the model that the training begins with, which no average has."""
+        """Validate the model that the training begins with, and save it as the best one so far."""
         self._give_weights()
         logs = self._validate()
         value = self._judged(logs)

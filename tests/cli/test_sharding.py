@@ -87,7 +87,7 @@ def test_the_commands_prepare_and_train_a_manifest_of_images(images, capsys):
     training = ["new", *images[1:], "run", "--valid-source", images[0], "--epochs", "2", *units]
     for arguments in (
         ["prepare", *images, "new", "--workers", "2", *small],
-        ["train", *training, "--convolutions", "4,8", "--batch-sentences", "5"],
+        ["train", *training, "--convolutions", "4,8,8", "--batch-sentences", "5"],
     ):
         with pytest.raises(SystemExit) as ended:
             cli.main(arguments)

@@ -3,8 +3,9 @@
 import pytest
 
 from keras_bahdanau.data import Corpora, Corpus
-from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text, require_token, tagged
+from keras_bahdanau.data.corpora import as_pairs, check_mixed, require_text
 from keras_bahdanau.data.pairs import Pairs
+from keras_bahdanau.data.tags import require_token, tagged
 from keras_bahdanau.sources.feature_source import FeatureSource
 from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text.subwords import Subwords

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from keras_bahdanau.data import line_stream, parallel_text
+from keras_bahdanau.data import corpus_blocks, line_stream
 from keras_bahdanau.data.parallel_text import open_corpus
 
 PAIRS = [("one & <two>", "eins & <zwei>"), ("", "leer"), ("tree 🌳", "Baum 🌳"), ("é", "日本")] * 3
@@ -74,7 +74,7 @@ def test_two_files_give_them_in_blocks_of_any_size(tmp_path, monkeypatch, size):
 
 
 def test_long_records_make_small_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(parallel_text, "BLOCK_BYTES", 20)
+    monkeypatch.setattr(corpus_blocks, "BLOCK_BYTES", 20)
     corpus = open_corpus(written(tmp_path, "p.tmx", FORMS["p.tmx"]))
     assert pairs_of(corpus, 100) == PAIRS
     assert [block.pairs for block in corpus.blocks(100)] == [1, 4, 4, 3]

@@ -135,6 +135,17 @@ def test_what_belongs_to_text_is_refused(corpus, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_training_with_another_source_names_both(corpus):
+    _, source, shards = corpus
+    data = training_data(shards, [])
+    assert data.sides(source, None, ()).source == data.sides(None, shards.target, ()).source
+    own = type(source).__name__
+    with pytest.raises(ValueError, match=rf"source=FeatureSource\(size=3.* in place of {own}\(.*="):
+        data.sides(FeatureSource(3), None, ())
+    with pytest.raises(ValueError, match=r"Received: symbols=\['<a>'\], with pairs="):
+        data.sides(None, None, ["<a>"])
+
+
 def test_a_card_says_what_its_source_reads(corpus, tmp_path):
     _, _, shards = corpus
     card = json.loads((shards.directory / "card.json").read_text())

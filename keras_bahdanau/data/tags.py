@@ -1,0 +1,69 @@
+"""Tags before sources, such as the language token `<2de>`: each is one token of the source.
+
+Johnson et al. 2017, "Google's Multilingual Neural Machine Translation System", section 3.
+"""
+
+
+def check_tag(tag, name):
+    """Check that a tag can be one token of a text.
+
+    Args:
+        tag: String.
+        name: String, the corpus that has it.
+
+    Raises:
+        ValueError: If it is several words, or has the name of a special token.
+    """
+    from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
+
+    if not is_symbol(tag):
+        raise ValueError(
+            "A tag must be one word without `▁`, and no name of a special token. "
+            f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
+        )
+
+
+def tagged(tag, text):
+    """A text behind a tag; an empty one stays empty.
+
+    Raises:
+        TypeError: If it is no text.
+
+    Example:
+        >>> tagged("<2de>", "A man."), tagged("<2de>", "")
+        ('<2de> A man.', '')
+    """
+    if not isinstance(text, str):
+        raise TypeError(
+            "A tag stands before text. "
+            f"Received: tag={tag!r} before an input of type {type(text).__name__}. Leave it out."
+        )
+    return f"{tag} {text}" if text.strip() else text
+
+
+def require_token(tag, source):
+    """Check that a tag is one token of a source.
+
+    Args:
+        tag: String.
+        source: `Source`.
+
+    Raises:
+        ValueError: If the source is no text, or splits the tag or does not know it.
+    """
+    if source.subwords is None:
+        raise ValueError(
+            "A tag stands before text. "
+            f"Received: tag={tag!r} for a source that is no text. Leave it out."
+        )
+    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
+
+    (ids,) = source.subwords.encode([tag])
+    if len(ids) != 2 or ids[0] == UNKNOWN:  # the second is the end token
+        raise ValueError(
+            "A tag must be one token of the source. Received: "
+            f"tag={tag!r}, which is {'unknown' if len(ids) == 2 else 'split'} there. Use a tag "
+            "of the training, or a vocabulary that was trained with it: `prepare --symbols`, "
+            "Subwords.train(symbols=), or update_vocabulary='append' for a model that is trained "
+            "further."
+        )
