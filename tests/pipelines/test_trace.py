@@ -303,11 +303,10 @@ def test_a_translation_of_another_sentence_is_refused(toy_translator):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["ssru_student", "transformer_tiny"])
-def test_a_decoder_of_blocks_is_explored_as_any_other(toy_translator, preset, tmp_path):
-    source, target = toy_translator.source, toy_translator.target
+def test_a_decoder_of_blocks_is_explored_as_any_other(subwords, preset, tmp_path):
     sizes = {"embedding_units": 8, "units": 8, "depth": 1, "decoder_depth": 2}
-    model = getattr(kb.presets, preset)(source, target, **sizes)
-    translator = kb.Translator(source, model, target, kb.SearchOptions(max_length=4))
+    model = getattr(kb.presets, preset)(subwords, subwords, **sizes)
+    translator = kb.Translator(subwords, model, subwords, kb.SearchOptions(max_length=4))
     trace = translator.trace(SENTENCE, explore=True)
     steps = len(trace.target_tokens)
     assert trace.state.shape == (steps, 8) and np.abs(trace.state).any(axis=1).all()
