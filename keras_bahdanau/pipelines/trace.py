@@ -25,15 +25,16 @@ class Trace:
         input_tokens: List of T pieces, y_{i-1}: what each step reads. The first is `<s>`.
         target_tokens: List of T pieces, y_i: what is chosen at each step.
         values: `(S, values_units)`, h_j, the encoder's value of each source token.
-        initial_state: `(units,)`, s_0.
+        initial_state: `(units,)`, s_0; zeros of self-attention, which has read nothing.
         embedded: `(T, embedding_units)`, the embedding of y_{i-1}.
         query: `(T, query_units)`, the query of the step: s_{i-1}, or as the model's `query`
             and `when` define it.
         scores: `(T, S)`, e_ij, before mask and softmax; the mean of all heads. Zero if
             the model does not attend.
-        weights: `(T, S)`, alpha_ij, likewise.
+        weights: `(T, S)`, alpha_ij, likewise; of a `BlockCell` those of its highest block, as are
+            query, scores and context.
         context: `(T, context_units)`, c_i.
-        state: `(T, units)`, s_i.
+        state: `(T, units)`, s_i; of self-attention the key that step i leaves to later ones.
         output: `(T, output_units)`, what the readout reads as the state: s_i, or what
             the model's `when` and `readout_state` define.
         log_probs: `(T,)`, log p(y_i | y_1 ... y_{i-1}, x) of the tokens chosen.
@@ -157,7 +158,7 @@ def _run(model, features, tokens):
     """Projected memory, s_0, and the output of each step as arrays `(len(tokens), ...)`."""
     prepared = model.encode(tree.map_structure(ops.convert_to_tensor, features))
     state = model.initial_state(prepared)
-    initial_state = _array(_top(state))[0]  # (1, units) -> (units,)
+    initial_state = _array(_top(model, state))[0]  # (1, units) -> (units,)
     steps = []
     for token in tokens:
         token = ops.convert_to_tensor([token], "int32")
@@ -166,7 +167,7 @@ def _run(model, features, tokens):
         step = {
             **shown._asdict(),
             "embedded": embedded,
-            "state": _top(state),
+            "state": _top(model, state),
             "log_probs": ops.log_softmax(logits, axis=-1),
         }
         if model.decoder.copies:
@@ -178,9 +179,9 @@ def _run(model, features, tokens):
     return prepared, initial_state, arrays
 
 
-def _top(state):
-    """s_i of a `DecoderState`."""
-    return state.cell[-1][0]
+def _top(model, state):
+    """s_i of a `DecoderState`, of the highest cell."""
+    return model.decoder.cell.stack.cells[-1].newest(state.cell[-1])
 
 
 def _array(tensor):

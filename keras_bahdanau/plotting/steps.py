@@ -6,8 +6,9 @@ from keras_bahdanau.plotting.animation import write_animation
 from keras_bahdanau.plotting.canvas import Canvas
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.step_maps import StepMaps
+from keras_bahdanau.plotting.target_tokens import shortened, token_label
 from keras_bahdanau.plotting.trace_claims import attends, is_softmax, is_sum, query_state
-from keras_bahdanau.text.alignments import join_subwords
+from keras_bahdanau.text.alignments import WORD_START, join_subwords
 
 WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
 ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
@@ -112,11 +113,11 @@ class _Walkthrough:
     def draw_header(self):
         """Title and the columns' names."""
         canvas, trace = self.canvas, self.trace
-        title = _cut(trace.text, 80)
+        title = shortened(trace.text, 80)
         if self.maps is None:
             source, _ = join_subwords(trace.source_tokens)
             source = " ".join(word for word in source if word != "</s>")
-            title = f"{_cut(source, 80)}  →  {title}"
+            title = f"{shortened(source, 80)}  →  {title}"
         canvas.token(ASKS, 34, title, room=WIDTH - 2 * ASKS, size=17, color="0.1")
         story = STORY if trace.reads_context else HARD_STORY
         story = story if self.maps is None else story.replace(*OF_A_PICTURE)
@@ -326,13 +327,6 @@ def _percent(probability):
 
 
 def _label(token):
-    """A piece as it is read: without the mark of a word's start, with one of its going on."""
-    if token.startswith("▁"):
-        token = token[1:] or "▁"
-    elif token not in ("<s>", "</s>", "<unk>"):
-        token = "…" + token
-    return _cut(token, LONGEST)
-
-
-def _cut(text, longest):
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    """A piece as it is read, with a mark if it goes on with a word."""
+    goes_on = not token.startswith(WORD_START) and token not in ("<s>", "</s>", "<unk>")
+    return token_label(f"…{token}" if goes_on else token, LONGEST)

@@ -1,4 +1,4 @@
-"""Target tokens with their weights, as the plots with pictures show them."""
+"""Tokens as plots show them, and target tokens with their weights."""
 
 from keras_bahdanau.text.alignments import WORD_START, as_alignment, join_targets
 
@@ -15,9 +15,14 @@ def labelled_targets(result, words=False):
     labels = result.target_tokens
     if words:
         weights, labels = join_targets(weights, labels)
-    return weights, [_label(token) for token in labels]
+    return weights, [token_label(token) for token in labels]
 
 
-def _label(token):
-    token = token.removeprefix(WORD_START) or token  # the mark alone is a space
-    return token if len(token) <= LONGEST else token[: LONGEST - 1] + "…"
+def token_label(token, longest=LONGEST):
+    """A piece without the mark of a word's start; the mark alone, a space, stays."""
+    return shortened(token.removeprefix(WORD_START) or token, longest)
+
+
+def shortened(text, longest):
+    """A text of `longest` characters at most; the last one tells that it was cut."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"

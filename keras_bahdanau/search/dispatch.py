@@ -51,7 +51,8 @@ def search(
             CTC, whose blank is id 0, for `options.ctc_weight`.
         symbols: Sequence of integers, the tokens that are allowed with
             `options.write_symbols` alone.
-        visit: As in `beam_search`, which then runs for a beam of 1, too; draws have none.
+        visit: As in `beam_search`, which then runs for a beam of 1, too; draws at random do not
+            call it.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
@@ -62,14 +63,13 @@ def search(
     if constraints:
         step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
-    if visit is not None:
-        result = beam_search(step, state, limits, options, visit=visit, **places)
-    elif options.random:
+    if options.random:
         result = sample(step, state, limits, options, uniforms=uniforms, **places)
+    elif options.beam_width == 1 and visit is None:
+        result = greedy_search(step, state, limits, options, **places)
     else:
-        method = greedy_search if options.beam_width == 1 else beam_search
-        result = method(step, state, limits, options, **places)
+        result = beam_search(step, state, limits, options, visit=visit, **places)
     if options.coverage_penalty:
         result = add_coverage(result, options.coverage_penalty, source_mask)
-        result = result if options.random and visit is None else best_first(result)
+        result = result if options.random else best_first(result)
     return result

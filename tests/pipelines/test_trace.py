@@ -301,6 +301,23 @@ def test_a_translation_of_another_sentence_is_refused(toy_translator):
         toy_translator.trace("one", other)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["ssru_student", "transformer_tiny"])
+def test_a_decoder_of_blocks_is_explored_as_any_other(subwords, preset, tmp_path):
+    sizes = {"embedding_units": 8, "units": 8, "depth": 1, "decoder_depth": 2}
+    model = getattr(kb.presets, preset)(subwords, subwords, **sizes)
+    translator = kb.Translator(subwords, model, subwords, kb.SearchOptions(max_length=4))
+    trace = translator.trace(SENTENCE, explore=True)
+    steps = len(trace.target_tokens)
+    assert trace.state.shape == (steps, 8) and np.abs(trace.state).any(axis=1).all()
+    np.testing.assert_array_equal(trace.initial_state, np.zeros(8))
+    assert_close(trace.weights.sum(axis=1), np.ones(steps))
+    (best,) = translator.translate([SENTENCE])
+    assert_follows(trace, best, steps)
+    assert len(trace.tree.path(trace.target_tokens)) == len(trace.alternatives) == steps
+    kb.write_explorer([trace], tmp_path / "page.html")
+
+
 def test_a_trace_can_be_drawn(trace):
     kb.plot_trace(trace)
     kb.plot_alignment(trace)

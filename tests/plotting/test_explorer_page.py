@@ -52,7 +52,12 @@ def visit(trace, tmp_path_factory):
         [trace, other],
         explored_trace(RED_CAR, ARABIC),
         trace_of([], []),
-        explored_trace([WICKED, "</s>"], [WICKED]),
+        explored_trace(
+            [WICKED, "</s>"],
+            [WICKED],
+            context=np.ones((1, 16)),
+            top_probabilities=np.array([[1.0, 1e-6]]),
+        ),
         trace_of(["0,0"] * 8, VOITURE, weights=weights, picture=picture),
         trace_of(["0"] * 8, VOITURE, weights=weights, picture=sound),
     ]
@@ -125,6 +130,28 @@ def test_other_inputs_are_shown_as_what_they_are(visit):
         and "Column 1, row 1 (score" in picture["narration"]
     )
     assert (sound["regions"], sound["sources"][:2]) == (8, ["0.00 s", "0.08 s"])
+
+
+@in_a_browser
+def test_it_claims_a_sum_of_a_context_that_is_one_alone(visit):
+    assert visit["first"]["sums"] == ["Add up: context c₂ = Σⱼ αᵢⱼ hⱼ"]
+    assert visit["first"]["shares"] == len(RED_CAR)
+    other = visit["others"][2]
+    assert other["sums"] == ["Context c₁, what the decoder reads of the source"]
+    assert other["shares"] == 0
+
+
+@in_a_browser
+def test_a_line_at_the_top_introduces_what_is_drawn(visit):
+    assert visit["first"]["introduction"].startswith("The model reads the source tokens")
+    _, empty, _, picture, _ = visit["others"]
+    assert "attention gives each part of the input a weight" in picture["introduction"]
+    assert empty["introduction"] == ""
+
+
+@in_a_browser
+def test_a_probability_that_is_rounded_to_nothing_is_still_small(visit):
+    assert "“\u2068other\u2069” with <0.1%" in visit["others"][2]["narration"]
 
 
 @in_a_browser

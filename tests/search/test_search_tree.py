@@ -87,6 +87,14 @@ def test_the_search_that_is_visited_finds_what_it_finds_in_one_loop():
     assert tree.path([*best[:1], 99]) == path[:1]
 
 
+def test_draws_at_random_are_the_same_with_a_visitor_and_do_not_call_it():
+    options = SearchOptions(beam_width=2, temperature=1.0, seed=3)
+    result, tree = traced(Language(1), 0, 4, options)
+    alone = run_search(modes.eager, search, Language(1), [4], options, rows=[0], time=5)
+    np.testing.assert_array_equal(result.ids, alone.ids)
+    assert tree.tokens == []
+
+
 def test_an_input_of_nothing_has_an_empty_tree():
     _, tree = traced(Language(1), 0, 0, SearchOptions(beam_width=2))
     assert tree.tokens == [] and tree.kept.shape == (0,) and tree.path([1]) == []

@@ -48,6 +48,9 @@ async function seen() {
       (row) => [...row.querySelectorAll("td")].map((one) => Number(one.style.getPropertyValue("--weight"))))),
     bars: await page.$$eval("#comparing tbody .weight", (all) => all.map(
       (one) => one.firstElementChild.getBoundingClientRect().width / one.getBoundingClientRect().width)),
+    sums: await textsOf("#comparing .sum"),
+    shares: (await page.$$("#comparing tbody td:last-child canvas")).length,
+    introduction: await textOf("#introduction"),
     scores: await textsOf("#comparing tbody td:nth-child(3) .figure"),
     chances: await page.$$eval("#writing .chance", (all) => all.map(
       (one) => one.firstElementChild.getBoundingClientRect().width / one.getBoundingClientRect().width)),

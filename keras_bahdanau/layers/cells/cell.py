@@ -63,6 +63,17 @@ class Cell(keras.layers.Layer):
             steps=steps,
         )
 
+    def newest(self, states):
+        """The vector that a step adds to the states: s_i, the first one, but of self-attention.
+
+        Args:
+            states: The states after the step, each `(batch, [beam,] size)`.
+
+        Returns:
+            Float tensor `(batch, [beam,] units)`.
+        """
+        return states[0]
+
     def dropout_masks(self, batch, training):
         """Dropout masks of a sentence, the same at all its steps; () for none.
 

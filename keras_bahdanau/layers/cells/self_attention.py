@@ -98,6 +98,11 @@ class SelfAttentionCell(Cell):
         output = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), ops.shape(query))
         return self.output_projection(output)
 
+    def newest(self, states):
+        """The key of the last step, which later ones compare with; zeros before the first."""
+        keys, _, _ = states
+        return keys[..., -self.units :]
+
     def _heads(self, vectors, time):
         """`(..., time * units)` or `(batch, time, units)` -> `(batch, heads, time, width)`."""
         width = self.units // self.heads

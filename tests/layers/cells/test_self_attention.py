@@ -30,6 +30,17 @@ def stepwise(cell, inputs, states):
     return tf.stack(outputs, axis=-2)
 
 
+def test_the_newest_vector_is_the_key_of_the_last_step():
+    cell = built()
+    kernel, bias = extract.arrays(cell.projection)
+    states = zeros(cell, 2)
+    np.testing.assert_array_equal(cell.newest(states), np.zeros((2, UNITS)))
+    for t in range(LENGTH + 1):
+        _, states = cell(INPUTS[:, t], states)
+        key = (INPUTS[:, t] @ kernel + bias)[:, UNITS : 2 * UNITS]
+        np.testing.assert_allclose(cell.newest(states), key, atol=1e-5)
+
+
 def oracle(cell, rows):
     """The outputs of one sentence: each step looks at itself and at the steps that are kept."""
     kernel, bias = extract.arrays(cell.projection)

@@ -8,7 +8,7 @@ import { sentenceOf } from "./sentences.mjs";
 import { showStep } from "./step_table.mjs";
 import { readTraces } from "./traces.mjs";
 import { weightMapOf } from "./weight_map.mjs";
-import { narrated } from "./wording.mjs";
+import { introduced, narrated } from "./wording.mjs";
 
 const LONGEST = 60;  // characters of an input in the list
 
@@ -49,7 +49,8 @@ function showSide(side) {
     fill("tree", hasTree ? beamTreeOf(trace, actions) : null),
   ];
   views = found.filter(Boolean);
-  byId("step").hidden = !isWritten;
+  byId("introduction").textContent = isWritten ? introduced(trace) : "";
+  byId("step").hidden = byId("legend").hidden = !isWritten;
   panels.forEach(({ element }, place) => element.classList.toggle("chosen", place === side));
   const choice = byId("side-choice").querySelector(`input[value="${side}"]`);
   if (choice) choice.checked = true;

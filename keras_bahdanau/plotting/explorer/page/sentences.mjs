@@ -27,7 +27,7 @@ export function sentenceOf(trace, name, { go, point }) {
   const facts = `score ${signed(trace.score, 2)}, confidence ${percent(confidenceOf(trace))}`;
   const heading = html("div", { class: "heading" }, html("h2", {}, name), html("p", { class: "hint" }, facts));
   const element = html("article", { class: "panel", "aria-label": name }, heading, links);
-  if (!trace.target.length) links.append(html("p", { class: "empty" }, "Nothing to read, nothing to write."));
+  if (!trace.target.length) links.append(html("p", { class: "empty" }, "The text is empty."));
   function draw() {
     const frame = links.getBoundingClientRect();
     curves.setAttribute("viewBox", `0 0 ${frame.width} ${frame.height}`);

@@ -59,18 +59,18 @@ function table(trace, step, point) {
   const highest = Math.max(1e-6, ...Array.from(trace.scores[step], Math.abs));
   const rows = shown.map((position) => rowOf(trace, step, position, highest, point));
   if (left.length) rows.push(html("tr", { class: "left" }, html("th", { scope: "row", colspan: 3 }, `${left.length} more`), weightCell(rest), html("td")));
-  const normalized = trace.isSoftmax ? "softmax" : "weights";
+  const normalized = trace.isSoftmax ? " softmax" : "";
   const source = trace.picture?.rows > 1 ? "column, row" : "source";
   const head = html("tr", {},
     html("th", { scope: "col" }, source),
     html("th", { scope: "col" }, "states hⱼ"),
     html("th", { scope: "col" }, stage(2, "Score eᵢⱼ")),
-    html("th", { scope: "col" }, stage(3, `Weigh αᵢⱼ`), html("small", {}, ` ${normalized}`)),
-    html("th", { scope: "col" }, stage(4, "αᵢⱼ hⱼ")));
+    html("th", { scope: "col" }, stage(3, `Weigh αᵢⱼ`), html("small", {}, normalized)),
+    html("th", { scope: "col" }, stage(4, trace.isSum ? "αᵢⱼ hⱼ" : "Read")));
   const name = `c${subscript(step + 1)}`;
   const meaning = trace.isSum ? `${name} = Σⱼ αᵢⱼ hⱼ` : `${name}, ${NO_SUM}`;
   const sum = html("tr", {},
-    html("th", { scope: "row", colspan: 4 }, html("span", { class: "sum" }, "Add up: context ", html("b", {}, meaning))),
+    html("th", { scope: "row", colspan: 4 }, html("span", { class: "sum" }, trace.isSum ? "Add up: context " : "Context ", html("b", {}, meaning))),
     html("td", {}, strip(trace.context[step], trace.limits.values, `context ${meaning}`)));
   return html("table", { class: "states" },
     html("caption", { class: "hidden" }, `Scores and weights of step ${step + 1}`),
@@ -87,7 +87,7 @@ function rowOf(trace, step, position, highest, point) {
     html("td", {}, strip(value, trace.limits.values, `state ${name}`)),
     html("td", {}, html("span", { class: "score", "--score": (score / highest).toFixed(4) }, html("i")), html("span", { class: "figure" }, signed(score))),
     weightCell(weight),
-    html("td", {}, strip(shares, trace.limits.values, `${weight.toFixed(2)} times ${name}`)));
+    html("td", {}, ...(trace.isSum ? [strip(shares, trace.limits.values, `${weight.toFixed(2)} times ${name}`)] : [])));
   line.dataset.position = position;
   return line;
 }

@@ -5,9 +5,9 @@ import { mostAttended } from "./traces.mjs";
 
 const WORTH_A_WORD = 0.1;  // least weight of a source token that the sentence names beside the first
 
-/** A probability or a weight in per cent. */
+/** A probability or a weight in per cent; small ones were rounded to 0 in the data. */
 export function percent(share) {
-  if (share > 0 && share < 0.0005) return "<0.1%";
+  if (share < 0.0005) return "<0.1%";
   return share < 0.0995 ? `${(100 * share).toFixed(1)}%` : `${Math.round(100 * share)}%`;
 }
 
@@ -42,6 +42,14 @@ export function placeOf(picture, position) {
   return `${Math.floor(cell / picture.rows) + 1}, ${(cell % picture.rows) + 1}`;
 }
 
+/** The line at the top of the page: the reader's first look at a trace. */
+export function introduced(trace) {
+  const task = `The model reads the ${trace.picture ? "input" : "source tokens"}, at the top, and writes the target tokens below, one a step.`;
+  if (!trace.attends) return task;
+  const parts = trace.picture ? "part of the input" : "source token";
+  return `${task} At each step, attention gives each ${parts} a weight: the wider the curve, the larger the weight. Press Play.`;
+}
+
 /** The sentence that says what a step does. */
 export function narrated(trace, step) {
   const count = trace.target.length;
@@ -51,7 +59,7 @@ export function narrated(trace, step) {
 
 function asked(trace, step) {
   const state = trace.queryStates[step];
-  const query = state === null ? "its query" : `its state s${subscript(state)} as query`;
+  const query = state === null ? `the query q${subscript(step + 1)}` : `its state s${subscript(state)} as the query`;
   const before = step ? `After ${quoted(trace.input[step])}` : "At the start";
   return trace.attends ? `${before}, the decoder asks with ${query}.` : `${before}, the decoder goes on by itself.`;
 }
@@ -80,6 +88,6 @@ function written(trace, step) {
   const copying = trace.generation ? ` It generates with p_gen ${trace.generation[step].toFixed(2)}, the rest is copied.` : "";
   if (other < 0) return `${does} with a probability of ${share}.${copying}`;
   const chance = percent(trace.topProbabilities[step][other]);
-  const relation = places[0] === token ? "the second best is" : "the model would rather take";
+  const relation = places[0] === token ? "the second best is" : "the most probable one is";
   return `${does} with a probability of ${share}; ${relation} ${quoted(places[other])} with ${chance}.${copying}`;
 }
