@@ -4,15 +4,16 @@
         --sentences test.en --node-modules DIR --saved-model models/1 --saved-model-ids models-ids/1
     python benchmarks/runtimes.py --suggestions --int8 cmudict.tflite --sentences words.txt
 
-Each runtime is a process that gets a line and gives its text back, on one thread; pipes and tokens
-are in the times, but for a page, which takes its time itself, and for the SavedModel in C, which
-gets ids. A runtime whose tools or model are missing is left out with its reason. Run it on a core
-that nothing else uses: `taskset -c 1 python benchmarks/runtimes.py ...`.
+Each runtime is a process that gets a line and gives its texts back as JSON, on one thread; pipes
+and tokens are in the times, but for a page, which takes its time itself, and for the SavedModel in
+C, which gets ids. A runtime whose tools or model are missing is left out with its reason. Run it on
+a core that nothing else uses: `taskset -c 1 python benchmarks/runtimes.py ...`.
 """
 
 import argparse
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import statistics
@@ -126,7 +127,7 @@ def measured(runtimes, models, texts, searches, options):
             lanes = [lane for lane in lanes if lane.model]
             for lane in lanes:
                 lane.compare(texts, expected)
-            take_turns([lane for lane in lanes if lane.sizes], texts, options)
+            take_turns([lane for lane in lanes if "error" not in lane.figures], texts, options)
     return rows
 
 
@@ -158,27 +159,30 @@ class Lane:
         self.runtime, self.model, self.key = runtime, model, (precision, search)
         self.command = [*runtime.program(), *FLAGS[search], model]
         self.figures = row["lanes"].setdefault(precision, {}).setdefault(search, {})
-        self.sizes = []  # lines of each answer
 
     def compare(self, texts, expected):
-        """Translate all texts at once, and count those that are Python's."""
+        """Translate all texts at once, and hold texts and scores against Python's."""
         lines = [self.runtime.line(text, self.model) for text in texts]
         try:
             answers = answers_of(self.command, lines, self.runtime.node_modules)
         except SystemExit as failure:
             self.figures["error"] = str(failure)
             return
-        self.sizes = [*map(len, answers)]
-        found = [self.runtime.texts(answer, self.model) for answer in answers]
-        same = map(list.__eq__, found, expected.setdefault(self.key, found))
-        self.figures["equal"] = sum(same)
+        found = [self.runtime.hypotheses(answer, self.model) for answer in answers]
+        equal = [
+            [abs(one - other) for (_, one), (_, other) in zip(*pair, strict=True)]
+            for pair in zip(found, expected.setdefault(self.key, found), strict=True)
+            if [text for text, _ in pair[0]] == [text for text, _ in pair[1]]
+        ]
+        self.figures["equal"] = len(equal)
+        self.figures["score_difference"] = max(itertools.chain(*equal), default=None)
         print(self.runtime.name, *self.key, self.figures["equal"], file=sys.stderr, flush=True)
 
     def start(self, text):
         """A process that has given its first answer, and the seconds until then."""
         line, begin = self.runtime.line(text, self.model), time.perf_counter()
         runner = self.runtime.kind(self.command, self.runtime.node_modules)
-        runner.ask(line, self.sizes[0])
+        runner.ask(line)
         return runner, time.perf_counter() - begin
 
 
@@ -197,9 +201,8 @@ def take_turns(lanes, texts, options):
             runners.append((lane, runner))
         for number in range(1 + options.rounds):
             for lane, runner in runners:
-                asked = zip(texts[: options.timed], lane.sizes, strict=False)
-                lines = [(lane.runtime.line(text, lane.model), count) for text, count in asked]
-                times = [runner.milliseconds(*one) for one in lines]
+                lines = [lane.runtime.line(text, lane.model) for text in texts[: options.timed]]
+                times = [*map(runner.milliseconds, lines)]
                 lane.figures["samples"] += times if number else []
         for lane, runner in runners:
             lane.figures["memory_mib"] = round(runner.peak())
@@ -218,18 +221,19 @@ def table(result):
         "",
         f"| runtime | to ship, MB | first answer, s | {searches[0]}, p50 ms "
         f"| {searches[1]}, p50 ms | memory, MiB | {searches[0]} as Python "
-        f"| {searches[1]} as Python | test |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|---|",
+        f"| {searches[1]} as Python | scores, at most off | test |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     for row in result["runtimes"]:
         if "error" in row:
-            lines.append(f"| {row['name']} | {row['error']} | | | | | | | `{row['test']}` |")
+            lines.append(f"| {row['name']} | {row['error']} | | | | | | | | `{row['test']}` |")
             continue
         first, second = searches
         cells = [f"{row['ship_bytes'] / 1e6:.1f}"]
         cells += [_cell(row, first, "start_seconds"), _cell(row, first, "p50_ms")]
         cells += [_cell(row, second, "p50_ms"), _cell(row, first, "memory_mib")]
         cells += [_cell(row, search, "equal") for search in searches]
+        cells += [_cell(row, first, "score_difference", ".1g")]
         lines.append(f"| {row['name']} | {' | '.join(cells)} | `{row['test']}` |")
     if "suggestions" in searches:
         goals = ", ".join(f"{name} <= {most} ms" for name, most in GOALS.items())
@@ -237,13 +241,13 @@ def table(result):
     return "\n".join(lines)
 
 
-def _cell(row, search, figure):
+def _cell(row, search, figure, form="g"):
     """A figure of both precisions, "-" where there is none."""
     both = [
         row["lanes"].get(precision, {}).get(search, {}).get(figure)
         for precision in ("float32", "int8")
     ]
-    return " / ".join("-" if one is None else f"{one:g}" for one in both)
+    return " / ".join("-" if one is None else f"{one:{form}}" for one in both)
 
 
 if __name__ == "__main__":

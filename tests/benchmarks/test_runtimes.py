@@ -10,8 +10,13 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 DATES = FOLDER.parent / "examples" / "dates" / "models" / "dates.tflite"
-UPPER = "import sys\nfor line in sys.stdin: print(line.strip().upper(), flush=True)"
-TITLE = UPPER.replace("upper", "title")
+UPPER = """
+import json, sys
+for line in sys.stdin:
+    found = {"text": line.strip().upper(), "score": -1}
+    print(json.dumps({"hypotheses": [found]}), flush=True)
+"""
+TITLE = UPPER.replace("upper", "title").replace("-1", "-1 - len(line) / 16")
 FAILING = "raise SystemExit('no such signature')"
 
 
@@ -45,9 +50,11 @@ def rows(imported, tmp_path):
     return module.measured([*found, served], models, ["a", "B", "cd"], ["beam"], options)
 
 
-def test_texts_are_counted_that_equal_those_of_the_first_runtime(rows):
+def test_texts_and_scores_are_held_against_those_of_the_first_runtime(rows):
     figures = [row["lanes"]["float32"]["beam"] for row in rows[:3]]
     assert [one.get("equal") for one in figures] == [3, 2, None]
+    # of "A" and "B" with a line feed; "Cd" is no answer of the first one
+    assert [one.get("score_difference") for one in figures] == [0, 2 / 16, None]
     assert "no such signature" in figures[2]["error"]
     for one in figures[:2]:
         assert 0 < one["p50_ms"] <= one["p95_ms"] < 1000 * one["start_seconds"]
@@ -62,9 +69,9 @@ def test_the_table_has_a_row_for_each_runtime_and_a_reason_for_none(imported, ro
     result |= {"file_bytes": {"float32": 1e6}, "texts": 3, "timed_texts": 2, "date": "today"}
     heading, _, *lines = module.table(result).splitlines()
     assert heading.startswith("CPU 1, Linux, one thread, today; models: float32 1.0 MB; 3 texts")
-    assert {line.count("|") for line in lines} == {10}
+    assert {line.count("|") for line in lines} == {11}
     assert re.match(r"\| second \| 0\.3 \| [\d.e-]+ / - \| [\d.e-]+ / - \| - / - ", lines[3])
-    assert lines[3].endswith(" | 2 / - | - / - | `make second` |")
+    assert lines[3].endswith(" | 2 / - | - / - | 0.1 / - | `make second` |")
     assert lines[5].startswith("| served | needs --saved-model |")
 
 
