@@ -14,7 +14,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { InputError, linesOf } from "../on_device/translate.mjs";
+import { InputError, endWithOutput, linesOf } from "../on_device/translate.mjs";
 import { SentencePiece } from "../../keras_bahdanau/exporters/browser/page/sentencepiece.mjs";
 
 const END = 3;
@@ -120,6 +120,7 @@ async function main(words) {
       `Received: ${words.join(" ")}. Read the first lines of the program.`);
   }
   const client = new IdsClient({ ...values, timeout }, folder);
+  endWithOutput();
   let [waiting, number] = [[], 0];
   const flush = async () => {
     for (const { text, truncated } of waiting.length ? await client.translate(waiting) : []) {
