@@ -133,16 +133,12 @@ def measured(runtimes, models, texts, searches, options):
 
 def _row(runtime, models):
     row = {"name": runtime.name, "test": runtime.test}
-    lacking = "" if runtime.model == "tflite" else _lacking_model(runtime, models)
-    lacking = lacking or runtime.lacking()
+    given = runtime.model == "tflite" or models[runtime.model]
+    lacking = runtime.lacking() if given else f"needs --{runtime.model.replace('_', '-')}"
     print(f"{runtime.name}: {lacking or 'ready'}", file=sys.stderr, flush=True)
     if lacking:
         return {**row, "error": lacking}
     return {**row, "ship_bytes": sum(map(builds.size, runtime.ships())), "lanes": {}}
-
-
-def _lacking_model(runtime, models):
-    return "" if models[runtime.model] else f"needs --{runtime.model.replace('_', '-')}"
 
 
 def _model(runtime, models, precision):
