@@ -31,6 +31,7 @@ from line_programs import answers_of  # noqa: E402
 from runtime_programs import RUNTIMES  # noqa: E402
 
 FLAGS = {"beam": [], "greedy": ["--greedy"], "suggestions": ["--nbest", "5"]}
+PRECISIONS = ("float32", "int8")
 GOALS = {"greedy": 1, "suggestions": 3}  # milliseconds
 ONE_THREAD = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 
@@ -87,9 +88,8 @@ def _parser():
 
 
 def _models(options):
-    names = {"float32": "model", "int8": "int8"}
-    models = {name: getattr(options, option) for name, option in names.items()}
-    return models | {name: getattr(options, name) for name in ("saved_model", "saved_model_ids")}
+    others = ("int8", "saved_model", "saved_model_ids")
+    return {"float32": options.model, **{name: getattr(options, name) for name in others}}
 
 
 def texts_of(path):
@@ -117,7 +117,7 @@ def measured(runtimes, models, texts, searches, options):
     """A list with a dictionary for each runtime: its figures, or why there are none."""
     rows = [_row(runtime, models) for runtime in runtimes]
     expected = {}  # of Python, by precision and search
-    for precision in ("float32", "int8"):
+    for precision in PRECISIONS:
         for search in searches:
             lanes = [
                 Lane(runtime, row, _model(runtime, models, precision), precision, search)
@@ -126,7 +126,8 @@ def measured(runtimes, models, texts, searches, options):
             ]
             lanes = [lane for lane in lanes if lane.model]
             for lane in lanes:
-                lane.compare(texts, expected)
+                with lane.failing():
+                    lane.compare(texts, expected)
             take_turns([lane for lane in lanes if "error" not in lane.figures], texts, options)
     return rows
 
@@ -156,14 +157,18 @@ class Lane:
         self.command = [*runtime.program(), *FLAGS[search], model]
         self.figures = row["lanes"].setdefault(precision, {}).setdefault(search, {})
 
+    @contextlib.contextmanager
+    def failing(self):
+        """Keep the failure of its program as a figure, so that the others go on."""
+        try:
+            yield
+        except SystemExit as failure:
+            self.figures["error"] = str(failure)
+
     def compare(self, texts, expected):
         """Translate all texts at once, and hold texts and scores against Python's."""
         lines = [self.runtime.line(text, self.model) for text in texts]
-        try:
-            answers = answers_of(self.command, lines, self.runtime.node_modules)
-        except SystemExit as failure:
-            self.figures["error"] = str(failure)
-            return
+        answers = answers_of(self.command, lines, self.runtime.node_modules)
         found = [self.runtime.hypotheses(answer, self.model) for answer in answers]
         equal = [
             [abs(one - other) for (_, one), (_, other) in zip(*pair, strict=True)]
@@ -187,47 +192,47 @@ def take_turns(lanes, texts, options):
     with contextlib.ExitStack() as running:
         runners = []
         for lane in lanes:
-            seconds = []
-            for last in (False, False, True):
-                runner, time_to_answer = lane.start(texts[0])
-                seconds.append(time_to_answer)
-                running.push(runner) if last else runner.__exit__()
-            lane.figures["start_seconds"] = round(statistics.median(seconds), 3)
-            lane.figures["samples"] = []
-            runners.append((lane, runner))
+            seconds, samples = [], []
+            with lane.failing():
+                for last in (False, False, True):
+                    runner, time_to_answer = lane.start(texts[0])
+                    seconds.append(time_to_answer)
+                    running.push(runner) if last else runner.__exit__()
+                lane.figures["start_seconds"] = round(statistics.median(seconds), 3)
+                runners.append((lane, runner, samples))
         for number in range(1 + options.rounds):
-            for lane, runner in runners:
+            for lane, runner, samples in runners:
                 lines = [lane.runtime.line(text, lane.model) for text in texts[: options.timed]]
-                times = [*map(runner.milliseconds, lines)]
-                lane.figures["samples"] += times if number else []
-        for lane, runner in runners:
-            lane.figures["memory_mib"] = round(runner.peak())
-            samples = lane.figures.pop("samples")
-            lane.figures["p50_ms"] = round(statistics.median(samples), 3)
-            lane.figures["p95_ms"] = round(sorted(samples)[int(0.95 * len(samples))], 3)
+                with lane.failing():
+                    times = [*map(runner.milliseconds, lines)]
+                    samples += times if number else []
+        for lane, runner, samples in runners:
+            if "error" not in lane.figures:
+                lane.figures["memory_mib"] = round(runner.peak())
+                lane.figures["p50_ms"] = round(statistics.median(samples), 3)
+                lane.figures["p95_ms"] = round(sorted(samples)[int(0.95 * len(samples))], 3)
 
 
 def table(result):
     """The result in Markdown."""
     machine_of, searches = result["processor"], result["searches"]
+    first, second = searches
     sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in result["file_bytes"].items())
     lines = [
         f"{machine_of['processor']}, {machine_of['system']}, one thread, {result['date']}; models: "
         f"{sizes}; {result['texts']} texts, {result['timed_texts']} timed; float32 / int8:",
         "",
-        f"| runtime | to ship, MB | first answer, s | {searches[0]}, p50 ms "
-        f"| {searches[1]}, p50 ms | memory, MiB | {searches[0]} as Python "
-        f"| {searches[1]} as Python | scores, at most off | test |",
+        f"| runtime | to ship, MB | first answer, s | {first}, p50 ms | {second}, p50 ms "
+        f"| memory, MiB | {first} as Python | {second} as Python | scores, at most off | test |",
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     for row in result["runtimes"]:
         if "error" in row:
             lines.append(f"| {row['name']} | {row['error']} | | | | | | | | `{row['test']}` |")
             continue
-        first, second = searches
-        cells = [f"{row['ship_bytes'] / 1e6:.1f}"]
-        cells += [_cell(row, first, "start_seconds"), _cell(row, first, "p50_ms")]
-        cells += [_cell(row, second, "p50_ms"), _cell(row, first, "memory_mib")]
+        cells = [f"{row['ship_bytes'] / 1e6:.1f}", _cell(row, first, "start_seconds")]
+        cells += [_cell(row, search, "p50_ms") for search in searches]
+        cells += [_cell(row, first, "memory_mib")]
         cells += [_cell(row, search, "equal") for search in searches]
         cells += [_cell(row, first, "score_difference", ".1g")]
         lines.append(f"| {row['name']} | {' | '.join(cells)} | `{row['test']}` |")
@@ -239,10 +244,7 @@ def table(result):
 
 def _cell(row, search, figure, form="g"):
     """A figure of both precisions, "-" where there is none."""
-    both = [
-        row["lanes"].get(precision, {}).get(search, {}).get(figure)
-        for precision in ("float32", "int8")
-    ]
+    both = (row["lanes"].get(kind, {}).get(search, {}).get(figure) for kind in PRECISIONS)
     return " / ".join("-" if one is None else f"{one:{form}}" for one in both)
 
 
