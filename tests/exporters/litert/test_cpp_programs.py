@@ -137,10 +137,9 @@ def test_an_output_without_room_and_an_input_that_cannot_be_read_are_errors(comp
         for options in ([], ["--json"]):
             code, complaint = answer_of_full([*command, *options, toy_litert, "one"])
             assert code == 2 and "tandard output must take all lines. Received: " in complaint
-    with os.fdopen(os.open(KIT, os.O_RDONLY)) as folder:
-        done = subprocess.run(
-            [compiled / "translate", toy_litert], stdin=folder, capture_output=True
-        )
+    folder = os.open(KIT, os.O_RDONLY)
+    done = subprocess.run([compiled / "translate", toy_litert], stdin=folder, capture_output=True)
+    os.close(folder)
     assert (done.returncode, done.stdout) == (2, b"")
     assert b"error: Standard input must be readable. Received: an error at line 1." in done.stderr
 
