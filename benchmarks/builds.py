@@ -1,4 +1,4 @@
-"""What a runtime is built from: files of installed packages, libraries, and compilers."""
+"""Parts that a runtime is built from: files of installed packages, libraries, and compilers."""
 
 import importlib.metadata
 import importlib.util

@@ -1,41 +1,37 @@
-"""Programs that answer a line by one line or more, such as those of export/on_device."""
+"""Programs that answer a line by a line of JSON, such as those of export/on_device with --json."""
 
 import contextlib
-import itertools
+import json
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
 
-def answers_of(command, words, folder=None):
-    """The lines of the answer to each word, by a process that gets all words at once.
+def answers_of(command, lines, folder=None):
+    """The answer to each line, by a process that gets all lines at once.
 
     Args:
         command: List of strings and paths.
-        words: List of strings.
+        lines: List of strings.
         folder: Path of its working directory, or None.
+
+    Returns:
+        List of dictionaries.
 
     Raises:
         SystemExit: If the program fails.
     """
-    data = "".join(f"{word}\n" for word in words).encode()
+    data = "".join(f"{line}\n" for line in lines).encode()
     done = subprocess.run([*map(str, command)], input=data, capture_output=True, cwd=folder)
-    lines = enumerate(map(bytes.decode, done.stdout.splitlines()))
-    answers = [[line for _, line in answer] for _, answer in itertools.groupby(lines, _number)]
-    if done.returncode or len(answers) != len(words):
+    answers = done.stdout.splitlines()
+    if done.returncode or len(answers) != len(lines):
         raise SystemExit(f"A runner failed: {command}: {done.stderr.decode()[-500:]}")
-    return answers
-
-
-def _number(numbered):
-    """The number that a line of a list begins with, or the number of any other line."""
-    number, line = numbered
-    return line.split(" ||| ")[0] if " ||| " in line else number
+    return [*map(json.loads, answers)]
 
 
 class Runner:
-    """A program that answers a line by one line or more.
+    """A program that answers a line by a line of JSON.
 
     Args:
         command: List of strings and paths.
@@ -49,13 +45,8 @@ class Runner:
             [*map(str, command)], stdin=pipe, stdout=pipe, stderr=self._messages, cwd=folder
         )
 
-    @staticmethod
-    def texts(answer):
-        """The texts in the lines of an answer, which may be a list."""
-        return [line.split(" ||| ")[1] if " ||| " in line else line for line in answer]
-
-    def ask(self, line, count=1):
-        """The answer to a line, a list of so many lines.
+    def ask(self, line):
+        """The answer to a line, in bytes.
 
         Raises:
             SystemExit: If the program has ended.
@@ -63,18 +54,18 @@ class Runner:
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write(f"{line}\n".encode())
             self._process.stdin.flush()
-        answer = [self._process.stdout.readline().decode() for _ in range(count)]
-        if not all(answer):
+        answer = self._process.stdout.readline()
+        if not answer:
             self._process.wait()
             self._messages.seek(0)
             last = self._messages.read().decode(errors="replace").strip().splitlines()[-1:]
             raise SystemExit(f"A runner ended: {self._process.args}: {' '.join(last)}")
-        return [one.removesuffix("\n") for one in answer]
+        return answer
 
-    def milliseconds(self, line, count=1):
+    def milliseconds(self, line):
         """Time of an answer."""
         start = time.perf_counter()
-        self.ask(line, count)
+        self.ask(line)
         return 1000 * (time.perf_counter() - start)
 
     def peak(self):
@@ -93,14 +84,10 @@ class Runner:
 
 
 class InPage(Runner):
-    """A program whose answers are one line, "milliseconds <tab> text <tab> text"."""
+    """A program that takes the time of each answer itself, and puts it there as `milliseconds`."""
 
-    @staticmethod
-    def texts(answer):
-        return answer[0].split("\t")[1:]
-
-    def milliseconds(self, line, count=1):
-        return float(self.ask(line, count)[0].partition("\t")[0])
+    def milliseconds(self, line):
+        return json.loads(self.ask(line))["milliseconds"]
 
     def peak(self):
         """Likewise of the browser, which the program has started."""

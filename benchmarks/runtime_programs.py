@@ -21,7 +21,7 @@ END = 3
 
 
 class Runtime:
-    """A program that takes a model and then gives lines for lines.
+    """A program that takes a model and then gives a line of JSON for each line.
 
     Args:
         scratch: Path of a directory, of which it makes one of its own if it builds anything.
@@ -56,9 +56,9 @@ class Runtime:
         """The line that is sent for a text."""
         return text
 
-    def texts(self, answer, model=None):
-        """The texts in the lines of an answer."""
-        return self.kind.texts(answer)
+    def hypotheses(self, answer, model):
+        """Pairs of a text and its score in an answer, best first."""
+        return [(one["text"], one["score"]) for one in answer["hypotheses"]]
 
 
 class OnDevicePython(Runtime):
@@ -66,7 +66,7 @@ class OnDevicePython(Runtime):
     test = "make test-all ARGS=tests/exporters/litert/test_on_device.py"
 
     def program(self):
-        return [sys.executable, KIT / "translate.py"]
+        return [sys.executable, KIT / "translate.py", "--json"]
 
     def ships(self):
         package = ROOT / "keras_bahdanau"
@@ -102,10 +102,11 @@ class Cplusplus(Runtime):
         return builds.compiled(KIT, self.scratch, "translate")
 
     def program(self):
-        return [self.scratch / "translate"]
+        return [self.scratch / "translate", "--json"]
 
     def ships(self):
-        return [*self.program(), builds.litert(), *builds.linked(*self.program(), "sentencepiece")]
+        program, _ = self.program()
+        return [program, builds.litert(), *builds.linked(program, "sentencepiece")]
 
 
 class Kotlin(Runtime):
@@ -132,8 +133,8 @@ class Kotlin(Runtime):
         return builds.compiled(JVM, self.scratch, "translation_litert")
 
     def program(self):
-        settings = {"libraries": self.scratch}
-        return self.tools.command(self.scratch / "classes", "translation.TranslateKt", **settings)
+        main = (self.scratch / "classes", "translation.TranslateKt")
+        return self.tools.command(*main, "--json", libraries=self.scratch)
 
     def ships(self):
         classes = [one for one in (self.scratch / "classes").rglob("*") if one.is_file()]
@@ -152,7 +153,7 @@ class Node(Runtime):
         return "" if found else f"needs node, --node-modules with {', '.join(self.packages)}"
 
     def program(self):
-        return ["node", KIT / "translate.mjs"]
+        return ["node", KIT / "translate.mjs", "--json"]
 
     def ships(self):
         litert = self.node_modules / "node_modules" / "@litertjs"
@@ -207,9 +208,9 @@ class SavedModelC(Runtime):
         ids = _vocabulary(model, "source").encode(text)
         return " ".join(map(str, [*ids, END] if ids else []))
 
-    def texts(self, answer, model=None):
-        ids = json.loads(answer[0])["ids"]
-        return [_vocabulary(model, "target").decode([one for one in ids if one != END])]
+    def hypotheses(self, answer, model):
+        ids = [one for one in answer["ids"] if one != END]
+        return [(_vocabulary(model, "target").decode(ids), answer["score"])]
 
 
 RUNTIMES = (OnDevicePython, SavedModelPython, Cplusplus, Kotlin, Node, Browser, SavedModelC)

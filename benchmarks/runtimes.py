@@ -4,15 +4,16 @@
         --sentences test.en --node-modules DIR --saved-model models/1 --saved-model-ids models-ids/1
     python benchmarks/runtimes.py --suggestions --int8 cmudict.tflite --sentences words.txt
 
-Each runtime is a process that gets a line and gives its text back, on one thread; pipes and tokens
-are in the times, but for a page, which takes its time itself, and for the SavedModel in C, which
-gets ids. A runtime whose tools or model are missing is left out with its reason. Run it on a core
-that nothing else uses: `taskset -c 1 python benchmarks/runtimes.py ...`.
+Each runtime is a process that gets a line and gives its texts back as JSON, on one thread; pipes
+and tokens are in the times, but for a page, which takes its time itself, and for the SavedModel in
+C, which gets ids. A runtime whose tools or model are missing is left out with its reason. Run it on
+a core that nothing else uses: `taskset -c 1 python benchmarks/runtimes.py ...`.
 """
 
 import argparse
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import statistics
@@ -30,6 +31,7 @@ from line_programs import answers_of  # noqa: E402
 from runtime_programs import RUNTIMES  # noqa: E402
 
 FLAGS = {"beam": [], "greedy": ["--greedy"], "suggestions": ["--nbest", "5"]}
+PRECISIONS = ("float32", "int8")
 GOALS = {"greedy": 1, "suggestions": 3}  # milliseconds
 ONE_THREAD = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
 
@@ -86,9 +88,8 @@ def _parser():
 
 
 def _models(options):
-    names = {"float32": "model", "int8": "int8"}
-    models = {name: getattr(options, option) for name, option in names.items()}
-    return models | {name: getattr(options, name) for name in ("saved_model", "saved_model_ids")}
+    others = ("int8", "saved_model", "saved_model_ids")
+    return {"float32": options.model, **{name: getattr(options, name) for name in others}}
 
 
 def texts_of(path):
@@ -116,7 +117,7 @@ def measured(runtimes, models, texts, searches, options):
     """A list with a dictionary for each runtime: its figures, or why there are none."""
     rows = [_row(runtime, models) for runtime in runtimes]
     expected = {}  # of Python, by precision and search
-    for precision in ("float32", "int8"):
+    for precision in PRECISIONS:
         for search in searches:
             lanes = [
                 Lane(runtime, row, _model(runtime, models, precision), precision, search)
@@ -125,23 +126,20 @@ def measured(runtimes, models, texts, searches, options):
             ]
             lanes = [lane for lane in lanes if lane.model]
             for lane in lanes:
-                lane.compare(texts, expected)
-            take_turns([lane for lane in lanes if lane.sizes], texts, options)
+                with lane.failing():
+                    lane.compare(texts, expected)
+            take_turns([lane for lane in lanes if "error" not in lane.figures], texts, options)
     return rows
 
 
 def _row(runtime, models):
     row = {"name": runtime.name, "test": runtime.test}
-    lacking = "" if runtime.model == "tflite" else _lacking_model(runtime, models)
-    lacking = lacking or runtime.lacking()
+    given = runtime.model == "tflite" or models[runtime.model]
+    lacking = runtime.lacking() if given else f"needs --{runtime.model.replace('_', '-')}"
     print(f"{runtime.name}: {lacking or 'ready'}", file=sys.stderr, flush=True)
     if lacking:
         return {**row, "error": lacking}
     return {**row, "ship_bytes": sum(map(builds.size, runtime.ships())), "lanes": {}}
-
-
-def _lacking_model(runtime, models):
-    return "" if models[runtime.model] else f"needs --{runtime.model.replace('_', '-')}"
 
 
 def _model(runtime, models, precision):
@@ -158,27 +156,34 @@ class Lane:
         self.runtime, self.model, self.key = runtime, model, (precision, search)
         self.command = [*runtime.program(), *FLAGS[search], model]
         self.figures = row["lanes"].setdefault(precision, {}).setdefault(search, {})
-        self.sizes = []  # lines of each answer
 
-    def compare(self, texts, expected):
-        """Translate all texts at once, and count those that are Python's."""
-        lines = [self.runtime.line(text, self.model) for text in texts]
+    @contextlib.contextmanager
+    def failing(self):
+        """Keep the failure of its program as a figure, so that the others go on."""
         try:
-            answers = answers_of(self.command, lines, self.runtime.node_modules)
+            yield
         except SystemExit as failure:
             self.figures["error"] = str(failure)
-            return
-        self.sizes = [*map(len, answers)]
-        found = [self.runtime.texts(answer, self.model) for answer in answers]
-        same = map(list.__eq__, found, expected.setdefault(self.key, found))
-        self.figures["equal"] = sum(same)
+
+    def compare(self, texts, expected):
+        """Translate all texts at once, and hold texts and scores against Python's."""
+        lines = [self.runtime.line(text, self.model) for text in texts]
+        answers = answers_of(self.command, lines, self.runtime.node_modules)
+        found = [self.runtime.hypotheses(answer, self.model) for answer in answers]
+        equal = [
+            [abs(one - other) for (_, one), (_, other) in zip(*pair, strict=True)]
+            for pair in zip(found, expected.setdefault(self.key, found), strict=True)
+            if [text for text, _ in pair[0]] == [text for text, _ in pair[1]]
+        ]
+        self.figures["equal"] = len(equal)
+        self.figures["score_difference"] = max(itertools.chain(*equal), default=None)
         print(self.runtime.name, *self.key, self.figures["equal"], file=sys.stderr, flush=True)
 
     def start(self, text):
         """A process that has given its first answer, and the seconds until then."""
         line, begin = self.runtime.line(text, self.model), time.perf_counter()
         runner = self.runtime.kind(self.command, self.runtime.node_modules)
-        runner.ask(line, self.sizes[0])
+        runner.ask(line)
         return runner, time.perf_counter() - begin
 
 
@@ -187,49 +192,49 @@ def take_turns(lanes, texts, options):
     with contextlib.ExitStack() as running:
         runners = []
         for lane in lanes:
-            seconds = []
-            for last in (False, False, True):
-                runner, time_to_answer = lane.start(texts[0])
-                seconds.append(time_to_answer)
-                running.push(runner) if last else runner.__exit__()
-            lane.figures["start_seconds"] = round(statistics.median(seconds), 3)
-            lane.figures["samples"] = []
-            runners.append((lane, runner))
+            seconds, samples = [], []
+            with lane.failing():
+                for last in (False, False, True):
+                    runner, time_to_answer = lane.start(texts[0])
+                    seconds.append(time_to_answer)
+                    running.push(runner) if last else runner.__exit__()
+                lane.figures["start_seconds"] = round(statistics.median(seconds), 3)
+                runners.append((lane, runner, samples))
         for number in range(1 + options.rounds):
-            for lane, runner in runners:
-                asked = zip(texts[: options.timed], lane.sizes, strict=False)
-                lines = [(lane.runtime.line(text, lane.model), count) for text, count in asked]
-                times = [runner.milliseconds(*one) for one in lines]
-                lane.figures["samples"] += times if number else []
-        for lane, runner in runners:
-            lane.figures["memory_mib"] = round(runner.peak())
-            samples = lane.figures.pop("samples")
-            lane.figures["p50_ms"] = round(statistics.median(samples), 3)
-            lane.figures["p95_ms"] = round(sorted(samples)[int(0.95 * len(samples))], 3)
+            for lane, runner, samples in runners:
+                lines = [lane.runtime.line(text, lane.model) for text in texts[: options.timed]]
+                with lane.failing():
+                    times = [*map(runner.milliseconds, lines)]
+                    samples += times if number else []
+        for lane, runner, samples in runners:
+            if "error" not in lane.figures:
+                lane.figures["memory_mib"] = round(runner.peak())
+                lane.figures["p50_ms"] = round(statistics.median(samples), 3)
+                lane.figures["p95_ms"] = round(sorted(samples)[int(0.95 * len(samples))], 3)
 
 
 def table(result):
     """The result in Markdown."""
     machine_of, searches = result["processor"], result["searches"]
+    first, second = searches
     sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in result["file_bytes"].items())
     lines = [
         f"{machine_of['processor']}, {machine_of['system']}, one thread, {result['date']}; models: "
         f"{sizes}; {result['texts']} texts, {result['timed_texts']} timed; float32 / int8:",
         "",
-        f"| runtime | to ship, MB | first answer, s | {searches[0]}, p50 ms "
-        f"| {searches[1]}, p50 ms | memory, MiB | {searches[0]} as Python "
-        f"| {searches[1]} as Python | test |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|---|",
+        f"| runtime | to ship, MB | first answer, s | {first}, p50 ms | {second}, p50 ms "
+        f"| memory, MiB | {first} as Python | {second} as Python | scores, at most off | test |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     for row in result["runtimes"]:
         if "error" in row:
-            lines.append(f"| {row['name']} | {row['error']} | | | | | | | `{row['test']}` |")
+            lines.append(f"| {row['name']} | {row['error']} | | | | | | | | `{row['test']}` |")
             continue
-        first, second = searches
-        cells = [f"{row['ship_bytes'] / 1e6:.1f}"]
-        cells += [_cell(row, first, "start_seconds"), _cell(row, first, "p50_ms")]
-        cells += [_cell(row, second, "p50_ms"), _cell(row, first, "memory_mib")]
+        cells = [f"{row['ship_bytes'] / 1e6:.1f}", _cell(row, first, "start_seconds")]
+        cells += [_cell(row, search, "p50_ms") for search in searches]
+        cells += [_cell(row, first, "memory_mib")]
         cells += [_cell(row, search, "equal") for search in searches]
+        cells += [_cell(row, first, "score_difference", ".1g")]
         lines.append(f"| {row['name']} | {' | '.join(cells)} | `{row['test']}` |")
     if "suggestions" in searches:
         goals = ", ".join(f"{name} <= {most} ms" for name, most in GOALS.items())
@@ -237,13 +242,10 @@ def table(result):
     return "\n".join(lines)
 
 
-def _cell(row, search, figure):
+def _cell(row, search, figure, form="g"):
     """A figure of both precisions, "-" where there is none."""
-    both = [
-        row["lanes"].get(precision, {}).get(search, {}).get(figure)
-        for precision in ("float32", "int8")
-    ]
-    return " / ".join("-" if one is None else f"{one:g}" for one in both)
+    both = (row["lanes"].get(kind, {}).get(search, {}).get(figure) for kind in PRECISIONS)
+    return " / ".join("-" if one is None else f"{one:{form}}" for one in both)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,8 @@ def measure(options):
     """p50 of each runner and search: a word into a process that is warm, its texts back.
 
     Pipes and tokenizing are included, but for a page of a browser, which takes its time itself,
-    to 0.1 ms. A time is that of all lines of an answer. A runner that this machine lacks is left
-    out with its reason.
+    to 0.1 ms. An answer is a line of JSON. A runner that this machine lacks is left out with its
+    reason.
     """
     if options.tflite is None or options.words is None:
         return unmeasured(GOAL, "ms", "needs --tflite FILE and --words FILE, a word a line")
@@ -40,16 +40,18 @@ def measure(options):
                 if lacking:
                     lane["error"] = lacking
                     continue
-                command = [*runtime.program(), *flags, options.tflite.resolve()]
+                model = options.tflite.resolve()
+                command = [*runtime.program(), *flags, model]
                 answers = answers_of(command, words, options.node_modules)
-                texts = [*map(runtime.texts, answers)]
+                found = [runtime.hypotheses(answer, model) for answer in answers]
+                texts = [[text for text, _ in one] for one in found]
                 expected = of_python.setdefault(search, texts)
                 lane["as_python"] = statistics.mean(map(list.__eq__, texts, expected))
                 runner = running.enter_context(runtime.kind(command, options.node_modules))
-                runners.append((lane, runner, [*zip(words, map(len, answers), strict=True)]))
+                runners.append((lane, runner))
         for number in range(1 + options.rounds):
-            for lane, runner, sizes in runners:
-                times = [runner.milliseconds(word, size) for word, size in sizes]
+            for lane, runner in runners:
+                times = [*map(runner.milliseconds, words)]
                 lane["samples"] += times if number else []  # the first ones warm it
     return _result(lanes, options.tflite, len(words))
 

@@ -1,5 +1,5 @@
-// A word a line in, "milliseconds <tab> text <tab> text" a line out: the runner for Node inside a page
-// of a headless Chromium. The times are taken inside the page, and do not hold the way to it.
+// A word a line in, {"hypotheses": [{"text", "score"}], "milliseconds"} a line out: the runner for Node
+// inside a page of a headless Chromium. The times are taken inside the page, and do not hold the way to it.
 //
 //   npm install @litertjs/core @sparticuz/chromium puppeteer-core
 //   node browser.mjs [--greedy | --nbest K] MODEL.tflite
@@ -58,10 +58,10 @@ await page.evaluate(async (greedy, nbest) => {
 for await (const word of createInterface({ input: process.stdin })) {
   const found = await page.evaluate(async (word) => {
     const start = performance.now();
-    const texts = (await answer(word)).map(({ text }) => text);
-    return [performance.now() - start, ...texts];
+    const hypotheses = (await answer(word)).map(({ text, score }) => ({ text, score }));
+    return { hypotheses, milliseconds: performance.now() - start };
   }, word);
-  process.stdout.write(`${found.join("\t")}\n`);
+  process.stdout.write(`${JSON.stringify(found)}\n`);
 }
 await browser.close();
 process.exit(0);

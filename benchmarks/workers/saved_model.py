@@ -1,9 +1,10 @@
-"""A SavedModel of text in TensorFlow's Python package: a line in, a line out, or a list.
+"""A SavedModel of text in TensorFlow's Python package: a line in, a line of JSON out.
 
 python saved_model.py [--nbest K] DIRECTORY
 """
 
 import argparse
+import json
 import sys
 
 
@@ -16,23 +17,19 @@ def main(arguments=None):
     import tensorflow_text  # noqa: F401  its operations
 
     model = tf.saved_model.load(options.model)
-    listing = next(name for name in model.signatures if name.endswith("_nbest"))
-    name = "serving_default" if options.nbest is None else listing
-    run = model.signatures[name]
-    for number, line in enumerate(sys.stdin.buffer):
+    end = "serving_default" if options.nbest is None else "_nbest"
+    run = model.signatures[next(name for name in model.signatures if name.endswith(end))]
+    for line in sys.stdin.buffer:
         outputs = run(text=tf.constant([line.removesuffix(b"\n")]))
-        for text in _lines(outputs, options.nbest, number):
-            sys.stdout.buffer.write(text + b"\n")
-        sys.stdout.flush()
+        print(json.dumps({"hypotheses": _hypotheses(outputs, options.nbest)}), flush=True)
 
 
-def _lines(outputs, nbest, number):
-    """The lines for one text, in the form of export/on_device/translate.py."""
-    if nbest is None:
-        return [outputs["translation"].numpy()[0]]
-    texts, scores = (outputs[name].numpy()[0][:nbest] for name in ("translations", "scores"))
-    listed = [(text, score) for text, score in zip(texts, scores, strict=True) if score > -1e9]
-    return [b"%d ||| %s ||| %.4f" % (number, text, score) for text, score in listed]
+def _hypotheses(outputs, nbest):
+    """The hypotheses for one text, in the form of export/on_device/translate.py."""
+    names = ("translation", "score") if nbest is None else ("translations", "scores")
+    texts, scores = (outputs[name].numpy()[0] for name in names)
+    pairs = [(texts, scores)] if nbest is None else [*zip(texts, scores, strict=True)][:nbest]
+    return [{"text": text.decode(), "score": float(score)} for text, score in pairs if score > -1e9]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ private const val ENTRY = 46
 private const val HEADER = 30
 
 /**
- * What a file holds; `path` is its name in errors, `content` all of its bytes.
+ * Contents of a file; `path` is its name in errors, `content` all of its bytes.
  *
  * Throws InputError if the file is not as it was exported, with its vocabularies inside.
  */

@@ -190,7 +190,11 @@ private fun main(arguments: List<String>): Int {
                 "-Djava.library.path=DIRECTORY."
         )
     } catch (error: IOException) {
-        return 141 // the reader has gone, as `head` does
+        if (error.message == "Broken pipe") return 141 // the reader has gone, as `head` does
+        return complain(
+            "Standard input must be readable, and standard output must take all lines. Received: " +
+                "${error.message}. Make room, or redirect another file."
+        )
     }
 }
 

@@ -38,21 +38,27 @@ inline std::string Json(const std::vector<Hypothesis>& found) {
   return "{\"hypotheses\": [" + list.str() + "]}";
 }
 
-// Prints the texts of an input, a line each, or one line of JSON.
-inline void Print(const Options& options, size_t number, const std::vector<Hypothesis>& found) {
-  if (options.json) {
-    std::cout << Json(found) << std::endl;
-    return;
-  }
-  std::cout << std::fixed << std::setprecision(4);
+// The texts of an input, a line each, or one line of JSON.
+inline std::string Lines(const Options& options, size_t number,
+                         const std::vector<Hypothesis>& found) {
+  if (options.json) return Json(found) + '\n';
+  std::ostringstream lines;
+  lines << std::fixed << std::setprecision(4);
   for (const auto& [text, score] : found) {
     if (options.nbest) {
-      std::cout << number << " ||| " << text << " ||| " << score << '\n';
+      lines << number << " ||| " << text << " ||| " << score << '\n';
     } else {
-      std::cout << text << '\n';
+      lines << text << '\n';
     }
   }
-  std::cout << std::flush;
+  return lines.str();
+}
+
+// Prints them; throws InputError if the output takes no more.
+inline void Print(const Options& options, size_t number, const std::vector<Hypothesis>& found) {
+  if (std::cout << Lines(options, number, found) << std::flush) return;
+  throw InputError("Standard output must take all lines. Received: an error at input " +
+                   std::to_string(number + 1) + ". Make room, or redirect it to another file.");
 }
 
 // One file, loaded. Throws InputError if it is not as it was exported.

@@ -31,24 +31,8 @@ LAST_CHUNK = b"\0\0\0\0IEND\xaeB`\x82"  # of a PNG file
 
 def main(arguments=None):
     """The program; returns its exit code."""
-    sys.stdout.reconfigure(encoding="utf-8")
     options = _parse(arguments)
-    try:
-        runner = translate.load_runner("OnDevicePipeline", options)
-        for number, path in enumerate(options.files):
-            features, labels = features_of(path, runner.card)
-            results = _read(runner, features, labels, options)
-            if options.json:
-                print(translate.json_of(results), flush=True)
-                continue
-            for result in results:
-                print(translate.text_of(result, number, options), flush=True)
-        return 0
-    except InputError as error:
-        translate.complain(error)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return translate.exit_code(lambda: _run(options))
 
 
 def _parse(arguments):
@@ -57,20 +41,22 @@ def _parse(arguments):
     )
     parser.add_argument("model", help="the .tflite file")
     parser.add_argument("files", nargs="+", help="WAV or PNG files")
-    translate.add_suggestions(parser)
-    translate.add_json(parser)
-    parser.add_argument(
-        "--greedy", action="store_true", help="no beam search: faster, a little worse"
-    )
-    parser.add_argument(
-        "--threads",
-        type=translate.threads,
-        default=1,
-        help="processor threads [default: %(default)s]",
-    )
+    translate.add_options(parser)
     options = parser.parse_args(arguments)
     translate.check_suggestions(parser, options)
     return options
+
+
+def _run(options):
+    runner = translate.load_runner("OnDevicePipeline", options)
+    for number, path in enumerate(options.files):
+        features, labels = features_of(path, runner.card)
+        results = _read(runner, features, labels, options)
+        if options.json:
+            print(translate.json_of(results), flush=True)
+            continue
+        for result in results:
+            print(translate.text_of(result, number, options), flush=True)
 
 
 def _read(runner, features, labels, options):

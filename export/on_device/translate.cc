@@ -39,6 +39,10 @@ std::string NextLine(std::istream& input, size_t number) {
     line += static_cast<char>(next);
     if (next == '\n') break;
   }
+  if (std::ferror(stdin)) {
+    throw InputError("Standard input must be readable. Received: an error at line " +
+                     std::to_string(number) + ". Redirect another file.");
+  }
   if (line.size() > kMostBytes) {
     throw InputError("A line must have at most " + on_device::Grouped(kMostBytes) +
                      " bytes. Received: line " + std::to_string(number) +

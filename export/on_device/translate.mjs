@@ -36,6 +36,16 @@ export async function litertInNode() {
   return litert;
 }
 
+/** End the program once its output takes no more: with 141 after `head`, or with an error. */
+export function endWithOutput() {
+  process.stdout.on("error", ({ code, message }) => {
+    if (code === "EPIPE") process.exit(141);
+    console.error(`error: Standard output must take all lines. Received: ${message}. Make room, or redirect it to ` +
+      "another file.");
+    process.exit(2);
+  });
+}
+
 /** The lines of a stream of bytes: only "\n" ends one. */
 export async function* linesOf(stream) {
   let [rest, number] = [Buffer.alloc(0), 0];
@@ -68,8 +78,11 @@ async function main(words) {
   const options = { greedy: { type: "boolean" }, json: { type: "boolean" }, nbest: { type: "string" }, prefix: { type: "string", default: "" } };
   const { values, positionals: [path, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
   const { greedy, prefix } = values;
-  const count = Number(values.nbest ?? 1);
-  if (!path || !(Number.isInteger(count) && count > 0) || (greedy && (values.nbest || prefix))) {
+  if (words.some((word) => word.includes("\ufffd"))) {  // which Node puts where bytes are no UTF-8
+    throw new InputError(`The command line must be UTF-8. Received: ${words.join(" ")}. Convert it, with iconv for example.`);
+  }
+  const count = /^[0-9]+$/.test(values.nbest ?? "1") ? Number(values.nbest ?? 1) : 0;
+  if (!path || count < 1 || (greedy && (values.nbest || prefix))) {
     throw new InputError("The command line must name a model, --nbest a positive integer, and --greedy goes " +
       `with neither --nbest nor --prefix. Received: ${words.join(" ")}. Read the first lines of the program.`);
   }
@@ -82,7 +95,7 @@ async function main(words) {
   const translator = await Translator.load(await litertInNode(), content);
   const search = greedy ? ["_greedy"] : translator.searchFor(count, prefix);
   translator.signature(search[0]);
-  process.stdout.on("error", ({ code }) => process.exit(code === "EPIPE" ? 141 : 2));  // 141 after `head`
+  endWithOutput();
   let number = 0;
   for await (const line of sentences.length ? sentences : linesOf(process.stdin)) {
     const hypotheses = (await translator.translate(line, ...search)).slice(0, count).map(({ text, score }) => ({ text, score }));

@@ -38,17 +38,30 @@ class InputError(Exception):
 
 def main(arguments=None):
     """The program; returns its exit code."""
-    sys.stdout.reconfigure(encoding="utf-8")
     options = _parse(arguments)
+    return exit_code(lambda: _run(load_runner("OnDeviceTranslator", options), options))
+
+
+def exit_code(run):
+    """Runs a program, in UTF-8, and prints its error; returns its exit code."""
+    sys.stdout.reconfigure(encoding="utf-8")
     try:
-        _run(load_runner("OnDeviceTranslator", options), options)
+        run()
         return 0
     except InputError as error:
         complain(error)
         return 2
-    except BrokenPipeError:  # the reader has gone, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except OSError as error:  # of standard input or output; files have errors of their own
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # for what is not yet written
+        if isinstance(error, BrokenPipeError):  # the reader has gone, as `head` does
+            return 141
+        complain(
+            "Standard input must be readable, and standard output must take all lines. "
+            f"Received: {error.strerror}. Make room, or redirect another file."
+        )
+        return 2
     except KeyboardInterrupt:
         return 130
 
@@ -68,14 +81,7 @@ def _parse(arguments):
         action="store_true",
         help="print the attention weights under each translation, and an empty line",
     )
-    add_suggestions(parser)
-    add_json(parser)
-    parser.add_argument(
-        "--greedy", action="store_true", help="no beam search: faster, a little worse"
-    )
-    parser.add_argument(
-        "--threads", type=threads, default=1, help="processor threads [default: %(default)s]"
-    )
+    add_options(parser)
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
@@ -85,8 +91,8 @@ def _parse(arguments):
     return options
 
 
-def add_suggestions(parser):
-    """Adds the options of a search for several texts, which need further signatures of a file."""
+def add_options(parser):
+    """Adds the options of all programs; --nbest, --prefix, --greedy need signatures of the file."""
     parser.add_argument(
         "--nbest",
         type=int,
@@ -96,14 +102,16 @@ def add_suggestions(parser):
     parser.add_argument(
         "--prefix", type=utf8, default="", metavar="TEXT", help="what each text begins with"
     )
-
-
-def add_json(parser):
-    """Adds the option of the form that programs read."""
     parser.add_argument(
         "--json",
         action="store_true",
         help="print a line of JSON for each input, with texts and scores",
+    )
+    parser.add_argument(
+        "--greedy", action="store_true", help="no beam search: faster, a little worse"
+    )
+    parser.add_argument(
+        "--threads", type=threads, default=1, help="processor threads [default: %(default)s]"
     )
 
 

@@ -14,7 +14,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { InputError, linesOf } from "../on_device/translate.mjs";
+import { InputError, endWithOutput, linesOf } from "../on_device/translate.mjs";
 import { SentencePiece } from "../../keras_bahdanau/exporters/browser/page/sentencepiece.mjs";
 
 const END = 3;
@@ -30,7 +30,7 @@ class IdsClient {
     const path = label ? `/labels/${encodeURIComponent(label)}` : "";
     this.url = `${server.replace(/\/+$/, "")}/v1/models/${encodeURIComponent(model)}${path}:predict`;
     this.timeout = timeout;
-    const card = JSON.parse(fileOf(folder, "card.json"));
+    const card = cardOf(folder);
     const read = (side) => new SentencePiece(vocabularyOf(folder, card, side));
     [this.source, this.target] = ["source", "target"].map(read);
   }
@@ -59,7 +59,7 @@ class IdsClient {
 
   /** The predictions for a request. */
   async ask(request) {
-    const signal = AbortSignal.timeout(1000 * this.timeout);
+    const signal = AbortSignal.timeout(Math.ceil(1000 * this.timeout));
     try {
       const response = await fetch(this.url, { method: "POST", body: JSON.stringify(request), redirect: "error", signal });
       const parts = [];
@@ -93,15 +93,27 @@ function fileOf(folder, name) {
   }
 }
 
+/** The card in a directory. */
+function cardOf(folder) {
+  const content = fileOf(folder, "card.json");
+  try {
+    const { vocabularies, vocabulary_sha256: hashes } = JSON.parse(content);
+    return { vocabularies, hashes };
+  } catch {
+    throw new InputError(`A card must be an object of JSON. Received: '${join(folder, "card.json")}', which is none. ` +
+      "Copy assets.extra again.");
+  }
+}
+
 /** The bytes of the vocabulary of a side, if they are those of the card. */
-function vocabularyOf(folder, card, side) {
-  const name = card.vocabularies?.[side];
-  if (!name) {
+function vocabularyOf(folder, { vocabularies, hashes }, side) {
+  const name = vocabularies?.[side];
+  if (typeof name !== "string") {
     throw new InputError(`A card must name the vocabulary of the ${side}. Received: none. Serve a model for text, ` +
       "exported with --format saved-model-ids.");
   }
   const content = fileOf(folder, name);
-  if (createHash("sha256").update(content).digest("hex") !== card.vocabulary_sha256[side]) {
+  if (createHash("sha256").update(content).digest("hex") !== hashes?.[side]) {
     throw new InputError(`A vocabulary must be the one of its card. Received: ${name}, which is another. Copy ` +
       "assets.extra again.");
   }
@@ -120,6 +132,7 @@ async function main(words) {
       `Received: ${words.join(" ")}. Read the first lines of the program.`);
   }
   const client = new IdsClient({ ...values, timeout }, folder);
+  endWithOutput();
   let [waiting, number] = [[], 0];
   const flush = async () => {
     for (const { text, truncated } of waiting.length ? await client.translate(waiting) : []) {

@@ -154,7 +154,9 @@ static void Print(TF_Tensor* const* found, int number) {
   printf("{\"ids\": [");
   for (int32_t i = 0; i < length; ++i) printf(i > 0 ? ", %d" : "%d", (int)ids[i]);
   printf("], \"score\": %.9g}\n", *(const float*)First(found[kScore], TF_FLOAT, 1));
-  fflush(stdout);
+  if (fflush(stdout) != 0) {
+    Fail("Standard output must take all lines. Received: an error at line %d. Make room.", number);
+  }
 }
 
 int main(int count, char** arguments) {
@@ -191,6 +193,7 @@ int main(int count, char** arguments) {
     for (int i = 0; i < kInputs; ++i) TF_DeleteTensor(given[i]);
     for (int i = 0; i < kOutputs; ++i) TF_DeleteTensor(found[i]);
   }
+  if (ferror(stdin)) Fail("Standard input must be readable. Received: an error. Redirect another.");
   TF_DeleteSession(session, status);
   TF_DeleteSessionOptions(options);
   TF_DeleteGraph(graph);

@@ -212,30 +212,26 @@ def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, cap
     assert "--tflite" in found["ours"]["error"]
 
 
-def test_a_runner_answers_by_as_many_lines_as_asked_and_its_end_is_noticed(imported):
+def test_a_runner_answers_a_line_by_a_line_and_its_end_is_noticed(imported):
     runner = imported("line_programs").Runner
-    upper = "for line in iter(input, 'end'): print(*line.upper().split(), sep='\\n', flush=True)"
+    upper = "for line in iter(input, 'end'): print(line.upper(), flush=True)"
     with runner([sys.executable, "-c", f"{upper}\nexit('no more')"]) as running:
-        assert [running.ask(word) for word in ("é", "two")] == [["É"], ["TWO"]]
-        assert running.ask("one two", 2) == ["ONE", "TWO"]
-        assert running.milliseconds("three four", 2) > 0
+        assert [running.ask(word).decode() for word in ("é", "two")] == ["É\n", "TWO\n"]
+        assert running.milliseconds("three") > 0
         with pytest.raises(SystemExit, match="A runner ended: .*: no more"):
             running.ask("end")
 
 
-def test_the_lines_of_an_answer_are_those_of_one_number(imported):
+def test_a_program_answers_each_line_by_json_or_has_failed(imported):
     module = imported("line_programs")
-    lists = (
-        "for i in range(3): [print(i, f'{word} {i}', -1, sep=' ||| ') for word in 'ab'[i // 2:]]"
-    )
-    answers = module.answers_of([sys.executable, "-c", lists], ["x"] * 3)
-    assert [*map(module.Runner.texts, answers)] == [["a 0", "b 0"], ["a 1", "b 1"], ["b 2"]]
-    same = "print('same\\n' * 2, end='')"
-    answers = module.answers_of([sys.executable, "-c", same], ["x", "y"])
-    assert [*map(module.Runner.texts, answers)] == [["same"], ["same"]]
-    with pytest.raises(SystemExit, match="A runner failed"):
-        module.answers_of([sys.executable, "-c", same], ["x"])
-    assert module.InPage.texts(["1.5\ta b\tc"]) == ["a b", "c"]
+    program = "print('{\"milliseconds\": 1.5}\\n' * 2, end='')"
+    answers = module.answers_of([sys.executable, "-c", program], ["x", "y"])
+    assert answers == [{"milliseconds": 1.5}] * 2
+    for code in (f"{program}; exit(1)", program.replace("* 2", "* 3")):
+        with pytest.raises(SystemExit, match="A runner failed"):
+            module.answers_of([sys.executable, "-c", code], ["x", "y"])
+    with module.InPage([sys.executable, "-c", program]) as running:
+        assert running.milliseconds("x") == 1.5
 
 
 def test_no_worker_is_imported_by_the_harness(imported):

@@ -10,9 +10,17 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 DATES = FOLDER.parent / "examples" / "dates" / "models" / "dates.tflite"
-UPPER = "import sys\nfor line in sys.stdin: print(line.strip().upper(), flush=True)"
-TITLE = UPPER.replace("upper", "title")
+UPPER = """
+import json, sys
+for line in sys.stdin:
+    found = {"text": line.strip().upper(), "score": -1}
+    print(json.dumps({"hypotheses": [found]}), flush=True)
+"""
+TITLE = UPPER.replace("upper", "title").replace("-1", "-1 - len(line) / 16")
 FAILING = "raise SystemExit('no such signature')"
+ENDING = UPPER.replace("import", "import itertools,").replace(
+    "in sys.stdin", "in itertools.islice(sys.stdin, 4)"
+)
 
 
 @pytest.fixture
@@ -35,9 +43,10 @@ def runtimes_of(programs, tmp_path, **programs_of_names):
 
 @pytest.fixture
 def rows(imported, tmp_path):
-    """Figures of three runtimes, of which the second has other texts, and the third fails."""
+    """Figures of four runtimes: the second has other texts, the third fails, the fourth later."""
     module, programs = imported("runtimes"), imported("runtime_programs")
-    found = runtimes_of(programs, tmp_path, first=UPPER, second=TITLE, third=FAILING)
+    kinds = {"first": UPPER, "second": TITLE, "third": FAILING, "fourth": ENDING}
+    found = runtimes_of(programs, tmp_path, **kinds)
     served = runtimes_of(programs, tmp_path, served=UPPER)[0]
     served.model = "saved_model"
     models = {"float32": DATES, "int8": None, "saved_model": None}
@@ -45,14 +54,18 @@ def rows(imported, tmp_path):
     return module.measured([*found, served], models, ["a", "B", "cd"], ["beam"], options)
 
 
-def test_texts_are_counted_that_equal_those_of_the_first_runtime(rows):
-    figures = [row["lanes"]["float32"]["beam"] for row in rows[:3]]
-    assert [one.get("equal") for one in figures] == [3, 2, None]
+def test_texts_and_scores_are_held_against_those_of_the_first_runtime(rows):
+    figures = [row["lanes"]["float32"]["beam"] for row in rows[:4]]
+    assert [one.get("equal") for one in figures] == [3, 2, None, 3]
+    # of "A" and "B" with a line feed; "Cd" is no answer of the first one
+    assert [one.get("score_difference") for one in figures] == [0, 2 / 16, None, 0]
     assert "no such signature" in figures[2]["error"]
+    assert figures[3]["equal"] == 3 and figures[3]["error"].startswith("A runner ended: ")
+    assert "p50_ms" not in figures[3]
     for one in figures[:2]:
         assert 0 < one["p50_ms"] <= one["p95_ms"] < 1000 * one["start_seconds"]
         assert one["memory_mib"] > 3
-    assert rows[3] == {"name": "served", "test": "make served", "error": "needs --saved-model"}
+    assert rows[4] == {"name": "served", "test": "make served", "error": "needs --saved-model"}
 
 
 def test_the_table_has_a_row_for_each_runtime_and_a_reason_for_none(imported, rows):
@@ -62,10 +75,10 @@ def test_the_table_has_a_row_for_each_runtime_and_a_reason_for_none(imported, ro
     result |= {"file_bytes": {"float32": 1e6}, "texts": 3, "timed_texts": 2, "date": "today"}
     heading, _, *lines = module.table(result).splitlines()
     assert heading.startswith("CPU 1, Linux, one thread, today; models: float32 1.0 MB; 3 texts")
-    assert {line.count("|") for line in lines} == {10}
+    assert {line.count("|") for line in lines} == {11}
     assert re.match(r"\| second \| 0\.3 \| [\d.e-]+ / - \| [\d.e-]+ / - \| - / - ", lines[3])
-    assert lines[3].endswith(" | 2 / - | - / - | `make second` |")
-    assert lines[5].startswith("| served | needs --saved-model |")
+    assert lines[3].endswith(" | 2 / - | - / - | 0.1 / - | `make second` |")
+    assert lines[6].startswith("| served | needs --saved-model |")
 
 
 def test_texts_come_from_lines_or_from_a_conformance_file_and_fit_the_model(imported, tmp_path):

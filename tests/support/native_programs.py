@@ -40,3 +40,10 @@ def answer(command, data=b""):
     done = subprocess.run([*map(str, command)], input=data, capture_output=True)
     complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"INFO: ")]
     return done.returncode, done.stdout.decode().split("\n"), [c.decode() for c in complaints]
+
+
+def answer_of_full(command, data=b""):
+    """(exit code, the last line of standard error), where standard output takes no byte."""
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*map(str, command)], input=data, stdout=full, stderr=subprocess.PIPE)
+    return done.returncode, done.stderr.decode().splitlines()[-1]

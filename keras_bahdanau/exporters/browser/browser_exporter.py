@@ -171,7 +171,13 @@ def _import_by_path(module):
     """Let a module of LiteRT.js import the other one by its place: workers have no import maps."""
     name, place = f'"{_PACKAGES["wasm-utils"]}"', '"../../wasm-utils/dist/index.js"'
     notice = f"// Changed by keras_bahdanau: imports {place[1:-1]} by its path.\n"
-    module.write_text(notice + module.read_text("utf-8").replace(name, place), "utf-8")
+    content = module.read_text("utf-8")
+    if name not in content:
+        raise ValueError(
+            f"LiteRT.js must import the package {name}, as version 2.5.3 does. Received: litert_js "
+            f"with another {module.name}. Run npm install @litertjs/core@2.5.3"
+        )
+    module.write_text(notice + content.replace(name, place), "utf-8")
 
 
 def _read_site(path):

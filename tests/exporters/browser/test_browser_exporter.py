@@ -103,6 +103,13 @@ def test_litert_js_is_found_by_a_worker_and_has_its_licence_beside_it(site, pack
     assert (site / "litert/LICENSE").read_bytes() == (CHECKOUT / "LICENSE").read_bytes()
 
 
+def test_a_litert_js_that_imports_nothing_by_name_is_refused(packages, site):
+    core = packages / "node_modules" / "@litertjs" / "core" / "dist" / "index.js"
+    core.write_text("import './other.js'")
+    with pytest.raises(ValueError, match="Received: litert_js with another index.js"):
+        BrowserExporter(litert_js=packages).write(None, site.with_name("other"))
+
+
 def test_a_changed_or_lost_file_of_a_site_is_named(site):
     assert exporter_of(site) is BrowserExporter
     assert check(site) == []

@@ -1,7 +1,6 @@
 """The translator in Kotlin on a JVM, by LiteRT: it does as the one in Python does."""
 
 import hashlib
-import importlib
 import json
 import random
 import subprocess
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from device_files import damaged
 from kotlin_programs import KIT
+from native_programs import LIBRARY, answer, answer_of_full
 
 from keras_bahdanau.exporters import OnDeviceTranslator, export_litert
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
@@ -23,7 +23,6 @@ DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"
 SPEECH = ROOT / "examples" / "an4" / "models" / "an4.tflite"
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "translator.tflite"
 PYTHON = ROOT / "export" / "on_device" / "translate.py"
-LIBRARY = Path(importlib.import_module("ai_edge_litert").__file__).parent / "libLiteRt.so"
 TOOLS = ("java", "javac", "g++", "cmake", "pkg-config", "kotlin")
 LACKING = kotlin_programs.lacking(*TOOLS) or (None if LIBRARY.is_file() else LIBRARY.name)
 
@@ -61,15 +60,8 @@ def in_eight_bits(toy_translator, tmp_path_factory):
     return path
 
 
-def answer(command, data=b""):
-    """(exit code, lines of standard output, lines of standard error but LiteRT's own)."""
-    done = subprocess.run(command, input=data, capture_output=True)
-    complaints = [line for line in done.stderr.splitlines() if not line.startswith(b"INFO: ")]
-    return done.returncode, done.stdout.decode().split("\n"), [c.decode() for c in complaints]
-
-
 def in_python(*arguments, data=b""):
-    return answer([sys.executable, PYTHON, *map(str, arguments)], data)
+    return answer([sys.executable, PYTHON, *arguments], data)
 
 
 def texts_for(path, count=500):
@@ -253,6 +245,11 @@ def test_a_wrong_command_line_is_refused(kotlin, suggesting):
         assert complaints[0].startswith("error: ") and why in complaints[0]
         assert len(complaints[0]) < 300
     assert kotlin("--help")[0] == 0
+
+
+def test_an_output_without_room_is_an_error(program, suggesting):
+    code, complaint = answer_of_full(program("translation.TranslateKt", suggesting, "one"))
+    assert code == 2 and "standard output must take all lines. Received: No space" in complaint
 
 
 def test_it_ends_with_its_reader(program, suggesting):

@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import json
+import os
 import random
 import re
 import shutil
@@ -15,7 +16,15 @@ import sentencepiece
 import toy_sources
 from ai_edge_litert.interpreter import Interpreter
 from device_files import card_of, damaged, image_file, png_of, sound_file
-from native_programs import KIT, LIBRARY, STRICT, answer, build, needs_compiler
+from native_programs import (
+    KIT,
+    LIBRARY,
+    STRICT,
+    answer,
+    answer_of_full,
+    build,
+    needs_compiler,
+)
 from PIL import Image
 
 from keras_bahdanau.exporters import export_litert
@@ -119,6 +128,20 @@ def test_lines_have_the_translations_of_python(compiled, toy_litert, options):
     assert texts == ["drei eins zwei", "", "fünf", ""]
     arguments = [*options, "--", toy_litert, "three one two", "", "five\n"]
     assert answer([compiled / "translate", *arguments])[1] == texts
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_an_output_without_room_and_an_input_that_cannot_be_read_are_errors(compiled, toy_litert):
+    for command in ([compiled / "translate"], [sys.executable, KIT / "translate.py"]):
+        for options in ([], ["--json"]):
+            code, complaint = answer_of_full([*command, *options, toy_litert, "one"])
+            assert code == 2 and "tandard output must take all lines. Received: " in complaint
+    folder = os.open(KIT, os.O_RDONLY)
+    done = subprocess.run([compiled / "translate", toy_litert], stdin=folder, capture_output=True)
+    os.close(folder)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"error: Standard input must be readable. Received: an error at line 1." in done.stderr
 
 
 @needs_compiler

@@ -9,6 +9,7 @@ from pathlib import Path
 import keras
 import node_packages
 import pytest
+from native_programs import answer_of_full
 
 import keras_bahdanau as kb
 from keras_bahdanau import SearchOptions, presets
@@ -133,6 +134,13 @@ def test_only_a_line_feed_ends_a_line(speller):
 
 @needs_node
 @pytest.mark.slow
+def test_an_output_without_room_is_an_error(bare):
+    code, complaint = answer_of_full(["node", PROGRAM, bare, "a"])
+    assert code == 2 and "Standard output must take all lines. Received: ENOSPC" in complaint
+
+
+@needs_node
+@pytest.mark.slow
 def test_bytes_that_are_no_utf8_end_it_behind_the_lines_before(speller):
     (expected,) = OnDeviceTranslator(speller).translate(["abc"])
     code, lines, error = node(speller, content=b"abc\nab\xff\nabc\n")
@@ -230,6 +238,8 @@ def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, tmp_path):
         (["--nbest", "6", speller, "a"], "from 1 to 5 in this file. Received: nbest=6"),
         (["--prefix", "D " * 9, speller, "a"], "6 tokens in this file. Received: 9 tokens in 'D D"),
         (["--nbest", "2", bare, "a"], "from 1 to 1 in this file. Received: nbest=2"),
+        *((["--nbest", text, speller, "a"], "a positive integer") for text in ("0x2", "1e0", "0")),
+        ([speller, "a\udcff"], "command line must be UTF-8. Received: "),
         (["--prefix", "D", bare, "a"], "Export it with the signature prefix"),
         ([SPEECH, "a"], "must hold the vocabulary of the source. Received: verb="),
     ):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 import tensorflow as tf
-from native_programs import STRICT, answer
+from native_programs import STRICT, answer, answer_of_full
 
 from keras_bahdanau.exporters.cpp_loader.c_library import find_library
 
@@ -33,8 +33,8 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def decode(once):
-    """`decode(saved_model, *arguments, data)`: what the program answers, as `answer` does."""
+def program(once):
+    """The command that runs it."""
     library = find_library()
     libraries = [library, library.with_name(library.name.replace("_cc", "_framework"))]
     settings = ["-std=c11", "-pedantic", *STRICT, "-I", library.parent / "include"]
@@ -43,11 +43,16 @@ def decode(once):
         command = ["gcc", *settings, PROGRAM, "-o", path, *libraries]
         subprocess.run([*command, f"-Wl,-rpath,{library.parent}"], check=True)
 
-    program = once("decode_ids", build)
     quiet = ["env", "TF_CPP_MIN_LOG_LEVEL=3", "CUDA_VISIBLE_DEVICES=-1"]
+    return [*quiet, once("decode_ids", build)]
+
+
+@pytest.fixture
+def decode(program):
+    """`decode(saved_model, *arguments, data)`: what the program answers, as `answer` does."""
 
     def run(*arguments, data=b""):
-        code, texts, complaints = answer([*quiet, program, *arguments], data)
+        code, texts, complaints = answer([*program, *arguments], data)
         return code, texts, [one for one in complaints if one.startswith("error: ")]
 
     return run
@@ -137,3 +142,8 @@ def test_a_wrong_line_ends_it_behind_the_lines_before(decode, toy_ids_model, lin
     code, texts, (complaint,) = decode(toy_ids_model, data=b"5 3\n" + line + b"\n5 3\n")
     assert (code, len(texts)) == (2, 2) and "score" in texts[0]
     assert named in complaint
+
+
+def test_an_output_without_room_is_an_error(program, toy_ids_model):
+    code, complaint = answer_of_full([*program, toy_ids_model], b"5 3\n")
+    assert code == 2 and "output must take all lines. Received: an error at line 1" in complaint

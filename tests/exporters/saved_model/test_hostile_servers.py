@@ -316,6 +316,24 @@ def test_a_hostile_answer_to_ids_is_refused_in_one_line(assets, name):
 def test_any_integers_of_a_server_are_decoded(assets):
     ids = hostile.predictions({"ids": [-1, 10**15, 3, 0], "length": 4, "truncated": True})
     with hostile.hostile_server(ids) as port:
-        code, text, warning = ask_in_javascript(assets, port, timeout=30)
+        code, text, warning = ask_in_javascript(assets, port, timeout=32.3)  # 32299.999... ms
     assert (code, text.count("\n")) == (0, 1)
     assert warning == "warning: line 1 is too long and was cut\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_another_card_is_refused_in_one_line(assets, tmp_path):
+    shutil.copytree(assets, tmp_path, dirs_exist_ok=True)
+    names = json.dumps({"vocabularies": dict.fromkeys(("source", "target"), "source.spm")})
+    for card, why in (
+        ("{", "must be an object of JSON"),
+        ("null", "must be an object of JSON"),
+        ("{}", "must name the vocabulary of the source"),
+        ('{"vocabularies": {"source": 5}}', "must name the vocabulary of the source"),
+        (names, "must be the one of its card"),
+    ):
+        (tmp_path / "card.json").write_text(card)
+        code, text, error = ask_in_javascript(tmp_path, 9)
+        assert (code, text, error.count("\n")) == (2, "", 1)
+        assert error.startswith("error: A ") and why in error and ". Received: " in error

@@ -1,4 +1,4 @@
-// What the worker of the page loads, with progress: the model, and LiteRT with its WebAssembly.
+// Loading, with progress, by the worker of the page: the model, and LiteRT with its WebAssembly.
 
 import { InputError } from "./tflite_file.mjs";
 import { Translator } from "./translator.mjs";

@@ -8,7 +8,7 @@
 const modules = Promise.all([import("./loading.mjs"), import("./tflite_file.mjs")]);
 let translator;
 
-/** What the page has to know of the model, and the addresses of all that was loaded. */
+/** The facts of the model that the page needs, and the addresses of all that was loaded. */
 async function load(site, say) {
   const [{ loadTranslator }] = await modules;
   translator = await loadTranslator(site, say);

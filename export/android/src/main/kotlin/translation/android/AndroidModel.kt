@@ -1,4 +1,4 @@
-// A model at work by LiteRT for Android. Never compiled in this project.
+// A model at work by LiteRT for Android. Never run in this project.
 
 package translation.android
 

@@ -1,4 +1,4 @@
-// One screen: a text in, its translation under it. Never compiled in this project.
+// One screen: a text in, its translation under it. Never run in this project.
 
 package translation.android
 
