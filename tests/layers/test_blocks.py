@@ -86,14 +86,15 @@ def test_a_target_is_read_by_the_equations(run, way):
         np.testing.assert_allclose(found[row], [*oracle(cell, row)], atol=1e-4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [
+        {"cell": SelfAttentionCell(7, heads=1, length=3), "bridge": "zeros"},
+        {"cell": "sru", "attention": BahdanauAttention(3, normalizer="monotonic")},
         {"cell": "gru", "depth": 1},
         {"cell": "min-lstm", "attention": MultiHeadAttention(LuongAttention("scaled-dot"), 2)},
-        {"cell": "sru", "attention": BahdanauAttention(3, normalizer="monotonic")},
         {"cell": "lstm", "recurrent_dropout": 0.5},
-        {"cell": SelfAttentionCell(7, heads=1, length=3), "bridge": "zeros"},
     ],
     ids=str,
 )

@@ -303,6 +303,7 @@ def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when)
     np.testing.assert_array_equal(contexts[0], prepared.dropout_masks.context.numpy() == 0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [
