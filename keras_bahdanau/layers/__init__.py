@@ -94,8 +94,8 @@ from keras_bahdanau.layers.scores import (
     ScaledDotScore,
     Score,
 )
+from keras_bahdanau.layers.sublayers import FeedForward
 from keras_bahdanau.layers.summaries import SUMMARIES
-from keras_bahdanau.layers.transformer import FeedForward
 from keras_bahdanau.layers.windows import (
     WINDOWS,
     Everywhere,

@@ -45,15 +45,15 @@ class Encoder(keras.Model):
         units: Positive integer. Width of each direction; the values of a
             bidirectional encoder are twice as wide.
         cell: A name of `layers.CELLS` ("gru", "lstm", ...), or a Keras cell, of which
-            each direction takes a copy. A convolutional encoder has none.
+            each direction takes a copy. Convolutions and self-attention have none.
         depth: Positive integer. Number of layers on top of each other.
         dropout: Float in [0, 1). Dropout rate of the vectors, between layers and of the
             values.
         embedding_dropout: Float in [0, 1). Dropout rate of the vectors alone; that of
             `dropout` if None.
         kind: "bidirectional", "unidirectional", "pyramidal" (each layer but the lowest
-            halves the time), "rows" of a grid, "convolutional" (gated linear units) or
-            "convolutional-tanh".
+            halves the time), "rows" of a grid, "transformer" (self-attention, without a cell),
+            "convolutional" (gated linear units) or "convolutional-tanh".
         summary: Source of the first decoder state: "mean", of the real values;
             "backward", the backward direction's state at the first token (the paper's);
             "last", the state at the end of each direction.

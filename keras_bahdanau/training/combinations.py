@@ -2,6 +2,8 @@
 
 from keras_bahdanau.limits import HARD_VOCABULARY_SIZE
 
+PARALLEL_CELLS = ("ssru", "sru", "min-gru", "min-lstm")
+UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
 _OF_HARD_ALIGNMENT = {  # what it takes
     **{"when": "apart", "readout": "tanh", "context_gate": False, "context_dropout": 0},
     **{"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1, "past": 0},
@@ -30,6 +32,7 @@ def _demands(options):
     """Tuples (demand, bool: it is met, names of its options, mend)."""
     yield from _of_batches_and_text(options)
     yield from _of_the_model(options)
+    yield from _of_cells_and_blocks(options)
     yield from _of_attention_weights(options)
     if options.hard_alignment != "none":
         yield from _of_hard_alignments(options)
@@ -89,19 +92,14 @@ def _of_the_model(options):
         ("depth", "decoder_depth", "units", "encoder_units", "embedding_units"),
         "Lower one of them.",
     )
+    fed_forward = options.when == "blocks" or options.encoder == "transformer"
     yield (
-        "Self-attention stands in blocks, which begin with nothing",
-        options.cell != "self-attention" or (options.when, options.bridge) == ("blocks", "zeros"),
-        ("cell", "when", "bridge"),
-        "Give when='blocks' and bridge='zeros'.",
+        "Those of feed-forward networks must, too: depth * units * feed_forward_units is at most "
+        "4e8",
+        not fed_forward or layers * widest * options.feed_forward_units <= 4e8,
+        ("feed_forward_units", "depth", "decoder_depth", "units", "encoder_units"),
+        "Lower one of them.",
     )
-    for name, plain in _OF_BLOCKS.items():
-        yield (
-            f"Blocks take {name}={plain!r}",
-            options.when != "blocks" or getattr(options, name) == plain,
-            (name, "when"),
-            "Give that, or another `when`.",
-        )
     unscored = options.attention in ("none", "forced")
     yield (
         "Sharing embeddings takes one vocabulary",
@@ -122,6 +120,47 @@ def _of_the_model(options):
             (name, "attention"),
             f"Give {plain!r} for it, or another attention.",
         )
+
+
+def _of_cells_and_blocks(options):
+    yield (
+        "Self-attention stands in blocks, which begin with nothing",
+        options.cell != "self-attention" or (options.when, options.bridge) == ("blocks", "zeros"),
+        ("cell", "when", "bridge"),
+        "Give when='blocks' and bridge='zeros'.",
+    )
+    of_heads = {
+        "encoder_units": ("encoder", options.encoder == "transformer"),
+        "units": ("cell", options.cell == "self-attention"),
+    }
+    for width, (name, divided) in of_heads.items():
+        yield (
+            f"The heads of self-attention divide {width}",
+            not divided or getattr(options, width) % options.heads == 0,
+            ("heads", width, name),
+            "Give a divisor for heads.",
+        )
+    recurrent = options.encoder in ("bidirectional", "unidirectional", "pyramidal", "rows")
+    for name, read in {"cell": True, "encoder_cell": recurrent}.items():
+        yield (
+            "Recurrent dropout is for cells with a product of the state",
+            not (read and options.recurrent_dropout and getattr(options, name) in UNDROPPED_CELLS),
+            ("recurrent_dropout", name),
+            "Give 0 for it, and take `dropout`, or another cell.",
+        )
+    for name, plain in _OF_BLOCKS.items():
+        yield (
+            f"Blocks take {name}={plain!r}",
+            options.when != "blocks" or getattr(options, name) == plain,
+            (name, "when"),
+            "Give that, or another `when`.",
+        )
+    yield (
+        "Blocks take an attention that draws nothing",
+        options.when != "blocks" or options.normalizer != "hard",
+        ("normalizer", "when"),
+        "Give another normalizer, or another `when`.",
+    )
 
 
 def _of_attention_weights(options):

@@ -19,13 +19,13 @@ from keras_bahdanau.option import (
     optional,
     some_of,
 )
-from keras_bahdanau.training.combinations import check_together
+from keras_bahdanau.training.combinations import PARALLEL_CELLS, check_together
 from keras_bahdanau.training.presets import PRESETS
 
 AUTO = "auto"  # for what is found from the text
 _CELLS = (
     *("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm"),
-    *("ssru", "sru", "min-gru", "min-lstm"),
+    *PARALLEL_CELLS,
 )
 _COUNT = integer(1, 1_000_000)
 _MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
@@ -207,7 +207,7 @@ class TrainingOptions:
         integer(1, 128), "Attentions side by side, also in an encoder of self-attention.", 1
     )
     feed_forward_units: int | None = _of_model(
-        WIDTH,
+        integer(1, 40_000),
         "Inner width of the feed-forward networks of self-attention and of decoder blocks.",
         lambda options: 4 * options.units,
     )

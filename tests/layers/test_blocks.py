@@ -86,14 +86,15 @@ def test_a_target_is_read_by_the_equations(run, way):
         np.testing.assert_allclose(found[row], [*oracle(cell, row)], atol=1e-4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [
+        {"cell": SelfAttentionCell(7, heads=1, length=3), "bridge": "zeros"},
+        {"cell": "sru", "attention": BahdanauAttention(3, normalizer="monotonic")},
         {"cell": "gru", "depth": 1},
         {"cell": "min-lstm", "attention": MultiHeadAttention(LuongAttention("scaled-dot"), 2)},
-        {"cell": "sru", "attention": BahdanauAttention(3, normalizer="monotonic")},
         {"cell": "lstm", "recurrent_dropout": 0.5},
-        {"cell": SelfAttentionCell(7, heads=1, length=3), "bridge": "zeros"},
     ],
     ids=str,
 )
@@ -140,18 +141,38 @@ def test_sublayers_are_dropped_in_training_only():
     assert np.abs(trained.output - plain).max() > 0.1
 
 
+def test_places_are_exact_in_half_precision():
+    """All sublayers are 0, so that the output is the place alone, normalized."""
+    cell = SelfAttentionCell(4, heads=1, length=1024)
+    cell = BlockCell(4, BahdanauAttention(3), cell=cell, bridge="zeros", dtype="mixed_bfloat16")
+    cell.build((None, 5), memory_shape=shape_of(6))
+    for weight in cell.weights:
+        weight.assign(np.full(weight.shape, float(weight is cell.last_norm.gamma)))
+    prepared = cell.prepare(memory_of(tf.cast(VALUES, "bfloat16"), MASK, VALUES[:, 0]))
+    keys, values, _ = cell.initial_state(prepared).cell[0]
+    written = np.repeat([np.float32(np.arange(1024) >= 1024 - 301)], 3, axis=0)
+    state = cell.initial_state(prepared)._replace(
+        cell=((keys, values, tf.cast(written, "bfloat16")),)
+    )
+    shown, _ = cell(INPUTS[:, 0], state, prepared)
+    place = np.array([np.sin(301), np.sin(3.01), np.cos(301), np.cos(3.01)])
+    expected = (place - place.mean()) / place.std()
+    np.testing.assert_allclose(tf.cast(shown.output, "float32"), [expected] * 3, atol=0.02)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"query": ("state", "context")}, r'must have query=\("state",\). Received: .*context'),
-        ({"context_gate": True}, "must have context_gate=False"),
+        ({"context_gate": True}, "must have context_gate=False.* Received: .*context_gate=True"),
         ({"context_dropout": 0.1}, "must have context_dropout=0. Received: .*context_dropout=0.1"),
         ({"residual": True}, "must have residual=False.*Received: .*residual=True"),
         ({"dropout": 1}, r"`dropout`.*must be in \[0, 1\). Received: dropout=1"),
         (
             {"cell": SelfAttentionCell(7, heads=7)},
-            'must have bridge="zeros" with self-attention.* bridge=.summary.',
+            "begins with nothing. Received: bridge='summary' with a SelfAttentionCell",
         ),
+        ({"feed_forward_units": 0}, "must be a positive integer. Received: feed_forward_units=0"),
         ({"cell": SelfAttentionCell(6, heads=2)}, "must have the width `units`.*units=7"),
         (
             {"attention": BahdanauAttention(3, normalizer="hard")},

@@ -22,6 +22,7 @@ MEMORY = (VALUES, MASK, SUMMARY, None, TASK)
 EVERYTHING = ("state", "embedding", "context", "task")
 
 WHENS = pytest.mark.parametrize("when", [*DECODER_CELLS])
+NOT_BLOCKS = pytest.mark.parametrize("when", sorted(DECODER_CELLS.keys() - {"blocks"}))
 CELLS = pytest.mark.parametrize(
     ("kind", "when", "query"),
     [
@@ -151,7 +152,7 @@ def test_the_output_must_be_known():
         built(when="after", attentional="one")
 
 
-@WHENS
+@NOT_BLOCKS
 def test_a_gate_scales_the_context_and_nothing_else(run, when):
     """Xu et al. 2015, section 4.2.1."""
     cell = built("lstm", when, query=EVERYTHING, context_gate=True)
@@ -164,7 +165,7 @@ def test_a_gate_scales_the_context_and_nothing_else(run, when):
         np.testing.assert_allclose(shown.weights[row, :length], alpha, atol=1e-5)
 
 
-@WHENS
+@NOT_BLOCKS
 def test_a_gate_is_no_weight_until_it_is_asked_for(when):
     plain, gated = built(when=when), built(when=when, context_gate=True)
     gates = [sum("context_gate" in one.path for one in cell.weights) for cell in (plain, gated)]
@@ -202,7 +203,7 @@ def test_the_first_state_comes_from_the_summary(run, kind, when, query):
     np.testing.assert_allclose(np.concatenate(found.cell[0], axis=-1), expected, atol=1e-6)
 
 
-@WHENS
+@NOT_BLOCKS
 def test_the_first_state_may_be_zero(run, when):
     cell = built("lstm", when, bridge="zeros", query=EVERYTHING)
     found = run(lambda: cell.initial_state(cell.prepare(memory_of(*MEMORY))))
@@ -243,7 +244,7 @@ def test_a_beam_is_as_good_as_separate_rows(run, kind, when, query):
             np.testing.assert_allclose(one[:, beam], other, atol=1e-6)
 
 
-@WHENS
+@NOT_BLOCKS
 def test_further_cells_stand_on_the_first(run, when):
     """With zero weights a residual cell adds nothing: two cells say what the lower one says."""
     deep, flat = built("gru", when, depth=2, residual=True), built("gru", when)
@@ -285,7 +286,7 @@ def test_attention_is_dropped_in_training_only():
     assert any((weights[MASK] == 0).any() for weights in trained)
 
 
-@WHENS
+@NOT_BLOCKS
 def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when):
     cell = built("gru", when, context_dropout=0.5, recurrent_dropout=0.5)
     plain = cell.prepare(memory_of(*MEMORY))
@@ -303,6 +304,7 @@ def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when)
     np.testing.assert_array_equal(contexts[0], prepared.dropout_masks.context.numpy() == 0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
     [

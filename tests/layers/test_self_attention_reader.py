@@ -6,7 +6,7 @@ import pytest
 import reference
 
 from keras_bahdanau.layers import SelfAttentionReader
-from keras_bahdanau.layers.transformer import positions
+from keras_bahdanau.layers.sublayers import positions
 
 INPUTS = np.random.default_rng(6).normal(size=(2, 4, 5)).astype("float32")
 LENGTHS = np.array([4, 2], "int32")

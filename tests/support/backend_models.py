@@ -5,6 +5,7 @@ from options import OPTIONS, TOGETHER
 _MORE = (
     *("plain", "cell gru", "score general", "no attention, tied two-way"),
     *("r-drop", "guided alignment", "joint CTC", "all that makes training noisy"),
+    *("when blocks", "blocks of self-attention", "cell sru", "cell min-gru", "cell min-lstm"),
 )
 MODELS = {**TOGETHER, **{name: OPTIONS[name] for name in _MORE}}
 DRAWING = {  # in training, so that two backends have different losses

@@ -203,7 +203,8 @@ ALONE = {  # the others, each alone or with what cannot disturb it
 }
 for _name in ("preset luong", "preset luong-local"):  # of four layers each
     ALONE[_name] = ALONE[_name]._replace(decoder={"depth": 2, "decoder_depth": 2})
-for _name in ("small", "conditional-gru"):  # with half of all dropped, two steps tell nothing
+for _name in ("small", "conditional-gru", "ssru-student", "transformer-tiny"):
+    # with half or a third of all dropped, two steps tell nothing
     ALONE[f"preset {_name}"] = Option(preset=_name, decoder={"dropout": 0.1})
 
 ONE_BY_ONE = {  # what stands in one of those above

@@ -18,7 +18,7 @@ FIELDS = TrainingOptions.__dataclass_fields__
 REGISTRIES = {
     "encoder": layers.READERS,
     "encoder_cell": layers.CELLS,
-    "cell": layers.CELLS,
+    "cell": {*layers.CELLS, "self-attention"},  # which stands in blocks alone
     "attention": {"bahdanau", "forced", "none", *layers.SCORES},
     "window": layers.WINDOWS,
     "normalizer": layers.NORMALIZERS,
@@ -266,6 +266,26 @@ def test_values_out_of_range_are_refused(name, value):
         ),
         ({"attention": "forced", "heads": 2}, "heads=2, attention='forced'"),
         ({"copy": True, "attention": "none"}, "copy=True, attention='none'"),
+        ({"when": "blocks", "query": "embedding"}, "query='embedding', when='blocks'"),
+        ({"when": "blocks", "normalizer": "hard"}, "normalizer='hard', when='blocks'"),
+        (
+            {"when": "blocks", "units": 9000},
+            "feed_forward_units=36000, depth=1, decoder_depth=1, units=9000, encoder_units=4500",
+        ),
+        ({"cell": "self-attention"}, "cell='self-attention', when='between', bridge='zeros'"),
+        (
+            {"cell": "self-attention", "when": "blocks", "heads": 5},
+            "heads=5, units=512, cell='self-attention'",
+        ),
+        (
+            {"encoder": "transformer", "heads": 3},
+            "heads=3, encoder_units=256, encoder='transformer'",
+        ),
+        ({"cell": "sru", "recurrent_dropout": 0.1}, "recurrent_dropout=0.1, cell='sru'"),
+        (
+            {"encoder_cell": "min-gru", "recurrent_dropout": 0.1},
+            "recurrent_dropout=0.1, encoder_cell='min-gru'",
+        ),
         ({"copy": True, "encoder": "pyramidal"}, "copy=True, encoder='pyramidal'"),
         ({"attention": "none", "preset": "luong-local"}, "window='local-p', attention='none'"),
         ({"hard_alignment": "first", "when": "after"}, "when='after', hard_alignment='first'"),
@@ -295,6 +315,16 @@ def test_values_out_of_range_are_refused(name, value):
 def test_options_that_do_not_go_together_are_refused(given, received):
     with pytest.raises(ValueError, match=f"Received: {received}. [A-Z]"):
         TrainingOptions(**given)
+
+
+def test_cells_without_a_product_of_the_state_bring_no_recurrent_dropout():
+    for given in ({"cell": "ssru"}, {"encoder_cell": "sru"}):
+        assert resolved(**given).recurrent_dropout == 0
+    assert resolved(encoder="transformer").recurrent_dropout > 0
+
+
+def test_widths_without_feed_forward_networks_are_not_bound_by_them():
+    assert resolved(units=9000, encoder_units=4500).units == 9000
 
 
 def test_hard_alignments_bring_the_time_of_attention_that_they_take():

@@ -1,5 +1,6 @@
 """Recurrent cells in two parts: what the inputs give, and what the state adds."""
 
+from keras_bahdanau.layers.cells.causal_attention import SelfAttentionCell
 from keras_bahdanau.layers.cells.cell import Cell
 from keras_bahdanau.layers.cells.gated import (
     GRUCell,
@@ -18,7 +19,6 @@ from keras_bahdanau.layers.cells.parallel import (
     SSRUCell,
 )
 from keras_bahdanau.layers.cells.projected import ProjectedCell
-from keras_bahdanau.layers.cells.self_attention import SelfAttentionCell
 from keras_bahdanau.layers.cells.stack import CellStack
 from keras_bahdanau.layers.initializers import BlockOrthogonal
 from keras_bahdanau.layers.registry import Registry, from_config

@@ -4,8 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.bridge import ZeroBridge
-from keras_bahdanau.layers.cells.self_attention import SelfAttentionCell
+from keras_bahdanau.layers.cells.causal_attention import SelfAttentionCell
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
     DecoderState,
@@ -15,7 +14,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
 )
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.step_seed import StepDropout
-from keras_bahdanau.layers.transformer import FeedForward, layer_norm, positions
+from keras_bahdanau.layers.sublayers import FeedForward, inner_units, layer_norm, positions
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -56,7 +55,7 @@ class BlockCell(DecoderCellBase):
         super().__init__(units, attention, cell=cell, **kwargs)
         _check(self)
         self.positional = isinstance(self.stack.cells[0], SelfAttentionCell)
-        self.feed_forward_units = feed_forward_units or 4 * units
+        self.feed_forward_units = inner_units(feed_forward_units, units)
         self.dropout = checks.rate("dropout", "the dropout rate of the sublayers", dropout)
         template = keras.saving.serialize_keras_object(attention)
         self.attentions = [attention]
@@ -102,10 +101,10 @@ class BlockCell(DecoderCellBase):
         return self.input_projection(inputs), ()
 
     def _placed(self, x, places):
-        """Inputs with their positions, which self-attention has no other sign of."""
+        """Inputs with their positions, which self-attention would not see without them."""
         if not self.positional:
             return x
-        furthest = self.stack.cells[0].length  # of which it knows
+        furthest = self.stack.cells[0].length  # a state counts no more steps
         return x + ops.cast(positions(ops.minimum(places, furthest), self.units), x.dtype)
 
     def _through(self, x, recur, states, prepared, training):
@@ -134,8 +133,8 @@ class BlockCell(DecoderCellBase):
 
     def step(self, projected, state, prepared, training=None):
         x, _ = projected
-        if self.positional:  # steps so far: (batch, [beam])
-            x = self._placed(x, ops.sum(state.cell[0][2], axis=-1))
+        if self.positional:  # steps so far, as no half precision counts them: (batch, [beam])
+            x = self._placed(x, ops.sum(ops.cast(state.cell[0][2], "float32"), axis=-1))
         masks = self._cell_masks(prepared) or ((),) * self.depth
         states = []
 
@@ -203,16 +202,12 @@ def _check(cell):
         "context_gate=False": cell.context_gate is None,
         "context_dropout=0": not cell.context_dropout,
         "residual=False: its blocks are residual in any case": not cell.residual,
-        'bridge="zeros" with self-attention, which begins with nothing': (
-            isinstance(cell.bridge, ZeroBridge)
-            or not isinstance(cell.stack.cells[0], SelfAttentionCell)
-        ),
     }
     for demand, fulfilled in demands.items():
         if not fulfilled:
             raise ValueError(
                 f"A BlockCell must have {demand}. Received: {type(cell.attention).__name__}(...), "
                 f"query={cell.query.parts}, context_dropout={cell.context_dropout}, "
-                f"residual={cell.residual}, bridge={cell.bridge_name!r}. Change it, or take "
-                "another `when`."
+                f"residual={cell.residual}, context_gate={cell.context_gate is not None}. "
+                "Change it, or take another `when`."
             )

@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.bridge import BRIDGES
-from keras_bahdanau.layers.cells import CELLS, CellStack
+from keras_bahdanau.layers.cells import CELLS, CellStack, SelfAttentionCell
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.query import Query
 from keras_bahdanau.layers.recurrence import scan
@@ -130,6 +130,11 @@ class DecoderCellBase(keras.layers.Layer):
         self.bridge = BRIDGES[bridge](
             self.stack.state_sizes, dtype=self.dtype_policy, name="bridge"
         )
+        if bridge != "zeros" and any(isinstance(c, SelfAttentionCell) for c in self.stack.cells):
+            raise ValueError(
+                "Self-attention begins with nothing. Received: "
+                f"bridge={bridge!r} with a SelfAttentionCell. Give bridge='zeros'."
+            )
         self.context_mask = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
         self.context_gate = None
         if context_gate:

@@ -4,13 +4,14 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.summaries import masked_mean
-from keras_bahdanau.layers.transformer import (
+from keras_bahdanau.layers.sublayers import (
     FeedForward,
     dot_product_attention,
+    inner_units,
     layer_norm,
     positions,
 )
+from keras_bahdanau.layers.summaries import masked_mean
 
 HEAD_UNITS = 64  # of the paper
 
@@ -53,7 +54,7 @@ class SelfAttentionReader(keras.layers.Layer):
         self.units = checks.positive_integer("units", "the width of the values", units)
         self.depth = checks.positive_integer("depth", "the number of blocks", depth)
         self.heads = _heads(units, heads)
-        self.feed_forward_units = feed_forward_units or 4 * units
+        self.feed_forward_units = inner_units(feed_forward_units, units)
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         policy = {"dtype": self.dtype_policy}
         self.input_projection = keras.layers.Dense(units, name="input_projection", **policy)

@@ -1,10 +1,18 @@
 """The package's own default."""
 
+from keras_bahdanau.training.combinations import UNDROPPED_CELLS
+
 
 def _when(options):
     if options.hard_alignment != "none":
         return "apart"
     return "before" if options.readout_state == "previous" else "between"
+
+
+def _recurrent_dropout(options):
+    if {options.cell, options.encoder_cell} & {*UNDROPPED_CELLS}:
+        return 0.0
+    return round(4 / 9 * options.dropout, 3)
 
 
 SMALL = {
@@ -17,7 +25,7 @@ SMALL = {
     "tie_embeddings": lambda options: options.readout_units == options.embedding_units,
     "dropout": 0.45,  # and in proportion to it, so that without it there is none of any kind
     "embedding_dropout": lambda options: round(2 / 3 * options.dropout, 3),
-    "recurrent_dropout": lambda options: round(4 / 9 * options.dropout, 3),
+    "recurrent_dropout": _recurrent_dropout,
     "word_dropout": lambda options: round(2 / 9 * options.dropout, 3),
     "label_smoothing": 0.1,
     "loss_mean": "tokens",

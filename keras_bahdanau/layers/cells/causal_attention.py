@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
-from keras_bahdanau.layers.transformer import dot_product_attention
+from keras_bahdanau.layers.sublayers import dot_product_attention
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -65,6 +65,14 @@ class FeedForward(keras.layers.Layer):
         }
 
 
+def inner_units(given, units):
+    """Inner width of a feed-forward network: as given, or four times `units` (Vaswani et al.)."""
+    meaning = "the inner width of the feed-forward network"
+    return checks.positive_integer(
+        "feed_forward_units", meaning, 4 * units if given is None else given
+    )
+
+
 def layer_norm(policy, name):
     """A new layer normalization (Ba et al. 2016), which computes in float32."""
     return keras.layers.LayerNormalization(epsilon=EPSILON, dtype=policy, name=name)
