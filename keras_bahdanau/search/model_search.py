@@ -17,6 +17,7 @@ def search_model(
     prefix=None,
     uniforms=None,
     symbols=(),
+    visit=None,
 ):
     """Search for the targets of a model that has no vocabulary, such as a migrated one.
 
@@ -39,6 +40,7 @@ def search_model(
         uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1): the source of draws at
             random; the seed's when left out.
         symbols: As in `search`.
+        visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
@@ -64,4 +66,5 @@ def search_model(
         uniforms=uniforms,
         ctc_log_probs=model.ctc_log_probs(prepared) if options.ctc_weight else None,
         symbols=symbols,
+        visit=visit,
     )
