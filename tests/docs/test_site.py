@@ -30,7 +30,7 @@ def test_every_public_name_stands_on_its_page(reference):
     assert len(pages) == len(kb._PARTS)
     for part in kb._PARTS:
         module, page = getattr(kb, part), pages[f"reference/api/{part}.md"]
-        for name in getattr(module, "__all__", ()):
+        for name in module.__all__:
             value = getattr(module, name)
             if not isinstance(value, types.ModuleType):
                 assert re.search(rf"^(::: .*\.|## ){name}$", page, re.MULTILINE), (part, name)
