@@ -75,6 +75,9 @@ def test_equations_get_a_fence_and_prose_does_not():
     equations = "e_ij     = v tanh(W s + U h)     (eq. 5)\nalpha_ij = softmax_j(e_ij)"
     text = f"One line.\n\n{equations}\n\nArgs:\n    units: Width,    of both."
     assert fenced(text) == text.replace(equations, f"```text\n{equations}\n```")
+    assert fenced("D = 1/2 (p + q)") == "```text\nD = 1/2 (p + q)\n```"
+    sentence = "v = g w needs no weights of its own."
+    assert fenced(sentence) == sentence
 
 
 @pytest.mark.slow
