@@ -96,6 +96,10 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path):
         loaded = re.findall(r"<(?:script|img|iframe|link)\b[^>]*?\s(?:src|href)=\"?(\S*)", text)
         remote = [one for one in loaded if re.match(r"(https?:)?//", one)]
         assert remote == [], page.name
+    framed = re.search(
+        r'<iframe class="?explorer"? src="?([\w.]+)', (tmp_path / "attention.html").read_text()
+    )
+    assert "2021-04-03" in (tmp_path / framed[1]).read_text(encoding="utf-8")
     layers = (tmp_path / "reference" / "api" / "layers.html").read_text(encoding="utf-8")
     assert 'id="keras_bahdanau.layers.attention.attention.Attention"' in layers
     assert "BahdanauAttention" in (tmp_path / "search" / "search_index.js").read_text()
