@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+__all__ = ["GuidedAlignment", "SentenceCrossentropy", "TokenCrossentropy"]
+
 SMALLEST_WEIGHT = 1e-7
 
 

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+__all__ = ["Perplexity"]
+
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Perplexity(keras.metrics.Mean):

@@ -35,6 +35,7 @@ def _fenced(paragraph):
     plain = not paragraph.startswith("```") and lines and not lines[0].startswith(" ")
     if plain and not lines[0].endswith(":"):
         aligned = sum(bool(_ALIGNED.search(line)) for line in lines)
-        if aligned > len(lines) / 2 or (len(lines) > 1 and _EQUATION.match(paragraph)):
+        alone = len(lines) > 1 or lines[0][-1] not in ".,"  # a sentence may begin like an equation
+        if aligned > len(lines) / 2 or (alone and _EQUATION.match(paragraph)):
             return f"```text\n{paragraph}\n```"
     return paragraph

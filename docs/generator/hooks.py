@@ -17,12 +17,14 @@ import reference  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 GUESTS = ("*.md", "examples/**/*.md", "export/**/*.md", "benchmarks/*.md")
-LEFT_OUT = ("README.md", "README.new.md")  # the site has a first page of its own
+LEFT_OUT = ("README.md",)  # the site has a first page of its own
 _LINK = re.compile(
     r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?!\w+:|#|/)(?P<path>[^)\s#]+)(?P<place>#[^)\s]*)?\)"
 )
 _REMOTE_WORKER = "https://unpkg.com/iframe-worker/shim"
 _WORKER = "assets/javascripts/file_worker.js"
+_EXPLORER = "attention_explorer.html"
+_FRAME = f'<iframe class="explorer" src="{_EXPLORER}" title="The explorer" loading="lazy"></iframe>'
 _COMMENT = re.compile(r"^ *<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -65,6 +67,7 @@ def on_files(files, config):
                 files.append(File.generated(config, name, abs_src_path=str(path)))
     for name, text in {**reference.api_pages(), **reference.generated_pages()}.items():
         files.append(File.generated(config, name, content=text))
+    files.append(File.generated(config, _EXPLORER, content=reference.explorer_of_dates()))
     return files
 
 
@@ -88,7 +91,8 @@ def on_page_markdown(markdown, page, config, files):
             files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
         return f"[{match['text']}]({_relative(uri, place.parent)}{match['place'] or ''})"
 
-    return _outside_of_code(_COMMENT.sub("", markdown), lambda text: _LINK.sub(link, text))
+    markdown = _COMMENT.sub("", markdown.replace("<!-- explorer -->", _FRAME))
+    return _outside_of_code(markdown, lambda text: _LINK.sub(link, text))
 
 
 def on_post_page(output, page, config):

@@ -4,7 +4,9 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import tempfile
 import types
+from pathlib import Path
 
 import typer
 
@@ -20,6 +22,7 @@ _TITLES = {
     "layers": "Layers",
     "losses": "Losses",
     "metrics": "Metrics",
+    "migrate": "Trained models of other packages",
     "models": "Models",
     "pipelines": "Pipelines",
     "plotting": "Plotting",
@@ -92,6 +95,17 @@ def _entry(package, name, value):
         )
         return [f"## {name}", "", f"Names: {', '.join(f'`{one}`' for one in names)}."]
     return [f"## {name}", "", f"`{value!r}`"]
+
+
+@functools.cache
+def explorer_of_dates():
+    """The text of the page that attention.md writes, of the repository's own model."""
+    dates = kb.load_pipeline(Path(__file__).parents[2] / "examples/dates/models/dates.keras")
+    trace = dates.trace("<fr> samdi 3 avril 2021", explore=True)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "explorer.html")
+        kb.write_explorer([trace], path, title="samdi 3 avril 2021")
+        return path.read_text(encoding="utf-8")
 
 
 def generated_pages():

@@ -30,7 +30,7 @@ def test_every_public_name_stands_on_its_page(reference):
     assert len(pages) == len(kb._PARTS)
     for part in kb._PARTS:
         module, page = getattr(kb, part), pages[f"reference/api/{part}.md"]
-        for name in getattr(module, "__all__", ()):
+        for name in module.__all__:
             value = getattr(module, name)
             if not isinstance(value, types.ModuleType):
                 assert re.search(rf"^(::: .*\.|## ){name}$", page, re.MULTILINE), (part, name)
@@ -75,6 +75,9 @@ def test_equations_get_a_fence_and_prose_does_not():
     equations = "e_ij     = v tanh(W s + U h)     (eq. 5)\nalpha_ij = softmax_j(e_ij)"
     text = f"One line.\n\n{equations}\n\nArgs:\n    units: Width,    of both."
     assert fenced(text) == text.replace(equations, f"```text\n{equations}\n```")
+    assert fenced("D = 1/2 (p + q)") == "```text\nD = 1/2 (p + q)\n```"
+    sentence = "v = g w needs no weights of its own."
+    assert fenced(sentence) == sentence
 
 
 @pytest.mark.slow
@@ -93,6 +96,10 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path):
         loaded = re.findall(r"<(?:script|img|iframe|link)\b[^>]*?\s(?:src|href)=\"?(\S*)", text)
         remote = [one for one in loaded if re.match(r"(https?:)?//", one)]
         assert remote == [], page.name
+    framed = re.search(
+        r'<iframe class="?explorer"? src="?([\w.]+)', (tmp_path / "attention.html").read_text()
+    )
+    assert "2021-04-03" in (tmp_path / framed[1]).read_text(encoding="utf-8")
     layers = (tmp_path / "reference" / "api" / "layers.html").read_text(encoding="utf-8")
     assert 'id="keras_bahdanau.layers.attention.attention.Attention"' in layers
     assert "BahdanauAttention" in (tmp_path / "search" / "search_index.js").read_text()
