@@ -13,7 +13,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
 sys.path.insert(0, str(Path(__file__).parent))
-import reference  # noqa: E402
+import generated_pages  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 GUESTS = ("*.md", "examples/**/*.md", "export/**/*.md", "benchmarks/*.md")
@@ -32,7 +32,7 @@ def on_config(config):
     """Fill in the navigation: API and examples, and new pages of docs/ among the guides."""
     examples = [path.relative_to(ROOT).as_posix() for path in ROOT.glob("examples/**/*.md")]
     _fill(config.nav, "Examples", sorted(examples, key=lambda name: (name.count("/"), name)))
-    _fill(config.nav, "API", [*reference.api_pages()])
+    _fill(config.nav, "API", [*generated_pages.api_pages()])
     placed = set(_pages_of(config.nav))
     pages = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
     _fill(config.nav, "Guides", [name for name in pages if name not in placed])
@@ -65,9 +65,9 @@ def on_files(files, config):
             name = path.relative_to(ROOT).as_posix()
             if name not in LEFT_OUT:
                 files.append(File.generated(config, name, abs_src_path=str(path)))
-    for name, text in {**reference.api_pages(), **reference.generated_pages()}.items():
+    for name, text in {**generated_pages.api_pages(), **generated_pages.generated_pages()}.items():
         files.append(File.generated(config, name, content=text))
-    files.append(File.generated(config, _EXPLORER, content=reference.explorer_of_dates()))
+    files.append(File.generated(config, _EXPLORER, content=generated_pages.explorer_of_dates()))
     return files
 
 

@@ -19,7 +19,7 @@ GENERATOR = code_blocks.ROOT / "docs" / "generator"
 def reference():
     sys.path.insert(0, str(GENERATOR))
     try:
-        yield importlib.import_module("reference")
+        yield importlib.import_module("generated_pages")
     finally:
         sys.path.remove(str(GENERATOR))
         sys.modules.pop("reference", None)

@@ -142,7 +142,8 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
-    numbers = 2 * (pipeline.target.vocabulary_size + 6 * 9)
+    state = pipeline.model.decoder.units
+    numbers = 2 * (pipeline.target.vocabulary_size + 6 * 9 + state)
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers)
     pipeline.decode(INPUTS)
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
