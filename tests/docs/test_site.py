@@ -22,7 +22,7 @@ def reference():
         yield importlib.import_module("generated_pages")
     finally:
         sys.path.remove(str(GENERATOR))
-        sys.modules.pop("reference", None)
+        sys.modules.pop("generated_pages", None)
 
 
 def test_every_public_name_stands_on_its_page(reference):
