@@ -144,6 +144,7 @@ def test_files_are_named_by_what_they_hold():
     )
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     "module",
     [

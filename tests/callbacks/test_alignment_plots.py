@@ -18,6 +18,7 @@ def expected_picture(translator, pair, path, **settings):
     return tf.io.decode_png(path.read_bytes()).numpy()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("words", [False, True])
 def test_each_epoch_has_a_picture_of_each_pair(translator, pass_epochs, tmp_path, words):
     callback = AlignmentPlotCallback(translator, PAIRS, tmp_path / "plots", words=words)

@@ -243,6 +243,7 @@ LATE = {  # found by what needs TensorFlow
 }
 
 
+@pytest.mark.few(90)
 @pytest.mark.parametrize("arguments", [*BAD_INPUT, *LATE])
 def test_bad_input_gets_one_clear_line_and_leaves_nothing(command, files, model, arguments):
     before = names_in(files)
@@ -282,6 +283,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch, model):
         cli.main(["translate", "--model", str(model)])
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_loads_nothing_slow(name):
     program = (

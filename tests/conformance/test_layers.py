@@ -152,6 +152,7 @@ def test_mixed_precision_computes_in_half_and_keeps_float32_where_promised(row, 
     assert_close(outputs, exact, atol=0.2)
 
 
+@pytest.mark.few(20)
 @those(lambda row: row.padding is not None)
 def test_further_padding_changes_nothing(row):
     layer = ready(row)

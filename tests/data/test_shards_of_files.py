@@ -53,6 +53,7 @@ def arrays(data):
     return [tf.nest.flatten(batch) for batch in data.arrays(0)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("measure", [{"batch_tokens": 200, "buckets": 2}, {"batch_sentences": 5}])
 def test_the_batches_are_those_of_the_manifest_in_memory(corpus, measure):
     manifest, source, shards = corpus

@@ -78,6 +78,7 @@ def oracle(cell, row):
         yield np.concatenate([layer_norm(x, cell.last_norm), context, alpha, padding])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [stepwise, at_once])
 def test_a_target_is_read_by_the_equations(run, way):
     cell = built()

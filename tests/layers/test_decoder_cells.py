@@ -244,6 +244,7 @@ def test_a_beam_is_as_good_as_separate_rows(run, kind, when, query):
             np.testing.assert_allclose(one[:, beam], other, atol=1e-6)
 
 
+@pytest.mark.few(1)
 @NOT_BLOCKS
 def test_further_cells_stand_on_the_first(run, when):
     """With zero weights a residual cell adds nothing: two cells say what the lower one says."""

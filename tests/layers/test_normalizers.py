@@ -287,6 +287,7 @@ def test_inference_draws_nothing():
         np.testing.assert_array_equal(normalizer.random.state, before)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_padding_changes_nothing(run, kind):
     normalizer = built(kind)
@@ -385,6 +386,7 @@ def test_a_loop_of_xla_draws_new_noise_at_each_step():
     assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_runs_in_litert(kind):
     normalizer = built(kind)

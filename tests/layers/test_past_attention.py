@@ -45,6 +45,7 @@ def past(attention, queries, step, length):
     return beta @ (before @ P)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("length", [1, 2, 10])
 def test_each_step_looks_at_the_steps_before_it(run, length):
     attention = built(length)

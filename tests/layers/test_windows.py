@@ -123,6 +123,7 @@ def test_a_sentence_with_a_real_token_has_a_window(run, kind, mask):
     assert not np.any(allowed & ~mask[:, None])
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_more_padding_changes_nothing(run, kind):
     window = built(kind)

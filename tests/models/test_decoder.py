@@ -105,7 +105,7 @@ def test_one_step_after_the_other_equals_all_at_once(run, options):
         np.testing.assert_allclose(found, one, atol=1e-5)
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @OPTIONS
 def test_every_option_is_saved_loaded_and_the_same_step_by_step(tmp_path, options):
     decoder = built(**options)

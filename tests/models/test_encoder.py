@@ -129,7 +129,7 @@ def test_it_is_saved_and_loaded_without_custom_objects(tmp_path, policy):
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH
 def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
     encoder = built(**options)
@@ -165,7 +165,7 @@ def test_each_form_takes_an_empty_sentence(options, policy):
         assert np.all(np.isfinite(gradient)) and np.any(gradient), weight.path
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @EACH
 def test_each_form_says_its_shapes_and_widths(options):
     encoder = built(**options)

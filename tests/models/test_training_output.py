@@ -143,6 +143,7 @@ def test_outputs_of_two_calls_are_independent():
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", [TokenCrossentropy(0.1), SentenceCrossentropy(), FromLogits()])
 def test_the_loss_of_the_record_is_that_of_its_logits(loss):
     x, y, weight = batch()
@@ -230,6 +231,7 @@ def test_a_sentence_counts_as_its_tokens_do():
     assert_allclose(added(2 * weight), 2 * added(weight), rtol=1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "option", [{"r_drop": 1.0}, {"guided_alignment": 1.0}, {"doubly_stochastic": 1.0}]
 )

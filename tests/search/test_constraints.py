@@ -72,7 +72,7 @@ def test_greedy_search_keeps_to_them(run, case):
         assert_found(result, row, 0, chain, expected)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @EACH_CASE
 def test_beam_search_keeps_to_them(run, case):
     chain, width = Chain(len(LIMITS), seed=2), 3

@@ -12,7 +12,7 @@ from keras_bahdanau.search.result import coverage_penalty
 LIMITS = np.array([5, 4, 3, 1, 0], "int32")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["power", "gnmt"])
 @pytest.mark.parametrize("exponent", [0.0, 0.6])
 def test_the_length_penalty_ranks_the_beam_and_divides_the_scores(kind, exponent):
@@ -52,6 +52,7 @@ def test_a_source_token_that_got_nothing_costs_much_and_stays_finite(run):
     assert np.isfinite(penalty).all() and penalty[0, 0] < -30 and penalty[1, 0] == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("masked", [True, False])
 def test_the_coverage_penalty_ranks_whole_hypotheses_again(run, masked):
     chain, factor = Chain(5, seed=2), 0.7

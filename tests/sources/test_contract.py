@@ -55,6 +55,7 @@ def test_symbols_are_ids_of_a_target_for_each_of_its_own(source):
         assert -1 <= min(symbols) and max(symbols) < target.vocabulary_size
 
 
+@pytest.mark.few(5)
 def test_host_and_graph_make_the_same_features(source, inputs, features):
     graph = traced(source.features, source.inputs)
     assert_same(graph(source.requests(inputs)), features)
@@ -114,6 +115,7 @@ def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
     np.testing.assert_array_equal(source.lengths(found)[:3], rows.lengths[members])
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("longest", [1, 2, 5])
 def test_both_sides_cut_each_input_for_itself_alone(source, inputs, longest):
     whole = source.rows(inputs).lengths

@@ -254,6 +254,7 @@ def test_gains_of_layer_normalization_are_not_drawn():
     assert len(gains) > 4 and all((gain == 1).all() for gain in gains)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", presets.PRESETS)
 def test_each_preset_gives_a_model_of_the_sizes_asked_for(name):
     model = presets.PRESETS[name].model(*separate_sides(), **SIZES)

@@ -241,6 +241,7 @@ def test_vocabularies_can_be_given(tmp_path):
     assert first.target.tokens(first.target.encode(["eins"])[0]).tolist() == [*"▁eins", "</s>"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_the_search_has_the_share_of_ctc_of_the_training(tmp_path, monkeypatch, share):
     kept = []  # of the callbacks, in place of the training itself

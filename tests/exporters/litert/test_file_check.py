@@ -66,6 +66,7 @@ def test_file_of_builtin_operations_is_clean(tmp_path):
     assert check(convert(tmp_path)) == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("function", "operation", "options"),
     [

@@ -55,6 +55,7 @@ def assert_same_features(program, path, source, longest):
         np.testing.assert_array_equal(one, array[0], err_msg=name)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("ink", ["dark", "light"])
 def test_images_have_the_pixels_of_training(program, tmp_path, channels, ink):
