@@ -60,7 +60,7 @@ def oracle(cell, row):
     memories = [np.tanh(dense(SUMMARY[row], cell.bridge.projection))]
     memories = np.split(memories[0], 2)
     for inputs in INPUTS[row]:
-        x = dense(inputs, cell.input_projection)
+        x = np.sqrt(7) * dense(inputs, cell.input_projection)
         for index, block in enumerate(cell.blocks):
             gates = dense(
                 layer_norm(x, block.recurrence_norm), cell.stack.cells[index].input_projection

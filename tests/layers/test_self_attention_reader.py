@@ -37,7 +37,7 @@ def placed(time):
 
 
 def oracle(reader, rows):
-    x = dense(np.float64(rows), reader.input_projection) + placed(len(rows))
+    x = np.sqrt(UNITS) * dense(np.float64(rows), reader.input_projection) + placed(len(rows))
     width = UNITS // HEADS
     for block in reader.blocks:
         q, k, v = np.split(dense(layer_norm(x, block.attention_norm), block.projection), 3, axis=-1)

@@ -21,7 +21,7 @@ from keras_bahdanau.layers.sublayers import FeedForward, inner_units, layer_norm
 class BlockCell(DecoderCellBase):
     """Decoder of blocks: recurrence, attention, feed-forward network, each around the residual.
 
-    x   = W y_{i-1} + b                             into the lowest of `depth` blocks
+    x   = sqrt(units) (W y_{i-1} + b)               into the lowest of `depth` blocks
     x'  = x + f(LN(x))                              f: the recurrent cell, over the steps
     c_i = sum_j alpha_ij h_j,   alpha_i from LN(x')
     x"  = x' + W_c c_i
@@ -98,7 +98,8 @@ class BlockCell(DecoderCellBase):
         return self.units
 
     def project(self, inputs):
-        return self.input_projection(inputs), ()
+        # (..., input_units) -> (..., units), as strong as what the sublayers add
+        return self.units**0.5 * self.input_projection(inputs), ()
 
     def _placed(self, x, places):
         """Inputs with their positions, which self-attention would not see without them."""

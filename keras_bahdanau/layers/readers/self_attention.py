@@ -20,12 +20,12 @@ HEAD_UNITS = 64  # of the paper
 class SelfAttentionReader(keras.layers.Layer):
     """Reader of blocks of self-attention: each token looks at all others.
 
-    x_j = W e_j + b + p_j                                    p_j: `positions`
+    x_j = sqrt(units) (W e_j + b) + p_j                                 p_j: `positions`
     x'  = x + W_o [head_1; ...; head_n]
     head = softmax(Q K^T / sqrt(d)) V,   Q, K, V = (W_q, W_k, W_v) LN(x)
     x   = x' + FFN(LN(x'))                                   `depth` times, a last LN on top
 
-    (Vaswani et al. 2017, sections 3.1 to 3.3 and 3.5; normalized before each sublayer: Xiong
+    (Vaswani et al. 2017, sections 3.1 to 3.5; normalized before each sublayer: Xiong
     et al. 2020.) The softmax is in float32 under every dtype policy.
 
     Args:
@@ -88,7 +88,7 @@ class SelfAttentionReader(keras.layers.Layer):
 
     def call(self, inputs, lengths, training=None):
         time = ops.shape(inputs)[1]
-        x = self.input_projection(inputs)  # -> (batch, time, units)
+        x = self.units**0.5 * self.input_projection(inputs)  # -> (batch, time, units)
         x = x + ops.cast(positions(ops.arange(time), self.units), x.dtype)
         x = self.input_dropout(x, training=training)
         # -> (batch, 1, 1, time), as all heads and all queries see the same keys
