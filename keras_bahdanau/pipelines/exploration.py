@@ -12,7 +12,7 @@ WIDEST = 12  # beam of a tree that is recorded
 
 @dataclasses.dataclass(frozen=True)
 class Alternative:
-    """What the model writes if one step takes another token.
+    """Translation that follows if one step takes another token.
 
     Attributes:
         step: Integer, the step, counted from 0.

@@ -1,4 +1,4 @@
-"""What a picture of a trace may claim of it: each is true of some mechanisms alone."""
+"""Claims that a picture makes of a trace: each is true of some mechanisms alone."""
 
 import numpy as np
 

@@ -1,5 +1,6 @@
 """Settings of a training: one field an option, with check, default and help."""
 
+import argparse
 import dataclasses
 import functools
 import json
@@ -556,14 +557,14 @@ def training_option(text):
         (name, value).
 
     Raises:
-        ValueError: If there is no such option.
+        argparse.ArgumentTypeError: If there is no such option; `argparse` prints its text.
 
     Example:
         >>> TrainingOptions(**dict(map(training_option, ["units=256", "cell=lstm"])))
     """
     name, equals, value = text.partition("=")
     if not equals or name not in TrainingOptions.__dataclass_fields__:
-        raise ValueError(
+        raise argparse.ArgumentTypeError(
             f"An option must be NAME=VALUE, the name a field of TrainingOptions. Received: {text!r}"
         )
     plain = {"true": True, "false": False}.get(value.lower(), value)

@@ -1,5 +1,6 @@
 """Training options: what is asked, what follows from it, and what is refused."""
 
+import argparse
 import dataclasses
 import inspect
 import typing
@@ -362,5 +363,7 @@ def test_an_option_in_one_string_has_the_kind_of_its_field():
     }
     TrainingOptions(**given)
     for text in ("unit=8", "units", ""):
-        with pytest.raises(ValueError, match=f"must be NAME=VALUE.*Received: {text!r}"):
+        with pytest.raises(
+            argparse.ArgumentTypeError, match=f"must be NAME=VALUE.*Received: {text!r}"
+        ):
             training_option(text)

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.summaries import masked_mean
+from keras_bahdanau.layers.readers.stateless import StatelessReader
 
 
 def _tanh(convolved, inputs):
@@ -20,7 +20,7 @@ BLOCKS = {"glu": (_gated, 2), "tanh": (_tanh, 1)}  # join of both ways; width of
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class ConvolutionalReader(keras.layers.Layer):
+class ConvolutionalReader(StatelessReader):
     """Reader by convolutions: each token among its neighbours, all tokens at once.
 
     x_j^0 = W (e_j + p_j) + b                              p_j: embedding of place j
@@ -55,6 +55,8 @@ class ConvolutionalReader(keras.layers.Layer):
             or `dropout` not in [0, 1).
     """
 
+    stack_name = "convolutions"
+
     def __init__(
         self,
         units,
@@ -83,21 +85,6 @@ class ConvolutionalReader(keras.layers.Layer):
         ]
         self.dropouts = [keras.layers.Dropout(dropout, **policy) for _ in range(depth)]
 
-    @classmethod
-    def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The layers of an encoder of this depth: one, which holds all convolutions."""
-        if recurrent_dropout:
-            raise ValueError(
-                "`recurrent_dropout` is for readers with a recurrent state. Received: "
-                f"recurrent_dropout={recurrent_dropout} for a convolutional one. Take `dropout`."
-            )
-        return [cls(units, depth, dropout=dropout, name="convolutions", **kwargs)]
-
-    @property
-    def output_units(self):
-        """Width of the output."""
-        return self.units
-
     def build(self, inputs_shape, lengths_shape=None):
         width = inputs_shape[-1]
         self.table = self.add_weight(
@@ -120,13 +107,6 @@ class ConvolutionalReader(keras.layers.Layer):
             seen = dropout(ops.where(real, values, ops.zeros_like(values)), training=training)
             values = self.join(convolution(seen), values)  # x^l: (batch, time, units)
         return values
-
-    def last(self, values, mask):
-        """The mean of the values, `(batch, output_units)`: there is no last state."""
-        return masked_mean(values, mask)
-
-    def compute_output_shape(self, inputs_shape, lengths_shape=None):
-        return (*inputs_shape[:-1], self.units)
 
     def get_config(self):
         return {

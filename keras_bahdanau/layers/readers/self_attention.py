@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.readers.stateless import StatelessReader
 from keras_bahdanau.layers.sublayers import (
     FeedForward,
     dot_product_attention,
@@ -11,13 +12,12 @@ from keras_bahdanau.layers.sublayers import (
     layer_norm,
     positions,
 )
-from keras_bahdanau.layers.summaries import masked_mean
 
 HEAD_UNITS = 64  # of the paper
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class SelfAttentionReader(keras.layers.Layer):
+class SelfAttentionReader(StatelessReader):
     """Reader of blocks of self-attention: each token looks at all others.
 
     x_j = sqrt(units) (W e_j + b) + p_j                                 p_j: `positions`
@@ -49,6 +49,8 @@ class SelfAttentionReader(keras.layers.Layer):
             `dropout` is not in [0, 1).
     """
 
+    stack_name = "self_attention"
+
     def __init__(self, units, depth=1, heads=None, feed_forward_units=None, dropout=0.0, **kwargs):
         super().__init__(**kwargs)
         self.units = checks.positive_integer("units", "the width of the values", units)
@@ -64,21 +66,6 @@ class SelfAttentionReader(keras.layers.Layer):
             for i in range(depth)
         ]
         self.last_norm = layer_norm(self.dtype_policy, "last_norm")
-
-    @classmethod
-    def stack(cls, depth, units, cell, recurrent_dropout, dropout, **kwargs):
-        """The layers of an encoder of this depth: one, which holds all blocks."""
-        if recurrent_dropout:
-            raise ValueError(
-                "`recurrent_dropout` is for readers with a recurrent state. Received: "
-                f"recurrent_dropout={recurrent_dropout} for self-attention. Take `dropout`."
-            )
-        return [cls(units, depth, dropout=dropout, name="self_attention", **kwargs)]
-
-    @property
-    def output_units(self):
-        """Width of the output."""
-        return self.units
 
     def build(self, inputs_shape, lengths_shape=None):
         self.input_projection.build(inputs_shape)
@@ -96,13 +83,6 @@ class SelfAttentionReader(keras.layers.Layer):
         for block in self.blocks:
             x = block(x, real, training=training)
         return self.last_norm(x)
-
-    def last(self, values, mask):
-        """The mean of the values, `(batch, output_units)`: there is no last state."""
-        return masked_mean(values, mask)
-
-    def compute_output_shape(self, inputs_shape, lengths_shape=None):
-        return (*inputs_shape[:-1], self.units)
 
     def get_config(self):
         return {

@@ -15,7 +15,7 @@ VECTORS = ("values", "context", "query", "embedded", "state")
 
 
 def trace_data(trace):
-    """What the page shows of one `Trace`, as a dictionary for JSON.
+    """Data of one `Trace` for the page, as a dictionary for JSON.
 
     Vectors have 8 bits for a number, scores, weights and probabilities 16: see `packed`.
     """

@@ -38,7 +38,6 @@ TRANSFORMER_TINY = {
     "units": 128,
     "cell": "self-attention",
     "decoder_depth": 4,
-    "learning_rate": 5e-3,
 }
 
 
@@ -84,8 +83,8 @@ def transformer_tiny(source, target, **overrides):
                                                              `layers.SelfAttentionCell`
     p(y_i) = softmax(E s_i)
 
-    Vaswani et al. 2017, with each sublayer normalized before it, and trained
-    with the settings of `ssru_student`, not with theirs, but for their learning rate.
+    The model of Vaswani et al. 2017, normalized before each sublayer. The settings of its
+    training are those of `ssru_student`.
 
     Args:
         source: A `Source`, or the `Subwords` of the source text: the size and the front end.
