@@ -50,6 +50,8 @@ class Checkpoint(keras.callbacks.Callback):
             variable.assign_add(before)
         self._metrics = []
         self.progress.step += 1
+        if not self.progress.epoch and self.progress.step == 1:
+            self._count_time()  # of compiling
         steps = self.params["steps"]  # None where Keras does not know it
         epoch_goes_on = steps is None or batch + 1 < steps
         if epoch_goes_on and self.progress.step % self.every == 0:
@@ -63,9 +65,7 @@ class Checkpoint(keras.callbacks.Callback):
             OSError: If the disk does not take it, likewise.
         """
         require_finite_state(self.model, self.progress)
-        now = time.monotonic()
-        self.progress.add_time(now - self._counted_until)
-        self._counted_until = now
+        self._count_time()
         memory = _Memory()  # HDF5 does not outlive a disk that is full
         self.model.save_weights(memory)
         with h5py.File(memory, "a") as file:
@@ -76,6 +76,11 @@ class Checkpoint(keras.callbacks.Callback):
         unfinished = self.path.with_name(f".unfinished-{self.path.name}")
         with replacing(self.path, unfinished):
             unfinished.write_bytes(memory.getbuffer())
+
+    def _count_time(self):
+        now = time.monotonic()
+        self.progress.add_time(now - self._counted_until)
+        self._counted_until = now
 
     @staticmethod
     def restore(path, model):

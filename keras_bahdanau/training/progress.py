@@ -21,6 +21,7 @@ _RIGHT = {  # values that a field may have
     "waited": _is_count,
     "best": lambda value: value is None or _is_number(value),
     "seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
+    "start_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
     "first_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
     "stopped": lambda value: type(value) is bool,
     "history": lambda value: type(value) is list and all(type(logs) is dict for logs in value),
@@ -40,7 +41,8 @@ class Progress:
             None before the first validation.
         waited: Integer, epochs since the one that had it.
         seconds: Float, time of training and validation, all sittings together.
-        first_seconds: Float, that of the first epoch, which compiles the model, too.
+        start_seconds: Float, that of the first step, which compiles the model.
+        first_seconds: Float, that of the first epoch, whose validation is compiled, too.
         stopped: Bool, True if one of the user's callbacks ended the training.
         history: List of one dict an epoch, its logs.
     """
@@ -50,6 +52,7 @@ class Progress:
     best: float | None = None
     waited: int = 0
     seconds: float = 0.0
+    start_seconds: float = 0.0
     first_seconds: float = 0.0
     stopped: bool = False
     history: list = dataclasses.field(default_factory=list)
@@ -75,6 +78,8 @@ class Progress:
     def add_time(self, seconds):
         """Count the time since the last call."""
         self.seconds += seconds
+        if not self.epoch and self.step <= 1:
+            self.start_seconds = self.seconds
         if self.epoch + bool(self.step) <= 1:
             self.first_seconds = self.seconds
 
@@ -110,16 +115,27 @@ class Progress:
 
     def reaches(self, epochs, patience, minutes=None):
         """True if a callback has ended the training, or one of its resolved options does."""
-        if self.stopped or self.epoch >= epochs or self.waited >= patience:
-            return True
+        return self.end(epochs, patience, minutes) is not None
+
+    def end(self, epochs, patience, minutes=None):
+        """Reason why the training is over, as a part of a sentence; None if it goes on."""
+        if self.stopped:
+            return "a callback ended it"
+        if self.epoch >= epochs:
+            return "all epochs are done"
+        if self.waited >= patience:
+            return f"the last {self.waited} were not better"
         if self.step:
-            return False  # an epoch that is under way is completed in any case
-        return self.epoch >= self.epochs_in(minutes)
+            return None  # an epoch that is under way is completed in any case
+        if self.epoch >= self.epochs_in(minutes):
+            return f"another one would end after the {minutes:g} minutes"
+        return None
 
     def epochs_in(self, minutes):
         """Epochs that a training of so many minutes can have, if they last as those so far.
 
-        The first epoch is a measure of the others as long as it is the only one.
+        The first epoch is a measure of the others as long as it is the only one, and its first
+        step is none.
 
         Args:
             minutes: Float, or 0 or None for no limit.
@@ -129,7 +145,9 @@ class Progress:
         """
         if not minutes or not self.epoch:
             return math.inf
-        first = self.first_seconds if self.epoch > 1 else 0.0
-        seconds = (self.seconds - first) / (self.epoch - bool(first))  # of one epoch
+        if self.epoch > 1 and self.first_seconds:
+            seconds = (self.seconds - self.first_seconds) / (self.epoch - 1)  # of one epoch
+        else:  # checkpoints of older versions lack the two times
+            seconds = (self.seconds - self.start_seconds) / self.epoch
         left = (60 * minutes - self.seconds) / max(seconds, 1e-6)
         return max(1, math.floor(self.epoch + left))

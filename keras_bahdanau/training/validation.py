@@ -94,7 +94,11 @@ class ValidateAndSave(keras.callbacks.Callback):
             f"epoch {epoch + 1}: validation perplexity {logs['val_perplexity']:.3f}"
             f"{self._score(logs)}{' (best)' if better else ''}, {progress.seconds / 60:.1f} min"
         )
-        self.model.stop_training = progress.is_over(self.options)
+        options = self.options.resolved()
+        end = progress.end(options.epochs, options.patience, options.minutes)
+        self.model.stop_training = end is not None
+        if end is not None and progress.epoch < options.epochs:
+            self.say(f"the training ends after {progress.epoch} of {options.epochs} epochs: {end}")
 
     def on_train_end(self, logs=None):
         progress = self.checkpoint.progress

@@ -30,9 +30,9 @@ def test_the_last_step_is_where_the_time_ends(epoch, seconds, minutes, epochs):
 
 
 def test_the_first_epoch_is_no_measure_of_the_others():
-    progress = Progress()
+    progress = Progress(step=50)
     progress.add_time(30.0)
-    progress.epoch = 1
+    progress.epoch, progress.step = 1, 0
     progress.add_time(40.0)
     assert progress.epochs_in(5) == 4  # of 70 seconds: no other is known
     progress.step = 3
@@ -40,6 +40,19 @@ def test_the_first_epoch_is_no_measure_of_the_others():
     progress.epoch, progress.step = 2, 0
     progress.add_time(5.0)
     assert progress.epochs_in(5) == 2 + 10  # of 20 seconds each, in the 210 that are left
+
+
+def test_the_first_step_is_no_measure_of_an_epoch():
+    progress = Progress()
+    progress.step = 1
+    progress.add_time(54.0)  # it compiles the model
+    progress.step = 100
+    progress.add_time(5.0)
+    progress.epoch, progress.step = 1, 0
+    progress.add_time(1.0)
+    assert progress.epochs_in(2) == 1 + 10  # of 6 seconds each, in the 60 that are left
+    assert progress.end(54, 9, minutes=2) is None
+    assert "another one would end after the 1 minutes" in progress.end(54, 9, minutes=1)
 
 
 def test_the_training_ends_where_the_schedule_does():

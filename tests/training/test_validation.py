@@ -162,6 +162,8 @@ def test_training_ends_before_an_epoch_that_would_be_too_long(tmp_path):
     training.progress.seconds = 400.0
     assert training.fit(9) == 1
     assert not training.progress.stopped
+    reason = "after 1 of 9 epochs: another one would end after the 10 minutes"
+    assert reason in training.reports[-1]
 
 
 def test_a_stop_by_a_later_callback_is_kept(tmp_path):
