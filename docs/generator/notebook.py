@@ -31,7 +31,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-ADDRESS = "{address}"  # of the repository, for git clone  # @param {{type: "string"}}
+# Address of the repository, for git clone:
+ADDRESS = "{address}"  # @param {{"type": "string"}}
 
 
 def is_missing(package):
