@@ -16,7 +16,7 @@ DOCS = Path(__file__).parents[1]
 ADDRESS = ""  # for git clone: the public address of the project's repository, once it has one
 NOTEBOOKS = {  # the extras of each, and the packages that they install
     "attention": {},
-    "own_pairs": {"litert": "ai-edge-litert"},
+    "own_pairs": {},
     "characters": {"litert": "ai-edge-litert"},
     "images_and_speech": {"digits": "scikit-learn"},
     "ship": {"litert": "ai-edge-litert"},
