@@ -1,6 +1,10 @@
-"""A page of docs/ as a notebook, so that no text is written twice.
+"""Pages of docs/ as notebooks, so that no text is written twice.
 
-`python docs/generator/notebook.py attention` writes docs/notebooks/attention.ipynb.
+`python docs/generator/notebook.py` writes docs/notebooks/NAME.ipynb for each page of `NOTEBOOKS`.
+
+A block of Python is a cell, one of shell a cell for bash. Each picture that a block writes is shown
+behind it. Prose and equations stay text, and so do blocks that do not run or need hidden files.
+What a block prints is left out: its run gives it.
 """
 
 import json
@@ -9,32 +13,74 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
+ADDRESS = ""  # for git clone: the public address of the project's repository, once it has one
+NOTEBOOKS = {  # the extras of each, and the packages that they install
+    "attention": {},
+    "own_pairs": {},
+    "characters": {"litert": "ai-edge-litert"},
+    "images_and_speech": {},
+    "ship": {"litert": "ai-edge-litert"},
+    "from_addons": {"litert": "ai-edge-litert"},
+}
 START = """\
+# Installs the package and gets its repository, where they are not there, such as in Colab.
+import importlib.metadata
 import os
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
-here = Path.cwd()  # in a copy of the repository, with the package installed: pip install -e .
-os.chdir(next(one for one in (here, *here.parents) if (one / "examples").is_dir()))
+# Address of the repository, for git clone:
+ADDRESS = "{address}"  # @param {{"type": "string"}}
+
+
+def is_missing(package):
+    return not [*importlib.metadata.distributions(name=package)]
+
+
+here, copy = Path.cwd(), Path("keras-bahdanau")
+root = next((one for one in (here, *here.parents, copy) if (one / "examples/dates").is_dir()), None)
+if root is None:
+    if not ADDRESS:
+        raise ValueError("Give ADDRESS, or open this notebook in a copy of the repository.")
+    subprocess.run(["git", "clone", "--quiet", "--depth", "1", ADDRESS, copy], check=True)
+os.chdir(root or copy)
+if any(map(is_missing, {packages})):
+    # pip keeps a TensorFlow that fits, and replaces another one
+    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "{what}"], check=True)
+    importlib.invalidate_caches()
+    for name in ("numpy", "tensorflow"):
+        loaded = getattr(sys.modules.get(name), "__version__", None)
+        if loaded not in (None, importlib.metadata.version(name)):
+            print(f"{{name}} was replaced: restart the kernel, and run this cell again.")
+os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # commands use the GPU beside this kernel
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 """
-_PART = re.compile(r"^```(python|text)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"(?P<comments>(?:<!--(?:(?!-->).)*-->\s*)*)"
+    r"^```(?P<language>python|sh|text)\n(?P<code>.*?)^```\n",
+    re.DOTALL | re.MULTILINE,
+)
+_NOT_ALONE = re.compile(r"<!--\s*(not run:|setup\b)")
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
 _RELATIVE = re.compile(r"\]\((?!\w+:|#)")
+_PICTURE = re.compile(r"(?:savefig\(|--plot )\"?([\w/.-]+\.png)")
 
 
 def notebook_of(page):
-    """The notebook of a page: prose, code, and without the output, which its run gives."""
-    text = _COMMENT.sub("", page.read_text(encoding="utf-8"))
-    cells, end, code_before = [_cell("code", START)], 0, False
-    for part in _PART.finditer(text):
-        between = text[end : part.start()]
-        printed = part[1] == "text" and code_before and not between.strip()
-        if part[1] == "python":
-            cells += [_cell("markdown", between), _cell("code", part[2])]
-        elif printed:
-            pass  # the cell before prints it
-        else:
-            cells.append(_cell("markdown", between + part[0]))
-        end, code_before = part.end(), part[1] == "python"
+    """The notebook of a page, as `nbformat` 4.5 has it."""
+    text = page.read_text(encoding="utf-8")
+    cells, end, code_before = [_cell("code", _start(page.stem))], 0, False
+    for fence in _FENCE.finditer(text):
+        between, fenced = text[end : fence.start()], fence[0]
+        runs = fence["language"] != "text" and not _NOT_ALONE.search(fence["comments"])
+        if runs:
+            cells += [_cell("markdown", between), *_code_cells(fence["language"], fence["code"])]
+        elif not (code_before and not between.strip() and not fence["comments"]):
+            cells.append(_cell("markdown", between + fenced))  # the cell before does not print it
+        end, code_before = fence.end(), runs
     cells.append(_cell("markdown", text[end:]))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return {
@@ -45,9 +91,26 @@ def notebook_of(page):
     }
 
 
+def _start(name):
+    """The first cell."""
+    extras = NOTEBOOKS.get(name, {})
+    packages = json.dumps(["keras-bahdanau", *extras.values()])
+    what = f".[{','.join(extras)}]" if extras else "."
+    return START.format(address=ADDRESS, packages=packages, what=what)
+
+
+def _code_cells(language, code):
+    """The cell of a block, and one that shows the pictures that it writes."""
+    yield _cell("code", code if language == "python" else f"%%bash -e\n{code}")
+    pictures = _PICTURE.findall(code)
+    if pictures:
+        shown = "\n".join(f'display(Image("{path}"))' for path in pictures)
+        yield _cell("code", f"from IPython.display import Image, display\n\n{shown}")
+
+
 def _cell(kind, text):
     if kind == "markdown":
-        text = _RELATIVE.sub("](../", text)
+        text = _RELATIVE.sub("](../", _COMMENT.sub("", text))
     source = text.strip().splitlines(keepends=True)
     extra = {"execution_count": None, "outputs": []} if kind == "code" else {}
     return {"cell_type": kind, "metadata": {}, "source": source, **extra}
@@ -63,7 +126,7 @@ def written(notebook):
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
+    for name in sys.argv[1:] or NOTEBOOKS:
         path = DOCS / "notebooks" / f"{name}.ipynb"
         path.parent.mkdir(exist_ok=True)
         path.write_text(written(notebook_of(DOCS / f"{name}.md")), encoding="utf-8")
