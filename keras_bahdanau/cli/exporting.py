@@ -58,7 +58,8 @@ def export(
         int | None,
         typer.Option(
             help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file "
-            "refuses it.  [default: 512, or what the translator says; 64 for litert]",
+            "or a page refuses it.  [default: 512, or what the translator says; 64 for litert and "
+            "browser]",
             show_default=False,
         ),
     ] = None,
