@@ -3,8 +3,8 @@
 `python docs/generator/notebook.py` writes docs/notebooks/NAME.ipynb for each page of `NOTEBOOKS`.
 
 A block of Python is a cell, one of shell a cell for bash. Each picture that a block writes is shown
-behind it. Prose and equations stay text, and so do blocks that the page does not run. What a
-block prints is left out: its run gives it.
+behind it. Prose and equations stay text, and so do blocks that do not run or need hidden files.
+What a block prints is left out: its run gives it.
 """
 
 import json
@@ -18,7 +18,7 @@ NOTEBOOKS = {  # the extras of each, and the packages that they install
     "attention": {},
     "own_pairs": {},
     "characters": {"litert": "ai-edge-litert"},
-    "images_and_speech": {"digits": "scikit-learn"},
+    "images_and_speech": {},
     "ship": {"litert": "ai-edge-litert"},
     "from_addons": {"litert": "ai-edge-litert"},
 }
@@ -63,6 +63,7 @@ _FENCE = re.compile(
     r"^```(?P<language>python|sh|text)\n(?P<code>.*?)^```\n",
     re.DOTALL | re.MULTILINE,
 )
+_NOT_ALONE = re.compile(r"<!--\s*(not run:|setup\b)")
 _COMMENT = re.compile(r"^<!--.*?-->\n", re.DOTALL | re.MULTILINE)
 _RELATIVE = re.compile(r"\]\((?!\w+:|#)")
 _PICTURE = re.compile(r"(?:savefig\(|--plot )\"?([\w/.-]+\.png)")
@@ -74,7 +75,7 @@ def notebook_of(page):
     cells, end, code_before = [_cell("code", _start(page.stem))], 0, False
     for fence in _FENCE.finditer(text):
         between, fenced = text[end : fence.start()], fence[0]
-        runs = fence["language"] != "text" and "not run:" not in fence["comments"]
+        runs = fence["language"] != "text" and not _NOT_ALONE.search(fence["comments"])
         if runs:
             cells += [_cell("markdown", between), *_code_cells(fence["language"], fence["code"])]
         elif not (code_before and not between.strip() and not fence["comments"]):
