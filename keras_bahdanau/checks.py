@@ -4,6 +4,7 @@ import inspect
 import sys
 
 from keras_bahdanau.limits import WIDEST
+from keras_bahdanau.option import nearest
 
 
 def positive_integer(name, meaning, value, most=WIDEST):
@@ -56,7 +57,9 @@ def choice(name, value, allowed):
     """Return `value`, or raise ValueError if it is not one of `allowed`."""
     if value not in allowed:
         names = ", ".join(repr(item) for item in allowed)
-        raise ValueError(f"`{name}` must be one of {names}. Received: {name}={value!r}")
+        raise ValueError(
+            f"`{name}` must be one of {names}. Received: {name}={value!r}{nearest(value, allowed)}"
+        )
     return value
 
 

@@ -1,6 +1,7 @@
 """One option of a settings dataclass: its field holds default, check and help."""
 
 import dataclasses
+import difflib
 import inspect
 import textwrap
 from collections.abc import Callable
@@ -127,10 +128,33 @@ def option(default, check, help, **metadata):
     return dataclasses.field(default=default, metadata={"check": check, "help": help, **metadata})
 
 
+def or_registered(check):
+    """The same check, which allows the names of classes that Keras has registered, too."""
+
+    def allows(value):
+        return check.allows(value) or is_registered(value)
+
+    def is_registered(value):
+        return isinstance(value, str) and len(value) <= 200 and ">" in value.strip(">")
+
+    demand = f"{check.demand}, or a registered name such as 'package>Class'"
+    return Check(demand, allows, check.choices)
+
+
 def check_value(name, value, check):
     """Raise ValueError if a check does not allow the value of that name."""
     if not check.allows(value):
-        raise ValueError(f"`{name}` must be {check.demand}. Received: {name}={value!r}")
+        raise ValueError(
+            f"`{name}` must be {check.demand}. Received: {name}={value!r}"
+            f"{nearest(value, check.choices)}"
+        )
+
+
+def nearest(value, names):
+    """The end of an error: the name that a misspelt one may stand for; "" if none is near."""
+    names = [one for one in names if isinstance(one, str)]
+    found = difflib.get_close_matches(value, names, 1) if isinstance(value, str) else []
+    return f". Did you mean {found[0]!r}?" if found else ""
 
 
 def check_option(field, value):

@@ -1,10 +1,10 @@
 """Asks a translation model on TensorFlow Serving, over gRPC: a line in, a line out.
 
-    python client_grpc.py "A man in an orange hat."
-    python client_grpc.py --file sentences.txt --alignment
-    python client_grpc.py --nbest --label canary < sentences.txt
-    python client_grpc.py --prefix "Ein M" "A man in an orange hat."
-    python client_grpc.py --bytes audio_bytes hello.wav
+    python client_grpc.py --label stable "A man in an orange hat."
+    python client_grpc.py --label stable --file sentences.txt --alignment
+    python client_grpc.py --label canary --nbest < sentences.txt
+    python client_grpc.py --label stable --prefix "Ein M" "A man in an orange hat."
+    python client_grpc.py --label stable --bytes audio_bytes hello.wav
 
 Needs Python 3.10, `pip install tensorflow-serving-api`, and `client_rest.py` beside it, with
 which it shares the command line, the output and the exit codes. Keras is not needed.

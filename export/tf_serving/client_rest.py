@@ -1,10 +1,10 @@
 """Asks a translation model on TensorFlow Serving, over REST: a line in, a line out.
 
-    python client_rest.py "A man in an orange hat."
-    python client_rest.py --file sentences.txt --alignment
-    python client_rest.py --nbest --label canary < sentences.txt
-    python client_rest.py --prefix "Ein M" "A man in an orange hat."
-    python client_rest.py --bytes image_bytes formula.png
+    python client_rest.py --label stable "A man in an orange hat."
+    python client_rest.py --label stable --file sentences.txt --alignment
+    python client_rest.py --label canary --nbest < sentences.txt
+    python client_rest.py --label stable --prefix "Ein M" "A man in an orange hat."
+    python client_rest.py --label stable --bytes image_bytes formula.png
 
 Needs Python 3.10 and nothing else. Without sentences and `--file` it reads standard input.
 With `--bytes` a line is the path of a file, which is sent whole as the input of that name.
@@ -485,7 +485,10 @@ def parse(description, default_server, arguments=None):
         type=positive(int, 2**63 - 1),
         help="number [default: the highest that is loaded]",
     )
-    which.add_argument("--label", help="stable or canary, instead of a version")
+    which.add_argument(
+        "--label",
+        help="stable or canary, instead of a version; none by default, for servers without labels",
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--signature",

@@ -21,6 +21,7 @@ from keras_bahdanau.cli.arguments import (
     is_litert,
     load_translator,
     search_of,
+    with_imports,
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
@@ -35,6 +36,7 @@ from keras_bahdanau.whole_file import write_json
 
 @ends_well()
 @with_search_options
+@with_imports
 def evaluate(
     source: Annotated[
         Path,

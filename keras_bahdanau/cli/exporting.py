@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import exporters
-from keras_bahdanau.cli.arguments import ModelOption, check_absent
+from keras_bahdanau.cli.arguments import ModelOption, check_absent, with_imports
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.data.reading import read_lines
@@ -22,6 +22,7 @@ from keras_bahdanau.pipelines.file import find_translator
 
 ALL = "all"
 TARGET_LENGTH = 64  # tokens, of a LiteRT file
+THREADS = 1  # for times that compare
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
 Signature = enum.Enum("Signature", {name: name for name in SIGNATURES}, type=str)
 
@@ -34,6 +35,7 @@ class Quantization(str, enum.Enum):
 
 
 @ends_well()
+@with_imports(threads=THREADS)
 def export(
     *,
     model: ModelOption,
@@ -58,7 +60,8 @@ def export(
         int | None,
         typer.Option(
             help="Most tokens of a sentence: a SavedModel cuts a longer one, a LiteRT file "
-            "refuses it.  [default: 512, or what the translator says; 64 for litert]",
+            "or a page refuses it.  [default: 512, or what the translator says; 64 for litert and "
+            "browser]",
             show_default=False,
         ),
     ] = None,
@@ -128,7 +131,7 @@ def export(
         "signatures": tuple(one.value for one in signatures) if signatures else None,
     }
     exporter = _new_exporter(format.value, own, **settings)
-    load_tensorflow(threads=1)  # for times that compare
+    load_tensorflow(THREADS)
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
     translator = load_pipeline(path)

@@ -13,6 +13,7 @@ from keras_bahdanau.cli.arguments import (
     find_models,
     load_translator,
     search_of,
+    with_imports,
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
@@ -26,6 +27,7 @@ CHUNK = 256  # files that are read before their lines are printed
 
 @ends_well()
 @with_search_options
+@with_imports
 def read(
     files: Annotated[
         list[Path],

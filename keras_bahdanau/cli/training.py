@@ -12,6 +12,7 @@ from keras_bahdanau.cli.arguments import (
     ColumnsOption,
     asked,
     options_of,
+    with_imports,
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import check_cache
@@ -32,6 +33,7 @@ from keras_bahdanau.training.run import Run
 
 @ends_well("The same command resumes from the last checkpoint.")
 @options_of(TrainingOptions, TrainingOptions().resolved())
+@with_imports
 def train(
     context: typer.Context,
     source: Annotated[

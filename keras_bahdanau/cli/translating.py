@@ -19,6 +19,7 @@ from keras_bahdanau.cli.arguments import (
     find_models,
     load_translator,
     search_of,
+    with_imports,
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
@@ -36,6 +37,7 @@ ARRIVING = 2**16  # bytes of standard input that are translated at once
 
 @ends_well()
 @with_search_options
+@with_imports
 def translate(
     file: Annotated[
         Path | None, typer.Argument(help="Sentences, one a line.  [default: standard input]")
@@ -144,6 +146,7 @@ def translate(
 
 @ends_well()
 @with_search_options
+@with_imports
 def align(
     sentence: Annotated[
         str, typer.Argument(help="One sentence; or the path of one image or recording.")

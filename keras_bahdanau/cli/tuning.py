@@ -18,6 +18,7 @@ from keras_bahdanau.cli.arguments import (
     TokenizeOption,
     check_tokenization,
     search_of,
+    with_imports,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
@@ -33,6 +34,7 @@ TOLERANCE = number(0, 100)  # percent
 
 
 @ends_well("The model is as it was.")
+@with_imports
 def tune(
     source: Annotated[
         Path,

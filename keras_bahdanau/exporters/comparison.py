@@ -77,7 +77,10 @@ class Comparison:
         )
 
     def _begin(self, artefact):
-        self.say(f"{artefact}: {len(self._sentences):,} inputs to {self.pipeline.verb}")
+        self.say(
+            f"{artefact}: {len(self._sentences):,} inputs to {self.pipeline.verb}, "
+            f"{self._edge_cases:,} of them edge cases"
+        )
 
     def _with_lists(self, found, given):
         """The result of `differences`, with that of the lists of hypotheses, if there are any."""

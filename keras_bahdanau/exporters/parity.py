@@ -149,10 +149,14 @@ _COLUMNS = {  # heading: (field, format)
     "chrF": ("chrf", ".2f"),
 }
 _AGAINST_KERAS = {"equal", "refused", "score", "alignment"}
+LEGEND = (
+    "equal: the same texts as Keras; refused: inputs too long for the file; score, alignment: "
+    "largest difference from Keras; edge cases are among the inputs"
+)
 
 
 def table(rows):
-    """The rows as text, one under the other, headed by what their columns are.
+    """The rows as text, one under the other, headed by what their columns are, and a legend.
 
     Args:
         rows: List of `Parity`, that of Keras first.
@@ -167,10 +171,11 @@ def table(rows):
     for row in rows:
         lines.append([row.artefact, *(_cell(row, name, row is rows[0]) for name in headings)])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
+    rows_of_text = [
         "  ".join([first.ljust(widths[0]), *map(str.rjust, others, widths[1:])])
         for first, *others in lines
-    )
+    ]
+    return "\n".join([*rows_of_text, LEGEND])
 
 
 def _cell(row, name, of_keras):

@@ -174,10 +174,16 @@ def read_pipeline(path):
     except Exception as error:  # Keras has no kind of its own for what it can't read
         if isinstance(error, MemoryError) or getattr(error, "errno", None):
             raise  # the machine's fault, not the file's
+        unknown = _unknown_class(path, card)
+        if unknown is not None:
+            raise ValueError(
+                "Keras must know all classes of a translator's file. "
+                f"Received: path={str(path)!r}, unknown class {unknown!r}: import its module "
+                "first; on the command line: give --import MODULE."
+            ) from None
         raise ValueError(
             "Keras and this package must know all that a translator's file holds. "
-            f"Received: path={str(path)!r}, {_in_brief(error)}, {by_version(card)} "
-            "Import the modules of your own sources and layers first."
+            f"Received: path={str(path)!r}, {_in_brief(error)}, {by_version(card)}"
         ) from None
     if not isinstance(model, Seq2Seq | Ensemble):
         raise ValueError(
@@ -213,6 +219,31 @@ def read_source(config):
     if not isinstance(source, sources.Source):
         raise ValueError(f"A source must be a Source. Received: a {type(source).__name__}.")
     return source
+
+
+def _unknown_class(path, card):
+    """The registered name of the first class of a file that is not registered; None for none."""
+    with zipfile.ZipFile(path) as archive:
+        model = json.loads(archive.read("config.json"))
+    return next(filter(_is_unknown, _registered_names([model, card["source"]])), None)
+
+
+def _is_unknown(name):
+    import keras
+
+    return keras.saving.get_registered_object(name) is None
+
+
+def _registered_names(config):
+    """Yield the names in a config under which classes were registered, outermost first."""
+    if isinstance(config, dict):
+        name = config.get("registered_name")
+        if isinstance(name, str) and not str(config.get("module")).startswith("keras."):
+            yield name
+    parts = config.values() if isinstance(config, dict) else config
+    for part in parts:
+        if isinstance(part, dict | list):
+            yield from _registered_names(part)
 
 
 def _in_brief(error):

@@ -12,6 +12,7 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
+from keras_bahdanau.layers.registry import is_registered_name, registered
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.serialized import serialized_sides
@@ -124,6 +125,8 @@ def train(
         options = _asked(options, begins_with, sides.source)
         run.check(options, *data)
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
+        if is_registered_name(options.attention):
+            registered(options.attention)  # or say so before the vocabularies are learnt
         training = _Training(run, options, data, workers, say)
         training.prepare(sides, begins_with, vocabulary_pairs, cache, devices)
         with training.batches.errors(), training.validation.errors():

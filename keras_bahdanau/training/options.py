@@ -18,6 +18,7 @@ from keras_bahdanau.option import (
     one_of,
     option,
     optional,
+    or_registered,
     some_of,
 )
 from keras_bahdanau.training.combinations import PARALLEL_CELLS, check_together
@@ -192,11 +193,14 @@ class TrainingOptions:
         flag(), "Residual connections around all layers but the lowest.", False
     )
     attention: str | None = _of_model(
-        one_of(
-            *("bahdanau", "additive", "concat", "cosine", "dot", "general", "location"),
-            *("pair", "pair-tanh", "scaled-dot", "forced", "none"),
+        or_registered(
+            one_of(
+                *("bahdanau", "additive", "concat", "cosine", "dot", "general", "location"),
+                *("pair", "pair-tanh", "scaled-dot", "forced", "none"),
+            )
         ),
-        'Attention, by name or by its score: {choices}. "forced" takes the alignments given.',
+        'Attention, by name or by its score: {choices}. "forced" takes the alignments given. '
+        'A score of one\'s own, registered with Keras, is "package>Class": see --import.',
         "bahdanau",
     )
     attention_units: int | None = _of_model(

@@ -1,4 +1,7 @@
-"""Links of the documentation: each leads to a file of the repository, and to a heading in it."""
+"""Links of the documentation: each leads to a file of the repository, and to a heading in it.
+
+A link to a page that only the built site has says so right behind it: readers of a clone have none.
+"""
 
 import re
 from pathlib import Path
@@ -7,6 +10,7 @@ import code_blocks
 import pytest
 
 GENERATED = ("docs/reference/",)  # pages that the site makes: their links are checked there
+MARK = " (in the built site)"
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]*))?\)")
 
@@ -19,13 +23,15 @@ def slugs_of(text):
 
 
 def faults_of(page):
-    text = page.read_text(encoding="utf-8")
-    for path, anchor in LINK.findall(FENCE.sub("", text)):
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for link in LINK.finditer(text):
+        path, anchor = link.groups()
         target = (page.parent / path).resolve() if path else page
         name = target.relative_to(code_blocks.ROOT).as_posix()
         if name.startswith(GENERATED):
-            continue
-        if not target.exists():
+            if not text.startswith(MARK, link.end()):
+                yield f"{path} without{MARK}"
+        elif not target.exists():
             yield path
         elif anchor:
             inner = target / "README.md" if target.is_dir() else target
@@ -48,6 +54,8 @@ def test_links_lead_to_files_and_headings():
         ("[a](https://host/missing.md)", []),
         ("```text\n[a](missing.md)\n```", []),
         ("[a](#own)\n\n# Own", []),
+        ("[a](docs/reference/a.md#b) (in the built site)", []),
+        ("[a](docs/reference/a.md)", ["docs/reference/a.md without (in the built site)"]),
     ],
 )
 def test_a_link_to_nothing_is_found(link, found, tmp_path, monkeypatch):

@@ -6,8 +6,14 @@ in the server's C++ loader: enough to hold clients and artefacts against, where 
 installed. What the server does and this double does not: loading new versions while it runs,
 warm-up, monitoring, TLS, Classify, Regress, and limits on time.
 
-    python -m serving_double --port=0 --rest_api_port=0 --model_config_file=FILE
+    python -m tests.serving_double --port=0 --rest_api_port=0 --model_config_file=FILE
 
-It prints one line of JSON, `{"grpc": PORT, "rest": PORT}`, when it is ready, and ends when its
-standard input does.
+It prints one line of JSON, `{"grpc": PORT, "rest": PORT}`, when it is ready, and ends at Ctrl-C or
+SIGTERM; with --end_with_stdin, which tests give, also when its standard input does.
 """
+
+import sys
+from pathlib import Path
+
+if __name__ != "serving_double":  # started in the repository's root, as above
+    sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -33,31 +34,57 @@ def main():
     rest_server, rest_port = rest.serve(models, options.rest_api_port)
     threading.Thread(target=rest_server.serve_forever, daemon=True).start()
     print(json.dumps({"grpc": grpc_port, "rest": rest_port}), flush=True)
-    sys.stdin.read()  # until the test that has started this process ends it, or dies
+    _wait(options.end_with_stdin)
     grpc_server.stop(None)
     rest_server.shutdown()
 
 
+def _wait(end_with_stdin):
+    """Return at SIGTERM or Ctrl-C, or when the program that holds the standard input ends."""
+    if end_with_stdin:
+        sys.stdin.read()
+        return
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    ended.wait()
+
+
 def _parser():
-    """The flags of the server that the double knows, with their defaults."""
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--port", type=int, default=8500)
-    parser.add_argument("--rest_api_port", type=int, default=0)
-    for name in ("model_config_file", "batching_parameters_file", "monitoring_config_file"):
-        parser.add_argument(f"--{name}", type=Path)
+    """The flags of the server that the double knows, with their defaults, and one of its own."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.serving_double",
+        description="A test double of TensorFlow's model server, on 127.0.0.1. Its flags are those "
+        "of the server, but for --end_with_stdin. It prints its ports as JSON when it is ready.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--port", type=int, default=8500, help="of gRPC; 0 for a free one [8500]")
+    parser.add_argument("--rest_api_port", type=int, default=0, help="0 for a free one [0]")
+    for name, explanation in {
+        "model_config_file": "which models, versions and labels: as models.config, with the "
+        "base_path of a directory of versions",
+        "batching_parameters_file": "with --enable_batching: as batching.config",
+        "monitoring_config_file": "is read and checked, without effect",
+    }.items():
+        required = name == "model_config_file"
+        parser.add_argument(f"--{name}", type=Path, required=required, help=explanation)
+    for name, explanation in {
+        "enable_batching": "merge requests into batches",
+        "enable_per_model_batching_parameters": "take each version's batching_params.pbtxt",
+        "allow_version_labels_for_unavailable_models": "without effect: all versions are loaded "
+        "before the double is ready",
+        "end_with_stdin": "end when the standard input does, not only at SIGTERM or Ctrl-C",
+    }.items():
+        parser.add_argument(
+            f"--{name}", type=_flag, nargs="?", const=True, default=False, help=explanation
+        )
     for name in (
-        "enable_batching",
-        "enable_per_model_batching_parameters",
-        "allow_version_labels_for_unavailable_models",
-    ):
-        parser.add_argument(f"--{name}", type=_flag, nargs="?", const=True, default=False)
-    for name in (  # known, and without effect here
         "model_config_file_poll_wait_seconds",
         "rest_api_timeout_in_ms",
         "rest_api_num_threads",
         "grpc_max_threads",
     ):
-        parser.add_argument(f"--{name}", type=int)
+        parser.add_argument(f"--{name}", type=int, help="without effect")
     return parser
 
 

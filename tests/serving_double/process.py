@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
+OWN = ("--port=0", "--rest_api_port=0", "--end_with_stdin")
 
 
 @contextlib.contextmanager
@@ -22,7 +23,7 @@ def started(flags):
     """
     paths = [str(TESTS), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     with subprocess.Popen(
-        [sys.executable, "-m", "serving_double", *flags, "--port=0", "--rest_api_port=0"],
+        [sys.executable, "-m", "serving_double", *flags, *OWN],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths), "CUDA_VISIBLE_DEVICES": "-1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

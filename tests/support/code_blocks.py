@@ -124,6 +124,7 @@ def run_page(page, folder):
     os.environ["PYTHONPATH"] = str(ROOT)
     os.environ["MPLBACKEND"] = "agg"
     os.chdir(folder)
+    sys.path.insert(0, "")  # modules that a page writes, as in a session of Python
     _bash("small-files text")
     _make_small()
     namespace = {"__name__": "__main__"}

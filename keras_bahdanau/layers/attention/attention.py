@@ -9,6 +9,7 @@ from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weight
 from keras_bahdanau.layers.coverage import COVERAGES
 from keras_bahdanau.layers.normalizers import NORMALIZERS
 from keras_bahdanau.layers.scores import SCORES, AdditiveScore
+from keras_bahdanau.layers.scores.score import check_shapes
 from keras_bahdanau.layers.step_seed import StepDropout
 from keras_bahdanau.layers.windows import WINDOWS
 
@@ -78,6 +79,7 @@ class Attention(AttentionBase):
 
     def build(self, query_shape, values_shape):
         self.score.build(query_shape, values_shape)
+        check_shapes(self.score, query_shape, values_shape)
         self.window.build(query_shape)
         self.coverage.build((None, None, self.score.key_units))
         self.normalizer.build()

@@ -1,12 +1,11 @@
 """Attention by name."""
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
 from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
 from keras_bahdanau.layers.registry import Registry
-from keras_bahdanau.layers.scores import SCORES
+from keras_bahdanau.layers.scores import SCORES, Score
 
 
 class AttentionRegistry(Registry):
@@ -15,15 +14,24 @@ class AttentionRegistry(Registry):
     ```python
     attention = keras_bahdanau.layers.ATTENTIONS.get("general", window="local-p")
     attention = keras_bahdanau.layers.ATTENTIONS.get("additive", units=256, heads=4)
+    attention = keras_bahdanau.layers.ATTENTIONS.get(keras_bahdanau.layers.AdditiveScore(256))
     ```
     """
+
+    def get(self, identifier, /, *args, **kwargs):
+        """The attention that an identifier stands for: see `Registry`.
+
+        A score stands for `Attention` with it, as the name of a score does.
+        """
+        layer = super().get(identifier, *args, **kwargs)
+        return self.make(layer, *args, **kwargs) if isinstance(layer, Score) else layer
 
     def make(self, name, /, units=256, heads=1, past=0, **kwargs):
         """A new attention by its name.
 
         Args:
             name: None for the fixed context, "bahdanau", "forced" for known alignments, or a
-                score: a name of `layers.SCORES`.
+                score: a name of `layers.SCORES`, a registered name, or a layer.
             units: Positive integer. Width of the score, where it has one; each head's is
                 a share of it.
             heads: Positive integer. See `MultiHeadAttention`.
@@ -39,7 +47,7 @@ class AttentionRegistry(Registry):
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})
         outer = {key: kwargs[key] for key in ("name", "dtype") if key in kwargs}
-        kind, share = self[checks.choice("attention", name, self)], max(1, units // heads)
+        kind, share = self.kind(name), max(1, units // heads)
         if kind is Attention:
             attention = Attention(name, units=share, **kwargs)
         elif kind is BahdanauAttention:
@@ -51,6 +59,12 @@ class AttentionRegistry(Registry):
         if past:
             attention = PastAttention(attention, past, **outer)
         return attention
+
+    def kind(self, name):
+        """The class of a name: `Attention` for that of a score, and for a score itself."""
+        kind = type(name) if isinstance(name, Score) else super().kind(name)
+        is_score = isinstance(kind, type) and issubclass(kind, Score)
+        return Attention if is_score else kind
 
 
 _OF_SCORES = {

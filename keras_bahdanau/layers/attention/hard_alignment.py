@@ -6,6 +6,7 @@ from keras import ops
 from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
 from keras_bahdanau.layers.scores import SCORES
+from keras_bahdanau.layers.scores.score import check_shapes
 
 LOG_ZERO = -1e9  # far below the logarithm of any probability, and finite
 
@@ -73,6 +74,7 @@ class HardAlignment(AttentionBase):
 
     def build(self, query_shape, values_shape):
         self.score.build(query_shape, values_shape)
+        check_shapes(self.score, query_shape, values_shape)
         if self.jumps is not None:
             self.jumps.build(query_shape)
 

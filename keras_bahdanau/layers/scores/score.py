@@ -1,9 +1,13 @@
 """Base of the scores: one interface, one rule of shapes, one product."""
 
+import weakref
+
 import keras
 from keras import ops
 
 from keras_bahdanau.layers.attention.part import AttentionPart
+
+_CHECKED = weakref.WeakSet()  # classes of scores whose shapes were right
 
 
 class Score(AttentionPart):
@@ -11,6 +15,51 @@ class Score(AttentionPart):
 
     A subclass writes `build`, which sets `key_units`, `project` and `compare`.
     The axis n below is the beam of a search, or target_time.
+
+    A score of one's own, with relu in place of tanh:
+
+    ```python
+    import keras
+    import keras_bahdanau as kb
+    from keras import ops
+
+    @keras.saving.register_keras_serializable(package="my_scores")
+    class ReluScore(kb.layers.Score):
+        # e_ij = v^T relu(W s_{i-1} + U h_j)
+
+        def __init__(self, units, **kwargs):
+            super().__init__(**kwargs)
+            self.units = units
+            dense = {"use_bias": False, "dtype": self.dtype_policy}
+            self.query_projection = keras.layers.Dense(units, **dense)  # W
+            self.key_projection = keras.layers.Dense(units, **dense)  # U
+            self.v = keras.layers.Dense(1, use_bias=False, dtype="float32")
+
+        def build(self, query_shape, values_shape):
+            self.query_projection.build(query_shape)
+            self.key_projection.build(values_shape)
+            self.v.build((None, self.units))
+            self.key_units = self.units
+
+        def project(self, values):
+            return self.key_projection(values)  # U h_j: (batch, source_time, units)
+
+        def compare(self, query, keys):
+            # W s_{i-1}: (batch, [n,] units) -> (batch, [n,] 1, units)
+            query = ops.expand_dims(self.query_projection(query), axis=-2)
+            if len(query.shape) > len(keys.shape):  # many queries, one set of keys
+                keys = ops.expand_dims(keys, axis=1)  # -> (batch, 1, source_time, units)
+            # (batch, [n,] source_time, units) -> (batch, [n,] source_time)
+            return ops.squeeze(self.v(ops.relu(query + keys)), axis=-1)
+
+        def get_config(self):
+            return {**super().get_config(), "units": self.units}
+
+    attention = kb.layers.Attention(ReluScore(128), coverage="sum")
+    decoder = kb.Decoder(8000, 256, 512, attention)
+    ```
+
+    A saved model with it is loaded where the module of the class is imported.
 
     Attributes:
         key_units: Integer. Width of the keys, known once the score is built.
@@ -29,6 +78,19 @@ class Score(AttentionPart):
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)  # projections run in the compute dtype
 
+    def build(self, query_shape, values_shape):
+        """Make the weights, and set `key_units`.
+
+        Args:
+            query_shape: Tuple `(batch, query_units)` or `(batch, n, query_units)`; all but the
+                last may be None.
+            values_shape: Tuple `(batch, source_time, values_units)`, likewise.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} must define `build(query_shape, values_shape)`, which sets "
+            "`key_units`."
+        )
+
     def project(self, values):
         """The part that no query changes, once a sentence: values -> keys.
 
@@ -38,7 +100,7 @@ class Score(AttentionPart):
         Returns:
             Float tensor `(batch, source_time, key_units)`.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define `project(values)`.")
 
     def compare(self, query, keys):
         """Scores of one query, or of many, against keys.
@@ -51,7 +113,7 @@ class Score(AttentionPart):
         Returns:
             Float32 tensor `(batch, source_time)` or `(batch, n, source_time)`.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define `compare(query, keys)`.")
 
     def call(self, query, values):
         return self.compare(query, self.project(values))
@@ -62,6 +124,55 @@ class Score(AttentionPart):
     def compute_output_spec(self, query, values):
         shape = self.compute_output_shape(query.shape, values.shape)
         return keras.KerasTensor(shape, dtype="float32")
+
+
+def check_shapes(score, query_shape, values_shape):
+    """Check that a built score gives the shapes that attention and search rely on.
+
+    The axes of a model have no length yet, and one of the beam may happen to be as long as the
+    source. So the first score of each class runs once, on zeros whose axes all differ.
+
+    Args:
+        score: `Score`, built.
+        query_shape: Tuple that ends in query_units.
+        values_shape: Tuple that ends in values_units.
+
+    Raises:
+        ValueError: If the keys are not `(batch, source_time, key_units)`, or the scores not
+            `(batch, n, source_time)`.
+    """
+    if type(score) in _CHECKED:
+        return
+    batch, n, source_time, name = 2, 3, 5, type(score).__name__
+    keys = score.project(_zeros(score, batch, source_time, values_shape[-1]))
+    if tuple(keys.shape) != (batch, source_time, score.key_units):
+        raise ValueError(
+            f"`project` must give (batch, source_time, key_units). Received: {tuple(keys.shape)} "
+            f"from {name} for batch={batch}, source_time={source_time}, "
+            f"key_units={score.key_units}. Set `key_units` in `build`."
+        )
+    for axes, of_query, lengths in (
+        ((batch,), "", f"batch={batch}"),
+        ((batch, n), "n, ", f"batch={batch}, n={n}"),
+    ):
+        try:
+            found = tuple(score.compare(_zeros(score, *axes, query_shape[-1]), keys).shape)
+        except NotImplementedError:
+            raise
+        except Exception as error:  # each backend has its own kind
+            found = f"an error, {str(error).splitlines()[0]!r:.200},"
+        if found != (*axes, source_time):
+            raise ValueError(
+                f"`compare` must give (batch, {of_query}source_time). Received: {found} from "
+                f"{name} for a query (batch, {of_query}query_units) with {lengths}, "
+                f"source_time={source_time}. Insert an axis: a query (batch, n, 1, units) meets "
+                "keys (batch, 1, source_time, units)."
+            )
+    _CHECKED.add(type(score))
+
+
+def _zeros(score, *shape):
+    return ops.zeros(shape, score.compute_dtype)
 
 
 def keys_for(query, keys):
