@@ -1,5 +1,6 @@
 """Pages made from the code: the API by part, commands, options."""
 
+import collections.abc
 import dataclasses
 import functools
 import importlib
@@ -12,6 +13,7 @@ import typer
 
 import keras_bahdanau as kb
 from keras_bahdanau import cli
+from keras_bahdanau.layers.registry import Registry
 
 _TITLES = {
     "callbacks": "Callbacks",
@@ -89,11 +91,10 @@ def _entry(package, name, value):
     if isinstance(value, types.ModuleType):
         inner = [_entry(value.__name__, one, getattr(value, one)) for one in public_names(value)]
         return [line for entry in inner for line in (*entry, "")]
-    if hasattr(value, "keys") or hasattr(value, "names"):
-        names = sorted(
-            str(one) for one in (value.keys() if hasattr(value, "keys") else value.names)
-        )
-        return [f"## {name}", "", f"Names: {', '.join(f'`{one}`' for one in names)}."]
+    if isinstance(value, Registry | collections.abc.Mapping):
+        names = ", ".join(f"`{one}`" for one in sorted(value, key=str))
+        made = f" `{name}.get(name)` makes a layer." if isinstance(value, Registry) else ""
+        return [f"## {name}", "", f"Names: {names}.{made}"]
     return [f"## {name}", "", f"`{value!r}`"]
 
 

@@ -24,7 +24,12 @@ _LINK = re.compile(
 _REMOTE_WORKER = "https://unpkg.com/iframe-worker/shim"
 _WORKER = "assets/javascripts/file_worker.js"
 _EXPLORER = "attention_explorer.html"
-_FRAME = f'<iframe class="explorer" src="{_EXPLORER}" title="The explorer" loading="lazy"></iframe>'
+_FRAME = (
+    f'<iframe class="explorer" src="{_EXPLORER}" title="The explorer" loading="lazy"></iframe>\n\n'
+    f'<a href="{_EXPLORER}">The page alone</a>, for a small screen.'
+)
+_SOURCE = '<details class="mkdocstrings-source"'
+_PICTURE = re.compile(r'<img [^>]*src="([^"]+)"[^>]*>')
 _COMMENT = re.compile(r"^ *<!--.*?-->\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -93,6 +98,14 @@ def on_page_markdown(markdown, page, config, files):
 
     markdown = _COMMENT.sub("", markdown.replace("<!-- explorer -->", _FRAME))
     return _outside_of_code(markdown, lambda text: _LINK.sub(link, text))
+
+
+def on_page_content(html, page, config, files):
+    """Let pictures lead to their files, to be enlarged; and the search to guides before code."""
+    if page.file.src_uri.startswith("reference/api/"):
+        page.meta["search"] = {"boost": 0.5}
+    html = html.replace(_SOURCE, f"{_SOURCE} data-search-exclude")
+    return _PICTURE.sub(r'<a href="\1">\g<0></a>', html)
 
 
 def on_post_page(output, page, config):

@@ -1,16 +1,18 @@
 """The page of `--explore`: the first inputs of a command, explained step by step."""
 
+import threading
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from keras_bahdanau.cli.arguments import check_writable
-from keras_bahdanau.cli.console import warn
+from keras_bahdanau.cli.console import show_progress, warn
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.option import check_value, integer
 
 MOST, MOST_SIDES = 20, 4  # inputs and traces side by side
+PATIENCE = 5.0  # seconds without a word
 
 ExploreOption = Annotated[
     Path | None,
@@ -67,10 +69,28 @@ class Exploration:
         if not self._inputs:
             warn("there is nothing to explore, and no page")
             return
-        traces = [self._sides(pipeline, number) for number in range(len(self._inputs))]
-        write_explorer(traces, self.path, labels=self.labels)
+        write_explorer(self._traces(pipeline), self.path, labels=self.labels)
         if self._left_out:
             warn(f"{str(self.path)!r} has the first {MOST} inputs; {self._left_out:,} are left out")
+
+    def _traces(self, pipeline):
+        """Traces of all inputs; a line on standard error says so if they take long."""
+        count = len(self._inputs)
+        line = (
+            f"explaining {count} of the inputs for {str(self.path)!r}: the first takes longest, "
+            "since graphs for single steps are built for it"
+        )
+        waiting = threading.Timer(PATIENCE, warn, [line])
+        waiting.start()
+        traces = []
+        try:
+            for number in range(count):
+                traces.append(self._sides(pipeline, number))
+                show_progress(f"{number + 1:,} of {count:,} inputs explained")
+        finally:
+            waiting.cancel()
+        show_progress("")
+        return traces
 
     def _sides(self, pipeline, number):
         one, result = self._inputs[number], self._results[number]

@@ -241,6 +241,11 @@ def _check_columns(file, columns):
 
 def _sentences(file, columns):
     """The lines of a file, or the sources of a table."""
+    if not os.path.exists(file):  # of Path it would raise for a sentence longer than a name
+        raise FileNotFoundError(
+            f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "
+            "`align` takes one sentence, and without a file the lines of standard input are read."
+        )
     lines = read_lines(file, may_be_empty=columns is None)
     if columns is None:
         named = file.name.endswith((".tsv", ".tsv.gz"))

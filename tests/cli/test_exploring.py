@@ -66,6 +66,15 @@ def test_the_first_sentences_are_explored_and_the_others_counted(
     assert "3 are left out" in errors
 
 
+def test_a_page_that_takes_long_is_announced(explored, model, tmp_path, monkeypatch):
+    source = lines_of(tmp_path / "source", "one", "two")
+    for patience, count in ((1e3, 0), (0.0, 1)):
+        monkeypatch.setattr(exploring, "PATIENCE", patience)
+        _, errors = explored("translate", "--model", model, source)
+        assert errors.count("explaining 2 of the inputs") == count
+        (tmp_path / "page.html").unlink()
+
+
 def test_one_sentence_is_aligned_and_explored(explored, model):
     data, _ = explored("align", "--model", model, "two three", "--prefix", "eins")
     ((side,),) = data["inputs"]

@@ -44,6 +44,12 @@ def test_names_of_the_top_are_names_of_a_part(reference):
             assert f"::: {value.__module__}.{value.__qualname__}\n" in pages
 
 
+def test_a_family_of_layers_stands_there_with_its_names(reference):
+    pages = "".join(reference.api_pages().values())
+    assert "`location`, `pair`, `pair-tanh`, `scaled-dot`. `SCORES.get(name)` makes" in pages
+    assert " object at 0x" not in pages  # an address tells nothing, and no two builds are equal
+
+
 def test_a_public_name_without_a_docstring_is_refused(reference):
     class Silent:
         pass

@@ -47,6 +47,8 @@ def visit(trace, tmp_path_factory):
     other = explored_trace(RED_CAR, VOITURE[:2])
     weights = np.full((4, 8), 0.125)
     picture = Picture(np.ones((20, 40)), 8, rows=2)
+    many = np.where(np.arange(192) == 5, 0.1, 0.9 / 191) * np.ones((4, 1))
+    grid = Picture(np.ones((64, 192)), 192, rows=8)
     sound = Picture(np.ones((20, 40)), 16, axis="seconds", scale=0.04, reduction=2)
     traces = [
         [trace, other],
@@ -60,6 +62,7 @@ def visit(trace, tmp_path_factory):
         ),
         trace_of(["0,0"] * 8, VOITURE, weights=weights, picture=picture),
         trace_of(["0"] * 8, VOITURE, weights=weights, picture=sound),
+        trace_of(["0,0"] * 192, VOITURE, weights=many, picture=grid),
     ]
     write_explorer(traces, folder / "page.html", labels=["output", "reference"])
     return ran("explorer.mjs", folder / "page.html", package="puppeteer-core")
@@ -102,7 +105,7 @@ def test_keys_cells_slider_and_player_go_to_a_step(visit):
     assert [visit[key] for key in ("home", "clicked", "slid")] == ["1.1.1", "1.1.3", "1.1.2"]
     assert visit["playing"] == ["Stop", "true"] and visit["played"] == "1.1.2"
     assert visit["pointed"] == ["button", "path", "th", "tr"]
-    assert visit["nowhere"] == "6.1.4" and visit["nonsense"] == "1.1.1"
+    assert visit["nowhere"] == "7.1.4" and visit["nonsense"] == "1.1.1"
 
 
 @in_a_browser
@@ -119,7 +122,7 @@ def test_two_sides_stand_beside_each_other(visit):
 
 @in_a_browser
 def test_other_inputs_are_shown_as_what_they_are(visit):
-    arabic, empty, wicked, picture, sound = visit["others"]
+    arabic, empty, wicked, picture, sound, grid = visit["others"]
     assert arabic["direction"] == ["ltr", "rtl"] and arabic["current"] == ["السيارة"]
     assert empty["cells"] == [] and "nothing to write" in empty["narration"]
     assert wicked["current"] == [WICKED.removeprefix("▁")]
@@ -130,6 +133,7 @@ def test_other_inputs_are_shown_as_what_they_are(visit):
         and "Column 1, row 1 (score" in picture["narration"]
     )
     assert (sound["regions"], sound["sources"][:2]) == (8, ["0.00 s", "0.08 s"])
+    np.testing.assert_allclose(grid["map"][0][:2], [0.9 / 191 / 0.1, 1], atol=1e-3)
 
 
 @in_a_browser
@@ -144,7 +148,7 @@ def test_it_claims_a_sum_of_a_context_that_is_one_alone(visit):
 @in_a_browser
 def test_a_line_at_the_top_introduces_what_is_drawn(visit):
     assert visit["first"]["introduction"].startswith("The model reads the source tokens")
-    _, empty, _, picture, _ = visit["others"]
+    _, empty, _, picture, *_ = visit["others"]
     assert "attention gives each part of the input a weight" in picture["introduction"]
     assert empty["introduction"] == ""
 
@@ -165,7 +169,7 @@ def test_a_keyboard_and_a_screen_reader_reach_all_of_it(visit):
 @in_a_browser
 def test_it_fits_its_window_tells_no_error_and_asks_no_network(visit):
     assert (visit["errors"], visit["requests"]) == ([], [])
-    assert visit["wider"] == [0] * 24
+    assert visit["wider"] == [0] * 28
 
 
 @pytest.mark.skipif(node_packages.lacking() is not None, reason="needs node")

@@ -31,7 +31,7 @@ export function beamTreeOf(trace, { go }) {
   const root = svg("circle", { class: "root", cx: MARGIN + 5, cy: MARGIN + ROW / 2, r: 5 });
   const picture = svg("svg", { class: "tree", width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Tree of the search" },
     band, ...edges, root, ...nodes);
-  const scroll = html("div", { class: "scroll", role: "region", "aria-label": "The search" }, picture);
+  const scroll = html("div", { class: "scroll", role: "region", "aria-label": "Branches of the search" }, picture);
   return {
     element: html("div", {}, scroll, detail),
     show(step) {

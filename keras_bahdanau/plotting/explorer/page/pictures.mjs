@@ -4,6 +4,7 @@ import { html, roving, svg } from "./elements.mjs";
 import { nameOf, percent } from "./wording.mjs";
 
 const EVEN = 4;  // weights below so many times the mean stay pale
+const LAST_LABEL = 0.82;  // of the axis, whose end has its unit
 const LABELS = [0.1, 0.2, 0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** The source side of a panel: `element`, `anchors` (one a position), `show` and `point`. */
@@ -69,7 +70,7 @@ function axisOf({ columns, scale, axis }) {
   const length = columns * scale;
   const between = LABELS.find((one) => length / one <= 10) ?? length;
   const marks = [];
-  for (let count = 0; count * between <= length; ++count) {
+  for (let count = 0; count * between <= LAST_LABEL * length; ++count) {
     const at = count * between;
     marks.push(html("span", { "--at": (at / length).toFixed(4) }, `${Number(at.toFixed(2))}`));
   }

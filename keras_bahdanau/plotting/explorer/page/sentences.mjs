@@ -25,7 +25,7 @@ export function sentenceOf(trace, name, { go, point }) {
   });
   const links = html("div", { class: trace.picture ? "links over" : "links" }, curves, source.element, target.element);
   const facts = `score ${signed(trace.score, 2)}, confidence ${percent(confidenceOf(trace))}`;
-  const heading = html("div", { class: "heading" }, html("h2", {}, name), html("p", { class: "hint" }, facts));
+  const heading = html("div", { class: "heading" }, html("h2", {}, name), html("p", { class: "hint", hidden: !trace.target.length }, facts));
   const element = html("article", { class: "panel", "aria-label": name }, heading, links);
   if (!trace.target.length) links.append(html("p", { class: "empty" }, "The text is empty."));
   function draw() {

@@ -10,9 +10,10 @@ export function weightMapOf(trace, { go, point }) {
   const size = Math.max(1, Math.ceil(trace.source.length / MOST_COLUMNS));
   const firsts = [];
   for (let first = 0; first < trace.source.length; first += size) firsts.push(first);
+  const strongest = trace.picture ? Math.max(1e-6, ...trace.weights.map((row) => Math.max(...row))) : 1;
   const heads = firsts.map((first) => html("th", { scope: "col" }, columnName(trace, first)));
   const rows = trace.target.map((token, step) => {
-    const cells = firsts.map((first) => cellOf(trace, step, first, size, go, point));
+    const cells = firsts.map((first) => cellOf(trace, step, first, size, strongest, go, point));
     return html("tr", {}, html("th", { scope: "row" }, html("bdi", {}, label(token, 16))), ...cells);
   });
   const cells = rows.flatMap((row) => [...row.querySelectorAll("td")]);
@@ -38,17 +39,18 @@ export function weightMapOf(trace, { go, point }) {
 function columnName(trace, first) {
   if (trace.picture) return html("span", { class: "hidden" }, nameOf(trace, first));
   const text = label(trace.source[first], 16);
-  return html("span", { class: [...text].length > 2 ? "upright" : null }, html("bdi", {}, text));
+  return html("span", { class: [...text].length > 1 ? "upright" : null }, html("bdi", {}, text));
 }
 
-function cellOf(trace, step, first, size, go, point) {
+/** A cell with full colour for the weight `strongest`: many parts of a picture share a step's attention. */
+function cellOf(trace, step, first, size, strongest, go, point) {
   const weight = Math.max(...trace.weights[step].slice(first, first + size));
   const words = `${quoted(trace.target[step])} reads ${nameOf(trace, first)}: ${percent(weight)}`;
   return html("td", {
     role: "gridcell",
     title: words,
     "aria-label": words,
-    "--weight": weight.toFixed(3),
+    "--weight": (weight / strongest).toFixed(3),
     onclick: () => go(step),
     onkeydown: (event) => {
       if (event.key === "Enter" || event.key === " ") {
