@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES
+from keras_bahdanau.search.beam import IMPOSSIBLE
 
 
 def graph_confidence(result, source_lengths, calibration=None):
@@ -14,7 +15,8 @@ def graph_confidence(result, source_lengths, calibration=None):
         calibration: `Calibration`, or None.
 
     Returns:
-        Float32 tensor `(batch, beam)`, in [0, 1]; 1 for an empty hypothesis.
+        Float32 tensor `(batch, beam)`, in [0, 1]; 1 for the empty text of an empty input, 0 for a
+        place of the beam that has no hypothesis.
     """
     lengths = tf.cast(tf.maximum(result.lengths, 1), tf.float32)  # (batch, beam)
     log_probs = tf.reduce_sum(result.token_log_probs, axis=-1)
@@ -35,4 +37,5 @@ def graph_confidence(result, source_lengths, calibration=None):
         weights = calibration.text
         logit = sum(weights[name] * features[name] for name in TEXT_FEATURES) + weights["bias"]
         confidence = tf.sigmoid(logit)
-    return tf.where(result.lengths > 0, confidence, 1.0)
+    is_hypothesis = tf.cast(result.scores > IMPOSSIBLE / 2, tf.float32)
+    return tf.where(result.lengths > 0, confidence, is_hypothesis)

@@ -265,15 +265,20 @@ def portable(model):
 
 @contextlib.contextmanager
 def of_one_row(model):
-    """Traces inside the block read no padding behind the longest row: they are for one alone."""
-    readers = [layer for layer in model._flatten_layers() if hasattr(layer, "stops_early")]
-    for reader in readers:
-        reader.stops_early = True
+    """Traces inside the block are for one row alone, on a device.
+
+    They read no padding behind it, and have the log softmax in parts that LiteRT is fast at.
+    """
+    switches = "stops_early", "splits_log_softmax"
+    layers = [*model._flatten_layers()]
+    found = [(layer, name) for layer in layers for name in switches if hasattr(layer, name)]
+    for layer, name in found:
+        setattr(layer, name, True)
     try:
         yield
     finally:
-        for reader in readers:
-            del reader.stops_early  # the class has it
+        for layer, name in found:
+            delattr(layer, name)  # the class has it
 
 
 class SearchedOnce:
