@@ -902,9 +902,8 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     assert calibrated < 0.25 < raw and written.endswith(str(short))
     assert calibration_of(read_card(short)).metric == "exact"
 
-    translated = command(
-        "translate", "--model", short, "--reject-below", "0.99", stdin=b"one two\n"
-    )
+    reject = "translate", "--model", short, "--reject-below"
+    translated = command(*reject, "0.99", stdin=b"one two\n")
     assert (translated.code, translated.out) == (0, "\n")
     assert "1 of 1 texts are left out, of a confidence below 0.99" in translated.err
     options = "--json", "--reject-below", "0.99"
@@ -912,5 +911,5 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     assert (line["text"], line["rejected"]) == ("", True) and line["confidence"] < 0.99
     assert [word["word"] for word in line["words"]] == ["eins", "zwei"]
     assert len(line["tokens"]) == len(line["token_log_probs"]) == len(line["token_entropies"])
-    sure = command("translate", "--model", short, "--reject-below", "0", stdin=b"one two\n")
+    sure = command(*reject, "0", stdin=b"one two\n")
     assert sure.out == "eins zwei\n" and "0 of 1 texts" in sure.err
