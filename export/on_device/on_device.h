@@ -4,6 +4,7 @@
 #define KERAS_BAHDANAU_ON_DEVICE_H_
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iomanip>
@@ -22,18 +23,22 @@ namespace on_device {
 
 constexpr int kPad = 0, kStart = 2, kEnd = 3;
 
+// What a search says of a text. The last three are empty or NaN of a file of version 0.1.0.
 struct Hypothesis {
   std::string text;
   float score;
+  float confidence;  // 0 to 1: the probability that it is right, if the model is calibrated
+  std::vector<float> token_log_probs;  // of each token, the end token included, in nats
+  std::vector<float> token_entropies;
 };
 
 // {"hypotheses": [{"text": "...", "score": -0.5}, ...]}, as in a conformance file.
 inline std::string Json(const std::vector<Hypothesis>& found) {
   std::ostringstream list;
   list << std::setprecision(9);  // digits that keep every float32
-  for (const auto& [text, score] : found) {
-    list << (list.tellp() > 0 ? ", " : "") << "{\"text\": " << json::Quoted(text)
-         << ", \"score\": " << score << '}';
+  for (const Hypothesis& one : found) {
+    list << (list.tellp() > 0 ? ", " : "") << "{\"text\": " << json::Quoted(one.text)
+         << ", \"score\": " << one.score << '}';
   }
   return "{\"hypotheses\": [" + list.str() + "]}";
 }
@@ -44,11 +49,11 @@ inline std::string Lines(const Options& options, size_t number,
   if (options.json) return Json(found) + '\n';
   std::ostringstream lines;
   lines << std::fixed << std::setprecision(4);
-  for (const auto& [text, score] : found) {
+  for (const Hypothesis& one : found) {
     if (options.nbest) {
-      lines << number << " ||| " << text << " ||| " << score << '\n';
+      lines << number << " ||| " << one.text << " ||| " << one.score << '\n';
     } else {
-      lines << text << '\n';
+      lines << one.text << '\n';
     }
   }
   return lines.str();
@@ -110,18 +115,33 @@ class Pipeline {
     const auto ids = runner_.Output("ids").Read<int32_t>();  // (1, [K,] T)
     const auto lengths = runner_.Output(lists ? "lengths" : "length").Read<int32_t>();
     const auto scores = runner_.Output(lists ? "scores" : "score").Read<float>();
+    const auto confidences = Optional(lists ? "confidences" : "confidence");
+    const auto log_probs = Optional("token_log_probs"), entropies = Optional("token_entropies");
     const size_t time = ids.size() / Most();
     std::vector<Hypothesis> found;
     for (size_t row = 0; row < Most() && found.size() < nbest_; ++row) {
       if (row > 0 && lengths.at(row) < 1) continue;  // there are fewer hypotheses
       const size_t length = std::clamp<int64_t>(lengths.at(row), 0, time);
       const auto first = ids.begin() + row * time;
-      found.push_back({Text({first, first + length}), scores.at(row)});
+      found.push_back({Text({first, first + length}), scores.at(row),
+                       confidences.empty() ? NAN : confidences.at(row),
+                       Part(log_probs, row * time, length), Part(entropies, row * time, length)});
     }
     return found;
   }
 
  private:
+  // The numbers of an output; none if the file lacks it.
+  std::vector<float> Optional(const std::string& name) const {
+    const litert::Tensor* output = runner_.FindOutput(name);
+    return output == nullptr ? std::vector<float>() : output->Read<float>();
+  }
+
+  static std::vector<float> Part(const std::vector<float>& all, size_t first, size_t length) {
+    if (all.size() < first + length) return {};
+    return {all.begin() + first, all.begin() + first + length};
+  }
+
   // The main signature, or one for several texts or a prefix if the file has any such.
   static litert::Runner Load(const TfliteFile& file, const Options& options) {
     const std::string verb = *file.card()["verb"].As<std::string>();

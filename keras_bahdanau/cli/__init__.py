@@ -12,6 +12,7 @@ import typer
 
 from keras_bahdanau import __version__
 from keras_bahdanau.cli import (
+    calibrating,
     demo,
     evaluation,
     exporting,
@@ -69,6 +70,7 @@ for command in (
     read_files.read,
     evaluation.evaluate,
     tuning.tune,
+    calibrating.calibrate,
     translating.align,
     exporting.export,
     exporting.check,

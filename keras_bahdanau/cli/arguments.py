@@ -41,6 +41,23 @@ TagOption = Annotated[
         show_default=False,
     ),
 ]
+RejectOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Leave a text out whose confidence is lower, 0 to 1: an empty line, which is counted "
+        "on standard error. See calibrate.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print a JSON object for each text: text, score, confidence, rejected; tokens with "
+        "their log-probabilities and entropies; words with first and last token, log-probability "
+        "and confidence.",
+    ),
+]
 BatchOption = Annotated[int, typer.Option(help="Sentences translated at once.")]
 TokenizeOption = Annotated[
     str | None,

@@ -8,14 +8,17 @@ import typer
 
 from keras_bahdanau.cli.arguments import (
     BatchOption,
+    JsonOption,
     ModelsOption,
     PrefixOption,
+    RejectOption,
     find_models,
     load_translator,
     search_of,
     with_imports,
     with_search_options,
 )
+from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import require_inputs
 from keras_bahdanau.data.manifest import read_manifest, report_unreadable
@@ -46,6 +49,8 @@ def read(
         ),
     ] = None,
     prefix: PrefixOption = None,
+    reject_below: RejectOption = None,
+    json: JsonOption = False,
     batch_size: BatchOption = 64,
     **search,
 ):
@@ -60,6 +65,7 @@ def read(
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
+    rejection = Rejection(reject_below)
     inputs = [one for file in files for one in _inputs(file)]
     pipeline = load_translator(paths)
     if nbest is not None and search is None:
@@ -71,13 +77,18 @@ def read(
         results = pipeline.decode_nbest(chunk, nbest or 1, batch_size, search, prefixes)
         best = [best for best, *_ in results]
         tell_cut(best, limits, map(str, chunk), pipeline.source.unit)
-        for row, hypotheses in enumerate(results):
+        for row, hypotheses in enumerate(rejection(results)):
             lengths.append(len(hypotheses[0].source_tokens))
             for hypothesis in hypotheses:
-                print(_line(hypothesis, first + row if nbest else None, chunk[row], names))
+                number = first + row if nbest else None
+                if json:
+                    print(json_line(hypothesis, number, str(chunk[row]) if names else None))
+                else:
+                    print(_line(hypothesis, number, chunk[row], names))
         sys.stdout.flush()
         show_progress(f"{first + len(chunk):,} of {len(inputs):,} files")
     show_progress("")
+    rejection.tell()
     unreadable = report_unreadable(inputs, lengths)
     if unreadable:
         warn(unreadable)

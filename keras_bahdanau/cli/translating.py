@@ -11,8 +11,10 @@ import typer
 from keras_bahdanau.cli.arguments import (
     AnyModelOption,
     BatchOption,
+    JsonOption,
     ModelsOption,
     PrefixOption,
+    RejectOption,
     TagOption,
     check_picture,
     check_writable,
@@ -22,6 +24,7 @@ from keras_bahdanau.cli.arguments import (
     with_imports,
     with_search_options,
 )
+from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
@@ -86,6 +89,8 @@ def translate(
         bool, typer.Option("--scores", help="Write the score as a third column.")
     ] = False,
     prefix: PrefixOption = None,
+    reject_below: RejectOption = None,
+    json: JsonOption = False,
     explore: ExploreOption = None,
     reference: Annotated[
         Path | None,
@@ -111,6 +116,13 @@ def translate(
     _check_columns(file, columns)
     prefix, tag = _decoded(prefix, "PREFIX"), _decoded(tag, "TAG")
     _check_pairs(write_pairs, alignment, reversed=reversed, pair_tag=pair_tag, scores=scores)
+    rejection = Rejection(reject_below)
+    if json and (alignment or write_pairs is not None):
+        raise ValueError(
+            "JSON is printed on standard output, without links. Received: json=True with "
+            f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
+            "of them out."
+        )
     exploration = _exploration(explore, reference, model)
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
     chunks = _lines_arriving() if file is None else _chunked(_sentences(file, columns))
@@ -127,17 +139,19 @@ def translate(
             prefixes = None if prefix is None else [prefix] * len(lines)
             results = translator.translate_nbest(inputs, nbest or 1, batch_size, search, prefixes)
             tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
+            results = rejection(results)
             if pairs:
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
             else:
                 links = _Links(translator, inputs, longest, tag) if alignment else None
-                _print(results, done if nbest else None, links)
+                _print(results, done if nbest else None, links, json)
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
             done += len(lines)
             show_progress(f"{done:,} sentences")
     show_progress("")
+    rejection.tell()
     if exploration:
         exploration.write(translator.searching(search))
     if pairs:
@@ -302,12 +316,13 @@ def _check_pairs(write_pairs, alignment, **settings):
         )
 
 
-def _print(results, first, links):
+def _print(results, first, links, json):
     """Print the translations of some sentences, numbered from `first` if that is there."""
     for row, hypotheses in enumerate(results):
         for one in hypotheses:
             number = None if first is None else first + row
-            print(_line(one, number, links and links(row, one)))
+            linked = links and ("" if one.rejected else links(row, one))
+            print(json_line(one, number) if json else _line(one, number, linked))
     sys.stdout.flush()
 
 

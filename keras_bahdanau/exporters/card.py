@@ -16,6 +16,7 @@ _FORMS = {
     **dict.fromkeys(("max_target_length", "max_batch_bytes", "max_batch_operations"), int),
     **dict.fromkeys(("max_image_bytes", "max_image_pixels"), int),
     **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
+    "calibration": dict,
     "inputs": str,
     "metrics": [str],
     "parity": [dict],
@@ -31,7 +32,8 @@ def card_of(pipeline):
 
     `inputs` is the form of an input, as `Source.inputs_are` says, `metrics` are the names of those
     that judge it where none are asked for, and `reduction` the number of
-    positions of the source for each column of an alignment. `source` has the settings of a source
+    positions of the source for each column of an alignment. `calibration` has the coefficients of a
+    calibrated model: see `Calibration`. `source` has the settings of a source
     that has no assets, so that a host makes the same features.
 
     Args:
@@ -55,6 +57,7 @@ def card_of(pipeline):
             side: sha256(files[file_name]) for side, file_name in vocabularies.items()
         },
         **_described(pipeline.source),
+        **_calibrated(pipeline.calibration),
     }
 
 
@@ -63,6 +66,11 @@ def _described(source):
     import keras
 
     return {} if source.assets else {"source": keras.saving.serialize_keras_object(source)}
+
+
+def _calibrated(calibration):
+    """The coefficients of the confidence of words and texts, if there are any."""
+    return {} if calibration is None else {"calibration": dataclasses.asdict(calibration)}
 
 
 def read_card(content):

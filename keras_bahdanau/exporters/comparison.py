@@ -93,7 +93,10 @@ class Comparison:
             prefixes=prefixes if any(prefixes) else None,
         )
         others = list_differences(listed, [one.hypotheses for one in given.lists])
-        larger = {name: max(found[name], others[name]) for name in ("score", "alignment")}
+        larger = {
+            name: max(found[name] or 0.0, others[name] or 0.0)
+            for name in ("score", "alignment", "tokens")
+        }
         return {**found, **others, **larger}
 
     def _limited(self, given):

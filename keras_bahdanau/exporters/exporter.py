@@ -44,11 +44,17 @@ class Answer(NamedTuple):
         text: String.
         score: Float.
         alignment: Float32 array `(target tokens, source tokens)`; None if it was not requested.
+        token_log_probs: Float32 array `(target tokens,)`, likewise.
+        token_entropies: Float32 array `(target tokens,)`, likewise.
+        confidence: Float, likewise.
     """
 
     text: str
     score: float
     alignment: Any = None
+    token_log_probs: Any = None
+    token_entropies: Any = None
+    confidence: float | None = None
 
 
 class Listed(NamedTuple):

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import numpy as np
+
 SCORE_TOLERANCE = 1e-4
 ALIGNMENT_TOLERANCE = 1e-5
 LISTED = 0.9  # of hypotheses: two that are as good may change places at the end of a beam
@@ -22,6 +24,8 @@ class Parity:
             few and of those with a prefix; None if the artefact gives no lists.
         score: Float, the largest difference of a score, where the texts are equal.
         alignment: Float, the largest difference of a weight, where the texts are equal.
+        tokens: Float, the largest difference of a token's log-probability or entropy, or of a
+            confidence, likewise; None if the artefact gives none.
         megabytes: Float, size in millions of bytes, to two decimals; of Keras, that of its weights.
         milliseconds: Float, median time of one sentence at a time.
         bleu: Float, sacreBLEU's BLEU with the user's references; None without any, and if it is
@@ -41,6 +45,7 @@ class Parity:
     nbest: float | None = None
     score: float = 0.0
     alignment: float = 0.0
+    tokens: float | None = None
     megabytes: float | None = None
     milliseconds: float | None = None
     bleu: float | None = None
@@ -58,14 +63,17 @@ class Parity:
             and (self.nbest is None or self.nbest >= LISTED)
             and self.score <= SCORE_TOLERANCE
             and self.alignment <= ALIGNMENT_TOLERANCE
+            and (self.tokens or 0.0) <= SCORE_TOLERANCE
         )
 
     def __str__(self):
         unstable = f", {self.unstable} that depend on their batch" if self.unstable else ""
+        tokens = "" if self.tokens is None else f", tokens to {self.tokens:.1e}"
         listed = "" if self.nbest is None else f", {self.nbest:.2%} of all hypotheses"
         return (
             f"{self.artefact}: {self.equal:.2%} of {self.sentences - self.refused:,} texts equal"
             f"{unstable}{listed}, scores to {self.score:.1e}, alignments to {self.alignment:.1e}"
+            f"{tokens}"
         )
 
 
@@ -88,6 +96,7 @@ def differences(sentences, expected, received):
         "unstable": sum(len({answer.text for answer in answers}) > 1 for *_, answers in rows),
         "score": max((abs(one.score - other.score) for one, other in alike), default=0.0),
         "alignment": max((_distance(one, other) for one, other in alike), default=0.0),
+        "tokens": _largest(alike),
         "examples": tuple((_shown(s), one.text, wrong.text) for s, one, wrong in different[:3]),
     }
 
@@ -106,6 +115,7 @@ def list_differences(expected, received):
         "nbest": len(pairs) / count if count else 1.0,
         "score": max((abs(one.score - other.score) for one, other in pairs), default=0.0),
         "alignment": max((_distance(one, other) for one, other in pairs), default=0.0),
+        "tokens": _largest(pairs),
     }
 
 
@@ -144,6 +154,7 @@ _COLUMNS = {  # heading: (field, format)
     "refused": ("refused", ""),
     "score": ("score", ".1e"),
     "alignment": ("alignment", ".1e"),
+    "tokens": ("tokens", ".1e"),
     "p50 ms": ("milliseconds", ".2f"),
     "BLEU": ("bleu", ".2f"),
     "chrF": ("chrf", ".2f"),
@@ -199,6 +210,18 @@ def _distance(one, answer):
     if answer.alignment is None:
         return 0.0
     return float(abs(one.alignment - answer.alignment).max(initial=0.0))
+
+
+def _largest(pairs):
+    """The largest difference of what tokens and texts are sure of; None if no answer says it."""
+    names = "token_log_probs", "token_entropies", "confidence"
+    found = [
+        float(np.abs(np.subtract(getattr(one, name), getattr(answer, name))).max(initial=0.0))
+        for one, answer in pairs
+        for name in names
+        if getattr(answer, name) is not None and getattr(one, name) is not None
+    ]
+    return max(found, default=None)
 
 
 def _shown(one):

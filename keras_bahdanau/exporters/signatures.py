@@ -5,6 +5,10 @@ and any numbers in, a well-formed answer out, since one failing row would fail a
 the requests that a server merged into its batch. So a row that is too long is cut, for itself
 alone, and marked in the output `truncated`, bool `(batch,)`: an input that has more positions
 than `max_source_length`, or a given target or prefix that has more than `max_length` tokens.
+
+Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. Where its tokens are an
+output, so are `token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0
+behind the last token.
 """
 
 import contextlib
@@ -12,6 +16,7 @@ import contextlib
 import keras
 import tensorflow as tf
 
+from keras_bahdanau.exporters.graph_confidence import graph_confidence
 from keras_bahdanau.exporters.saved_model.operations import GUARD
 from keras_bahdanau.text.byte_limit import byte_limit
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
@@ -24,15 +29,16 @@ LENGTH = tf.TensorSpec((None,), tf.int32)
 
 
 def decode(pipeline, **inputs):
-    """A request -> the best text, string, `score` float32, and `truncated`, all `(batch,)`.
+    """A request -> the best text, `score`, `confidence` and `truncated`, all `(batch,)`.
 
-    The text is called by the pipeline's noun, such as `translation`.
+    The text, a string, is called by the pipeline's noun, such as `translation`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
     return {
         pipeline.noun: _best_text(pipeline, result, inputs),
         "score": _best(result).scores,
+        "confidence": _confidences(pipeline, result, features)[:, 0],
         "truncated": truncated,
     }
 
@@ -51,10 +57,13 @@ def decode_with_alignment(pipeline, **inputs):
     return {
         pipeline.noun: _best_text(pipeline, result, inputs),
         "score": best.scores,
+        "confidence": _confidences(pipeline, result, features)[:, 0],
         "source_tokens": pipeline.label_tensor(features),
         "source_length": pipeline.lengths(features),
         "target_tokens": pipeline.target.graph.tokens(best.ids),
         "target_length": best.lengths,
+        "token_log_probs": best.token_log_probs,
+        "token_entropies": best.token_entropies,
         "alignment": best.alignment,
         "finished": best.finished,
         "truncated": truncated,
@@ -62,9 +71,13 @@ def decode_with_alignment(pipeline, **inputs):
 
 
 def decode_nbest(pipeline, **inputs):
-    """A request -> texts, such as `translations`, `scores`, `finished`, all `(batch, beam)`."""
+    """A request -> texts, such as `translations`, `scores`, `confidences`, `finished`.
+
+    All are `(batch, beam)`.
+    """
     inputs, features, truncated = _cut(pipeline, inputs)
-    return _listed(pipeline, pipeline.search_features(features), inputs, truncated)
+    result = pipeline.search_features(features)
+    return _listed(pipeline, result, inputs, features, truncated)
 
 
 def decode_prefix(pipeline, prefix, **inputs):
@@ -72,7 +85,7 @@ def decode_prefix(pipeline, prefix, **inputs):
     inputs, features, truncated = _cut(pipeline, inputs)
     ids, longer = _split_prefix(pipeline, prefix)
     result = pipeline.search_features(features, prefix=ids)
-    return _listed(pipeline, result, inputs, truncated | longer)
+    return _listed(pipeline, result, inputs, features, truncated | longer)
 
 
 def score_pair(pipeline, target, **inputs):
@@ -86,22 +99,23 @@ def score_pair(pipeline, target, **inputs):
 def decode_ids(pipeline, **inputs):
     """For clients with the vocabularies: features in, ids out.
 
-    Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, `(batch,)`. For text
+    Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, ... `(batch,)`. For text
     the features are `source` int32 `(batch, source_time)`, of which `source_length` int32
     `(batch,)` count, since a server pads with a row's first id. Ids outside of the vocabulary
     count as unknown.
     """
     features, truncated = _cut_features(pipeline, inputs)
-    return {**_best_ids(_best(pipeline.search_features(features))), "truncated": truncated}
+    result = pipeline.search_features(features)
+    return {**_best_ids(pipeline, result, features), "truncated": truncated}
 
 
 def decode_ids_with_alignment(pipeline, **inputs):
     """The same, with `alignment` float32 `(batch, target_time, source_time)`, `source_length`."""
     features, truncated = _cut_features(pipeline, inputs)
-    best = _best(pipeline.search_features(features))
+    result = pipeline.search_features(features)
     return {
-        **_best_ids(best),
-        "alignment": best.alignment,
+        **_best_ids(pipeline, result, features),
+        "alignment": _best(result).alignment,
         "source_length": pipeline.lengths(features),
         "truncated": truncated,
     }
@@ -110,7 +124,8 @@ def decode_ids_with_alignment(pipeline, **inputs):
 def decode_ids_nbest(pipeline, **inputs):
     """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ..."""
     features, truncated = _cut_features(pipeline, inputs)
-    return {**_all_ids(pipeline.search_features(features)), "truncated": truncated}
+    result = pipeline.search_features(features)
+    return {**_all_ids(pipeline, result, features), "truncated": truncated}
 
 
 def decode_ids_prefix(pipeline, prefix, prefix_length, **inputs):
@@ -123,7 +138,7 @@ def decode_ids_prefix(pipeline, prefix, prefix_length, **inputs):
     ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
     ids, longer = _cut_prefix(pipeline, ids)
     result = pipeline.search_features(features, prefix=ids)
-    return {**_all_ids(result), "truncated": truncated | longer}
+    return {**_all_ids(pipeline, result, features), "truncated": truncated | longer}
 
 
 def score_ids(pipeline, target, target_length, **inputs):
@@ -140,12 +155,15 @@ def score_ids(pipeline, target, target_length, **inputs):
 def decode_on_device(pipeline, time, **features):
     """For a phone: features of one input -> the best hypothesis, all shapes fixed.
 
-    `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` float32 `(1,)`,
-    `alignment` float32 `(1, time, source_time)`, `finished` int32 `(1,)`, 0 or 1.
+    `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` and `confidence` float32 `(1,)`,
+    `alignment` float32 `(1, time, source_time)`, `token_log_probs` and `token_entropies` float32
+    `(1, time)`, `finished` int32 `(1,)`, 0 or 1.
     """
-    best = _best(pipeline.search_features(_known(pipeline, features), time=time))
+    features = _known(pipeline, features)
+    result = pipeline.search_features(features, time=time)
+    best = _best(result)
     return {
-        **_best_ids(best),
+        **_best_ids(pipeline, result, features),
         "alignment": best.alignment,
         "finished": _at_border(best.finished),
     }
@@ -154,15 +172,17 @@ def decode_on_device(pipeline, time, **features):
 def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **features):
     """For a phone: features of one input -> all hypotheses, best first, all shapes fixed.
 
-    `ids` int32 `(1, beam, time)`, `lengths` int32, `scores` float32, `finished` int32, 0 or 1,
-    `(1, beam)`, `alignment` float32 `(1, beam, time, source_time)`. Each begins with `prefix`
+    `ids` int32 `(1, beam, time)`, `lengths` int32, `scores` and `confidences` float32, `finished`
+    int32, 0 or 1, `(1, beam)`, `alignment` float32 `(1, beam, time, source_time)`,
+    `token_log_probs` and `token_entropies` float32 `(1, beam, time)`. Each begins with `prefix`
     int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32 `(1,)` ids count.
     """
     if prefix is not None:
         prefix = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
-    result = pipeline.search_features(_known(pipeline, features), time=time, prefix=prefix)
+    features = _known(pipeline, features)
+    result = pipeline.search_features(features, time=time, prefix=prefix)
     return {
-        **_all_ids(result),
+        **_all_ids(pipeline, result, features),
         "alignment": result.alignment,
         "finished": _at_border(result.finished),
     }
@@ -245,15 +265,20 @@ def portable(model):
 
 @contextlib.contextmanager
 def of_one_row(model):
-    """Traces inside the block read no padding behind the longest row: they are for one alone."""
-    readers = [layer for layer in model._flatten_layers() if hasattr(layer, "stops_early")]
-    for reader in readers:
-        reader.stops_early = True
+    """Traces inside the block are for one row alone, on a device.
+
+    They read no padding behind it, and have the log softmax in parts that LiteRT is fast at.
+    """
+    switches = "stops_early", "splits_log_softmax"
+    layers = [*model._flatten_layers()]
+    found = [(layer, name) for layer in layers for name in switches if hasattr(layer, name)]
+    for layer, name in found:
+        setattr(layer, name, True)
     try:
         yield
     finally:
-        for reader in readers:
-            del reader.stops_early  # the class has it
+        for layer, name in found:
+            delattr(layer, name)  # the class has it
 
 
 class SearchedOnce:
@@ -396,31 +421,44 @@ def _best(result):
     return keras.tree.map_structure(lambda field: field[:, 0], result)
 
 
-def _best_ids(best):
-    """The fields of a best hypothesis, but for its alignment."""
+def _confidences(pipeline, result, features):
+    """Float32 `(batch, beam)`, the confidence of each hypothesis."""
+    return graph_confidence(result, pipeline.lengths(features), pipeline.calibration)
+
+
+def _best_ids(pipeline, result, features):
+    """The fields of the best hypotheses, but for their alignments."""
+    best = _best(result)
     return {
         "ids": best.ids,
         "length": best.lengths,
         "score": best.scores,
+        "confidence": _confidences(pipeline, result, features)[:, 0],
+        "token_log_probs": best.token_log_probs,
+        "token_entropies": best.token_entropies,
         "finished": best.finished,
     }
 
 
-def _all_ids(result):
+def _all_ids(pipeline, result, features):
     """The fields of all hypotheses, but for their alignments."""
     return {
         "ids": result.ids,
         "lengths": result.lengths,
         "scores": result.scores,
+        "confidences": _confidences(pipeline, result, features),
+        "token_log_probs": result.token_log_probs,
+        "token_entropies": result.token_entropies,
         "finished": result.finished,
     }
 
 
-def _listed(pipeline, result, inputs, truncated):
+def _listed(pipeline, result, inputs, features, truncated):
     """All texts of each row, with their scores."""
     return {
         f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
         "scores": result.scores,
+        "confidences": _confidences(pipeline, result, features),
         "finished": result.finished,
         "truncated": truncated,
     }

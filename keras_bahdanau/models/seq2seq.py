@@ -71,6 +71,8 @@ class Seq2Seq(keras.Model):
             encoder has no symbols of its vocabulary.
     """
 
+    splits_log_softmax = False  # set while a trace for LiteRT is made
+
     def __init__(
         self,
         encoder,
@@ -196,7 +198,8 @@ class Seq2Seq(keras.Model):
             the next state).
         """
         logits, shown, state = self.decoder.step(tokens, state, prepared)
-        return ops.log_softmax(logits, axis=-1), shown.weights, state
+        log_softmax = _split_log_softmax if self.splits_log_softmax else ops.log_softmax
+        return log_softmax(logits), shown.weights, state
 
     def call(self, inputs, return_attention_scores=False, training=None):
         passes = 2 if training and self.r_drop else 1
@@ -354,6 +357,16 @@ class Seq2Seq(keras.Model):
     def from_config(cls, config):
         parts = {part: from_config(config[part]) for part in ("encoder", "decoder")}
         return cls(**{**config, **parts})
+
+
+def _split_log_softmax(logits):
+    """`ops.log_softmax` over the last axis, of several operations.
+
+    In LiteRT they take a third of the time of the single one, of five rows of 8,000 tokens. The
+    minimum changes nothing, but without it they take as long as that one.
+    """
+    shifted = ops.minimum(logits - ops.max(logits, axis=-1, keepdims=True), 0.0)
+    return shifted - ops.log(ops.sum(ops.exp(shifted), axis=-1, keepdims=True))
 
 
 def _repeated(inputs, passes):

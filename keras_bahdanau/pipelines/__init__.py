@@ -8,12 +8,14 @@ from keras_bahdanau.lazy import lazy_names
 _MODULE_OF = {
     "Alternative": "exploration",
     "BatchTranslator": "offline",
+    "Calibration": "confidence",
     "ImageToText": "image_to_text",
     "Pipeline": "pipeline",
     "SpeechToText": "speech_to_text",
     "Trace": "trace",
     "Translation": "translation",
     "Translator": "translator",
+    "Word": "confidence",
     "ensemble": "ensembling",
     "load_pipeline": "by_source",
 }

@@ -82,8 +82,27 @@ def write_search(path, search):
         FileNotFoundError: If there is no such file.
         ValueError: If it is not a pipeline's file, or a damaged one.
     """
+    _rewrite_card(path, search=search)
+
+
+def write_calibration(path, calibration):
+    """Replace the calibration of the pipeline in a file, likewise.
+
+    Args:
+        path: Path of a `.keras` file that `Pipeline.save` wrote.
+        calibration: `Calibration`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not a pipeline's file, or a damaged one.
+    """
+    _rewrite_card(path, calibration=dataclasses.asdict(calibration))
+
+
+def _rewrite_card(path, **fields):
+    """Replace fields of the card that its hashes do not cover."""
     path = Path(path)
-    card = {**read_card(path), "search": search}
+    card = {**read_card(path), **fields}
     with replacing(path, _unfinished(path)) as unfinished:
         with zipfile.ZipFile(path) as old, zipfile.ZipFile(unfinished, "w") as new:
             for entry in old.infolist():
@@ -94,7 +113,15 @@ def write_search(path, search):
 
 
 def write_pipeline(
-    path, source, model, target, search, metrics=None, weights="float32", training=None
+    path,
+    source,
+    model,
+    target,
+    search,
+    metrics=None,
+    weights="float32",
+    training=None,
+    calibration=None,
 ):
     """Write the parts of a pipeline to one `.keras` file, or nothing at all.
 
@@ -107,6 +134,7 @@ def write_pipeline(
         metrics: Tuple of names of metrics, or None.
         weights: "float32", or "float16" for half the size.
         training: Dictionary that JSON holds, the options of the training; None for none.
+        calibration: `Calibration`; None for none.
 
     Raises:
         ValueError: If `path` does not end in ".keras", `weights` is neither, or a weight is too
@@ -135,6 +163,8 @@ def write_pipeline(
         card["metrics"] = list(metrics)
     if training is not None:
         card["training"] = training
+    if calibration is not None:
+        card["calibration"] = dataclasses.asdict(calibration)
     card = json.loads(json.dumps(card))  # as it will be read
     with replacing(path, _unfinished(path)) as unfinished:
         _bare(model).save(unfinished)

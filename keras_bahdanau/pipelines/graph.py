@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
-from keras_bahdanau.search.result import add_coverage, normalized
+from keras_bahdanau.search.result import add_coverage, entropy, normalized
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START
@@ -127,7 +127,8 @@ class GraphPipeline:
             options: `SearchOptions`; the pipeline's own when left out.
 
         Returns:
-            `SearchResult` with a beam axis of 1.
+            `SearchResult` with a beam axis of 1. The entropies are those of the model, without
+            constraints and without a share of CTC.
         """
         options = options or self.search
         # -> (batch, target_time)
@@ -135,14 +136,17 @@ class GraphPipeline:
         # logits (batch, target_time, vocabulary), weights (batch, target_time, source_time)
         logits, weights = self.model((features, target_in), return_attention_scores=True)
         real = tf.cast(target_out != PAD, tf.float32)
+        log_probs = tf.nn.log_softmax(logits)
         # (batch, target_time, vocabulary) -> (batch, target_time)
-        log_probs = tf.gather(tf.nn.log_softmax(logits), target_out, batch_dims=2) * real
+        entropies = entropy(log_probs) * real
+        log_probs = tf.gather(log_probs, target_out, batch_dims=2) * real
         if options.ctc_weight:
             log_probs = self._with_ctc(log_probs, features, target_in, target_out, options)
         lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)
         scores = normalized(tf.reduce_sum(log_probs, axis=1), lengths, options)  # -> (batch,)
         weights *= tf.expand_dims(real, axis=-1)  # by (batch, target_time, 1)
-        forced = SearchResult(target_out, lengths, scores, weights, tf.ones_like(lengths, tf.bool))
+        finished = tf.ones_like(lengths, tf.bool)
+        forced = SearchResult(target_out, lengths, scores, weights, finished, log_probs, entropies)
         # (batch, ...) -> (batch, 1, ...)
         forced = SearchResult(*(tf.expand_dims(field, axis=1) for field in forced))
         if options.coverage_penalty:

@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.models import Ensemble
+from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import read_card, read_pipeline, write_pipeline
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.in_batches import in_batches
@@ -52,6 +53,8 @@ class Pipeline(GraphPipeline):
         metrics: Tuple of names of metrics, those of `evaluate` where none are asked for.
         training: Dictionary of the `TrainingOptions` that the model was trained with, resolved,
             for the record: files keep it. None for a model that `train` has not made.
+        calibration: `Calibration` of its confidences, which files and exports keep, as
+            `keras_bahdanau.evaluation.calibrate` makes it; None for none.
 
     Raises:
         TypeError: If a part is none of these.
@@ -65,6 +68,7 @@ class Pipeline(GraphPipeline):
     source_class = Source
     metrics = ("bleu", "chrf")
     training = None
+    calibration = None
 
     def __init__(self, source, model, target, search=None, metrics=None):
         super().__init__(source, model, target, search)
@@ -357,7 +361,8 @@ class Pipeline(GraphPipeline):
             flat = self.target.decode(result.ids.reshape(batch * beam, time))
             texts = [flat[row * beam : (row + 1) * beam] for row in range(batch)]
         labels = self.labels(features)
-        return read_translations(result, texts, labels, truncated, self.target)
+        parts = texts, labels, truncated, self.target, self.calibration
+        return read_translations(result, *parts)
 
     def _attended_words(self, inputs, result):
         """For each row and hypothesis the source words that its tokens attend to."""
@@ -378,7 +383,8 @@ class Pipeline(GraphPipeline):
         """
         own = vars(self).get("metrics")  # or they are those of the class
         parts = (self.source, self.model, self.target, self.search)
-        write_pipeline(path, *parts, metrics=own, weights=weights, training=self.training)
+        record = {"training": self.training, "calibration": self.calibration}
+        write_pipeline(path, *parts, metrics=own, weights=weights, **record)
 
     @classmethod
     def load(cls, path):
@@ -395,7 +401,8 @@ class Pipeline(GraphPipeline):
             ValueError: If it is not a pipeline's file, or a damaged one.
         """
         pipeline = cls(*read_pipeline(path))
-        pipeline.training = read_card(path).get("training")
+        card = read_card(path)
+        pipeline.training, pipeline.calibration = card.get("training"), calibration_of(card)
         return pipeline
 
 

@@ -5,6 +5,8 @@ import math
 
 import numpy as np
 
+from keras_bahdanau.option import check_value, number
+from keras_bahdanau.pipelines.confidence import Calibration, text_confidence, words_of
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 
@@ -24,6 +26,22 @@ class Translation:
         finished: False if it was cut at the longest length.
         truncated: True if the source was longer than `max_source_length` of the search, or a
             given text than `max_length`: the rest was not read.
+        token_log_probs: float32 array `(len(target_tokens),)`, what each token adds to log p, in
+            nats: log p(y_i | y_1 ... y_{i-1}, x), with a share of CTC if the search has one. None
+            from an export of a version that gave none, as the next two.
+        token_entropies: float32 array `(len(target_tokens),)`, entropy of the distribution that
+            each token was chosen from, in nats, 0 for a token that was given. An ensemble's is
+            that of the mean of its members; a draw's that of the model, before `temperature`,
+            `top_k` and `top_p`.
+        confidence: Float in [0, 1], the probability that the text is right if the model is
+            calibrated (`keras_bahdanau.evaluation.calibrate`), else the geometric mean of the
+            probabilities of its tokens; 1 for the empty text of an empty input.
+        calibration: `Calibration` of the model, for the confidences of `words`, or None.
+        rejected: True if `reject_below` has emptied the text.
+
+    Example:
+        >>> [(word.word, round(word.confidence, 2)) for word in result.words]
+        [('ein', 0.98), ('Mann', 0.61)]
     """
 
     text: str
@@ -33,9 +51,51 @@ class Translation:
     alignment: np.ndarray
     finished: bool
     truncated: bool = False
+    token_log_probs: np.ndarray | None = None
+    token_entropies: np.ndarray | None = None
+    confidence: float | None = None
+    calibration: Calibration | None = dataclasses.field(default=None, repr=False)
+    rejected: bool = False
+
+    @property
+    def words(self):
+        """List of `Word`: each word with its tokens, its log-probability and its confidence.
+
+        It is empty where the log-probabilities of tokens are not known.
+        """
+        if self.token_log_probs is None:
+            return []
+        parts = self.target_tokens, self.token_log_probs, self.token_entropies
+        return words_of(*parts, self.calibration)
+
+    def reject_below(self, confidence):
+        """The same, or an empty text that is marked as `rejected`.
+
+        Args:
+            confidence: Float from 0 to 1. Texts that are less probable to be right are rejected.
+
+        Returns:
+            `Translation`, whose other fields stay as they are.
+
+        Raises:
+            ValueError: If `confidence` is out of range, or the result has none, as from an export
+                of an older version.
+
+        Example:
+            >>> texts = [one.reject_below(0.5).text for one in translator.translate(sentences)]
+        """
+        check_value("confidence", confidence, number(0, 1))
+        if self.confidence is None:
+            raise ValueError(
+                "A text must have a confidence to be rejected by. "
+                "Received: confidence=None, of an export of an older version. Export it again."
+            )
+        if self.confidence >= confidence:
+            return self
+        return dataclasses.replace(self, text="", rejected=True)
 
 
-def read_translations(result, texts, labels, truncated, target):
+def read_translations(result, texts, labels, truncated, target, calibration=None):
     """Lists of `Translation`, one list a row: all but the empty places behind a beam's last.
 
     A row of an empty source has one, which is empty.
@@ -46,31 +106,39 @@ def read_translations(result, texts, labels, truncated, target):
         labels: List of lists of strings, the labels of each row.
         truncated: Bool array `(batch,)`, which rows were cut.
         target: `Subwords` of the target text.
+        calibration: `Calibration` of the model, or None.
     """
     tokens = target.tokens(result.ids)  # -> (batch, beam, target_time)
     for row, source in enumerate(labels):
         hypotheses = []
         for rank in range(len(texts[row]) if source else 1):
-            # scalars, but alignment (target_time, source_time), with padding
-            _, length, score, alignment, finished = (field[row, rank] for field in result)
+            # scalars, but (target_time, [source_time]) with padding
+            one = result._make(field[row, rank] for field in result)
+            length = one.lengths
             if rank and not length:
                 break
+            alignment = one.alignment[:length, : len(source)]
+            log_probs, entropies = one.token_log_probs[:length], one.token_entropies[:length]
             hypotheses.append(
                 Translation(
                     text=texts[row][rank],
-                    score=float(score),
+                    score=float(one.scores),
                     source_tokens=source,
                     target_tokens=tokens[row, rank, :length].tolist(),
-                    alignment=alignment[:length, : len(source)],
-                    finished=bool(finished),
+                    alignment=alignment,
+                    finished=bool(one.finished),
                     truncated=bool(truncated[row]),
+                    token_log_probs=log_probs,
+                    token_entropies=entropies,
+                    confidence=text_confidence(log_probs, entropies, alignment, calibration),
+                    calibration=calibration,
                 )
             )
         yield hypotheses
 
 
 def confidence_of(result, search):
-    """Mean log-probability of a token, as a probability: exp(log p / |Y|).
+    """Confidence of a result: its own; of an export that gave none, exp(log p / |Y|).
 
     log p = (score - b sum_j log(min(sum_i alpha_ij, 1))) lp(Y)      (Wu et al. 2016, eq. 14)
 
@@ -81,6 +149,8 @@ def confidence_of(result, search):
     Returns:
         Float in [0, 1]; 1 for the empty text of an empty input.
     """
+    if result.confidence is not None:
+        return result.confidence
     length, score = len(result.target_tokens), result.score
     if not length:
         return 1.0

@@ -8,6 +8,7 @@ from keras_bahdanau.plotting.alignment import plot_alignment
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps
 from keras_bahdanau.plotting.curves import plot_history, plot_lengths
 from keras_bahdanau.plotting.explorer import write_explorer
+from keras_bahdanau.plotting.reliability_curve import plot_reliability
 from keras_bahdanau.plotting.steps import plot_trace
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
 
@@ -16,6 +17,7 @@ __all__ = [
     "plot_attention_maps",
     "plot_history",
     "plot_lengths",
+    "plot_reliability",
     "plot_time_alignment",
     "plot_trace",
     "write_explorer",

@@ -7,6 +7,7 @@ from keras import ops, tree
 from keras_bahdanau.search.result import (
     SearchResult,
     blank_alignment,
+    entropy,
     normalized,
     spread,
     take_beams,
@@ -30,6 +31,8 @@ class BeamState(NamedTuple):
         ids: Int32 `(time, batch, beam)`, the token of each step.
         parents: Int32 `(time, batch, beam)`, the beam it came from.
         alignment: Float32 `(time, batch, beam, source_time)`, its weights.
+        of_tokens: Float32 `(time, batch, beam, 2)`: what it added to log p, and the entropy of
+            what it was chosen from.
         model: The step function's own state.
     """
 
@@ -42,6 +45,7 @@ class BeamState(NamedTuple):
     ids: Any
     parents: Any
     alignment: Any
+    of_tokens: Any
     model: Any
 
 
@@ -108,6 +112,7 @@ def _first(state, limits, beam, start, time, source_time):
         ids=ops.zeros((time, batch, beam), "int32"),
         parents=ops.zeros((time, batch, beam), "int32") + identity,
         alignment=blank_alignment(limits, (time, batch, beam, source_time)),
+        of_tokens=blank_alignment(limits, (time, batch, beam, 2)),
         model=spread(state, beam),  # (batch, ...) -> (batch, beam, ...)
     )
 
@@ -124,8 +129,9 @@ def _advance(step, loop, limit_at, options, end):
     # a frozen hypothesis has one child, itself: padding, at no cost
     alive = ops.expand_dims(loop.alive, axis=-1)  # -> (batch, beam, 1)
     born = ops.logical_or(alive, ops.equal(ops.arange(children), 0))  # -> (batch, beam, children)
+    gained = ops.where(alive, gained, 0.0)
     # log p of parent and child: (batch, beam, 1) + (batch, beam, children)
-    totals = ops.expand_dims(loop.log_probs, axis=-1) + ops.where(alive, gained, 0.0)
+    totals = ops.expand_dims(loop.log_probs, axis=-1) + gained
     tokens = ops.where(alive, tokens, 0)
     lengths = loop.lengths + ops.cast(loop.alive, "int32")
     scores = normalized(totals, ops.expand_dims(lengths, axis=-1), options)
@@ -134,8 +140,9 @@ def _advance(step, loop, limit_at, options, end):
     best = ops.cast(best, "int32")
     parents = best // children  # -> (batch, beam)
     # of all children of a sentence, (batch, beam * children) -> (batch, beam)
-    tokens, chosen = (
-        take_beams(ops.reshape(each, (-1, beam * children)), best) for each in (tokens, totals)
+    tokens, chosen, gained = (
+        take_beams(ops.reshape(each, (-1, beam * children)), best)
+        for each in (tokens, totals, gained)
     )
 
     was_alive = take_beams(loop.alive, parents)
@@ -143,6 +150,8 @@ def _advance(step, loop, limit_at, options, end):
     below_limit = ops.less(loop.t + 1, limit_at)
     weights = take_beams(weights, parents)
     weights = weights * ops.expand_dims(ops.cast(was_alive, "float32"), axis=-1)
+    entropies = ops.where(loop.alive, entropy(log_probs), 0.0)  # -> (batch, beam)
+    of_token = ops.stack([gained, take_beams(entropies, parents)], axis=-1)
     return BeamState(
         t=loop.t + 1,
         tokens=tokens,
@@ -153,6 +162,7 @@ def _advance(step, loop, limit_at, options, end):
         ids=write_row(loop.ids, loop.t, tokens),
         parents=write_row(loop.parents, loop.t, parents),
         alignment=write_row(loop.alignment, loop.t, weights),
+        of_tokens=write_row(loop.of_tokens, loop.t, of_token),
         model=tree.map_structure(lambda leaf: take_beams(leaf, parents), model),
     )
 
@@ -175,13 +185,18 @@ def _finish(loop, options):
         (loop.t, order, ops.zeros_like(loop.parents)),
         maximum_iterations=ops.shape(loop.parents)[0],
     )
-    ids, alignment = (_along(path, steps) for steps in (loop.ids, loop.alignment))
+    ids, alignment, of_tokens = (
+        _along(path, steps) for steps in (loop.ids, loop.alignment, loop.of_tokens)
+    )
+    of_tokens = ops.transpose(of_tokens, (1, 2, 0, 3))  # -> (batch, beam, time, 2)
     return SearchResult(
         ids=ops.transpose(ids, (1, 2, 0)),  # -> (batch, beam, time)
         lengths=take_beams(loop.lengths, order),
         scores=take_beams(scores, order),
         alignment=ops.transpose(alignment, (1, 2, 0, 3)),
         finished=take_beams(loop.finished, order),
+        token_log_probs=of_tokens[..., 0],
+        token_entropies=of_tokens[..., 1],
     )
 
 

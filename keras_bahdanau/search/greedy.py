@@ -28,6 +28,8 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
     result = sequential_search(step, _most_probable, state, limits, **places)
     scores = normalized(result.log_probs, result.lengths, options)
+    # (time, batch, 2) -> (batch, 1, time, 2)
+    of_tokens = ops.expand_dims(ops.transpose(result.of_tokens, (1, 0, 2)), axis=1)
     return SearchResult(
         ids=ops.expand_dims(ops.transpose(result.ids), axis=1),  # (time, batch) -> (batch, 1, time)
         lengths=ops.expand_dims(result.lengths, axis=1),
@@ -35,6 +37,8 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
         # (time, batch, source_time) -> (batch, 1, time, source_time)
         alignment=ops.expand_dims(ops.transpose(result.alignment, (1, 0, 2)), axis=1),
         finished=ops.expand_dims(result.finished, axis=1),
+        token_log_probs=of_tokens[..., 0],
+        token_entropies=of_tokens[..., 1],
     )
 
 

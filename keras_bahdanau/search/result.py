@@ -8,6 +8,7 @@ from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 # A log-probability: lower than that of an empty place in a beam, whatever its length makes of it.
 FORBIDDEN = -1e30
+LEAST = 1e-37  # of a sum of probabilities: about the least of float32
 
 
 class SearchResult(NamedTuple):
@@ -23,6 +24,10 @@ class SearchResult(NamedTuple):
         alignment: Float32 tensor `(batch, beam, target_time, source_time)`,
             zero behind a hypothesis' length.
         finished: Bool tensor `(batch, beam)`: ended by itself, not cut.
+        token_log_probs: Float32 tensor `(batch, beam, target_time)`: what each token adds to
+            log p, in nats; 0 behind a hypothesis' length.
+        token_entropies: Float32 tensor `(batch, beam, target_time)`: the `entropy` of what each
+            token was chosen from, in nats; 0 behind a hypothesis' length.
     """
 
     ids: Any
@@ -30,6 +35,32 @@ class SearchResult(NamedTuple):
     scores: Any
     alignment: Any
     finished: Any
+    token_log_probs: Any
+    token_entropies: Any
+
+
+def entropy(log_probs):
+    """Entropy of a distribution, in nats.
+
+    H = -sum_k q_k log q_k, with q_k = p_k / Z and Z = sum_k p_k      (Shannon 1948)
+      = log Z - 1/Z sum_k p_k log p_k
+
+    So tokens that a constraint forbids count for nothing, and what a share of CTC makes of the
+    log-probabilities is a distribution again.
+
+    Args:
+        log_probs: Float32 tensor `(..., vocabulary)`, finite.
+
+    Returns:
+        Float32 tensor `(...)`, from 0, of one sure token, to log(vocabulary).
+
+    Example:
+        >>> entropy(np.log([[0.5, 0.5, 1e-30], [1, 1e-30, 1e-30]]))
+        [0.693, 0]
+    """
+    probs = ops.exp(log_probs)
+    total = ops.maximum(ops.sum(probs, axis=-1), LEAST)  # -> (...)
+    return ops.maximum(ops.log(total) - ops.sum(probs * log_probs, axis=-1) / total, 0.0)
 
 
 def blank_alignment(limits, shape):

@@ -44,12 +44,15 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
     rows = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)  # -> (batch, draws)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
     result = sequential_search(step, choose, spread(state, draws), rows, **places)
+    of_tokens = ops.transpose(result.of_tokens, (1, 2, 0, 3))  # -> (batch, draws, time, 2)
     return SearchResult(
         ids=ops.transpose(result.ids, (1, 2, 0)),  # -> (batch, draws, time)
         lengths=result.lengths,
         scores=normalized(result.log_probs, result.lengths, options),
         alignment=ops.transpose(result.alignment, (1, 2, 0, 3)),
         finished=result.finished,
+        token_log_probs=of_tokens[..., 0],
+        token_entropies=of_tokens[..., 1],
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_bahdanau.search.result import blank_alignment, write_row
+from keras_bahdanau.search.result import blank_alignment, entropy, write_row
 
 
 class SequentialState(NamedTuple):
@@ -22,6 +22,8 @@ class SequentialState(NamedTuple):
         log_probs: Float32 `(batch, [draws])`, of the whole hypothesis.
         ids: Int32 `(time, batch, [draws])`.
         alignment: Float32 `(time, batch, [draws,] source_time)`.
+        of_tokens: Float32 `(time, batch, [draws,] 2)`: what each token added to log p, and the
+            entropy of what it was chosen from.
         model: The step function's own state.
     """
 
@@ -33,6 +35,7 @@ class SequentialState(NamedTuple):
     log_probs: Any
     ids: Any
     alignment: Any
+    of_tokens: Any
     model: Any
 
 
@@ -64,6 +67,7 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
         log_probs=ops.zeros(shape, "float32"),
         ids=ops.zeros((time, *shape), "int32"),
         alignment=blank_alignment(limits, (time, *shape, source_time)),
+        of_tokens=blank_alignment(limits, (time, *shape, 2)),
         model=state,
     )
 
@@ -81,21 +85,23 @@ def _advance(step, choose, here, limits, end):
     """One token further, in the hypotheses that are still alive."""
     # log_probs (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
     log_probs, weights, model = step(here.tokens, here.model)
-    real = ops.cast(here.alive, "int32")
+    real, counts = ops.cast(here.alive, "int32"), ops.cast(here.alive, "float32")
     tokens, gained = choose(log_probs, here.t)
-    tokens = tokens * real
+    tokens, gained = tokens * real, gained * counts
     ended = ops.logical_and(here.alive, ops.equal(tokens, end))
     below_limit = ops.less(here.t + 1, limits)
     # by (batch, [draws,] 1)
-    weights = weights * ops.expand_dims(ops.cast(here.alive, "float32"), axis=-1)
+    weights = weights * ops.expand_dims(counts, axis=-1)
+    of_token = ops.stack([gained, entropy(log_probs) * counts], axis=-1)
     return SequentialState(
         t=here.t + 1,
         tokens=tokens,
         alive=ops.logical_and(ops.logical_and(here.alive, below_limit), ops.logical_not(ended)),
         finished=ops.logical_or(here.finished, ended),
         lengths=here.lengths + real,
-        log_probs=here.log_probs + gained * ops.cast(here.alive, "float32"),
+        log_probs=here.log_probs + gained,
         ids=write_row(here.ids, here.t, tokens),
         alignment=write_row(here.alignment, here.t, weights),
+        of_tokens=write_row(here.of_tokens, here.t, of_token),
         model=model,
     )

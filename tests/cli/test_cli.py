@@ -22,7 +22,10 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
 
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
-COMMANDS = ["prepare", "train", "translate", "evaluate", "tune", "align", "export", "check", "demo"]
+COMMANDS = [
+    *("prepare", "train", "translate", "evaluate", "tune", "calibrate", "align", "export", "check"),
+    "demo",
+]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
 SENTENCES = ["one two three", "", "four", "five one"]
 
@@ -211,6 +214,11 @@ BAD_INPUT = {
     "tune --model RUN good.en good.de --length-penalties wu": "length_penalty='wu'",
     "tune --model RUN good.en good.de --ctc-weights 0,x": "ctc_weights='0,x'",
     "tune --model RUN good.en good.de --metric rouge": "metrics=['rouge']",
+    "calibrate --model RUN good.en good.de --metric bleu": "metric='bleu'",
+    "calibrate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
+    "calibrate --model RUN textless.tsv": "path='textless.tsv' with 2 pairs",
+    "translate --model RUN good.en --reject-below -1": "reject_below=-1.0",
+    "translate --model RUN good.en --json --alignment": "json=True with alignment=True",
     "align --model RUN one --plot good.en": "plot='good.en'",
     "align --model RUN one --plot picture.doc": "plot='picture.doc'",
     "align --model RUN one --trace picture.doc": "trace='picture.doc'",
@@ -863,3 +871,45 @@ def test_control_c_gets_one_line(model, monkeypatch, capsys):
     os.close(writer)
     signal.signal(signal.SIGINT, before)
     assert (ended.value.code, capsys.readouterr().err) == (130, "keras-bahdanau: interrupted.\n")
+
+
+@pytest.mark.slow
+def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, short):
+    """Half of the references are of another language: no confidence can tell them apart."""
+    from conftest import toy_pairs
+
+    from keras_bahdanau.pipelines.confidence import calibration_of
+    from keras_bahdanau.pipelines.file import read_card
+
+    pairs = [
+        (source, "nein" if number % 2 else target)
+        for number, (source, target) in enumerate(toy_pairs())
+    ]
+    (files / "held.tsv").write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
+    before = short.read_bytes()
+    asked = "calibrate", "--model", short, "held.tsv", "--metric", "exact"
+    trial = command(*asked, "--dry-run", "--plot", "curve.png")
+    assert trial.code == 0 and trial.out.endswith("the model is as it was\n")
+    assert short.read_bytes() == before and (files / "curve.png").stat().st_size > 1000
+    answer = command(*asked)
+    texts, words, heading, *rows, written = answer.out.splitlines()
+    assert texts.startswith(f"{len(pairs)} texts, 50.") and texts.endswith("(exact >= 100)")
+    assert "words" in words and heading.split() == ["AUC", "ECE", "Brier"]
+    assert [row.split()[:2] for row in rows] == [
+        [part, kind] for part in ("texts", "words") for kind in ("raw", "calibrated")
+    ]
+    raw, calibrated = (float(row.split()[3]) for row in rows[:2])
+    assert calibrated < 0.25 < raw and written.endswith(str(short))
+    assert calibration_of(read_card(short)).metric == "exact"
+
+    reject = "translate", "--model", short, "--reject-below"
+    translated = command(*reject, "0.99", stdin=b"one two\n")
+    assert (translated.code, translated.out) == (0, "\n")
+    assert "1 of 1 texts are left out, of a confidence below 0.99" in translated.err
+    options = "--json", "--reject-below", "0.99"
+    line = json.loads(command("translate", "--model", short, *options, stdin=b"one two\n").out)
+    assert (line["text"], line["rejected"]) == ("", True) and line["confidence"] < 0.99
+    assert [word["word"] for word in line["words"]] == ["eins", "zwei"]
+    assert len(line["tokens"]) == len(line["token_log_probs"]) == len(line["token_entropies"])
+    sure = command(*reject, "0", stdin=b"one two\n")
+    assert sure.out == "eins zwei\n" and "0 of 1 texts" in sure.err

@@ -19,6 +19,7 @@ ARGUMENTS = {
     "read": "good.en --model files.keras",
     "evaluate": "good.en good.de --model card.keras",
     "tune": "good.en good.de --model card.keras",
+    "calibrate": "good.en good.de --model card.keras",
     "align": "one --model card.keras",
     "export": "--model card.keras --format litert --out new.tflite",
 }

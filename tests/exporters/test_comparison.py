@@ -60,9 +60,21 @@ def test_differences_are_counted_by_hand():
         "unstable": 1,
         "score": 0.5,
         "alignment": 0.125,
+        "tokens": None,
         "examples": (("\\xffB", "b", "x"), ("C", "c", "y"), ("C", "c", "y")),
     }
     assert differences([], [], [])["equal"] == 1
+
+
+def test_differences_of_tokens_and_confidences_count_where_texts_are_equal():
+    def sure(text, log_prob, entropy, confidence):
+        return Answer(text, -1.0, None, np.array([log_prob, 0]), np.array([entropy]), confidence)
+
+    expected = [sure("a", -1.0, 0.5, 0.5), sure("b", -1.0, 0.5, 0.5)]
+    received = [[sure("a", -1.0, 0.75, 0.5), said("a", alignment=None)], [sure("x", -9, 9, 0)]]
+    assert differences(["A", "B"], expected, received)["tokens"] == 0.25
+    assert list_differences([expected[:1]], [[sure("a", -1.5, 0.5, 0.5)]])["tokens"] == 0.5
+    assert differences(["A"], expected[:1], [[sure("a", -1, 0.5, 0.4)]])["tokens"] > 0.09
 
 
 def test_lists_of_hypotheses_are_compared_each_hypothesis_once():
@@ -72,7 +84,7 @@ def test_lists_of_hypotheses_are_compared_each_hypothesis_once():
         [said("", alignment=None)],
     ]
     found = list_differences(expected, received)  # places may change, the texts may not
-    assert found == {"nbest": 1, "score": 0.5, "alignment": 0.125}
+    assert found == {"nbest": 1, "score": 0.5, "alignment": 0.125, "tokens": None}
     copies = [[said("a", -1.0)] * 3, [said(""), said("x")]]
     assert list_differences(expected, copies)["nbest"] == 3 / 5  # a, a and nothing
     assert list_differences(expected, [[], []])["nbest"] == 0
@@ -81,7 +93,10 @@ def test_lists_of_hypotheses_are_compared_each_hypothesis_once():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"equal": 0.99}, {"unstable": 1}, {"score": 1.1e-4}, {"alignment": 1.1e-5}, {"nbest": 0.89}],
+    [
+        *({"equal": 0.99}, {"unstable": 1}, {"score": 1.1e-4}, {"alignment": 1.1e-5}),
+        *({"nbest": 0.89}, {"tokens": 1.1e-4}),
+    ],
 )
 def test_an_exact_artefact_must_agree_in_everything(wrong):
     row = Parity(artefact="SavedModel", sentences=4, examples=(("s", "k", "x"),), **wrong)

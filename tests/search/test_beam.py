@@ -223,7 +223,7 @@ def test_it_runs_under_xla():
 def test_dtypes_are_those_of_the_contract(run):
     result = run_search(run, beam_search, Language(2), [3, 1], options(2))
     found = [field.dtype.name for field in result]
-    assert found == ["int32", "int32", "float32", "float32", "bool"]
+    assert found == ["int32", "int32", "float32", "float32", "bool", "float32", "float32"]
 
 
 def test_a_long_search_of_a_model_sure_of_itself_stays_finite(run):

@@ -43,4 +43,4 @@ def test_rows_without_room_give_empty_finished_results(run):
 def test_dtypes_are_those_of_the_contract(run):
     result = run_search(run, greedy_search, Language(2), [3, 1], SearchOptions(beam_width=1))
     found = [field.dtype.name for field in result]
-    assert found == ["int32", "int32", "float32", "float32", "bool"]
+    assert found == ["int32", "int32", "float32", "float32", "bool", "float32", "float32"]

@@ -84,3 +84,13 @@ def assert_found(result, row, rank, language, hypothesis, exponent, number=None)
     expected = np.array(language.alignment(number, hypothesis.tokens)).reshape(-1, 3)
     np.testing.assert_array_equal(result.alignment[row, rank, :length], expected)
     assert not result.alignment[row, rank, length:].any()
+    after = language.after(number)
+    expected = [after(hypothesis.tokens[:t]) for t in range(length)]  # (length, vocabulary)
+    gained = [
+        log_probs[token] for log_probs, token in zip(expected, hypothesis.tokens, strict=True)
+    ]
+    entropies = [-(np.exp(log_probs) * log_probs).sum() for log_probs in expected]
+    for field, values in ((result.token_log_probs, gained), (result.token_entropies, entropies)):
+        np.testing.assert_allclose(field[row, rank, :length], values, rtol=1e-5, atol=1e-6)
+        assert not field[row, rank, length:].any()
+    np.testing.assert_allclose(sum(gained), hypothesis.log_prob, rtol=1e-9)

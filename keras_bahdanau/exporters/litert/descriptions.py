@@ -28,6 +28,16 @@ _TENSORS = {  # name: (description, axes)
         "Attention weight of each source position for each target token.",
         ("batch", "target_time", "source_time"),
     ),
+    "confidence": ("The probability that the text is right, 0 to 1.", ("batch",)),
+    "confidences": ("The same of each hypothesis.", ("batch", "beam")),
+    "token_log_probs": (
+        "What each of `ids` adds to log p, in nats, 0 behind the last.",
+        ("batch", "target_time"),
+    ),
+    "token_entropies": (
+        "Entropy of what each of `ids` was chosen from, in nats, 0 behind the last.",
+        ("batch", "target_time"),
+    ),
     "finished": ("1 if the text ended by itself, else 0.", ("batch",)),
     "tokens": ("The token chosen last; 2 at the start.", ("batch",)),
     "log_probs": ("The logarithm of each next token's probability.", ("batch", "vocabulary")),

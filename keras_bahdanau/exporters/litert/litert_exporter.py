@@ -256,7 +256,8 @@ def _features(pipeline, one, longest):
 
 
 def _answer(found):
-    return Answer(found.text, found.score, found.alignment)
+    of_tokens = found.token_log_probs, found.token_entropies
+    return Answer(found.text, found.score, found.alignment, *of_tokens, found.confidence)
 
 
 def _lists(on_device, pipeline, inputs):

@@ -7,6 +7,7 @@ import numpy as np
 from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value
+from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.text.alignments import words_of_groups
 from keras_bahdanau.text.subwords import Subwords
@@ -58,6 +59,7 @@ class LiteRTPipeline:
             self._longest, self._reduction = card["max_source_length"], card.get("reduction", 1)
             check_value("max_source_length", self._longest, FIXED_LENGTH)  # of buffers below
             check_value("reduction", self._reduction, FIXED_LENGTH)
+            self._calibration = calibration_of(card)
             self.target = Subwords(files[card["vocabularies"]["target"]])
             self.source = self._read_source(card, files)
             # cards of older versions have none
@@ -154,7 +156,8 @@ class LiteRTPipeline:
         (labels,) = self.source.labels(features)
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
         results = self._runner.decode_nbest(tensors, labels[:: self._reduction], nbest, prefix)
-        return [Translation(**one._asdict(), truncated=bool(truncated)) for one in results]
+        beside = {"truncated": bool(truncated), "calibration": self._calibration}
+        return [Translation(**one._asdict(), **beside) for one in results]
 
 
 def check_fixed(**options):

@@ -18,6 +18,7 @@ import sentencepiece
 PAD, START, END = 0, 2, 3
 _BEST = ("ids", "length", "score", "alignment", "finished")  # outputs, in the order of `_read`
 _ALL = ("ids", "lengths", "scores", "alignment", "finished")
+_TOKENS = ("token_log_probs", "token_entropies")  # which files of version 0.1.0 lack
 _SEAL = 64  # bytes at the end of a file
 _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
@@ -34,6 +35,9 @@ class OnDeviceTranslation(NamedTuple):
     target_tokens: list
     alignment: np.ndarray
     finished: bool
+    token_log_probs: np.ndarray | None = None
+    token_entropies: np.ndarray | None = None
+    confidence: float | None = None
 
 
 class OnDevicePipeline:
@@ -132,7 +136,8 @@ class OnDevicePipeline:
                 for, or more positions.
         """
         result = self._answer(self._run, features)
-        return self._read(labels, *(result[name][0] for name in _BEST))
+        names = (*_BEST, *_TOKENS, "confidence")
+        return self._read(labels, *(result[name][0] for name in names if name in result))
 
     def decode_nbest(self, features, labels, nbest=None, prefix=""):
         """The best few texts for the features of one input, best first.
@@ -161,7 +166,8 @@ class OnDevicePipeline:
         if prefix or run is None:
             run, given = self._completing, self._prefix(prefix)
         result = self._answer(run, {**features, **given})
-        rows = zip(*(result[name][0] for name in _ALL), strict=True)
+        names = (*_ALL, *_TOKENS, "confidences")
+        rows = zip(*(result[name][0] for name in names if name in result), strict=True)
         first, *others = [self._read(labels, *row) for row in rows]
         return [first, *(one for one in others if one.target_tokens)][:nbest]
 
@@ -203,8 +209,13 @@ class OnDevicePipeline:
         }
         return run(**tensors)
 
-    def _read(self, labels, ids, length, score, alignment, finished):
+    def _read(self, labels, ids, length, score, alignment, finished, *of_tokens):
         target = ids[:length].tolist()
+        beside = {}
+        if of_tokens:
+            *rows, confidence = of_tokens
+            beside = {name: row[:length] for name, row in zip(_TOKENS, rows, strict=True)}
+            beside["confidence"] = float(confidence)
         return OnDeviceTranslation(
             text=self._target.decode([one for one in target if one not in (PAD, START, END)]),
             score=float(score),
@@ -214,6 +225,7 @@ class OnDevicePipeline:
             ],
             alignment=alignment[: len(target), : len(labels)],
             finished=bool(finished),
+            **beside,
         )
 
 

@@ -229,11 +229,14 @@ class SavedModelExporter(Exporter):
     def read(self, pipeline, result):
         """The `Answer` of each row of a result; not all signatures give an alignment."""
         for row, text in enumerate(self.texts(pipeline, result)):
-            alignment = None
+            of_tokens = ()
             if "alignment" in result:
                 sources, targets = result["source_length"][row], result[self.target_length][row]
                 alignment = result["alignment"][row][:targets, :sources]
-            yield Answer(text, float(result["score"][row]), alignment)
+                names = "token_log_probs", "token_entropies"
+                of_tokens = alignment, *(result[name][row][:targets] for name in names)
+            confidence = float(result["confidence"][row])
+            yield Answer(text, float(result["score"][row]), *of_tokens, confidence=confidence)
 
     def texts(self, pipeline, result):
         """The texts of a result: a list of strings."""
@@ -243,11 +246,14 @@ class SavedModelExporter(Exporter):
         """A list of `Answer` for each row of a result: all but the empty places behind the last."""
         from keras_bahdanau.search.beam import IMPOSSIBLE
 
-        for texts, scores in zip(
-            self.listed_texts(pipeline, result), result["scores"], strict=True
-        ):
-            found = itertools.starmap(Answer, zip(texts, scores.tolist(), strict=True))
-            first, *others = found
+        lists = self.listed_texts(pipeline, result), result["scores"], result["confidences"]
+        for texts, scores, confidences in zip(*lists, strict=True):
+            first, *others = (
+                Answer(text, score, confidence=confidence)
+                for text, score, confidence in zip(
+                    texts, scores.tolist(), confidences.tolist(), strict=True
+                )
+            )
             yield [first, *(one for one in others if one.score > IMPOSSIBLE)]
 
     def listed_texts(self, pipeline, result):

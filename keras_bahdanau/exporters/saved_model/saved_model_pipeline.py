@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
 from keras_bahdanau.exporters.saved_model.version_card import load_card
+from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
 
 
@@ -95,11 +96,23 @@ class SavedModelPipeline:
             alignment=row["alignment"][:target_time, :source_time],
             finished=bool(row["finished"]),
             truncated=bool(row["truncated"]),
+            **self._beside(row, target_time),
         )
+
+    def _beside(self, row, target_time):
+        """The fields that versions by 0.1.0 lack."""
+        if "confidence" not in row:
+            return {}
+        return {
+            "token_log_probs": row["token_log_probs"][:target_time],
+            "token_entropies": row["token_entropies"][:target_time],
+            "confidence": float(row["confidence"]),
+            "calibration": calibration_of(self.card),
+        }
 
 
 _BESIDE = {"score", "source_tokens", "source_length", "target_tokens", "target_length"} | {
-    *("alignment", "finished", "truncated")
+    *("alignment", "finished", "truncated", "confidence", "token_log_probs", "token_entropies")
 }
 
 

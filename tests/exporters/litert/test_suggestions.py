@@ -344,4 +344,5 @@ def test_a_wrong_command_line_is_refused(translate, toy_litert, options):
 
 def test_the_fields_of_a_suggestion_are_those_of_a_translation():
     fields = kb.Translation.__dataclass_fields__
-    assert {*OnDeviceTranslation._fields} == {*fields} - {"truncated"}
+    of_host = {"truncated", "calibration", "rejected"}
+    assert {*OnDeviceTranslation._fields} == {*fields} - of_host

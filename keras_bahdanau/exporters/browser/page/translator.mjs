@@ -84,10 +84,12 @@ export class Translator {
   }
 
   /**
-   * [{text, score, finished, tokens, sourceTokens, alignment}] of a sentence, best first, as many as there are.
+   * [{text, score, confidence, finished, tokens, tokenLogProbs, tokenEntropies, sourceTokens, alignment}] of a
+   * sentence, best first, as many as there are.
    *
    * `kind` is "", "_greedy", "_nbest" or "_prefix", and `begun` the ids of that prefix. `alignment` has a
-   * Float32Array of weights of the source tokens for each of `tokens`; both end with the end token.
+   * Float32Array of weights of the source tokens for each of `tokens`; both end with the end token. Files of version
+   * 0.1.0 give no confidence, no log-probabilities and no entropies of tokens.
    */
   async translate(sentence, kind = "", begun = []) {
     const ids = this.sourceIds(sentence);
@@ -111,6 +113,9 @@ export class Translator {
     const read = (name) => outputs[name].toTypedArray();
     const [lengths, scores] = outputs.lengths ? [read("lengths"), read("scores")] : [read("length"), read("score")];
     const [rows, finished, weights] = [read("ids"), read("finished"), read("alignment")];
+    const given = (name) => outputs[name] && read(name);
+    const confidences = given("confidences") ?? given("confidence");
+    const [logProbs, entropies] = [given("token_log_probs"), given("token_entropies")];
     const time = rows.length / lengths.length;
     const columns = weights.length / rows.length;
     const sourceTokens = this.joined(sourceIds.map((id) => this.source.pieces[id]));
@@ -120,6 +125,9 @@ export class Translator {
       return {
         text: this.target.decode(ids.filter((id) => ![PAD, START, END].includes(id))),
         score: scores[hypothesis],
+        confidence: confidences?.[hypothesis],
+        tokenLogProbs: logProbs?.slice(first, first + length),
+        tokenEntropies: entropies?.slice(first, first + length),
         finished: finished[hypothesis] === 1,
         tokens: ids.map((id) => id === PAD ? "" : this.target.pieces[id]),
         sourceTokens,

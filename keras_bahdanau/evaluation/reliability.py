@@ -1,0 +1,109 @@
+"""Reliability of probabilities: does what is called 80 % sure happen in 80 % of the cases?"""
+
+import numpy as np
+
+BINS = 10
+
+
+def roc_auc(labels, scores):
+    """Area under the curve of the receiver operating characteristic.
+
+    It is the probability that a right case has a higher score than a wrong one, a tie counting
+    half (Mann and Whitney 1947): 0.5 for scores that say nothing, 1 for a perfect order.
+
+    Args:
+        labels: Sequence of bools, True for what is right.
+        scores: Sequence of floats, as many.
+
+    Returns:
+        Float in [0, 1].
+
+    Raises:
+        ValueError: If there are not both right and wrong cases.
+
+    Example:
+        >>> roc_auc([False, True, True], [0.1, 0.1, 0.9])
+        0.75
+    """
+    labels, scores = _checked(labels, scores)
+    right = int(labels.sum())
+    wrong = len(labels) - right
+    if not right or not wrong:
+        raise ValueError(
+            "The area under a curve needs right and wrong cases. "
+            f"Received: {right} right, {wrong} wrong. Give other labels."
+        )
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    ranks = (last - (counts - 1) / 2)[places.reshape(-1)]  # from 1, the mean of equals
+    return float((ranks[labels].sum() - right * (right + 1) / 2) / (right * wrong))
+
+
+def reliability(labels, probabilities, bins=BINS):
+    """Curve of reliability, in bins of equal mass.
+
+    Args:
+        labels: Sequence of bools, True for what is right.
+        probabilities: Sequence of floats in [0, 1], as many.
+        bins: Positive integer. Number of bins: each has as many cases, those of equal
+            probability in their order.
+
+    Returns:
+        Float array `(bins, 3)`: the mean probability of a bin, the share that is right in it, and
+        its number of cases; fewer bins where there are fewer cases.
+    """
+    labels, probabilities = _checked(labels, probabilities)
+    order = np.argsort(probabilities, kind="stable")
+    parts = np.array_split(order, min(bins, len(order)))
+    return np.array(
+        [[probabilities[part].mean(), labels[part].mean(), len(part)] for part in parts]
+    )
+
+
+def calibration_error(labels, probabilities, bins=BINS):
+    """Expected calibration error (Naeini et al. 2015), in bins of equal mass.
+
+    ECE = sum_b n_b/n |share right in b - mean probability in b|
+
+    Args: as in `reliability`.
+
+    Returns:
+        Float in [0, 1].
+
+    Example:
+        >>> calibration_error([True, False], [0.6, 0.6], bins=1)
+        0.1
+    """
+    mean, share, count = reliability(labels, probabilities, bins).T
+    return float((count * np.abs(share - mean)).sum() / count.sum())
+
+
+def brier_score(labels, probabilities):
+    """Mean squared distance of a probability from 1 of a right case, 0 of a wrong one.
+
+    (Brier 1950.) It is 0 at best; 0.25 for 50 % of everything.
+
+    Args:
+        labels: Sequence of bools, True for what is right.
+        probabilities: Sequence of floats in [0, 1], as many.
+
+    Returns:
+        Float in [0, 1].
+
+    Example:
+        >>> brier_score([True, False], [0.5, 0.5])
+        0.25
+    """
+    labels, probabilities = _checked(labels, probabilities)
+    return float(np.mean((probabilities - labels) ** 2))
+
+
+def _checked(labels, scores):
+    """Both as arrays."""
+    labels, scores = np.asarray(labels, bool), np.asarray(scores, float)
+    if labels.ndim != 1 or labels.shape != scores.shape or not len(labels):
+        raise ValueError(
+            "There must be one score for each label, and one of each at least. "
+            f"Received: labels of the shape {labels.shape}, scores of {scores.shape}."
+        )
+    return labels, scores

@@ -1,0 +1,193 @@
+"""Confidence: the probability that a text, or a word of it, is right. NumPy only.
+
+Until a model is calibrated it is the geometric mean of the probabilities of the tokens. From then
+on it is a logistic regression on what the search says of them (Platt 1999), whose coefficients
+stand in the model's file: `keras_bahdanau.evaluation.calibrate` fits them.
+"""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bahdanau.text.alignments import END, join_subwords
+
+TEXT_FEATURES = (
+    *("mean_log_prob", "least_log_prob", "log_prob", "mean_entropy"),
+    *("log_length_ratio", "coverage"),
+)
+WORD_FEATURES = (
+    *("mean_log_prob", "least_log_prob", "log_prob", "mean_entropy", "most_entropy"),
+    "text_log_prob",
+)
+LARGEST = 1e6  # of a coefficient, up to which a float32 counts on
+
+
+class Word(NamedTuple):
+    """One word of a text.
+
+    Attributes:
+        word: String.
+        first: Integer, the place of its first token among `target_tokens`.
+        last: Integer, that of its last one.
+        log_prob: Float, log p of its tokens, in nats.
+        confidence: Float in [0, 1], the probability that it is right.
+    """
+
+    word: str
+    first: int
+    last: int
+    log_prob: float
+    confidence: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """Coefficients of two logistic regressions, one for texts and one for words.
+
+    confidence = 1 / (1 + exp(-(bias + sum_k weight_k feature_k)))
+
+    Attributes:
+        text: Dictionary from "bias" and each of `TEXT_FEATURES` to a float.
+        word: Dictionary from "bias" and each of `WORD_FEATURES` to a float.
+        metric: String, the metric that says if a text is right: "chrf" or "exact".
+        threshold: Float, the least score, in percent, of a right text.
+
+    Raises:
+        ValueError: If a coefficient is missing, unknown, or no number of at most 1e6.
+    """
+
+    text: dict
+    word: dict
+    metric: str = "chrf"
+    threshold: float = 40.0
+
+    def __post_init__(self):
+        for kind, names in (("text", TEXT_FEATURES), ("word", WORD_FEATURES)):
+            given = getattr(self, kind)
+            if not isinstance(given, dict) or {*given} != {"bias", *names}:
+                raise ValueError(
+                    f"`{kind}` must have the coefficients bias, {', '.join(names)}. "
+                    f"Received: {kind}={given!r:.200}. Calibrate the model again."
+                )
+        numbers = [*self.text.values(), *self.word.values(), self.threshold]
+        if not all(type(one) in (int, float) and abs(one) <= LARGEST for one in numbers):
+            raise ValueError(
+                "A calibration must hold numbers of at most 1e6. "
+                f"Received: {numbers!r:.200}. Calibrate the model again."
+            )
+
+    def of_text(self, features):
+        """Float, the confidence of a text with these `text_features`."""
+        return _logistic(self.text, TEXT_FEATURES, features)
+
+    def of_word(self, features):
+        """Float, the confidence of a word with these features, a row of `word_features`."""
+        return _logistic(self.word, WORD_FEATURES, features)
+
+
+def calibration_of(card):
+    """The `Calibration` in the card of a model, or None.
+
+    Raises:
+        ValueError: If it has another form than `write_calibration` gives it.
+    """
+    given = card.get("calibration")
+    if given is None:
+        return None
+    names = {field.name for field in dataclasses.fields(Calibration)}
+    if not isinstance(given, dict) or {*given} != names:
+        raise ValueError(
+            f"A calibration must have the fields {', '.join(sorted(names))}. "
+            f"Received: calibration={given!r:.200}. Calibrate the model again."
+        )
+    return Calibration(**given)
+
+
+def text_confidence(log_probs, entropies, alignment, calibration=None):
+    """Confidence of a text.
+
+    Args:
+        log_probs: Float array `(target_time,)`, log p of each token, in nats.
+        entropies: Float array `(target_time,)`.
+        alignment: Float array `(target_time, source_time)`.
+        calibration: `Calibration`, or None for exp of the mean log p of a token.
+
+    Returns:
+        Float in [0, 1]; 1 for the empty text of an empty input.
+    """
+    if not len(log_probs):
+        return 1.0
+    if calibration is None:
+        return _probability(np.mean(log_probs, dtype=np.float64))
+    return calibration.of_text(text_features(log_probs, entropies, alignment))
+
+
+def text_features(log_probs, entropies, alignment):
+    """Float64 array of the `TEXT_FEATURES` of a text with one token at least.
+
+    Coverage is the share of the source that was attended to, mean_j min(sum_i alpha_ij, 1).
+
+    Args: as in `text_confidence`.
+    """
+    log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
+    target_time, source_time = np.shape(alignment)
+    covered = np.minimum(np.sum(alignment, axis=0, dtype=np.float64), 1)
+    return np.array(
+        [
+            *(log_probs.mean(), log_probs.min(), log_probs.sum(), entropies.mean()),
+            *(math.log(target_time / source_time), covered.mean()),
+        ]
+    )
+
+
+def word_spans_of(tokens):
+    """List of (word, first token, last token) of a text's tokens, without its end token."""
+    words, groups = join_subwords(tokens)
+    return [
+        (word, group[0], group[-1])
+        for word, group in zip(words, groups, strict=True)
+        if word not in ("", END)
+    ]
+
+
+def word_features(spans, log_probs, entropies):
+    """Float64 array `(words, features)` of the `WORD_FEATURES` of each word of a text.
+
+    Args:
+        spans: From `word_spans_of`.
+        log_probs: As in `text_confidence`.
+        entropies: Likewise.
+    """
+    log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
+    rows = []
+    for _, first, last in spans:
+        own, doubt = log_probs[first : last + 1], entropies[first : last + 1]
+        rows.append([own.mean(), own.min(), own.sum(), doubt.mean(), doubt.max(), log_probs.mean()])
+    return np.array(rows).reshape(-1, len(WORD_FEATURES))
+
+
+def words_of(tokens, log_probs, entropies, calibration=None):
+    """List of the `Word` of a text; arguments as in `text_confidence` and `word_spans_of`."""
+    spans = word_spans_of(tokens)
+    words = []
+    features = word_features(spans, log_probs, entropies)
+    for (word, first, last), row in zip(spans, features, strict=True):
+        mean, total = row[0], row[2]
+        confidence = _probability(mean) if calibration is None else calibration.of_word(row)
+        words.append(Word(word, first, last, float(total), confidence))
+    return words
+
+
+def _logistic(coefficients, names, features):
+    """1 / (1 + exp(-z)), where no exp overflows."""
+    z = coefficients["bias"] + sum(
+        coefficients[name] * value for name, value in zip(names, features, strict=True)
+    )
+    return 0.5 + 0.5 * math.tanh(z / 2)
+
+
+def _probability(log_prob):
+    """Exp of a log-probability; a share of CTC may make it positive."""
+    return math.exp(min(0.0, log_prob))

@@ -1,0 +1,73 @@
+"""What a search says of each token: in a beam's tests against NumPy, here where it is special."""
+
+import numpy as np
+import pytest
+import reference_search
+from toy import Language, run_search
+from toy_chain import END, VOCABULARY, Chain, Given, run_chain
+
+from keras_bahdanau.search import SearchOptions, sample, search
+from keras_bahdanau.search.result import FORBIDDEN, entropy
+
+
+def of_distribution(log_probs):
+    """-sum q log q of what is left of a distribution, in float64."""
+    kept = np.array([one for one in log_probs if one > -np.inf])
+    kept = kept - np.log(np.exp(kept).sum())
+    return -(np.exp(kept) * kept).sum()
+
+
+def test_entropy_is_that_of_numpy_in_nats():
+    random = np.random.default_rng(0)
+    logits = 4 * random.normal(size=(3, 2, 500))
+    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    expected = [[of_distribution(row) for row in rows] for rows in log_probs]
+    found = np.array(entropy(log_probs.astype("float32")))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    even = np.full((1, 8), -np.log(8), "float32")
+    np.testing.assert_allclose(entropy(even), [np.log(8)], rtol=1e-6)
+
+
+def test_what_is_forbidden_counts_for_nothing_and_one_sure_token_has_none():
+    log_probs = np.log(np.array([[0.3, 0.1, 0.6], [0.3, 0.1, 0.6], [0.2, 0.7, 0.1]], "float32"))
+    log_probs[0, 2] = log_probs[1, :2] = FORBIDDEN
+    log_probs[2] -= 200  # no probability is a float32
+    found = np.array(entropy(log_probs))
+    np.testing.assert_allclose(found[0], of_distribution(np.log([0.75, 0.25])), rtol=1e-5)
+    np.testing.assert_array_equal(found[1:], 0)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+def test_under_constraints_it_is_that_of_the_tokens_that_are_allowed(run, width):
+    chain, prefix = Chain(3, seed=1), np.array([[1, 0], [2, 1], [0, 0]], "int32")
+    options = SearchOptions(beam_width=width, min_length=4)
+    given = Given(np.array([5, 5, 5], "int32"), prefix=prefix)
+    result = run_chain(run, search, chain, options, given)
+    for row in range(3):
+        rules = [
+            reference_search.forced(prefix[row], VOCABULARY),
+            reference_search.min_length(4, END, VOCABULARY),
+        ]
+        after = reference_search.constrained(chain.after(row), rules)
+        tokens = tuple(result.ids[row, 0, : result.lengths[row, 0]].tolist())
+        gained = [chain.after(row)(tokens[:t])[token] for t, token in enumerate(tokens)]
+        expected = [of_distribution(after(tokens[:t])) for t in range(len(tokens))]
+        length = len(tokens)
+        np.testing.assert_allclose(result.token_log_probs[row, 0, :length], gained, rtol=1e-5)
+        np.testing.assert_allclose(
+            result.token_entropies[row, 0, :length], expected, rtol=1e-4, atol=1e-6
+        )
+    assert result.token_entropies[0, 0, 0] == 0  # a token that was given
+
+
+def test_a_draw_has_the_values_of_the_model_not_those_of_what_was_left_to_draw_from(run):
+    language, limits = Language(3, seed=2), [4, 3, 0]
+    options = SearchOptions(beam_width=2, temperature=0.5, top_k=2, length_normalization=0.0)
+    result = run_search(run, sample, language, limits, options)
+    np.testing.assert_allclose(result.token_log_probs.sum(axis=-1), result.scores, rtol=1e-5)
+    for row in range(2):
+        tokens = tuple(result.ids[row, 1, : result.lengths[row, 1]].tolist())
+        expected = [of_distribution(language.after(row)(tokens[:t])) for t in range(len(tokens))]
+        found = result.token_entropies[row, 1]
+        np.testing.assert_allclose(found[: len(tokens)], expected, rtol=1e-4)
+        assert not found[len(tokens) :].any()
