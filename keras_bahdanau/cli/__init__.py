@@ -13,6 +13,7 @@ import typer
 from keras_bahdanau import __version__
 from keras_bahdanau.cli import (
     demo,
+    distilling,
     evaluation,
     exporting,
     read_files,
@@ -65,6 +66,7 @@ def _program(
 for command in (
     sharding.prepare,
     training.train,
+    distilling.distill,
     translating.translate,
     read_files.read,
     evaluation.evaluate,

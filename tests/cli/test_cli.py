@@ -22,7 +22,10 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
 
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
-COMMANDS = ["prepare", "train", "translate", "evaluate", "tune", "align", "export", "check", "demo"]
+COMMANDS = [
+    *("prepare", "train", "distill", "translate", "evaluate", "tune", "align", "export", "check"),
+    "demo",
+]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
 SENTENCES = ["one two three", "", "four", "five one"]
 
@@ -174,6 +177,25 @@ BAD_INPUT = {
     "train good.en good.de --out new --from RUN --units 9": "units=9 with initial=",
     "train good.en good.de --out new --from RUN --source image": "source='image' with initial=",
     "train good.en good.de --out new --from RUN --vocabulary-pairs bad.tsv": "line 2 has 1",
+    "distill good.en good.de --out new": "teacher=[], hypotheses=None. Give one of them",
+    "distill good.en good.de --out new --teacher RUN --hypotheses good.de": "hypotheses='good.de'",
+    "distill good.en good.de --out new --teacher absent": "path='absent', no such file",
+    "distill good.en good.de --out new --teacher cut.keras": "path='cut.keras'",
+    "distill good.en good.de --out new --teacher RUN --baseline absent": "path='absent'",
+    "distill good.en good.de --out new --teacher RUN --source image": "which reads lines. Leave",
+    "distill good.en good.de --out new --teacher RUN --mix 1": "mix=1.0",
+    "distill good.en good.de --out new --teacher RUN --n-best 0": "n_best=0",
+    "distill good.en good.de --out new --teacher RUN --n-best 4 --beam-width 3": "beam_width=3. Ra",
+    "distill good.en good.de --out new --teacher RUN --sample --beam-width 3": "sample=True, beam_",
+    "distill good.en good.de --out new --teacher RUN --workers 0": "workers=0",
+    "distill good.en good.de --out new --teacher RUN --attention forced": "attention='forced'",
+    "distill good.en good.de --out new --teacher RUN --units 0": "units=0",
+    "distill good.en good.de --out . --teacher RUN": "out='.', which holds other things",
+    "distill good.en short.de --out new --teacher RUN": "target='short.de' with 2 lines",
+    "distill good.en good.de --out new --hypotheses good.de --sample": "sample=True, hypotheses=",
+    "distill good.en good.de --out new --hypotheses good.de --guided-alignment 1": "hypotheses='good",
+    "distill good.en good.de --out new --teacher RUN --guided-alignment 1 --mix .5": "mix=0.5",
+    "distill single.tsv --out new --hypotheses good.de --valid-source single.tsv": "3 lines, n_best=1",
     "translate --model RUN good.en --reversed": "reversed=True without one. Give --write-pairs",
     "translate --model RUN good.en --write-pairs new --pair-tag <s>": "symbols=['<s>']",
     "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",
