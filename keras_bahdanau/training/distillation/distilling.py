@@ -98,9 +98,10 @@ def distill(
     )
     check_demands(work)
     work.run.check_free()
+    given = work.given()
     load()
     source, target = work.sides(source)
-    trained, weights = work.pairs_to_train(source)
+    trained, weights = work.pairs_to_train(source, given)
     work.train(
         trained,
         valid_pairs,
@@ -151,6 +152,20 @@ class _Distilling(NamedTuple):
         """True if the teacher's attention guides that of the student."""
         return self.options.resolved().guided_alignment > 0
 
+    def given(self):
+        """Lists of `Hypothesis` of the file, one list a pair; None for a teacher."""
+        if not self.hypotheses:
+            return None
+        found = read_given(self.hypotheses, len(self.pairs), self.settings.n_best)
+        asked = self.settings.of_scores
+        if asked and any(math.isnan(one.score) for several in found for one in several):
+            raise ValueError(
+                "A filter of scores needs hypotheses with scores, in lines 'number ||| text ||| "
+                f"score'. Received: hypotheses={str(self.hypotheses)!r} without, and {asked}. "
+                "Leave that out."
+            )
+        return found
+
     def sides(self, source):
         """(source, target) of the student, as far as they are given or the teacher's."""
         from keras_bahdanau.sources.serialized import read_sides
@@ -170,7 +185,7 @@ class _Distilling(NamedTuple):
             return source or own, target
         return source or (own if own.subwords is None else None), None
 
-    def pairs_to_train(self, source):
+    def pairs_to_train(self, source, given):
         """(pairs, or list of `Corpus`; weights between words, or None): they are written, too."""
         directory = self.run.distilled
         with (
@@ -178,7 +193,7 @@ class _Distilling(NamedTuple):
             owned(directory, self.say),
             existing(directory),
         ):
-            found = self._hypotheses(directory)
+            found = given or self._taught(directory)
             how = (self.settings, source, self.workers, self.say)
             rows, report = chosen(self.pairs, found, *how)
             self.say(report.text())
@@ -195,21 +210,11 @@ class _Distilling(NamedTuple):
             pairs = [Corpus("distilled", pairs, 1 - mix), Corpus("true", self.pairs, mix)]
         return pairs, weights
 
-    def _hypotheses(self, directory):
-        """Lists of `Hypothesis`, one list a pair."""
-        settings, inputs = self.settings, [one for one, _ in self.pairs]
-        if not self.hypotheses:
-            teacher = Teacher(self.paths, settings, self.options.resolved().seed, self.guides)
-            return taught(teacher, inputs, directory, self.workers, self.say)
-        found = read_given(self.hypotheses, len(inputs), settings.n_best)
-        unscored = any(math.isnan(one.score) for several in found for one in several)
-        if unscored and settings.of_scores:
-            raise ValueError(
-                "A filter of scores needs hypotheses with scores, in lines 'number ||| text ||| "
-                f"score'. Received: hypotheses={str(self.hypotheses)!r} without, "
-                f"{settings.of_scores}. Leave that out."
-            )
-        return found
+    def _taught(self, directory):
+        """Lists of the teacher's `Hypothesis`, one list a pair."""
+        seed, inputs = self.options.resolved().seed, [one for one, _ in self.pairs]
+        teacher = Teacher(self.paths, self.settings, seed, self.guides)
+        return taught(teacher, inputs, directory, self.workers, self.say)
 
     def train(self, pairs, valid_pairs, verbose, **given):
         """Train the student, unless that has ended already."""
