@@ -108,6 +108,12 @@ def distill(
     inputs, preset = _inputs(kind, paths)
     options = TrainingOptions(**{"preset": preset, **options})
     check_cache(cache, inputs)
+    if hypotheses is not None and valid_source is None:
+        raise ValueError(
+            "Hypotheses are of all sources, of which none can be held out for validation. "
+            f"Received: hypotheses={str(hypotheses)!r} without validation pairs. "
+            "Give --valid-source."
+        )
     run, say = Run(out), functools.partial(print, flush=True)
     run.check_free()
     check_unowned(run.translator, say)

@@ -16,7 +16,7 @@ _MODULE_OF = {
     "TrainingOptions": "options",
     "Workers": "workers",
     "averaged_weights": "optimizers",
-    "distill": "distillation.distilling",
+    "distill": "distillation.distill",
     "presets": "presets",
     "strategy_of_environment": "workers",
     "train": "loop",

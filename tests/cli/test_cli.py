@@ -196,6 +196,7 @@ BAD_INPUT = {
     f"{DISTILL} --hypotheses good.de --guided-alignment 1": "hypotheses='good.de'",
     f"{DISTILL} --hypotheses good.de": "3 lines, n_best=1, for 2 sources",
     f"{DISTILL} --hypotheses short.de --min-score -1": "'short.de' without, and {'min_score': -1",
+    "distill good.en good.de --out new --hypotheses good.de": "without validation pairs. Give --v",
     "distill good.en good.de --out . --teacher RUN": "out='.', which holds other things",
     "distill good.en short.de --out new --teacher RUN": "target='short.de' with 2 lines",
     "translate --model RUN good.en --reversed": "reversed=True without one. Give --write-pairs",

@@ -19,6 +19,7 @@ from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.losses import guided_alignment
 from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.training import Distillation, TrainingOptions, distill
 from keras_bahdanau.training.distillation.choosing import chosen, sentence_closeness
 from keras_bahdanau.training.distillation.comparing import Row, table_of
@@ -125,8 +126,8 @@ def test_what_is_far_from_the_true_target_is_dropped():
     assert kept(pairs, found, min_closeness=25) == ([(0, "ab")], {"closeness": 1})
 
 
-def test_sources_that_are_no_text_are_filtered_by_their_texts_alone(toy_source):
-    source = load_pipeline(toy_source("features")).source
+def test_sources_that_are_no_text_are_filtered_by_their_texts_alone():
+    source = FeatureSource(4)
     pairs = [(np.zeros((3, 4), np.float32), "a"), (np.ones((3, 4), np.float32), "b")]
     found = [hypotheses("a"), hypotheses("")]
     assert kept(pairs, found, source=source) == ([(0, "a")], {"empty": 1})

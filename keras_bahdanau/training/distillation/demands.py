@@ -12,7 +12,7 @@ def check_demands(work):
     """Raise ValueError unless all that a distillation is given goes together.
 
     Args:
-        work: `distilling._Distilling`.
+        work: `distill._Distilling`.
     """
     check_value("workers", work.workers, WORKERS)
     for demand, met, received, mend in _demands(work):
