@@ -253,9 +253,10 @@ def test_an_ensemble_teaches_what_it_translates_in_two_processes(teacher, tmp_pa
 
 @pytest.mark.slow
 def test_a_student_is_guided_and_sees_true_targets_as_it_is_asked(teacher, tmp_path):
-    two = dataclasses.replace(SMALL, epochs=2, guided_alignment=1.0)
+    small = {"vocabulary_size": 48, "embedding_units": 16, "units": 16, "depth": 1, "epochs": 1}
+    guided = TrainingOptions(preset="ssru-student", guided_alignment=1.0, **small)
     quiet = {"verbose": 0, "say": lambda line: None}
-    path = distill(WRONG, PAIRS[::5], tmp_path / "guided", teacher, two, **quiet)
+    path = distill(WRONG, PAIRS[::5], tmp_path / "guided", teacher, guided, **quiet)
     attention = lines_of(path.parent / "distilled" / "attention.txt")
     assert len(attention) == len(lines_of(path.parent / "distilled" / "target.txt"))
     assert attention[-1].split()[-1].startswith("3-3:")  # the ends of three words

@@ -22,7 +22,7 @@ from keras_bahdanau.training.distillation.settings import Distillation
 from keras_bahdanau.whole_file import replacing, write_json
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
-BATCHES = 16  # of a piece, which a process translates and writes as a whole
+BATCHES = 8  # of a piece, which a process translates and writes as a whole
 WHOLE, UNFINISHED, CUT = "whole", "unfinished", "cut"
 
 
