@@ -64,7 +64,8 @@ class Distillation(Filters):
     vocabulary: str = option(
         "own",
         one_of("own", "teacher"),
-        "Vocabularies of the student: its {choices}'s.",
+        'Vocabularies of the student: {choices}: its "own", learnt of its pairs, or those of the '
+        '"teacher".',
     )
 
     def __post_init__(self):
