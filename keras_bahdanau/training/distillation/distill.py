@@ -220,9 +220,9 @@ class _Distilling(NamedTuple):
         """Train the student, unless that has ended already."""
         from keras_bahdanau import training
 
-        settings = (self.run.directory, self.options, verbose, self.say)
+        given |= {"verbose": verbose, "say": self.say}
         try:
-            training.train(pairs, valid_pairs, *settings, **given)
+            training.train(pairs, valid_pairs, self.run.directory, self.options, **given)
         except FileExistsError:
             if not self.run.is_over():
                 raise
