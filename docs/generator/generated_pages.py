@@ -155,13 +155,19 @@ def _row(*cells):
 def options_page():
     """Every field of the settings, with its default, its check and its help."""
     resolved = dataclasses.asdict(kb.training.TrainingOptions().resolved())
-    lines = ["# Options", "", "Settings of a training, of a search and of a preparation. "]
+    lines = ["# Options", ""]
     lines += [
+        "Settings of a training, of a search, of a preparation and of a distillation.",
         "`train` takes the first as options of the command line, too, `translate`, `evaluate` and",
-        "`align` the second, and `prepare` the third: `batch_tokens` is `--batch-tokens`.",
+        "`align` the second, `prepare` the third, and `distill` the first and the last:",
+        "`batch_tokens` is `--batch-tokens`.",
     ]
-    for settings in (kb.training.TrainingOptions, kb.SearchOptions, kb.data.Preparation):
-        values = resolved if settings is kb.training.TrainingOptions else {}
+    training = kb.training
+    for settings in (
+        *(training.TrainingOptions, kb.SearchOptions),
+        *(kb.data.Preparation, training.Distillation),
+    ):
+        values = resolved if settings is training.TrainingOptions else {}
         lines += ["", f"## {settings.__name__}", "", "| option | default | must be | meaning |"]
         lines.append("|---|---|---|---|")
         lines += [

@@ -14,6 +14,7 @@ from keras_bahdanau import __version__
 from keras_bahdanau.cli import (
     calibrating,
     demo,
+    distilling,
     evaluation,
     exporting,
     read_files,
@@ -66,6 +67,7 @@ def _program(
 for command in (
     sharding.prepare,
     training.train,
+    distilling.distill,
     translating.translate,
     read_files.read,
     evaluation.evaluate,

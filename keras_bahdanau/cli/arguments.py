@@ -163,7 +163,8 @@ def options_of(settings, shown=None):
 
     def decorate(function):
         signature = inspect.signature(function)
-        *own, _ = signature.parameters.values()  # the last is **options
+        # those of other settings, too, but **options
+        own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         function.__signature__ = signature.replace(parameters=[*own, *parameters])
         return function
 

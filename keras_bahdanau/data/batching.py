@@ -57,7 +57,8 @@ class BatchedPairs(Epochs):
         max_source_length: Positive integer, likewise for the positions of the source alone;
             `max_length` if left out.
         alignments: List of sets of links `(source word, target word)`, one set for each pair,
-            such as `read_alignments` gives; words are those of `sentence.split()`.
+            such as `read_alignments` gives; words are those of `sentence.split()`. In the place
+            of a set may stand an array of weights: see `text.word_weights`.
         subword_sampling: Float from 0 to 1, less than 1: the share of BPE's merges left out, or
             the smoothing of a unigram model's probabilities (see `SubwordSampler`); 0 for none.
             For training only, and without `alignments`.

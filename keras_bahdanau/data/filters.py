@@ -150,6 +150,9 @@ def _characters(pattern):
 class FilterReport:
     """Pairs that were read and dropped, by filter, with the first ones as examples.
 
+    Args:
+        names: Names of the filters, in their order.
+
     Attributes:
         pairs: Integer, pairs that were read.
         dropped: Dictionary from the name of a filter to the number of pairs.
@@ -157,10 +160,10 @@ class FilterReport:
             source, target).
     """
 
-    def __init__(self):
+    def __init__(self, names=FILTERS):
         self.pairs = 0
-        self.dropped = dict.fromkeys(FILTERS, 0)
-        self.examples = {name: [] for name in FILTERS}
+        self.dropped = dict.fromkeys(names, 0)
+        self.examples = {name: [] for name in names}
 
     @property
     def kept(self):
@@ -198,7 +201,7 @@ class FilterReport:
         return "\n".join(lines)
 
 
-def examples_of(verdicts, first, sources, targets):
+def examples_of(verdicts, first, sources, targets, names=FILTERS):
     """The first pairs that each filter drops: see `FilterReport.examples`.
 
     Args:
@@ -206,9 +209,10 @@ def examples_of(verdicts, first, sources, targets):
         first: Integer, number of the first pair.
         sources: List of strings.
         targets: List of strings.
+        names: Names of the filters, in their order.
     """
     found = {}
-    for number, name in enumerate(FILTERS, start=1):
+    for number, name in enumerate(names, start=1):
         rows = np.flatnonzero(verdicts == number)[:SHOWN].tolist()
         if rows:
             found[name] = [
@@ -222,7 +226,7 @@ def _shown(one):
     return one[:SHOWN_LENGTH] if isinstance(one, str) else str(one)[-SHOWN_LENGTH:]
 
 
-def counts_of(verdicts):
+def counts_of(verdicts, names=FILTERS):
     """Dictionary from the names of filters to the pairs that each of them drops."""
-    counts = np.bincount(verdicts, minlength=len(FILTERS) + 1).tolist()
-    return dict(zip(FILTERS, counts[1:], strict=True))
+    counts = np.bincount(verdicts, minlength=len(names) + 1).tolist()
+    return dict(zip(names, counts[1:], strict=True))

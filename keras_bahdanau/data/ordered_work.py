@@ -81,7 +81,7 @@ def _end_with_parent():
     threading.Thread(target=follow, daemon=True).start()
 
 
-def with_rate(results, size, done, say, every=10.0, clock=time.monotonic):
+def with_rate(results, size, done, say, every=10.0, clock=time.monotonic, total=None):
     """Yield results, and report at times how many pairs are done, and how fast.
 
     Args:
@@ -91,6 +91,7 @@ def with_rate(results, size, done, say, every=10.0, clock=time.monotonic):
         say: Function of one string.
         every: Float, seconds between two reports; the last one comes in the end.
         clock: Function that gives the time in seconds.
+        total: Integer, the pairs of all results, for the time that is left; None if not known.
     """
     began = told = clock()
     count = 0
@@ -100,6 +101,14 @@ def with_rate(results, size, done, say, every=10.0, clock=time.monotonic):
         now = clock()
         if now - told >= every:
             told = now
-            say(f"{count:,} pairs {done}, {count / (now - began):,.0f} a second")
+            say(f"{count:,} pairs {done}, {_rate(count, now - began, total)}")
     seconds = max(clock() - began, 1e-9)
     say(f"{count:,} pairs {done} in {seconds:,.0f} s, {count / seconds:,.0f} a second")
+
+
+def _rate(count, seconds, total):
+    rate = count / seconds
+    if not total or not rate:
+        return f"{rate:,.0f} a second"
+    minutes = (total - count) / rate / 60
+    return f"{rate:,.1f} a second, {minutes:,.0f} minutes left"

@@ -104,6 +104,10 @@ class PairFile:
         return f"{self.written:,} pairs in {str(self.path)!r}; left out: {left_out or 'none'}"
 
 
-def _cell(text):
+def cell_of(text):
     """A text without what would end the cell of a TSV: one space in the place of it."""
-    return _ENDS_A_CELL.sub(" ", text).strip()
+    return _ENDS_A_CELL.sub(" ", text)
+
+
+def _cell(text):
+    return cell_of(text).strip()

@@ -5,6 +5,7 @@ import numpy as np
 from keras_bahdanau.text.alignments import check_links, token_alignment
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subword_sampling import SubwordSampler
+from keras_bahdanau.text.word_weights import check_words, token_weights
 
 
 class SampledRows:
@@ -49,7 +50,10 @@ class SampledRows:
 
 
 class AlignmentRows:
-    """The links of each pair, kept small, as dense weights over tokens when they are wanted."""
+    """The links of each pair, kept small, as dense weights over tokens when they are wanted.
+
+    In the place of links a pair may have the weights of its words: see `word_weights`.
+    """
 
     def __init__(self, source, target, pairs, links, kept):
         self._links = list(links)
@@ -63,7 +67,8 @@ class AlignmentRows:
         self._target_words = target.words([target for _, target in pairs])
         for pair in kept:
             words = (self._source_words[pair], self._target_words[pair])
-            check_links(self._links[pair], *words, name=f"alignments[{pair}]")
+            check = check_words if _are_weights(self._links[pair]) else check_links
+            check(self._links[pair], *words, name=f"alignments[{pair}]")
 
     def padded(self, members, shape):
         """The member pairs' weights as a float32 array of the shape, padded."""
@@ -71,6 +76,11 @@ class AlignmentRows:
         for row, pair in zip(alignment, members, strict=False):  # the last row may be empty
             words = (self._source_words[pair], self._target_words[pair])
             # (target_time, source_time), unpadded
-            weights = token_alignment(self._links[pair], *words)
+            spread = token_weights if _are_weights(self._links[pair]) else token_alignment
+            weights = spread(self._links[pair], *words)
             row[: weights.shape[0], : weights.shape[1]] = weights
         return alignment
+
+
+def _are_weights(links):
+    return isinstance(links, np.ndarray)

@@ -8,6 +8,7 @@ from keras_bahdanau.lazy import lazy_names
 _MODULE_OF = {
     "Subwords": "subwords",
     "alignments": "alignments",
+    "word_weights": "word_weights",
 }
 
 __all__ = [*_MODULE_OF]

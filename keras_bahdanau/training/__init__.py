@@ -8,6 +8,7 @@ from keras_bahdanau.lazy import lazy_names
 _MODULE_OF = {
     "AveragingAdam": "optimizers",
     "Cosine": "schedules",
+    "Distillation": "distillation.settings",
     "InverseSquareRoot": "schedules",
     "MODEL_OPTIONS": "options",
     "Progress": "progress",
@@ -15,6 +16,7 @@ _MODULE_OF = {
     "TrainingOptions": "options",
     "Workers": "workers",
     "averaged_weights": "optimizers",
+    "distill": "distillation.distill",
     "presets": "presets",
     "strategy_of_environment": "workers",
     "train": "loop",

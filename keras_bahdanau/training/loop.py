@@ -68,7 +68,8 @@ def train(
         verbose: As in `keras.Model.fit`.
         say: Function of one string, which reports progress.
         alignments: List of sets of links (source, target) between words, one for each of
-            `pairs`: for guided alignment, or for the attention "forced".
+            `pairs`: for guided alignment, or for the attention "forced". In the place of a set may
+            stand an array of weights between words: see `text.word_weights`.
         valid_alignments: The same of `valid_pairs`, for the attention "forced".
         callbacks: List of Keras callbacks that take part in `fit`. At the end of an epoch their
             logs hold "val_loss" and "val_perplexity". One that sets `model.stop_training` ends

@@ -12,6 +12,7 @@ from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import write_json
 
+DISTILLED = "distilled"  # what stands in a run's directory before the training of a student
 _OF_INITIAL = {"path", "inputs", "search", "metrics", "model"}  # see `Adaptation`
 
 
@@ -20,8 +21,8 @@ class Run:
 
     `run.json` (options, data, vocabulary), `checkpoint.weights.h5` (to resume
     from), `translator.keras` (the best so far), `history.json`, and `epochs`, the
-    weights of the last few, where they are averaged. While a process trains, its lock stands
-    beside them.
+    weights of the last few, where they are averaged; and of a student `distilled`, its pairs.
+    While a process trains, its lock stands beside them.
 
     Args:
         directory: Path.
@@ -34,6 +35,7 @@ class Run:
         self.translator = self.directory / "translator.keras"
         self.history = self.directory / "history.json"
         self.epochs = self.directory / "epochs"
+        self.distilled = self.directory / DISTILLED
 
     def begun(self):
         """True if there is a run here to resume."""
@@ -72,7 +74,7 @@ class Run:
             BlockingIOError: If another process trains here, or writes the translator.
             FileExistsError: If the directory holds something else.
         """
-        self._check_free()
+        self.check_free()
         with existing(self.directory), owned(self.translator, say):
             for pattern in (".unfinished-*", f".{self.translator.stem}.*.keras"):
                 for path in self.directory.glob(pattern):
@@ -100,7 +102,7 @@ class Run:
         check_mixed(pairs, options.temperature, alignments)
         for part in pairs.parts():
             _check_shards(options, part, alignments)
-        self._check_free()
+        self.check_free()
         if self.begun():
             data = _fingerprints(pairs, valid_pairs, alignments, valid_alignments)
             self._check_same(options, data)
@@ -208,7 +210,8 @@ class Run:
             )
         return progress
 
-    def _check_free(self):
+    def check_free(self):
+        """Raise FileExistsError if the directory holds something else."""
         if not self.begun() and self.directory.exists() and not self._is_empty():
             raise FileExistsError(
                 "The output of a training must be a new directory, or one that it left "
@@ -217,9 +220,9 @@ class Run:
             )
 
     def _is_empty(self):
-        own = lock_of(self.translator).name
+        own = {lock_of(self.translator).name, DISTILLED, lock_of(self.distilled).name}
         return self.directory.is_dir() and all(
-            path.name.startswith(".unfinished-") or path.name == own
+            path.name.startswith(".unfinished-") or path.name in own
             for path in self.directory.iterdir()
         )
 
@@ -310,6 +313,11 @@ def _check_shards(options, pairs, alignments):
             )
 
 
+def _content(links):
+    """Links in one order, or the weights of words as they are."""
+    return links if hasattr(links, "tobytes") else sorted(links)
+
+
 def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
     """The "data" of a card, of `Pairs` and of the pairs to validate on."""
     prints = {"valid": fingerprint_of(valid_pairs)}
@@ -321,5 +329,5 @@ def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
     links = {"alignments": alignments, "valid_alignments": valid_alignments}
     for name, given in links.items():
         if given is not None:
-            prints[name] = fingerprint_of((sorted(one), "") for one in given)
+            prints[name] = fingerprint_of((_content(one), "") for one in given)
     return prints

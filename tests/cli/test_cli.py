@@ -23,10 +23,15 @@ from keras_bahdanau.training import TrainingOptions
 
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
 COMMANDS = [
+<<<<<<< HEAD
     *("prepare", "train", "translate", "evaluate", "tune", "calibrate", "align", "export", "check"),
+=======
+    *("prepare", "train", "distill", "translate", "evaluate", "tune", "align", "export", "check"),
+>>>>>>> distil
     "demo",
 ]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
+DISTILL = "distill single.tsv --valid-source single.tsv --out new"
 SENTENCES = ["one two three", "", "four", "five one"]
 
 
@@ -177,6 +182,27 @@ BAD_INPUT = {
     "train good.en good.de --out new --from RUN --units 9": "units=9 with initial=",
     "train good.en good.de --out new --from RUN --source image": "source='image' with initial=",
     "train good.en good.de --out new --from RUN --vocabulary-pairs bad.tsv": "line 2 has 1",
+    DISTILL: "teacher=[], hypotheses=None. Give one of them",
+    f"{DISTILL} --teacher RUN --hypotheses good.de": "hypotheses='good.de'",
+    f"{DISTILL} --teacher absent": "path='absent', no such file",
+    f"{DISTILL} --teacher cut.keras": "path='cut.keras'",
+    f"{DISTILL} --teacher RUN --baseline absent": "path='absent'",
+    f"{DISTILL} --teacher RUN --source image": "which reads lines. Leave --source out",
+    f"{DISTILL} --teacher RUN --mix 1": "mix=1.0",
+    f"{DISTILL} --teacher RUN --n-best 0": "n_best=0",
+    f"{DISTILL} --teacher RUN --n-best 4 --beam-width 3": "beam_width=3. Raise that",
+    f"{DISTILL} --teacher RUN --sample --beam-width 3": "sample=True, beam_width=3",
+    f"{DISTILL} --teacher RUN --workers 0": "workers=0",
+    f"{DISTILL} --teacher RUN --attention forced": "attention='forced'",
+    f"{DISTILL} --teacher RUN --units 0": "units=0",
+    f"{DISTILL} --teacher RUN --guided-alignment 1 --mix .5": "mix=0.5",
+    f"{DISTILL} --hypotheses good.de --sample": "sample=True, hypotheses='good.de'",
+    f"{DISTILL} --hypotheses good.de --guided-alignment 1": "hypotheses='good.de'",
+    f"{DISTILL} --hypotheses good.de": "3 lines, n_best=1, for 2 sources",
+    f"{DISTILL} --hypotheses short.de --min-score -1": "'short.de' without, and {'min_score': -1",
+    "distill good.en good.de --out new --hypotheses good.de": "without validation pairs. Give --v",
+    "distill good.en good.de --out . --teacher RUN": "out='.', which holds other things",
+    "distill good.en short.de --out new --teacher RUN": "target='short.de' with 2 lines",
     "translate --model RUN good.en --reversed": "reversed=True without one. Give --write-pairs",
     "translate --model RUN good.en --write-pairs new --pair-tag <s>": "symbols=['<s>']",
     "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",

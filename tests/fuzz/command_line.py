@@ -14,6 +14,7 @@ NUMBERS = (
 TINY = "--vocabulary-size 40 --embedding-units 8 --units 8 --attention-units 8 --epochs 1"
 ARGUMENTS = {
     "train": f"good.en good.de --out new {TINY}",
+    "distill": f"good.en good.de --out new --teacher RUN {TINY}",
     "translate": "--model RUN good.en",
     "read": "--model RUN good.en",
     "evaluate": "--model RUN good.en good.de",

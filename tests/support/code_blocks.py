@@ -13,7 +13,7 @@ What a block needs and no reader has to see stands in such a comment, too, in it
 `python tests/support/code_blocks.py` prints the count of each page. With a page and a folder it
 runs the page there: Python in one namespace, shell by bash, beside the files of `small-files`.
 A block of text right behind one of Python is what that one must print.
-`keras-bahdanau train`, `training.train`, `fit` and `demo.split` are made small.
+`keras-bahdanau train` and `distill`, `training.train`, `fit` and `demo.split` are made small.
 """
 
 import contextlib
@@ -177,8 +177,8 @@ def _make_small():
 
 
 def with_small_settings(arguments):
-    """The arguments of `keras-bahdanau`, with small settings behind those of `train`."""
-    if arguments[:1] != ["train"] or "--help" in arguments:
+    """The arguments of `keras-bahdanau`, with small settings behind those of a training."""
+    if arguments[:1] not in (["train"], ["distill"]) or "--help" in arguments:
         return arguments
     settings = SMALL if "--from" not in arguments else {"epochs": 1}
     named = {f"--{name.replace('_', '-')}": str(value) for name, value in settings.items()}

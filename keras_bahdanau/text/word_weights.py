@@ -1,0 +1,147 @@
+"""Attention weights between words: from the tokens of one model, for those of another.
+
+The rows of an array of weights are the words of a target and its end token, the columns those of
+its source. NumPy only.
+"""
+
+import re
+
+import numpy as np
+
+SMALLEST = 0.001  # weights below are not written
+
+
+def word_weights(source_words, target_words, alignment):
+    """Weights between words, from an alignment of tokens.
+
+    The weights are summed over the tokens of a source word, since attention is shared out among
+    them, and averaged over those of a target word, each of which attends once:
+
+    a_ts = 1/|t| sum_{i in t} sum_{j in s} alpha_ij
+
+    Args:
+        source_words: Int array `(source_time, 2)`, the first and the last word that each token
+            stands for, with the end token's as the last row: see `Subwords.words`.
+        target_words: Int array `(target_time, 2)`, the same of the target.
+        alignment: Float array `(target_time, source_time)`; it may lack the row or the column of
+            an end token that was not written.
+
+    Returns:
+        Float array `(target words + 1, source words + 1)`.
+
+    Example:
+        >>> two, one = [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1]]  # a word of two tokens, of one
+        >>> word_weights(two, one, [[0.4, 0.5, 0.1], [0.0, 0.0, 1.0]])
+        array([[0.9, 0.1],
+               [0. , 1. ]])
+    """
+    source, target = _members(source_words), _members(target_words)
+    weights = np.zeros((len(target), len(source)))  # (target_time, source_time)
+    weights[: len(alignment), : np.shape(alignment)[1]] = alignment
+    # a token that stands for several words is shared out among them
+    source = source / source.sum(axis=1, keepdims=True)
+    return _mean(target.T) @ weights @ source
+
+
+def token_weights(weights, source_words, target_words):
+    """Spread weights between words over tokens, as weights to learn from.
+
+    A source word's weight is shared out evenly among its tokens, and each token of a target word
+    has the weights of the word.
+
+    Args:
+        weights: Float array `(target words + 1, source words + 1)`; an empty array for none.
+        source_words: As in `word_weights`, of another split into tokens.
+        target_words: The same of the target.
+
+    Returns:
+        float32 array `(target_time, source_time)`. A row sums to 1, or is all zero if its word
+        attends to nothing.
+
+    Raises:
+        ValueError: If the weights are those of other words.
+
+    Example:
+        >>> two, one = [[0, 0], [0, 0], [1, 1]], [[0, 0], [1, 1]]
+        >>> token_weights(np.array([[0.9, 0.1], [0.0, 1.0]]), two, one)
+        array([[0.45, 0.45, 0.1 ],
+               [0.  , 0.  , 1.  ]], dtype=float32)
+    """
+    check_words(weights, source_words, target_words)
+    if not weights.size:
+        return np.zeros((len(target_words), len(source_words)), np.float32)
+    source, target = _members(source_words), _members(target_words)
+    # -> (target_time, source_time)
+    spread = target @ weights @ _mean(source.T)
+    sums = spread.sum(axis=1, keepdims=True)
+    return np.divide(spread, sums, out=np.zeros_like(spread), where=sums > 0).astype(np.float32)
+
+
+def check_words(weights, source_words, target_words, name="alignment"):
+    """Raise ValueError unless weights are those of so many words, or empty.
+
+    Args:
+        weights: Float array, as in `token_weights`.
+        source_words: As there.
+        target_words: As there.
+        name: String, the name of the weights in the message.
+    """
+    wanted = tuple(int(words[-1][0]) + 1 for words in (target_words, source_words) if len(words))
+    if weights.size and weights.shape != wanted:
+        raise ValueError(
+            f"`{name}` must have a row for each target word and a column for each source word, "
+            f"and one more for each end: {wanted}. Received: shape={weights.shape}. "
+            "Give the weights of the same sentences."
+        )
+
+
+def _members(words):
+    """Float array `(tokens, words + 1)`: 1 where a token stands for a word, or for the end."""
+    spans = np.reshape(np.asarray(words, np.int64), (-1, 2))
+    numbers = np.arange(spans[-1, 0] + 1)
+    return ((spans[:, :1] <= numbers) & (numbers <= spans[:, 1:])).astype(float)
+
+
+def _mean(members):
+    """The members of each row as parts of 1; zeros for a row without any."""
+    return members / np.maximum(members.sum(axis=1, keepdims=True), 1)
+
+
+def format_weights(weights):
+    """Write weights in a line: `SOURCE-TARGET:WEIGHT`, the last of which is that of both ends.
+
+    Example:
+        >>> format_weights(np.array([[0.9, 0.1], [0.0, 1.0]]))
+        '0-0:0.900 1-0:0.100 1-1:1.000'
+    """
+    if not weights.size:
+        return ""
+    last = weights.shape[0] - 1, weights.shape[1] - 1
+    places = [*map(tuple, np.argwhere(weights >= SMALLEST))]
+    places = [*places, *({last} - {*places})]
+    return " ".join(f"{column}-{row}:{weights[row, column]:.3f}" for row, column in places)
+
+
+def parse_weights(line):
+    """Read what `format_weights` wrote: float32 `(target words + 1, source words + 1)`.
+
+    Raises:
+        ValueError: If the line is none.
+
+    Example:
+        >>> parse_weights("0-0:0.900 1-0:0.100 1-1:1.000")
+        array([[0.9, 0.1],
+               [0. , 1. ]], dtype=float32)
+    """
+    items = [re.fullmatch(r"(\d{1,6})-(\d{1,6}):(\d(?:\.\d+)?)", item) for item in line.split(" ")]
+    if line and None in items:
+        raise ValueError(
+            f"A weight must be written SOURCE-TARGET:WEIGHT. Received: line={line[:80]!r}."
+        )
+    if not line:
+        return np.zeros((0, 0), np.float32)
+    columns, rows, values = zip(*(item.groups() for item in items), strict=True)
+    rows, columns = np.array(rows, np.int64), np.array(columns, np.int64)
+    weights = np.zeros((rows[-1] + 1, columns[-1] + 1), np.float32)
+    weights[rows, columns] = np.array(values, np.float32)
+    return weights

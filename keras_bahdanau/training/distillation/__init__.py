@@ -1,0 +1,1 @@
+"""A student learns what a teacher writes: hypotheses, their choice, the training, a comparison."""

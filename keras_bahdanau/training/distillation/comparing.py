@@ -1,0 +1,88 @@
+"""Teacher and student side by side: quality, size and speed."""
+
+import os
+import time
+from typing import NamedTuple
+
+from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.evaluation import evaluate
+
+TIMED = 256  # sources whose decoding is timed
+
+
+class Row(NamedTuple):
+    """A model in the comparison.
+
+    Attributes:
+        name: String.
+        scores: Dictionary from the labels of metrics to floats, in percent.
+        parameters: Integer, number of weights.
+        size: Integer, bytes of its files.
+        speed: Float, sources a second, on this machine, by its own search.
+    """
+
+    name: str
+    scores: dict
+    parameters: int
+    size: int
+    speed: float
+
+
+def compared(name, pipeline, paths, pairs, metrics, batch_size=64):
+    """Measure one model.
+
+    Args:
+        name: String.
+        pipeline: `Pipeline`.
+        paths: Its files.
+        pairs: List of (input, true target).
+        metrics: Names of metrics.
+        batch_size: Positive integer. Inputs decoded at once.
+
+    Returns:
+        `Row`.
+    """
+    measured = evaluate(pipeline, pairs, batch_size, metrics=metrics).by_metric.values()
+    sources = answers_by_source(pairs).sources[:TIMED]
+    began = time.perf_counter()  # the search is traced by now
+    pipeline.decode(sources, batch_size)
+    seconds = time.perf_counter() - began
+    return Row(
+        name,
+        {one.label: one.score for one in measured},
+        pipeline.model.count_params(),
+        sum(os.path.getsize(path) for path in paths),
+        len(sources) / seconds,
+    )
+
+
+def table_of(rows, plural):
+    r"""Lines of text of several `Row`, with their heading.
+
+    Args:
+        rows: List of `Row` of the same metrics.
+        plural: String, what is read a second, such as "sentences".
+
+    Example:
+        >>> print(*table_of([Row("teacher", {"BLEU": 35.8}, 5_200_000, 20_000_000, 98.2)],
+        ...     "sentences"), sep="\n")
+                     BLEU    parameters     MB   sentences/s
+            teacher  35.8     5,200,000   20.0            98
+    """
+    labels = [*rows[0].scores]
+    headings = ["", *labels, "parameters", "MB", f"{plural}/s"]
+    cells = [
+        [
+            row.name,
+            *(f"{row.scores[label]:.1f}" for label in labels),
+            f"{row.parameters:,}",
+            f"{row.size / 1e6:.1f}",
+            f"{row.speed:,.1f}",
+        ]
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
+    return [
+        "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (headings, *cells)
+    ]

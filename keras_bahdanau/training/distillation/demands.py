@@ -1,0 +1,80 @@
+"""Demands of a distillation on what it is given, checked before anything slow."""
+
+import os
+
+from keras_bahdanau.data.corpora import as_pairs
+from keras_bahdanau.limits import WORKERS
+from keras_bahdanau.option import check_value
+from keras_bahdanau.pipelines.file import read_card
+
+
+def check_demands(work):
+    """Raise ValueError unless all that a distillation is given goes together.
+
+    Args:
+        work: `distill._Distilling`.
+    """
+    check_value("workers", work.workers, WORKERS)
+    for demand, met, received, mend in _demands(work):
+        if not met:
+            raise ValueError(f"{demand}. Received: {received}. {mend}")
+
+
+def _demands(work):
+    """Tuples (demand, bool: it is met, what was received, mend)."""
+    given, models = work.hypotheses and os.fspath(work.hypotheses), [*map(str, work.paths)]
+    yield (
+        "A distillation needs a teacher, or hypotheses in the place of one",
+        bool(models) != bool(given),
+        f"teacher={models}, hypotheses={given!r}",
+        "Give one of them.",
+    )
+    pairs = as_pairs(work.pairs)
+    yield (
+        "A teacher reads one list of pairs, of inputs and texts",
+        pairs.in_memory and not pairs.corpora,
+        f"pairs of type {type(pairs).__name__}",
+        "Give no shards, and no several corpora.",
+    )
+    yield from _of_attention(work, given, models)
+    for name, asked in {
+        "vocabulary": work.settings.vocabulary == "teacher",
+        "sample": work.settings.sample,
+        "beam_width": work.settings.beam_width is not None,
+    }.items():
+        yield (
+            f"`{name}` is for a teacher that is a model",
+            not (given and asked),
+            f"{name}={getattr(work.settings, name)!r}, hypotheses={given!r}",
+            "Leave it out.",
+        )
+
+
+def _of_attention(work, given, models):
+    options, mix = work.options.resolved(), work.settings.mix
+    yield (
+        "The attention 'forced' needs alignments of the validation pairs, too",
+        options.attention != "forced",
+        "attention='forced'",
+        "Give another attention.",
+    )
+    weight, leave = f"guided_alignment={options.guided_alignment!r}", "leave guided_alignment out."
+    yield (
+        "Attention is guided by a teacher that is a model",
+        not (work.guides and given),
+        f"{weight}, hypotheses={given!r}",
+        f"Give one, or {leave}",
+    )
+    yield (
+        "Attention is guided in one list of pairs",
+        not (work.guides and mix),
+        f"{weight}, mix={mix!r}",
+        f"Give mix=0, or {leave}",
+    )
+    inputs = [read_card(path).get("inputs", "lines") for path in work.paths[:1]]
+    yield (
+        "Attention is guided between the words of two texts",
+        not work.guides or inputs == ["lines"],
+        f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
+        f"L{leave[1:]}",
+    )

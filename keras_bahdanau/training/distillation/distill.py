@@ -1,0 +1,246 @@
+"""Distillation in one call: the teacher writes, the student is trained on it, both are compared."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keras_bahdanau.data.corpora import Corpus
+from keras_bahdanau.ownership import existing, owned
+from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.text.word_weights import parse_weights
+from keras_bahdanau.training.distillation.choosing import chosen
+from keras_bahdanau.training.distillation.demands import check_demands
+from keras_bahdanau.training.distillation.given_hypotheses import read_given
+from keras_bahdanau.training.distillation.hypotheses import Teacher, taught
+from keras_bahdanau.training.distillation.pair_files import write_pairs
+from keras_bahdanau.training.distillation.settings import Distillation
+from keras_bahdanau.training.options import TrainingOptions
+from keras_bahdanau.training.run import Run
+from keras_bahdanau.whole_file import write_json
+
+REPORT, COMPARISON = "report.json", "comparison.json"  # beside the pairs
+
+
+def distill(
+    pairs,
+    valid_pairs,
+    directory,
+    teacher=None,
+    options=None,
+    settings=None,
+    hypotheses=None,
+    baseline=None,
+    workers=1,
+    verbose="auto",
+    say=print,
+    source=None,
+    symbols=(),
+    cache=None,
+    load=lambda: None,
+):
+    """Train a student on what a teacher makes of the sources; or resume what was killed.
+
+    Sequence-level knowledge distillation (Kim and Rush 2016): in the place of each true target
+    stands a text of the teacher's beam, or one that is drawn from it. A small model learns the
+    one translation of its teacher more easily than the many of people.
+
+    `DIRECTORY/distilled` holds all hypotheses, those that were chosen as plain files, and the
+    report of the filters; the directory itself is the student's run, as `train` makes it. With
+    `guided_alignment` among the options, the student's attention learns from the teacher's: see
+    `losses.GuidedAlignment`, of weights between words.
+
+    Args:
+        pairs: List of (input, true target).
+        valid_pairs: List of such pairs, true ones, that decide which epoch was best.
+        directory: Path of the student's run.
+        teacher: Path of a `.keras` file or of a run, or a list of several: their ensemble.
+        options: `TrainingOptions` of the student. Its seed is that of draws at random, too.
+        settings: `Distillation`.
+        hypotheses: Path of a file with hypotheses of any other teacher: see `read_given`.
+        baseline: Path of a model to compare with, such as a student without a teacher.
+        workers: Positive integer, number of processes of the teacher. With several, the calling
+            program must be importable: `if __name__ == "__main__":`.
+        verbose: As in `keras.Model.fit`.
+        say: Function of one string, which reports progress.
+        source: `Source` of the student, or the `Subwords` of its text; None for the teacher's
+            own if that is no text, else for one that is learnt.
+        symbols: As in `train`.
+        cache: As in `train`.
+        load: Function that loads TensorFlow in its own way.
+
+    Returns:
+        Path of the student.
+
+    Raises:
+        BlockingIOError: If another process works in the directory.
+        FileExistsError: If the directory holds something else.
+        FileNotFoundError: If there is no such model or file.
+        RuntimeError: If a process of the teacher was killed.
+        ValueError: If teacher, hypotheses, pairs, settings and options do not go together, the
+            directory was begun with others, or no pair passes the filters.
+
+    Example:
+        >>> options = TrainingOptions(preset="ssru-student")
+        >>> path = distill(pairs, valid, "runs/student", "runs/big", options)
+        >>> Translator.load(path).translate(["A man in an orange hat."])[0].text
+    """
+    work = _Distilling(
+        Run(directory),
+        pairs,
+        _paths(teacher),
+        options or TrainingOptions(),
+        settings or Distillation(),
+        hypotheses,
+        baseline and find_translator(baseline),
+        workers,
+        say,
+    )
+    check_demands(work)
+    work.run.check_free()
+    given = work.given()
+    load()
+    source, target = work.sides(source)
+    trained, weights = work.pairs_to_train(source, given)
+    work.train(
+        trained,
+        valid_pairs,
+        verbose=verbose,
+        alignments=weights,
+        source=source,
+        target=target,
+        symbols=symbols,
+        cache=cache,
+    )
+    work.compare(valid_pairs)
+    return work.run.translator
+
+
+def _paths(teacher):
+    """Tuple of the files of a teacher."""
+    several = teacher if isinstance(teacher, list | tuple) else [teacher]
+    return tuple(find_translator(path) for path in several if path is not None)
+
+
+class _Distilling(NamedTuple):
+    """A distillation whose models are known to be there.
+
+    Attributes:
+        run: `Run` of the student.
+        pairs: List of (input, true target).
+        paths: Tuple of the files of the teacher; () with hypotheses.
+        options: `TrainingOptions`.
+        settings: `Distillation`.
+        hypotheses: Path, or None.
+        baseline: Path of a file, or None.
+        workers: Integer.
+        say: Function of one string.
+    """
+
+    run: Run
+    pairs: list
+    paths: tuple
+    options: TrainingOptions
+    settings: Distillation
+    hypotheses: Any
+    baseline: Path | None
+    workers: int
+    say: Callable
+
+    @property
+    def guides(self):
+        """True if the teacher's attention guides that of the student."""
+        return self.options.resolved().guided_alignment > 0
+
+    def given(self):
+        """Lists of `Hypothesis` of the file, one list a pair; None for a teacher."""
+        if not self.hypotheses:
+            return None
+        found = read_given(self.hypotheses, len(self.pairs), self.settings.n_best)
+        asked = self.settings.of_scores
+        if asked and any(math.isnan(one.score) for several in found for one in several):
+            raise ValueError(
+                "A filter of scores needs hypotheses with scores, in lines 'number ||| text ||| "
+                f"score'. Received: hypotheses={str(self.hypotheses)!r} without, and {asked}. "
+                "Leave that out."
+            )
+        return found
+
+    def sides(self, source):
+        """(source, target) of the student, as far as they are given or the teacher's."""
+        from keras_bahdanau.sources.serialized import read_sides
+        from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
+
+        source = None if source is None else as_source(source)
+        if not self.paths:
+            return source, None
+        own, target = read_sides(read_card(self.paths[0]))
+        if source is not None and type(source) is not type(own):
+            raise ValueError(
+                "Teacher and student must have the same kind of source. Received: a "
+                f"{type(own).__name__} of the teacher, and a {type(source).__name__}. "
+                "Leave the student's out."
+            )
+        if self.settings.vocabulary == "teacher":
+            return source or own, target
+        return source or (own if own.subwords is None else None), None
+
+    def pairs_to_train(self, source, given):
+        """(pairs, or list of `Corpus`; weights between words, or None): they are written, too."""
+        directory = self.run.distilled
+        with (
+            existing(self.run.directory),
+            owned(directory, self.say),
+            existing(directory),
+        ):
+            found = given or self._taught(directory)
+            how = (self.settings, source, self.workers, self.say)
+            rows, report = chosen(self.pairs, found, *how)
+            self.say(report.text())
+            if not rows:
+                raise ValueError(
+                    "At least one hypothesis must pass the filters. "
+                    f"Received: {report.pairs:,}, of which none does. Switch off a filter."
+                )
+            pairs = write_pairs(directory, self.pairs, rows, self.guides)
+            write_json(directory / REPORT, report.as_json())
+        weights = [parse_weights(row.hypothesis.weights) for row in rows] if self.guides else None
+        mix = self.settings.mix
+        if mix:
+            pairs = [Corpus("distilled", pairs, 1 - mix), Corpus("true", self.pairs, mix)]
+        return pairs, weights
+
+    def _taught(self, directory):
+        """Lists of the teacher's `Hypothesis`, one list a pair."""
+        seed, inputs = self.options.resolved().seed, [one for one, _ in self.pairs]
+        teacher = Teacher(self.paths, self.settings, seed, self.guides)
+        return taught(teacher, inputs, directory, self.workers, self.say)
+
+    def train(self, pairs, valid_pairs, verbose, **given):
+        """Train the student, unless that has ended already."""
+        from keras_bahdanau import training
+
+        given |= {"verbose": verbose, "say": self.say}
+        try:
+            training.train(pairs, valid_pairs, self.run.directory, self.options, **given)
+        except FileExistsError:
+            if not self.run.is_over():
+                raise
+            self.say("the training of the student has ended before")
+
+    def compare(self, pairs):
+        """Print and write the table of teacher, baseline and student on validation pairs."""
+        from keras_bahdanau.pipelines.by_source import load_pipeline
+        from keras_bahdanau.pipelines.ensembling import ensemble
+        from keras_bahdanau.training.distillation.comparing import compared, table_of
+
+        student = load_pipeline(self.run.translator)
+        systems = {"teacher": self.paths, "undistilled": self.baseline and (self.baseline,)}
+        rows = []
+        for name, paths in systems.items():
+            if paths:
+                one = load_pipeline(paths[0]) if len(paths) == 1 else ensemble(paths)
+                rows.append(compared(name, one, paths, pairs, student.metrics))
+        rows.append(compared("student", student, [self.run.translator], pairs, student.metrics))
+        write_json(self.run.distilled / COMPARISON, [row._asdict() for row in rows])
+        self.say("\n".join(table_of(rows, student.plural)))

@@ -1,0 +1,339 @@
+"""Distillation: which hypotheses of a teacher are kept, and what a student learns from them."""
+
+import dataclasses
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import toy_pairs
+
+from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.losses import guided_alignment
+from keras_bahdanau.pipelines import ensemble
+from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.sources import FeatureSource
+from keras_bahdanau.training import Distillation, TrainingOptions, distill
+from keras_bahdanau.training.distillation.choosing import chosen, sentence_closeness
+from keras_bahdanau.training.distillation.comparing import Row, table_of
+from keras_bahdanau.training.distillation.given_hypotheses import read_given
+from keras_bahdanau.training.distillation.hypotheses import (
+    Hypothesis,
+    Teacher,
+    read_hypotheses,
+    taught,
+)
+
+PAIRS = toy_pairs()
+WRONG = [(source, "falsch") for source, _ in PAIRS]
+SMALL = TrainingOptions(
+    vocabulary_size=48,
+    embedding_units=24,
+    units=48,
+    attention_units=24,
+    dropout=0.0,
+    label_smoothing=0.0,
+    learning_rate=1e-2,
+    batch_tokens=512,
+    epochs=25,
+    patience=25,
+)
+
+
+def hypotheses(*texts):
+    """A list of `Hypothesis` with scores -1, -2, ..."""
+    return [Hypothesis(text, -float(rank)) for rank, text in enumerate(texts, start=1)]
+
+
+def kept(pairs, found, source=None, **settings):
+    """((number of the pair, text) of each that is kept, counts of those that are dropped)."""
+    rows, report = chosen(pairs, found, Distillation(**settings), source, say=lambda line: None)
+    dropped = {name: count for name, count in report.dropped.items() if count}
+    return [(row.pair, row.hypothesis.text) for row in rows], dropped
+
+
+def test_the_closeness_is_that_of_sacrebleu_and_of_a_count_by_hand():
+    # one of two letters, none of one pair of letters: the mean of 1/2 and 0
+    assert sentence_closeness("chrf", ["ab", "ac", "xy"], "ac") == pytest.approx([25, 100, 0])
+    # of words 2 of 3, of pairs 1 of 2, of triples 0 of 1, which counts as 1/2 of it
+    expected = 100 * (2 / 3 * 1 / 2 * 1 / 2) ** (1 / 3)
+    assert sentence_closeness("bleu", ["a b x", "a b c"], "a b c") == pytest.approx([expected, 100])
+
+
+def test_of_the_hypotheses_of_a_source_the_closest_the_best_or_all_are_kept():
+    pairs = [("one", "ac"), ("two", "zwei")]
+    found = [hypotheses("ab", "ac", "xy"), hypotheses("drei", "zwo")]
+    assert kept(pairs, found, n_best=3)[0] == [(0, "ac"), (1, "zwo")]
+    assert kept(pairs, found, n_best=3, choose="best")[0] == [(0, "ab"), (1, "drei")]
+    texts = [(0, "ab"), (0, "ac"), (0, "xy"), (1, "drei"), (1, "zwo")]
+    assert kept(pairs, found, n_best=3, choose="all")[0] == texts
+
+
+def test_of_hypotheses_that_are_as_close_the_first_of_the_best_score_is_kept():
+    found = [[Hypothesis("ab", -2.0), Hypothesis("ax", -1.0), Hypothesis("ay", -1.0)]]
+    assert kept([("one", "ac")], found, n_best=3)[0] == [(0, "ax")]
+    unscored = [[Hypothesis("ab", math.nan), Hypothesis("ax", math.nan)]]
+    assert kept([("one", "ac")], unscored, n_best=2)[0] == [(0, "ab")]
+
+
+def test_a_hypothesis_without_an_end_is_kept_only_to_be_counted():
+    open_end = Hypothesis("ac", -0.5, "unfinished")
+    found = [[open_end, Hypothesis("ab", -1.0)], [open_end], [Hypothesis("ac", -1.0, "cut")]]
+    pairs = [("one", "ac"), ("two", "ac"), ("three", "ac")]
+    texts, dropped = kept(pairs, found, n_best=2)
+    assert (texts, dropped) == ([(0, "ab")], {"unfinished": 1, "cut": 1})
+
+
+def test_filters_count_each_pair_once_for_the_first_that_drops_it():
+    pairs = [("one", "eins")] * 2 + [
+        ("two", "zwei"),
+        ("three", "drei"),
+        ("four", "vier"),
+        ("x", ""),
+    ]
+    found = [hypotheses("eins"), hypotheses("eins"), hypotheses(""), hypotheses("drei" * 9)]
+    found += [[Hypothesis("vier", -3.0)], [Hypothesis("x", -9.0)]]
+    texts, dropped = kept(pairs, found)
+    assert (texts, dropped) == (
+        [(0, "eins"), (3, "drei" * 9), (4, "vier")],
+        {"empty": 1, "copy": 1, "duplicate": 1},
+    )
+    texts, dropped = kept(pairs, found, min_score=-2.0, max_ratio=3, drop_duplicates=False)
+    assert (texts, dropped) == (
+        [(0, "eins"), (1, "eins")],
+        {"empty": 1, "copy": 1, "ratio": 1, "score": 1},
+    )
+
+
+def test_the_worst_are_a_share_of_what_no_other_filter_drops():
+    pairs = [(f"s{number}", f"t{number}") for number in range(5)]
+    scores = [-1.0, -4.0, -2.0, -3.0, -9.0]
+    found = [[Hypothesis(f"t{number}", score)] for number, score in enumerate(scores)]
+    found[4] = [Hypothesis("", -9.0)]
+    texts, dropped = kept(pairs, found, drop_worst=0.5)
+    assert (texts, dropped) == ([(0, "t0"), (2, "t2")], {"empty": 1, "worst": 2})
+
+
+def test_what_is_far_from_the_true_target_is_dropped():
+    pairs, found = [("one", "ac"), ("two", "ac")], [hypotheses("ab"), hypotheses("xy")]
+    assert kept(pairs, found, min_closeness=25) == ([(0, "ab")], {"closeness": 1})
+
+
+def test_sources_that_are_no_text_are_filtered_by_their_texts_alone():
+    source = FeatureSource(4)
+    pairs = [(np.zeros((3, 4), np.float32), "a"), (np.ones((3, 4), np.float32), "b")]
+    found = [hypotheses("a"), hypotheses("")]
+    assert kept(pairs, found, source=source) == ([(0, "a")], {"empty": 1})
+
+
+def test_a_file_of_hypotheses_has_lines_or_an_n_best_list(tmp_path):
+    path = tmp_path / "hyp"
+    path.write_text("a\n\nb\nc\n")
+    texts = [[one.text for one in several] for several in read_given(path, 2, n_best=2)]
+    assert texts == [["a", ""], ["b", "c"]]
+    path.write_text("1 ||| b ||| -2.5\n0 ||| a x ||| F= 1 ||| -1\n1 ||| c ||| 0-0 1-1\n")
+    (first,), (second, third) = read_given(path, 2)
+    assert (first, second) == (Hypothesis("a x", -1.0), Hypothesis("b", -2.5))
+    assert third.text == "c" and math.isnan(third.score)
+    for content, received in (
+        ("a\nb\nc\n", "3 lines, n_best=1"),
+        ("0 ||| a\n2 ||| b\n", "to 2, 2"),
+    ):
+        path.write_text(content)
+        with pytest.raises(ValueError, match=f"Received: hypotheses='{path}' with .*{received}"):
+            read_given(path, 2)
+
+
+def test_the_table_has_a_line_for_each_model():
+    rows = [Row("teacher", {"BLEU": 35.84}, 5_200_000, 20_000_000, 98.21)]
+    rows.append(Row("student", {"BLEU": 34.1}, 900_000, 3_600_000, 1400.0))
+    assert table_of(rows, "sentences") == [
+        "         BLEU  parameters    MB  sentences/s",
+        "teacher  35.8   5,200,000  20.0         98.2",
+        "student  34.1     900,000   3.6      1,400.0",
+    ]
+
+
+def test_a_damaged_file_of_hypotheses_is_reported(tmp_path):
+    path = tmp_path / "hypotheses.tsv"
+    for content in ("1\t-1\twhole\n", "1\t-1\twhole\ta\n", "1\t-1\twhole\ta\n9\t-1\twhole\tb\n"):
+        path.write_text(content)
+        with pytest.raises(ValueError, match="Received: path=.*hypotheses.tsv', which is not"):
+            read_hypotheses(path, 2)
+
+
+def test_the_loss_of_guided_attention_is_the_cross_entropy_of_the_teachers_weights(toy_translator):
+    random = np.random.default_rng(0)
+    pairs = [("one two", "eins zwei"), ("three", "drei")]
+    given = [random.dirichlet(np.ones(3), 3), random.dirichlet(np.ones(2), 2)]  # with the ends
+    source, target = toy_translator.source, toy_translator.target
+    sides = (pairs, source, target, 64)
+    batches = BatchedPairs(*sides, alignments=given, shuffle=False, buckets=1)
+    ((_, _, alignment), target_out, _), *_ = batches.arrays(0)
+    student = random.dirichlet(np.ones(alignment.shape[2]), alignment.shape[:2])
+    losses = []
+    for row, (pair, weights) in enumerate(zip(pairs, given, strict=True)):
+        (source_words,), (target_words,) = source.words([pair[0]]), target.words([pair[1]])
+        for place, word in enumerate(target_words[:, 0]):
+            shared = np.array(
+                [
+                    weights[word, one] / np.sum(source_words[:, 0] == one)
+                    for one in source_words[:, 0]
+                ]
+            )
+            losses.append(-np.sum(shared * np.log(student[row, place, : len(shared)])))
+    assert target_out.shape[1] > 3  # some words have several tokens
+    loss = guided_alignment(alignment, student.astype("float32"))
+    np.testing.assert_allclose(loss, np.mean(losses), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"alignments\[1\]` must have a row .* \(2, 2\). Rec"):
+        BatchedPairs(*sides, alignments=[given[0], given[0]])
+
+
+@pytest.fixture(scope="module")
+def teacher(toy_translator, tmp_path_factory):
+    path = tmp_path_factory.mktemp("teacher") / "toy.keras"
+    toy_translator.save(path)
+    return path
+
+
+def lines_of(path):
+    return path.read_text().split("\n")[:-1]
+
+
+@pytest.mark.slow
+def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_wrong(
+    teacher, tmp_path
+):
+    lines, out = [], tmp_path / "student"
+    settings = Distillation(n_best=2, choose="best", vocabulary="teacher", beam_width=3)
+    given = {"options": SMALL, "settings": settings, "baseline": teacher, "say": lines.append}
+    path = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)
+    student = load_pipeline(path)
+    assert student.target == load_pipeline(teacher).target
+    texts = [one.text for one in student.translate([source for source, _ in PAIRS])]
+    assert np.mean([text == target for text, (_, target) in zip(texts, PAIRS, strict=True)]) > 0.95
+    written = out / "distilled"
+    sides = (lines_of(written / f"{side}.txt") for side in ("source", "target"))
+    taught_pairs = [*zip(*sides, strict=True)]
+    report = json.loads((written / "report.json").read_text())
+    assert len(taught_pairs) == report["kept"] == len(lines_of(written / "scores.txt"))
+    assert np.mean([pair in PAIRS for pair in taught_pairs]) > 0.95
+    heading, *rows = lines[-1].split("\n")
+    assert heading.split() == ["BLEU", "chrF", "parameters", "MB", "sentences/s"]
+    assert [row.split()[0] for row in rows] == ["teacher", "undistilled", "student"]
+    again = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)  # the table alone
+    assert again == path and lines[-2] == "the training of the student has ended before"
+
+
+@pytest.mark.slow
+def test_an_ensemble_teaches_what_it_translates_in_two_processes(teacher, tmp_path):
+    other = tmp_path / "other.keras"
+    shutil.copy(teacher, other)
+    settings, inputs = Distillation(batch_size=4), [source for source, _ in PAIRS[:70]]
+    one = Teacher((teacher, other), settings)
+    directory = tmp_path / "distilled"
+    directory.mkdir()
+    found = taught(one, inputs, directory, workers=2, say=lambda line: None)
+    expected = ensemble([teacher, other]).translate(inputs, batch_size=4)
+    assert [best.text for (best,) in found] == [best.text for best in expected]
+    assert [best.score for (best,) in found] == pytest.approx(
+        [best.score for best in expected], abs=1e-4
+    )
+    assert not (directory / "pieces").exists()
+    with pytest.raises(ValueError, match="Received: another teacher than that in "):
+        taught(Teacher((teacher,), settings), inputs, directory)
+
+
+@pytest.mark.slow
+def test_a_student_is_guided_and_sees_true_targets_as_it_is_asked(teacher, tmp_path):
+    small = {"vocabulary_size": 48, "embedding_units": 16, "units": 16, "depth": 1, "epochs": 1}
+    guided = TrainingOptions(preset="ssru-student", guided_alignment=1.0, **small)
+    quiet = {"verbose": 0, "say": lambda line: None}
+    path = distill(WRONG, PAIRS[::5], tmp_path / "guided", teacher, guided, **quiet)
+    attention = lines_of(path.parent / "distilled" / "attention.txt")
+    assert len(attention) == len(lines_of(path.parent / "distilled" / "target.txt"))
+    assert attention[-1].split()[-1].startswith("3-3:")  # the ends of three words
+    mixed = dataclasses.replace(SMALL, epochs=1)
+    path = distill(
+        WRONG, PAIRS[::5], tmp_path / "mixed", teacher, mixed, Distillation(mix=0.25), **quiet
+    )
+    corpora = json.loads((path.parent / "run.json").read_text())["data"]["corpora"]
+    assert [(one["name"], one["weight"]) for one in corpora] == [
+        ("distilled", 0.75),
+        ("true", 0.25),
+    ]
+
+
+@pytest.mark.slow
+def test_a_reader_of_files_teaches_one_with_its_own_source(toy_source, tmp_path):
+    from toy_sources import NUMBERS, write_manifest
+
+    from keras_bahdanau.data import read_manifest
+
+    write_manifest("images", NUMBERS, tmp_path)
+    pairs, teacher = read_manifest(tmp_path / "list.tsv"), toy_source("images")
+    options = TrainingOptions(
+        preset="images", units=8, embedding_units=8, epochs=1, batch_tokens=500
+    )
+    path = distill(pairs, pairs[:4], tmp_path / "out", teacher, options, verbose=0)
+    assert load_pipeline(path).source == load_pipeline(teacher).source
+    manifest = read_manifest(path.parent / "distilled" / "manifest.tsv")
+    assert {one.resolve() for one, _ in manifest} <= {one.resolve() for one, _ in pairs}
+    with pytest.raises(ValueError, match="of the teacher, and a TextSource"):
+        source = load_pipeline(teacher).target
+        distill(pairs, pairs[:4], tmp_path / "other", teacher, options, source=source)
+
+
+PROGRAM = """
+import json, sys
+from keras_bahdanau.training import Distillation, TrainingOptions, distill
+
+if __name__ == "__main__":
+    out, teacher, pairs, options, settings = json.loads(sys.argv[1])
+    options, settings = TrainingOptions(**options), Distillation(**settings)
+    distill(pairs, pairs[::5], out, teacher, options, settings, workers=2, verbose=0)
+"""
+
+
+@pytest.mark.slow
+def test_a_distillation_that_was_killed_twice_ends_as_one_that_was_not(teacher, tmp_path):
+    options = {"vocabulary_size": 48, "embedding_units": 8, "units": 8, "attention_units": 8}
+    options |= {"epochs": 3, "batch_tokens": 200, "checkpoint_steps": 2, "seed": 3}
+    settings = {"n_best": 2, "sample": True, "choose": "all", "batch_size": 1, "drop_copies": False}
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+
+    def begin(out):
+        given = json.dumps([str(out), str(teacher), PAIRS, options, settings])
+        return subprocess.Popen(
+            [sys.executable, program, given], env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
+
+    undisturbed, killed = tmp_path / "undisturbed", tmp_path / "killed"
+    assert begin(undisturbed).wait() == 0
+    for sign in ("distilled/pieces/000001.tsv", "checkpoint.weights.h5"):
+        process = begin(killed)
+        while not (killed / sign).is_file():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        assert not (killed / "distilled" / "comparison.json").exists()
+    assert begin(killed).wait() == 0
+    for name in ("hypotheses.tsv", "source.txt", "target.txt", "scores.txt", "report.json"):
+        one, other = (out / "distilled" / name for out in (undisturbed, killed))
+        assert one.read_bytes() == other.read_bytes(), name
+    assert not (killed / "distilled" / "pieces").exists()
+    weights = [load_pipeline(out / "translator.keras") for out in (undisturbed, killed)]
+    for one, other in zip(*(one.model.get_weights() for one in weights), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+ROOT = Path(__file__).parents[2]
