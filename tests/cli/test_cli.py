@@ -23,11 +23,8 @@ from keras_bahdanau.training import TrainingOptions
 
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
 COMMANDS = [
-<<<<<<< HEAD
-    *("prepare", "train", "translate", "evaluate", "tune", "calibrate", "align", "export", "check"),
-=======
-    *("prepare", "train", "distill", "translate", "evaluate", "tune", "align", "export", "check"),
->>>>>>> distil
+    *("prepare", "train", "distill", "translate", "evaluate", "tune", "calibrate", "align"),
+    *("export", "check"),
     "demo",
 ]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
