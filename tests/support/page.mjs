@@ -120,15 +120,15 @@ async function enteredEarly() {
 
 /** The words about a server that sends modules as bytes of no kind. */
 async function withWrongType() {
-  const apart = await browser.createBrowserContext();  // without the service worker
-  const other = await apart.newPage();
+  const other = await browser.newPage();
+  await other.setBypassServiceWorker(true);
   await other.setRequestInterception(true);
   other.on("request", (request) => request.url().endsWith("/app.mjs")
     ? request.respond({ contentType: "application/octet-stream", body: "" }) : request.continue());
   await other.goto(address);
   await other.waitForSelector("#problem:not([hidden])", { timeout: PATIENCE });
   const words = await other.$eval("#problem", (place) => place.textContent);
-  await apart.close();
+  await other.close();
   return words;
 }
 
