@@ -17,5 +17,6 @@ VOCABULARY_SIZE = integer(5, MOST_TOKENS)  # of which 4 are special
 WIDEST = 100_000  # of any other size of a layer
 SEARCH_NUMBERS = 2**27  # in the largest tensors of a search of a batch: 512 MB in float32
 MOST_SEARCH_NUMBERS = 2**30  # the same for one input, which no smaller batch can divide
+MOST_STEPS = 100  # that a picture of steps draws
 MOST_SHARDS = 100_000  # of a corpus, whose names have five digits
 MOST_WORKERS = 1024  # that share the shards of a corpus

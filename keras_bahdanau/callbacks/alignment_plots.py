@@ -21,7 +21,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
         translator: A `Translator` that holds the model to be trained.
         pairs: List of a few pairs (input of the source, target string).
         directory: Path of the directory to write to, which may exist.
-        words: Bool. True to join subwords to words.
+        words: Bool, or None: as in `plot_alignment`.
         tensorboard: Bool. True to write for TensorBoard (TensorFlow only;
             TensorBoard itself need not be installed).
 
@@ -29,7 +29,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
         ValueError: When training begins, if another model is trained.
     """
 
-    def __init__(self, translator, pairs, directory, words=False, tensorboard=False):
+    def __init__(self, translator, pairs, directory, words=None, tensorboard=False):
         super().__init__()
         self.translator = translator
         self.pairs = list(pairs)

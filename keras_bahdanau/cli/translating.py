@@ -28,6 +28,7 @@ from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
+from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
 from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
@@ -171,12 +172,23 @@ def align(
         Path | None, typer.Option(help="Picture to write: .png, .pdf, .svg, ...")
     ] = None,
     words: Annotated[
-        bool, typer.Option("--words/--subwords", help="What the picture shows.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--words/--subwords",
+            help="What the picture shows: words, or tokens.  [default: words; tokens of a model of "
+            "characters, and of a single word]",
+            show_default=False,
+        ),
+    ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option(help="Picture to write of the first four steps, with all that they compute."),
+        typer.Option(
+            help="Picture to write of the first four steps, with all that they compute; "
+            "for all steps take --explore.",
+            show_default=False,
+        ),
     ] = None,
+    trace_steps: TraceStepsOption = None,
     explore: ExploreOption = None,
     prefix: PrefixOption = None,
     **search,
@@ -193,6 +205,7 @@ def align(
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
         check_picture(picture, name)
+    steps = steps_asked(trace_steps, trace)
     exploration = explore and Exploration(explore)
     translator = load_translator([path])
     (result,) = translator.decode([one], search=search, prefixes=prefixes)
@@ -210,7 +223,9 @@ def align(
     if trace is not None:
         from keras_bahdanau.plotting import plot_trace
 
-        plot_trace(translator.searching(search).trace(one, result)).savefig(trace)
+        check_steps(steps, trace_steps, len(result.target_tokens))
+        shown = translator.searching(search).trace(one, result)
+        plot_trace(shown, len(steps), first=steps.start).savefig(trace)
     if exploration:
         exploration.add([one], [result])
         exploration.write(translator.searching(search))

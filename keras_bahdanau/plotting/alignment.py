@@ -5,8 +5,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps
+from keras_bahdanau.plotting.drawable import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
+from keras_bahdanau.plotting.token_labels import joins_words, of_characters, token_label
 from keras_bahdanau.text.alignments import as_alignment, join_alignment
 
 CELL_INCHES = 0.3
@@ -15,7 +17,7 @@ LONGEST_SIDE_INCHES = 60.0
 PAD_INCHES = 0.08
 
 
-def plot_alignment(result, picture=None, *, words=False, ax=None):
+def plot_alignment(result, picture=None, *, words=None, ax=None):
     """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
     Source tokens stand along the top and target tokens down the side, as in figure 3 of
@@ -31,7 +33,9 @@ def plot_alignment(result, picture=None, *, words=False, ax=None):
             `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if there is one, is
             the title above a picture.
         picture: `Picture` of the input, as `pipeline.picture(one)` gives it, or None.
-        words: Boolean. True to join subwords to words (see `alignments.join_alignment`).
+        words: Boolean. True to join subwords to words (see `alignments.join_alignment`), False
+            for tokens. None for words, but tokens where words say little: of a model of
+            characters or graphemes, and of a text that is one word of several tokens.
         ax: Axes to draw in, without a picture, or None for a new figure that is sized by its
             words.
 
@@ -39,13 +43,16 @@ def plot_alignment(result, picture=None, *, words=False, ax=None):
         Figure with one square for each pair of a source and a target token, or with pictures.
 
     Raises:
+        TypeError: If `result` is no such thing, as a list of them.
         ValueError: If the shape of `alignment` is not that of the tokens or of the picture, or
             there are both a picture and `ax`.
 
     Example:
         >>> plot_alignment(translator.translate(["Good morning."])[0]).savefig("alignment.png")
     """
+    check_result(result)
     if picture is not None:
+        check_picture(picture)
         if ax is not None:
             raise ValueError(
                 "A picture needs a figure of its own. Received: a picture and `ax`. "
@@ -55,8 +62,9 @@ def plot_alignment(result, picture=None, *, words=False, ax=None):
         return plot(result, picture, words=words)
     source, target = result.source_tokens, result.target_tokens
     weights = as_alignment(result.alignment, source, target)
-    if words:
+    if joins_words(words, source, target):
         weights, source, target = join_alignment(weights, source, target)
+    source, target = map(_labels, (source, target))
     cell = min(CELL_INCHES, LONGEST_SIDE_INCHES / max(1, *weights.shape))
     own_figure = ax is None
     if own_figure:
@@ -77,6 +85,11 @@ def plot_alignment(result, picture=None, *, words=False, ax=None):
     if own_figure:
         _fit_figure(ax, cell * np.maximum(weights.shape, 1))
     return ax.figure
+
+
+def _labels(tokens):
+    """Pieces as they are; characters without the mark that would stand for a space."""
+    return [token_label(token) for token in tokens] if of_characters(tokens) else tokens
 
 
 def _fit_figure(ax, size):

@@ -4,9 +4,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from keras_bahdanau.plotting.captions import Caption, fit_text
+from keras_bahdanau.plotting.drawable import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.overlay import colored, overlay, relative
-from keras_bahdanau.plotting.target_tokens import labelled_targets
+from keras_bahdanau.plotting.token_labels import labelled_targets
 
 PAGE_INCHES, PANEL_INCHES, GAP_INCHES, TITLE_INCHES, MARGIN_INCHES = 12.0, 1.6, 0.12, 0.25, 0.12
 LOWEST_INCHES, TALLEST_INCHES, NARROWEST_INCHES = 0.3, 3.0, 0.9
@@ -14,7 +15,7 @@ SIDES_INCHES, USUAL_PANELS = (1.2, 1.9), 16  # of a square panel
 TITLE_POINTS, NOTE_POINTS = 9, 8
 
 
-def plot_attention_maps(result, picture, *, words=False, smooth=True, most=48):
+def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
     """Draw an image, then the same image for each token of its text, with the weights over it.
 
     It follows figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange,
@@ -24,7 +25,8 @@ def plot_attention_maps(result, picture, *, words=False, smooth=True, most=48):
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
         picture: `Picture` of the input, such as `pipeline.picture(one)`.
-        words: Boolean. True for one image a word: the mean of its subwords.
+        words: Boolean. True for one image a word: the mean of its subwords. None as in
+            `plot_alignment`.
         smooth: Boolean. False for cells with sharp edges.
         most: Integer from 1 to 400. Tokens that are drawn, at most.
 
@@ -32,6 +34,7 @@ def plot_attention_maps(result, picture, *, words=False, smooth=True, most=48):
         Figure, 12 inches wide at most.
 
     Raises:
+        TypeError: If `result` or `picture` is no such thing.
         ValueError: If the alignment is not that of the picture and the tokens, or `most` is not
             in its range.
 
@@ -39,6 +42,8 @@ def plot_attention_maps(result, picture, *, words=False, smooth=True, most=48):
         >>> result = reader.decode([image])[0]
         >>> plot_attention_maps(result, reader.picture(image)).savefig("maps.png")
     """
+    check_result(result)
+    check_picture(picture)
     if not isinstance(most, int) or not 1 <= most <= 400:
         raise ValueError(f"`most` must be an integer from 1 to 400. Received: most={most!r}")
     weights, labels = labelled_targets(result, words)

@@ -4,6 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
+from keras_bahdanau.plotting.drawable import check_bands, check_history
+
 
 def plot_history(history, *, ax=None):
     """Draw training curves: one panel a metric, with training and validation together.
@@ -18,12 +20,14 @@ def plot_history(history, *, ax=None):
         Figure with one panel for each metric, the loss first.
 
     Raises:
+        TypeError: If `history` is no dictionary.
         ValueError: If `history` is empty, or its lists differ in length, or `ax` holds more or
             fewer axes than there are metrics.
 
     Example:
         >>> plot_history(model.fit(batches, epochs=20).history).savefig("curves.png")
     """
+    check_history(history)
     lengths = {name: len(values) for name, values in history.items()}
     if len(set(lengths.values())) != 1:
         raise ValueError(
@@ -82,11 +86,13 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
         Figure.
 
     Raises:
+        TypeError: If `bands` is no sequence.
         ValueError: If there are no bands.
 
     Example:
         >>> plot_lengths(evaluate(translator, pairs).by_length).savefig("lengths.png")
     """
+    check_bands(bands)
     bands = list(bands)
     if not bands:
         raise ValueError(

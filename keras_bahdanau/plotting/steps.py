@@ -2,11 +2,14 @@
 
 import numpy as np
 
+from keras_bahdanau.limits import MOST_STEPS
+from keras_bahdanau.option import check_value, integer
 from keras_bahdanau.plotting.animation import write_animation
 from keras_bahdanau.plotting.canvas import Canvas
+from keras_bahdanau.plotting.drawable import check_trace
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.step_maps import StepMaps
-from keras_bahdanau.plotting.target_tokens import shortened, token_label
+from keras_bahdanau.plotting.token_labels import NO_TEXT, of_characters, shortened, token_label
 from keras_bahdanau.plotting.trace_claims import attends, is_softmax, is_sum, query_state
 from keras_bahdanau.text.alignments import WORD_START, join_subwords
 
@@ -14,8 +17,9 @@ WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
 ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
 ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
 STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
+LEAST = 1e-30  # probability that is not written as 0
 COPYING = 40  # pixels of height for p_gen
-FRAMES = 100  # steps of an animation
+MOST_SOURCES = 100  # that are drawn of each step
 
 SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
 
@@ -34,8 +38,8 @@ FIXED_STORY = (
 )
 
 
-def plot_trace(trace, steps=4, sources=8, animate=None):
-    """Draw how a decoder writes the first tokens of a translation, one row a step.
+def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
+    """Draw how a decoder writes some tokens of a translation, one row a step.
 
     From left to right: the query of the decoder, the encoder's states, their scores,
     the weights, the weighted states, their sum (the context) with the new state of the
@@ -45,50 +49,54 @@ def plot_trace(trace, steps=4, sources=8, animate=None):
 
     Args:
         trace: A `Trace`, from `Translator.trace`.
-        steps: Positive integer. Steps that are drawn, at most.
-        sources: Positive integer. Source tokens that are drawn, at most: those that these
+        steps: Integer from 1 to 100. Steps that are drawn, at most.
+        sources: Integer from 1 to 100. Source tokens that are drawn, at most: those that these
             steps attend to most; a picture is drawn whole.
-        animate: Path of a GIF to write, too, which shows one step after the other, the first 100;
-            None for none.
+        animate: Path of a GIF to write, too, which shows one step after the other, from `first`
+            on 100 at most; None for none.
+        first: Integer. Step to begin with, counted from 0, as the rows of the trace's arrays are:
+            8 for the picture's "Step 9". `write_explorer` shows all steps.
 
     Returns:
         Figure, 1600 pixels wide.
 
     Raises:
-        ValueError: If `steps` or `sources` is not a positive integer.
+        TypeError: If `trace` is no trace.
+        ValueError: If `steps` or `sources` is not such a number, or there is no step `first`.
 
     Example:
         >>> plot_trace(translator.trace("the red car")).savefig("trace.png")
     """
-    for name, value in (("steps", steps), ("sources", sources)):
-        if not isinstance(value, int) or value < 1:
-            raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}")
-    steps = min(steps, len(trace.target_tokens))
+    check_trace(trace)
+    count = len(trace.target_tokens)
+    check_value("steps", steps, integer(1, MOST_STEPS))
+    check_value("sources", sources, integer(1, MOST_SOURCES))
+    check_value("first", first, integer(0, max(0, count - 1)))
     tokens = trace.source_tokens + trace.target_tokens + sum(trace.top_tokens, [])
     families = families_for([trace.text, *tokens])
     if animate is not None:
-        write_animation(_frames(trace, sources, families), animate)
-    return _Walkthrough(trace, range(steps), sources, families).draw()
+        steps_of_all = range(first, min(first + MOST_STEPS, count))
+        write_animation(_frames(trace, steps_of_all, sources, families), animate)
+    return _Walkthrough(trace, range(first, min(first + steps, count)), sources, families).draw()
 
 
-def _frames(trace, sources, families):
-    """Figures of one size, one for each step."""
-    steps = range(min(FRAMES, len(trace.target_tokens)))
+def _frames(trace, steps, sources, families):
+    """Figures of one size, one for each of the steps."""
     for rows in [[step] for step in steps] or [[]]:
         yield _Walkthrough(trace, steps, sources, families, rows).draw()
 
 
 class _Walkthrough:
-    """The picture of the first steps of a trace, or of some of them with the room for all."""
+    """The picture of a range of steps of a trace, or of some of them with the room for all."""
 
     def __init__(self, trace, steps, sources, families, rows=None):
         self.trace, self.rows = trace, steps if rows is None else rows
-        steps = len(steps)
-        weights = trace.weights[:steps]
+        steps = slice(steps.start, steps.stop)
+        weights = trace.weights[steps]
         most = np.argsort(-weights.sum(axis=0), kind="stable")[:sources]  # (S,) -> (sources,)
         self.shown = np.sort(most)
         self.left_out = len(trace.source_tokens) - len(self.shown)
-        listed = max(map(len, trace.top_tokens[:steps]), default=0) + 1
+        listed = max(map(len, trace.top_tokens[steps]), default=0) + 1
         rows = len(self.shown) + (self.left_out > 0)
         self.maps = None if trace.picture is None else StepMaps(trace)
         high = ROW * rows if self.maps is None else self.maps.height
@@ -98,9 +106,14 @@ class _Walkthrough:
         self.bottom = HEADER + (self.panel + GAP) * count - GAP * (count > 0)
         self.canvas = Canvas(WIDTH, self.bottom + FOOTER, families)
         self.values_limit = _limit(trace.values, trace.context)
-        self.highest = max(1e-6, np.abs(trace.scores[:steps]).max(initial=0))
+        self.highest = max(1e-6, np.abs(trace.scores[steps]).max(initial=0))
         self.attends = attends(trace)
         self.is_softmax, self.is_sum = is_softmax(trace), is_sum(trace)
+        targets = trace.target_tokens + sum(trace.top_tokens, [])
+        sources = trace.source_tokens if self.maps is None else targets  # a picture has no labels
+        self.source_goes_on, self.target_goes_on = (
+            not of_characters(tokens) for tokens in (sources, targets)
+        )
 
     def draw(self):
         """Figure of all rows."""
@@ -171,7 +184,8 @@ class _Walkthrough:
     def _draw_asking(self, step, top):
         canvas, trace = self.canvas, self.trace
         canvas.text(ASKS, top + 26, f"Step {step + 1}", size=14, weight="bold", color="0.1")
-        written = " ".join(map(_label, trace.input_tokens[: step + 1]))
+        read = trace.input_tokens[: step + 1]
+        written = " ".join(_label(token, self.target_goes_on) for token in read)
         written = written if len(written) <= 32 else "…" + written[-31:]
         canvas.text(ASKS, top + 58, "written so far", size=9, color="0.45")
         canvas.token(ASKS, top + 80, written, room=190, size=11, color=CHOSEN)
@@ -194,7 +208,7 @@ class _Walkthrough:
             weight = trace.weights[step, index]
             if self.attends:
                 canvas.flow((ASKS + STRIP + 6, self.middle + 52), (SOURCE - 4, y), QUIET)
-            label = _label(trace.source_tokens[index])
+            label = _label(trace.source_tokens[index], self.source_goes_on)
             canvas.token(SOURCE + 6, y, label, room=88, size=11.5, color="0.1")
             canvas.text(SOURCE + 100, y, f"$h_{{{index + 1}}}$", color="0.5")
             self._strip(SOURCE + 124, y, trace.values[index], self.values_limit)
@@ -273,7 +287,8 @@ class _Walkthrough:
             y = first + TOKEN_ROW * row
             is_chosen = token == chosen
             color, weight = (CHOSEN, "bold") if is_chosen else ("0.35", "normal")
-            canvas.token(NEXT + 92, y, _label(token), room=100, ha="right", size=11.5, color=color)
+            label = _label(token, self.target_goes_on)
+            canvas.token(NEXT + 92, y, label, room=100, ha="right", size=11.5, color=color)
             canvas.bar(NEXT + 102, y, 80 * probability, 14, CHOSEN if is_chosen else QUIET)
             canvas.text(NEXT + 188, y, _percent(probability), size=9.5, color=color, weight=weight)
 
@@ -298,15 +313,23 @@ class _Walkthrough:
             ASKS,
             self.bottom + FOOTER / 2,
             f"Strips: the first {CELLS} numbers of a vector, blue below 0, red above.    <s> and "
-            "</s>: start and end of a sentence.    …x: a piece that goes on with a word.    "
+            f"</s>: start and end of a sentence.    {self._marks()}    "
             f"{self._counted()} of {len(self.trace.target_tokens)}.",
             size=9.5,
             color="0.45",
         )
 
+    def _marks(self):
+        """Meaning of the marks that the labels have."""
+        if self.source_goes_on or self.target_goes_on:
+            return "…x: a piece that goes on with a word."
+        return "␣: a space."
+
     def _counted(self):
         if len(self.rows) == 1 and self.rows[0]:
             return f"Step {self.rows[0] + 1}"
+        if self.rows and self.rows[0]:
+            return f"Steps {self.rows[0] + 1} to {self.rows[-1] + 1}"
         return f"Steps shown: {len(self.rows)}"
 
     def _strip(self, x, y, vector, limit):
@@ -321,12 +344,16 @@ def _limit(*arrays):
 
 
 def _percent(probability):
-    if probability < 0.0005:
-        return "<0.1%"
-    return f"{probability:.1%}" if probability < 0.1 else f"{probability:.0%}"
+    """A probability in two digits, as `chance` of the explorer writes it: 12%, 0.012%, 1.2e-6."""
+    if probability < LEAST:
+        return "0%"
+    if probability < 1e-4:
+        digits, exponent = f"{probability:.1e}".split("e")
+        return f"{digits}e{int(exponent)}"
+    return f"{100 * probability:#.2g}%" if probability < 0.0995 else f"{probability:.0%}"
 
 
-def _label(token):
-    """A piece as it is read, with a mark if it goes on with a word."""
-    goes_on = not token.startswith(WORD_START) and token not in ("<s>", "</s>", "<unk>")
-    return token_label(f"…{token}" if goes_on else token, LONGEST)
+def _label(token, goes_on):
+    """A piece as it is read, with a mark if pieces go on with a word and this one does."""
+    marked = goes_on and not token.startswith(WORD_START) and token not in NO_TEXT
+    return token_label(f"…{token}" if marked else token, LONGEST)

@@ -5,9 +5,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from keras_bahdanau.plotting.captions import Caption
+from keras_bahdanau.plotting.drawable import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.overlay import colored, relative
-from keras_bahdanau.plotting.target_tokens import labelled_targets
+from keras_bahdanau.plotting.token_labels import labelled_targets
 
 NARROWEST, WIDEST, COLUMN = 5.0, 14.0, 0.012  # inches
 LOWEST, HIGHEST, GAP, MARGIN, LONGEST_SIDE = 0.6, 1.3, 0.06, 0.1, 60.0
@@ -15,7 +16,7 @@ SMALLEST_ROW, LARGEST_ROW, USUAL_INCHES = 0.16, 0.26, 6.0
 LETTER_POINTS = 36.0  # font size for a row of one inch
 
 
-def plot_time_alignment(result, picture, *, words=False):
+def plot_time_alignment(result, picture, *, words=None):
     """Draw the picture of a sequence, and below it, on the same axis, what each token attends to.
 
     Each target token is one row: the darker, the larger the weight relative to the largest one of
@@ -24,18 +25,22 @@ def plot_time_alignment(result, picture, *, words=False):
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
         picture: `Picture` of the input with one row of cells, such as `pipeline.picture(one)`.
-        words: Boolean. True for one row a word: the mean of its subwords.
+        words: Boolean. True for one row a word: the mean of its subwords. None as in
+            `plot_alignment`.
 
     Returns:
         Figure.
 
     Raises:
+        TypeError: If `result` or `picture` is no such thing.
         ValueError: If the alignment is not that of the picture and the tokens.
 
     Example:
         >>> result = speech.decode([samples])[0]
         >>> plot_time_alignment(result, speech.picture(samples)).savefig("speech.png")
     """
+    check_result(result)
+    check_picture(picture)
     weights, labels = labelled_targets(result, words)
     maps = picture.maps(relative(weights))[:, 0]  # (tokens, 1, columns) -> (tokens, columns)
     text = getattr(result, "text", "")

@@ -725,6 +725,16 @@ def test_the_steps_of_a_translation_are_drawn(command, tmp_path, model, sentence
 
 
 @pytest.mark.slow
+def test_steps_that_a_translation_lacks_are_told(command, tmp_path, model):
+    asked = ["one two", "--trace", tmp_path / "trace.png", "--trace-steps"]
+    assert command("align", "--model", model, *asked, "2-3").code == 0
+    (tmp_path / "trace.png").unlink()
+    answer = command("align", "--model", model, *asked, "2-9")
+    assert answer.code == 2 and "Received: trace_steps='2-9'" in answer.err
+    assert answer.out.startswith("eins zwei\n") and [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.slow
 def test_an_empty_sentence_has_an_empty_alignment(command, tmp_path, model):
     answer = command("align", "--model", model, "", "--plot", tmp_path / "empty.png")
     assert answer == (0, "\n\n", "")

@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from keras_bahdanau.plotting import plot_alignment
+from keras_bahdanau.text.alignments import join_subwords
 
 
 def translation(source, target, alignment=None):
@@ -29,7 +30,8 @@ def rendered(figure):
 
 
 def test_source_stands_along_the_top_and_target_down_the_side():
-    (ax,) = plot_alignment(translation(["▁a", "▁b", "</s>"], ["▁x", "</s>"])).axes
+    result = translation(["▁a", "▁b", "</s>"], ["▁x", "</s>"])
+    (ax,) = plot_alignment(result, words=False).axes
     assert labels(ax.xaxis) == ["▁a", "▁b", "</s>"]
     assert labels(ax.yaxis) == ["▁x", "</s>"]
     assert {label.get_rotation() for label in ax.get_xticklabels()} == {90.0}
@@ -54,6 +56,31 @@ def test_words_join_subwords():
     assert labels(ax.xaxis) == ["ab", "</s>"]
     assert labels(ax.yaxis) == ["xy", "</s>"]
     np.testing.assert_array_equal(ax.images[0].get_array(), [[1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "expected"),
+    [
+        (["▁a", "b", "▁c", "</s>"], ["▁x", "y", "▁z", "</s>"], (["ab", "c"], ["xy", "z"])),
+        (["▁a", "</s>"], ["▁x", "</s>"], (["a"], ["x"])),
+        # characters, whose spaces are seen, and symbols
+        (
+            ["<en>▁", "3", "▁", "M", "</s>"],
+            ["0", "-", "3"],
+            (["<en>", "3", "␣", "M"], ["0", "-", "3"]),
+        ),
+        (["▁", "a", "</s>"], ["▁AH", "▁B", "</s>"], (["␣", "a"], ["▁AH", "▁B"])),
+        (["नि", "म", "</s>"], ["n", "i"], (["नि", "म"], ["n", "i"])),
+        # one word of several pieces
+        (["▁gar", "den", "</s>"], ["▁Gar", "ten"], (["▁gar", "den"], ["▁Gar", "ten"])),
+    ],
+)
+def test_words_are_drawn_unless_they_say_little(source, target, expected):
+    (ax,) = plot_alignment(translation(source, target)).axes
+    found = labels(ax.xaxis), labels(ax.yaxis)
+    assert [[text for text in side if text != "</s>"] for side in found] == [*expected]
+    (ax,) = plot_alignment(translation(source, target), words=True).axes
+    assert len(labels(ax.yaxis)) == len(join_subwords(target)[0])
 
 
 @pytest.mark.parametrize(("source", "target"), [([], []), (["▁a", "</s>"], []), ([], ["</s>"])])

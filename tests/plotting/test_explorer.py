@@ -65,7 +65,7 @@ def test_its_numbers_and_tokens_are_those_of_the_trace(page):
         *((vectors, getattr(trace, vectors)[:, :48]) for vectors in VECTORS),
         ("initialState", trace.initial_state[:48]),
         *(("scores", trace.scores), ("weights", trace.weights)),
-        *(("logProbs", trace.log_probs), ("topProbabilities", trace.top_probabilities)),
+        *(("logProbs", trace.log_probs), ("topLogProbs", np.log(trace.top_probabilities))),
     ):
         found = unpacked(data[name])
         assert found.shape == expected.shape

@@ -154,8 +154,8 @@ def test_a_line_at_the_top_introduces_what_is_drawn(visit):
 
 
 @in_a_browser
-def test_a_probability_that_is_rounded_to_nothing_is_still_small(visit):
-    assert "“\u2068other\u2069” with <0.1%" in visit["others"][2]["narration"]
+def test_a_small_probability_has_two_digits(visit):
+    assert "“\u2068other\u2069” with 1.0e-6" in visit["others"][2]["narration"]
 
 
 @in_a_browser

@@ -59,6 +59,43 @@ def test_the_more_weight_the_broader_its_stream():
     assert widths == sorted(widths, reverse=True)
 
 
+def test_it_begins_with_any_step():
+    trace = trace_of(RED_CAR, VOITURE)
+    shown = texts(plot_trace(trace, steps=2, first=2))
+    assert [f"Step {step}" in shown for step in range(1, 6)] == [False, False, True, True, False]
+    assert "<s> la voiture" in shown and shown[-1].endswith("Steps 3 to 4 of 4.")
+    for step in (2, 3):
+        for weight in trace.weights[step]:
+            assert f"{weight:.2f}" in shown
+    assert texts(plot_trace(trace, first=3))[-1].endswith("Step 4 of 4.")
+    with pytest.raises(
+        ValueError, match=r"`first` must be an integer in .0, 3.. Received: first=4"
+    ):
+        plot_trace(trace, first=4)
+
+
+def test_characters_have_no_mark_and_spaces_are_seen():
+    source, target = ["<en>▁", "3", "▁", "M", "</s>"], ["2", "0", "▁", "</s>"]
+    tops = [[token, "9"] for token in target]
+    shown = texts(plot_trace(trace_of(source, target, top_tokens=tops)))
+    assert {"<en>", "3", "␣", "M", "2", "0", "<s> 2 0 ␣"} <= {*shown}
+    assert not any("…" in text for text in shown) and "␣: a space." in shown[-1]
+    shown = texts(plot_trace(trace_of(["▁gar", "den", "</s>"], target, top_tokens=tops)))
+    assert {"gar", "…den", "2", "<s> 2 0 ␣"} <= {*shown} and "…x: a piece" in shown[-1]
+
+
+@pytest.mark.parametrize(
+    ("probability", "words"),
+    [
+        *[(0.754, "75%"), (0.0996, "10%"), (0.0994, "9.9%"), (0.02, "2.0%"), (0.0012, "0.12%")],
+        *[(0.00049, "0.049%"), (1.04e-4, "0.010%"), (2.34e-6, "2.3e-6"), (0.0, "0%")],
+    ],
+)
+def test_a_small_probability_has_two_digits(probability, words):
+    chances = np.array([[0.9, probability]])
+    assert words in texts(plot_trace(trace_of(RED_CAR, ["▁la"], top_probabilities=chances)))
+
+
 def test_it_stops_after_the_last_step():
     shown = texts(plot_trace(trace_of(RED_CAR, VOITURE), steps=9))
     assert "Step 4" in shown and "Step 5" not in shown
@@ -167,9 +204,9 @@ def test_scripts_without_a_font_are_reported_once(only_fonts_of_matplotlib):
 
 
 @pytest.mark.parametrize("name", ["steps", "sources"])
-@pytest.mark.parametrize("value", [0, -1, 2.0, None])
-def test_a_picture_of_nothing_is_refused(name, value):
-    with pytest.raises(ValueError, match=f"`{name}` must be a positive integer"):
+@pytest.mark.parametrize("value", [0, -1, 2.0, None, 101])
+def test_a_number_of_rows_out_of_range_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"`{name}` must be an integer in .1, 100.. Received: "):
         plot_trace(trace_of(RED_CAR, VOITURE), **{name: value})
 
 

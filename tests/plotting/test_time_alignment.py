@@ -46,7 +46,7 @@ def test_tokens_are_rows_from_the_top_and_each_weight_stands_over_its_frames():
         plot_alignment(result_of(["▁a", "b", "▁", "</s>"], 5), picture_of(17, reduction=4))
     )
     below = figure.axes[1]
-    assert [label.get_text() for label in below.get_yticklabels()] == ["a", "b", "▁", "</s>"]
+    assert [label.get_text() for label in below.get_yticklabels()] == ["a", "b", "␣", "</s>"]
     tops = [label.get_window_extent().y1 for label in below.get_yticklabels()]
     assert tops[0] > tops[1] > tops[3]
     expected = np.repeat(np.eye(4, 5), 4, axis=1)[:, :17]

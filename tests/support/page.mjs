@@ -92,6 +92,46 @@ async function refused(url, change) {
   return words;
 }
 
+/** What becomes of a text that is entered while the model loads, which begins later. */
+async function enteredEarly() {
+  const other = await browser.newPage();
+  other.setDefaultTimeout(PATIENCE);
+  await other.evaluateOnNewDocument(() => {
+    const { postMessage } = Worker.prototype;
+    Worker.prototype.postMessage = function post(call, ports) {
+      if (call[0] !== "load" || globalThis.begins) postMessage.call(this, call, ports);
+      else setTimeout(() => post.call(this, call, ports), 20);
+    };
+  });
+  await other.goto(address);
+  await other.type("#source", text);
+  await other.keyboard.press("Enter");
+  await other.waitForSelector("#form[data-listens]");
+  const found = {
+    said: await other.$eval("#status", (place) => place.textContent),
+    field: await other.$eval("#source", (field) => field.value),
+  };
+  await other.evaluate(() => { globalThis.begins = true; });
+  await other.waitForSelector("#answer:not([hidden])");
+  found.text = await other.$eval("#text", (place) => place.textContent);
+  await other.close();
+  return found;
+}
+
+/** The words about a server that sends modules as bytes of no kind. */
+async function withWrongType() {
+  const other = await browser.newPage();
+  await other.setBypassServiceWorker(true);
+  await other.setRequestInterception(true);
+  other.on("request", (request) => request.url().endsWith("/app.mjs")
+    ? request.respond({ contentType: "application/octet-stream", body: "" }) : request.continue());
+  await other.goto(address);
+  await other.waitForSelector("#problem:not([hidden])", { timeout: PATIENCE });
+  const words = await other.$eval("#problem", (place) => place.textContent);
+  await other.close();
+  return words;
+}
+
 const seen = {};
 await page.evaluateOnNewDocument(() => {
   globalThis.shares = new Set();
@@ -129,6 +169,8 @@ seen.again = (await ask(text)).text;
 seen.known = await isShown("#unknown") ? await textOf("#unknown") : "";
 await ask(`${text} ☃`);
 seen.unknown = await isShown("#unknown") ? await textOf("#unknown") : "";
+await ask(text, "☃");
+seen.unknownBeginning = await textOf("#unknown");
 await ask(text);
 seen.workers = page.workers().length;
 seen.stops = [];
@@ -149,6 +191,8 @@ await page.focus("#source");
 await page.keyboard.press("Enter");
 await untilSaid("There is no text.");
 seen.emptyIsHidden = !await isShown("#answer");
+seen.early = await enteredEarly();
+seen.wrongType = await withWrongType();
 seen.lacking = await refused(address, () => Object.defineProperty(globalThis, "crypto", { value: {} }));
 seen.fromFile = await refused(pathToFileURL(join(site, "index.html")).href, () => {});
 await untilSaid("without a network", "#offline");

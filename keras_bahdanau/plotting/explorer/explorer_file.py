@@ -118,6 +118,11 @@ def _sides_of_inputs(traces):
             "`traces` must be a list with an item for each input. Received: one Trace. "
             "Give [trace]."
         )
+    if isinstance(traces, str) or not hasattr(traces, "__iter__"):
+        raise TypeError(
+            "`traces` must be a list of Traces. Received: "
+            f"{type(traces).__name__}. Give [translator.trace(text)]."
+        )
     inputs = [[one] if isinstance(one, Trace) else one for one in traces]
     check_value("number of inputs", len(inputs), integer(1, MOST_INPUTS))
     for one in inputs:

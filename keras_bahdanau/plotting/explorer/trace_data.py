@@ -10,6 +10,7 @@ from PIL import Image
 from keras_bahdanau.plotting.trace_claims import attends, is_softmax, is_sum, query_state
 
 CELLS = 48  # numbers of a vector that a strip has
+LEAST = 1e-35  # probability that is told from 0
 LONGEST_SIDE = 640  # pixels of a picture
 VECTORS = ("values", "context", "query", "embedded", "state")
 
@@ -17,7 +18,7 @@ VECTORS = ("values", "context", "query", "embedded", "state")
 def trace_data(trace):
     """Data of one `Trace` for the page, as a dictionary for JSON.
 
-    Vectors have 8 bits for a number, scores, weights and probabilities 16: see `packed`.
+    Vectors have 8 bits for a number, scores, weights and log-probabilities 16: see `packed`.
     """
     data = {
         "text": trace.text,
@@ -29,7 +30,7 @@ def trace_data(trace):
         "weights": packed(trace.weights, 16),
         "logProbs": packed(trace.log_probs, 16),
         "topTokens": trace.top_tokens,
-        "topProbabilities": packed(trace.top_probabilities, 16),
+        "topLogProbs": packed(np.log(np.maximum(trace.top_probabilities, LEAST)), 16),
         "initialState": packed(trace.initial_state[:CELLS], 8),
         "attends": attends(trace),
         "isSoftmax": bool(is_softmax(trace)),

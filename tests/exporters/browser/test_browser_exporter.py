@@ -41,6 +41,32 @@ await Promise.all(waiting);
 console.log(JSON.stringify(texts));
 """
 
+# a page whose modules are not there: a key, twice, and a script of it that did not load
+EARLY = """
+const [listeners, said, presses] = [{}, {}, []];
+globalThis.location = { protocol: "https:" };
+globalThis.HTMLScriptElement = class { get noModule() { return false; } };
+globalThis.window = { addEventListener: (name, listener) => { listeners[name] = listener; } };
+globalThis.document = {
+  ...globalThis.window,
+  getElementById: (id) => (said[id] ??= {}),
+};
+(0, eval)(process.argv[1]);
+const form = { dataset: {}, requestSubmit: () => presses.push("submitted") };
+const press = (more) => listeners.keydown({
+  key: "Enter", target: { id: "source", form }, preventDefault: () => presses.push("kept"), ...more,
+});
+press({ shiftKey: true });
+press({ isComposing: true });
+press({ target: { id: "prefix", form } });
+press();
+const early = { ...form.dataset };
+form.dataset.listens = "";
+press();
+listeners.error({ target: { type: "module", getAttribute: () => "app.mjs" } });
+console.log(JSON.stringify({ early, presses, problem: said.problem.textContent }));
+"""
+
 
 @pytest.fixture
 def packages(tmp_path):
@@ -141,6 +167,18 @@ def test_a_file_that_there_is_no_room_to_keep_is_served_as_it_is_now():
     assert done.returncode == 0, done.stderr
     # without a network, from the cache of this page alone
     assert json.loads(done.stdout) == ["new", "keras_bahdanau http://host/a/"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_key_enter_works_before_the_modules_are_there_and_a_wrong_type_is_suspected():
+    script = (MODULES / "start.js").read_text("utf-8")
+    command = ["node", "--input-type=module", "-e", EARLY, script]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["early"] == {"entered": ""}  # remembered, and no line break is left
+    assert found["presses"] == ["kept", "kept", "submitted"]
+    assert "did not load: app.mjs" in found["problem"] and "a wrong type" in found["problem"]
 
 
 @pytest.mark.slow

@@ -132,6 +132,27 @@ def test_what_the_vocabulary_lacks_is_named(visit):
     assert visit["unknown"] == "The model does not know: ☃. The answer may be wrong."
 
 
+def test_what_the_vocabulary_lacks_of_a_given_beginning_is_named(visit):
+    assert visit["unknownBeginning"] == (
+        "The model does not know in the beginning: ☃. The answer may be wrong."
+    )
+
+
+def test_a_text_that_is_entered_while_it_loads_is_answered(visit):
+    assert visit["early"] == {
+        "said": "Still loading: your text is next.",
+        "field": "two three one",
+        "text": "zwei drei eins",
+    }
+
+
+def test_a_server_that_sends_modules_with_a_wrong_type_is_suspected(visit):
+    assert visit["wrongType"] == (
+        "A part of this page did not load: app.mjs. Load it again; its server may send it with a "
+        "wrong type: see export/browser/README.md."
+    )
+
+
 def test_the_model_runs_beside_the_page_under_its_policy(visit):
     assert visit["workers"] == 1
     assert visit["workerIsRefused"] == "connect-src"

@@ -10,35 +10,46 @@ import { WorkingTranslator } from "./working.mjs";
 const MOST_SUGGESTIONS = 5;
 const MOST_CHARACTERS = 20_000;  // of a text, which no file takes as tokens
 const NO_TEXT = "There is no text. Type one first.";
+const IS_NEXT = "Still loading: your text is next.";
 const MOST_UNKNOWN = 12;  // parts of a text that are named
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
 
-/** Load the model, and then answer what is typed. */
+/** Load the model, and answer what is typed. */
 async function start() {
+  const loading = load();
+  listen(loading);
+  page.copy.addEventListener("click", copy);
+  const { files } = await loading;
+  if (await keepOffline(files).catch(() => false)) page.offline.textContent = "It works without a network now.";
+}
+
+/** The translator of this site, with the page made ready for it. */
+async function load() {
   const site = await (await fetched("./site.json")).json();
   document.title = page.title.textContent = site.title;
   const translator = await WorkingTranslator.load(site, progress);
   page.loading.hidden = true;
   page.beginning.hidden = !translator.longestPrefix;
   page.run.disabled = false;
-  let [last, waiting] = [Promise.resolve(), false];
+  say("Ready.");
+  return translator;
+}
+
+/** Answer what is entered; what is entered before the model is there, as soon as it is. */
+function listen(loading) {
+  let [last, waiting] = [loading, false];
   page.form.addEventListener("submit", (event) => {
     event.preventDefault();
+    if (!page.loading.hidden) say(IS_NEXT);
     if (waiting) return;
     waiting = true;
     last = last.then(() => {  // one at a time, and what is typed by then
       waiting = false;
-      return show(() => answer(translator));
-    });
+      return show(async () => answer(await loading));
+    }, () => {});  // an error of the loading, which is shown
   });
-  page.source.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    page.form.requestSubmit();
-  });
-  page.copy.addEventListener("click", copy);
-  say("Ready.");
-  if (await keepOffline(translator.files).catch(() => false)) page.offline.textContent = "It works without a network now.";
+  page.form.dataset.listens = "";  // to start.js, which has the key Enter
+  if ("entered" in page.form.dataset) page.form.requestSubmit();
 }
 
 function progress(stage, share) {
@@ -81,7 +92,7 @@ async function answer(translator) {
   page.others.replaceChildren(...hypotheses.map((one, index) => suggestion(one, index, hypotheses)));
   page.others.hidden = hypotheses.length < 2;
   choose(0, hypotheses);
-  warn(await translator.unknown(text));
+  warn({ "": await translator.unknown(text), " in the beginning": await translator.unknown(prefix, "target") });
   page.answer.hidden = false;
   say(`Answered in ${seconds.toPrecision(2)} s.`);
 }
@@ -100,11 +111,14 @@ async function within(name, given, action) {
   }
 }
 
-/** Name the parts of a text that the vocabulary lacks. */
-function warn(parts) {
-  const some = parts.slice(0, MOST_UNKNOWN).map(label).join(" ");
-  page.unknown.textContent = `The model does not know: ${some}${parts.length > MOST_UNKNOWN ? " …" : ""}. The answer may be wrong.`;
-  page.unknown.hidden = !parts.length;
+/** Name the parts of texts that the vocabularies lack: lists of them by the place of the text. */
+function warn(unknown) {
+  const sentences = Object.entries(unknown).filter(([, parts]) => parts.length).map(([place, parts]) => {
+    const some = parts.slice(0, MOST_UNKNOWN).map(label).join(" ");
+    return `The model does not know${place}: ${some}${parts.length > MOST_UNKNOWN ? " …" : ""}.`;
+  });
+  page.unknown.textContent = [...sentences, "The answer may be wrong."].join(" ");
+  page.unknown.hidden = !sentences.length;
 }
 
 /** An entry of the list of suggestions. */

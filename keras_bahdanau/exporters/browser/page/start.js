@@ -1,4 +1,5 @@
-// A plain script, for browsers and addresses that the modules of the page can't start in.
+// A plain script: for browsers and addresses that the modules of the page can't start in, and for the key
+// Enter, which works before the modules are there.
 
 "use strict";
 
@@ -22,8 +23,15 @@
   } else {
     window.addEventListener("error", function (event) {
       if (event.target && event.target.type === "module") {
-        say("A part of this page did not load: " + event.target.getAttribute("src") + ". Load it again.");
+        say("A part of this page did not load: " + event.target.getAttribute("src") + ". Load it again; " +
+          "its server may send it with a wrong type: see export/browser/README.md.");
       }
     }, true);
+    document.addEventListener("keydown", function (event) {
+      if (event.target.id !== "source" || event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      if ("listens" in event.target.form.dataset) event.target.form.requestSubmit();
+      else event.target.form.dataset.entered = "";
+    });
   }
 })();

@@ -78,9 +78,13 @@ export class Translator {
     return ids;
   }
 
-  /** The parts of a text that the vocabulary lacks, each once: characters, or words where these are the tokens. */
-  unknown(sentence) {
-    return [...new Set(this.source.unknownPieces(sentence))];
+  /**
+   * The parts of a text that a vocabulary lacks, each once: characters, or words where these are the tokens.
+   *
+   * `side` is "source", or "target" for a prefix.
+   */
+  unknown(text, side = "source") {
+    return [...new Set(this[side].unknownPieces(text))];
   }
 
   /**

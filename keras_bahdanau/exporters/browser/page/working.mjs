@@ -4,6 +4,7 @@ import { InputError } from "./tflite_file.mjs";
 import { TooLong } from "./translator.mjs";
 
 const WORKER = new URL("./worker.js", import.meta.url).href;
+const WRONG_TYPE = "Load it again; its server may send it with a wrong type: see export/browser/README.md.";  // as in start.js
 const NEEDS = {
   "WebAssembly": () => typeof WebAssembly === "object",
   "workers": () => typeof Worker === "function",
@@ -42,7 +43,7 @@ export class WorkingTranslator {
   ask(call, say) {
     const { port1, port2 } = new MessageChannel();
     return new Promise((resolve, reject) => {
-      const fail = () => reject(new InputError("A part of this page did not load: worker.js. Load it again."));
+      const fail = () => reject(new InputError(`A part of this page did not load: worker.js. ${WRONG_TYPE}`));
       this.worker.addEventListener("error", fail, { once: true });
       port1.onmessage = ({ data: { progress, error, value } }) => {
         if (progress) return say(...progress);

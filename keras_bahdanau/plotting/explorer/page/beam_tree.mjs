@@ -2,7 +2,7 @@
 
 import { placed } from "./branches.mjs";
 import { html, label, roving, svg } from "./elements.mjs";
-import { percent, quoted, signed } from "./wording.mjs";
+import { chance, quoted, signed } from "./wording.mjs";
 
 const COLUMN = 104, ROW = 32, WIDTH = 84, HEIGHT = 24, MARGIN = 12, START = 26;  // pixels
 
@@ -57,7 +57,7 @@ function told(tree, node, kind) {
   const tokens = [];
   for (let one = node; one >= 0; one = tree.parents[one]) tokens.unshift(tree.tokens[one]);
   const before = tree.logProbs[tree.parents[node]] ?? 0;
-  const own = percent(Math.exp(tree.logProbs[node] - before));
+  const own = chance(Math.exp(tree.logProbs[node] - before));
   const end = { best: "part of this text", kept: "kept to the end", pruned: "pruned" }[kind];
   const text = tokens.map((token) => (token === "</s>" ? " ⏹" : token)).join("").replaceAll("\u2581", " ").trim();
   return `${quoted(tokens.at(-1))} ${own}: \u2068${text}\u2069, log p ${signed(tree.logProbs[node], 2)}, score ${signed(tree.scores[node], 2)}, ${end}.`;

@@ -2,7 +2,7 @@
 
 import { html, isMark, label, subscript } from "./elements.mjs";
 import { named, stage } from "./step_table.mjs";
-import { percent, quoted, signed } from "./wording.mjs";
+import { chance, quoted, signed } from "./wording.mjs";
 
 /** Fill `place` with a step. */
 export function showNext(place, trace, step) {
@@ -28,10 +28,10 @@ function chances(trace, step) {
   const rows = ranked.map(([token, probability]) => html("li", { class: token === chosen ? "chosen" : null },
     html("bdi", { class: isMark(token) ? "mark" : null }, label(token)),
     html("span", { class: "chance", "--weight": probability.toFixed(4) }, html("i")),
-    html("span", { class: "figure" }, percent(probability)),
+    html("span", { class: "figure" }, chance(probability)),
     ...(token === chosen ? [html("span", { class: "hidden" }, ", chosen")] : [])));
   const copied = trace.generation && html("p", { class: "hint" },
-    `p_gen = ${trace.generation[step].toFixed(2)}: at most ${percent(1 - trace.generation[step])} is copied.`);
+    `p_gen = ${trace.generation[step].toFixed(2)}: at most ${chance(1 - trace.generation[step])} is copied.`);
   return html("div", {}, html("ol", { class: "chances", "aria-label": "Most probable next tokens" }, ...rows), ...(copied ? [copied] : []));
 }
 
@@ -40,7 +40,7 @@ function whatIf(trace, step) {
   if (!other) return [];
   const better = other.score > trace.score ? "better" : "worse";
   return [html("div", { class: "what-if" },
-    html("h3", {}, `What if it took ${quoted(other.token)} (${percent(Math.exp(other.logProb))})?`),
+    html("h3", {}, `What if it took ${quoted(other.token)} (${chance(Math.exp(other.logProb))})?`),
     html("p", { dir: "auto", class: "text" }, other.text || "The text ends here, empty."),
     html("p", { class: "hint" }, `score ${signed(other.score, 2)}, ${better} than ${signed(trace.score, 2)} of this text`))];
 }

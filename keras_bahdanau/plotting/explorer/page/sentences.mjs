@@ -3,7 +3,7 @@
 import { directionOf, goesOn, html, label, subscript, svg } from "./elements.mjs";
 import { pictureOf } from "./pictures.mjs";
 import { confidenceOf, mostAttended } from "./traces.mjs";
-import { nameOf, percent, quoted, signed } from "./wording.mjs";
+import { chance, nameOf, percent, quoted, signed } from "./wording.mjs";
 
 const WIDEST = 16, LEAST = 0.03, MOST = 8;  // pixels of weight 1; what has a curve, and how many of a step
 const MUCH = 0.2;  // weight of a token that is marked with the other side
@@ -24,7 +24,7 @@ export function sentenceOf(trace, name, { go, point }) {
     draw();
   });
   const links = html("div", { class: trace.picture ? "links over" : "links" }, curves, source.element, target.element);
-  const facts = `score ${signed(trace.score, 2)}, confidence ${percent(confidenceOf(trace))}`;
+  const facts = `score ${signed(trace.score, 2)}, confidence ${chance(confidenceOf(trace))}`;
   const heading = html("div", { class: "heading" }, html("h2", {}, name), html("p", { class: "hint", hidden: !trace.target.length }, facts));
   const element = html("article", { class: "panel", "aria-label": name }, heading, links);
   if (!trace.target.length) links.append(html("p", { class: "empty" }, "The text is empty."));
@@ -107,7 +107,7 @@ function readOf(trace, position) {
 
 function targetRow(trace, go, peek) {
   const anchors = trace.target.map((token, step) => {
-    const share = percent(trace.confidences[step]);
+    const share = chance(trace.confidences[step]);
     return html("button", {
       type: "button",
       class: goesOn(token, step) ? "chip target on" : "chip target",

@@ -1,7 +1,7 @@
 // The data of the page: traces with their numbers unpacked.
 
 const NUMBERS = { 8: Int8Array, 16: Int16Array };
-const ARRAYS = ["scores", "weights", "logProbs", "topProbabilities", "initialState", "values", "context",
+const ARRAYS = ["scores", "weights", "logProbs", "topLogProbs", "initialState", "values", "context",
   "query", "embedded", "state", "generation"];
 const QUANTILE = 0.95;  // of the sizes of numbers, which gets the strongest colour of a strip
 
@@ -24,6 +24,7 @@ function traceOf(data) {
   const trace = { ...data };
   for (const name of ARRAYS) if (data[name]) trace[name] = unpacked(data[name]);
   trace.confidences = Array.from(trace.logProbs, Math.exp);  // p(y_i | y_1 ... y_{i-1}, x)
+  trace.topProbabilities = trace.topLogProbs.map((row) => row.map(Math.exp));
   // values and their weighted sums have one scale of colours
   trace.limits = {
     values: limitOf([...trace.values, ...trace.context]),

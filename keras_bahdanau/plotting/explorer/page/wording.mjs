@@ -5,10 +5,17 @@ import { mostAttended } from "./traces.mjs";
 
 const WORTH_A_WORD = 0.1;  // least weight of a source token that the sentence names beside the first
 
-/** A probability or a weight in per cent; small ones were rounded to 0 in the data. */
+/** A weight in per cent; small ones were rounded to 0 in the data. */
 export function percent(share) {
   if (share < 0.0005) return "<0.1%";
   return share < 0.0995 ? `${(100 * share).toFixed(1)}%` : `${Math.round(100 * share)}%`;
+}
+
+/** A probability in two digits, as `plot_trace` writes it: 12%, 0.012%, 1.2e-6. */
+export function chance(probability) {
+  if (probability < 1e-30) return "0%";
+  if (probability < 1e-4) return probability.toExponential(1);
+  return probability < 0.0995 ? `${(100 * probability).toPrecision(2)}%` : percent(probability);
 }
 
 /** A number with its sign, a minus and no hyphen. */
@@ -81,13 +88,13 @@ function capital(text) {
 
 function written(trace, step) {
   const token = trace.target[step];
-  const share = percent(trace.confidences[step]);
+  const share = chance(trace.confidences[step]);
   const does = token === "</s>" ? "It ends the text" : `It writes ${quoted(token)}`;
   const places = trace.topTokens[step];
   const other = places.findIndex((one) => one !== token);
   const copying = trace.generation ? ` It generates with p_gen ${trace.generation[step].toFixed(2)}, the rest is copied.` : "";
   if (other < 0) return `${does} with a probability of ${share}.${copying}`;
-  const chance = percent(trace.topProbabilities[step][other]);
+  const less = chance(trace.topProbabilities[step][other]);
   const relation = places[0] === token ? "the second best is" : "the most probable one is";
-  return `${does} with a probability of ${share}; ${relation} ${quoted(places[other])} with ${chance}.${copying}`;
+  return `${does} with a probability of ${share}; ${relation} ${quoted(places[other])} with ${less}.${copying}`;
 }
