@@ -219,5 +219,6 @@ def _check_output(format, out):
     if out.is_file() or (kind and kind.writes_file):
         check_absent(out, "out")
         check_unowned(out)
+        kind and kind.check_name(out, "out")
     else:
         next_version(out)  # or say now what else stands there
