@@ -311,7 +311,8 @@ class Subwords:
             sentences: List of strings.
 
         Returns:
-            List of lists of strings, one list a sentence: runs of characters; of a word model words.
+            List of lists of strings, one list a sentence: runs of characters; words of a word
+            model.
 
         Example:
             >>> subwords.unknown(["lower <b>", "newest"])
