@@ -171,8 +171,8 @@ def _check_valid_target(inputs, target, valid_source, valid_target):
     """Check that two files of texts have two for validation, unless one is a TSV."""
     if inputs != "lines" or target is None or valid_target is not None:
         return
-    lines = read_lines(valid_source)
-    if not any("\t" in line for line in lines):
+    # a pipe is read but once, below
+    if valid_source.is_file() and not any("\t" in line for line in read_lines(valid_source)):
         raise ValueError(
             "Validation needs both sides. Received: "
             f"valid_source={str(valid_source)!r}, a text without tabs, and no valid_target. Give "
