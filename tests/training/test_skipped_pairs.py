@@ -38,6 +38,7 @@ def test_of_many_pairs_three_are_named_and_the_others_counted():
     ]
 
 
+@pytest.mark.slow
 def test_a_training_tells_how_many_pairs_of_all_it_has(tmp_path):
     lines, sizes = [], {"units": 4, "embedding_units": 4, "attention_units": 4}
     options = TrainingOptions(
