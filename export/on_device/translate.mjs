@@ -1,17 +1,26 @@
-// Translates with one .tflite file in Node: a line in, a line out.
+// Translates with one .tflite file in Node: a line in, a line out. See USAGE below, or --help.
 //
 //   npm install @litertjs/core
-//   node translate.mjs [--greedy | [--nbest K] [--prefix TEXT]] [--json] MODEL.tflite [SENTENCE...]
 //
 // Reads every vocabulary of the package. The modules that it imports are those of the page that
 // `keras-bahdanau export --format browser` writes; they stay where they are in the checkout.
 //
-// Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
-
 import { InputError } from "../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
 import { Translator } from "../../keras_bahdanau/exporters/browser/page/translator.mjs";
 
 export { InputError, Translator };
+
+const USAGE = `Usage: node translate.mjs [OPTIONS] MODEL.tflite [SENTENCE...]
+
+Translates with one .tflite file: a line in, a line out. Without a sentence it reads standard input.
+
+  --greedy       Take the best token at each step, without a beam.
+  --nbest K      Print the best K texts of each line, as 'number ||| text ||| score'.
+  --prefix TEXT  Text that each translation begins with.
+  --json         Print an object of JSON for each line: {"hypotheses": [{"text", "score"}]}.
+  --help         Show this text and exit.
+
+Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.`;
 
 const LINE_LIMIT = 2 ** 20;  // bytes of one line of input
 
@@ -75,8 +84,12 @@ function lineText(line, number) {
 
 async function main(words) {
   const [{ readFileSync }, { parseArgs }] = await Promise.all([import("node:fs"), import("node:util")]);
-  const options = { greedy: { type: "boolean" }, json: { type: "boolean" }, nbest: { type: "string" }, prefix: { type: "string", default: "" } };
+  const options = {
+    greedy: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" },
+    nbest: { type: "string" }, prefix: { type: "string", default: "" },
+  };
   const { values, positionals: [path, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
+  if (values.help) return console.log(USAGE);
   const { greedy, prefix } = values;
   if (words.some((word) => word.includes("\ufffd"))) {  // which Node puts where bytes are no UTF-8
     throw new InputError(`The command line must be UTF-8. Received: ${words.join(" ")}. Convert it, with iconv for example.`);
@@ -84,7 +97,7 @@ async function main(words) {
   const count = /^[0-9]+$/.test(values.nbest ?? "1") ? Number(values.nbest ?? 1) : 0;
   if (!path || count < 1 || (greedy && (values.nbest || prefix))) {
     throw new InputError("The command line must name a model, --nbest a positive integer, and --greedy goes " +
-      `with neither --nbest nor --prefix. Received: ${words.join(" ")}. Read the first lines of the program.`);
+      `with neither --nbest nor --prefix. Received: ${words.join(" ")}. See --help.`);
   }
   let content;
   try {

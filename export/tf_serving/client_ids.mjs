@@ -1,13 +1,5 @@
 // Asks a SavedModel of ids on TensorFlow Serving, over REST, and splits texts itself: a line in, a line out.
-//
-//   node client_ids.mjs [--server http://localhost:8501] [--model translator] [--label stable]
-//                       [--timeout 30] ASSETS [SENTENCE...]
-//
-// ASSETS is the directory assets.extra of the version that is served, with its card and vocabularies. A
-// line out is that of client_rest.py. Nothing but Node and this checkout is needed.
-//
-// Exit codes: 0 all is translated; 1 the server can't be reached, has refused or answers wrongly;
-// 2 the command line, the files or the input are wrong.
+// See USAGE below, or --help. A line out is that of client_rest.py. Nothing but Node and this checkout is needed.
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -16,6 +8,20 @@ import { parseArgs } from "node:util";
 
 import { InputError, endWithOutput, linesOf } from "../on_device/translate.mjs";
 import { SentencePiece } from "../../keras_bahdanau/exporters/browser/page/sentencepiece.mjs";
+
+const USAGE = `Usage: node client_ids.mjs [OPTIONS] ASSETS [SENTENCE...]
+
+Asks a SavedModel of ids on TensorFlow Serving: a line in, a line out. ASSETS is the directory assets.extra
+of the version that is served, with its card and vocabularies. Without a sentence it reads standard input.
+
+  --server URL       REST address of the server.  [default: http://localhost:8501]
+  --model NAME       Name of the model there.  [default: translator]
+  --label LABEL      Label of a version, such as stable.  [default: the newest version]
+  --timeout SECONDS  Time that an answer may take.  [default: 30]
+  --help             Show this text and exit.
+
+Exit codes: 0 all is translated; 1 the server can't be reached, has refused or answers wrongly;
+2 the command line, the files or the input are wrong.`;
 
 const END = 3;
 const ROWS = 32, ANSWER_LIMIT = 2 ** 28, DAY = 86_400;  // of a request; bytes; seconds
@@ -123,13 +129,14 @@ function vocabularyOf(folder, { vocabularies, hashes }, side) {
 async function main(words) {
   const options = {
     server: { type: "string", default: "http://localhost:8501" }, model: { type: "string", default: "translator" },
-    label: { type: "string" }, timeout: { type: "string", default: "30" },
+    label: { type: "string" }, timeout: { type: "string", default: "30" }, help: { type: "boolean" },
   };
   const { values, positionals: [folder, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
+  if (values.help) return console.log(USAGE);
   const timeout = Number(values.timeout);
   if (!folder || !URL.canParse(values.server) || !(0 < timeout && timeout <= DAY)) {
     throw new InputError("The command line must name a directory, --server a URL, and --timeout seconds up to a day. " +
-      `Received: ${words.join(" ")}. Read the first lines of the program.`);
+      `Received: ${words.join(" ")}. See --help.`);
   }
   const client = new IdsClient({ ...values, timeout }, folder);
   endWithOutput();

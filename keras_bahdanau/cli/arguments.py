@@ -211,6 +211,12 @@ def find_models(paths):
         FileNotFoundError: If there is none.
         ValueError: If a .tflite file is one of several, or a .keras file is damaged.
     """
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(
+                f"No model at {str(path)!r}. Give the directory of a training, a .keras or a "
+                ".tflite file."
+            )
     for path in filter(is_litert, paths):
         if len(paths) > 1:
             raise ValueError(
@@ -218,10 +224,9 @@ def find_models(paths):
                 f"Received: {len(paths)} models, model={str(path)!r}. Give it alone."
             )
         if not path.is_file():
-            kind = "a directory" if path.is_dir() else "no such file"
             raise FileNotFoundError(
                 f"A model must be a file, or the directory of a training. "
-                f"Received: model={str(path)!r}, {kind}."
+                f"Received: model={str(path)!r}, a directory."
             )
     return [path if is_litert(path) else find_translator(path) for path in paths]
 
@@ -243,8 +248,20 @@ def search_of(path, options, **fixed):
     if is_litert(path):
         from keras_bahdanau.exporters.litert.litert_pipeline import check_fixed  # loads NumPy
 
+        pages = {name: fixed.pop(name, None) for name in ("trace", "explore")}
+        _check_no_trace(path, **pages)
         return check_fixed(**options, **fixed)
     return SearchOptions(**{**read_card(path)["search"], **asked(options)})
+
+
+def _check_no_trace(path, **pages):
+    """Raise ValueError if a page or picture of a trace is asked of a .tflite file."""
+    for name, value in pages.items():
+        if value is not None:
+            raise ValueError(
+                f"A .tflite file gives no trace. Received: {name}={value!r}, "
+                f"model={str(path)!r}. Give the .keras file."
+            )
 
 
 def load_translator(paths):

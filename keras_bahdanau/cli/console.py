@@ -13,7 +13,10 @@ import typer
 from keras_bahdanau.cores import usable_cores
 
 PROGRAM = "keras-bahdanau"
-GREETINGS = (b"I0000 ", b"WARNING: All log messages before absl", b"INFO: Created TensorFlow Lite")
+GREETINGS = (
+    *(b"I0000 ", b"WARNING: All log messages before absl", b"INFO: Created TensorFlow Lite"),
+    b"normalizer.cc(",  # SentencePiece inside of TensorFlow, whose log level nothing sets
+)
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141  # exit codes, as typer and shells have them
 
 

@@ -8,7 +8,7 @@ import typer
 
 from keras_bahdanau.cli.arguments import check_writable
 from keras_bahdanau.cli.console import show_progress, warn
-from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.reading import check_parallel, read_lines
 from keras_bahdanau.option import check_value, integer
 
 MOST, MOST_SIDES = 20, 4  # inputs and traces side by side
@@ -38,17 +38,23 @@ class Exploration:
 
     def __init__(self, path, reference=None, labels=("output",)):
         check_writable(path, "explore")
-        if path.suffix.lower() not in (".html", ".htm"):
-            raise ValueError(
-                f"A page's name must end in .html. Received: explore={str(path)!r}. Rename it."
-            )
+        from keras_bahdanau.plotting.explorer.explorer_file import check_page_name  # loads NumPy
+
+        check_page_name("explore", path)
         sides = len(labels) + (reference is not None)
         check_value("number of models and references", sides, integer(1, MOST_SIDES))
         self.path, self.labels = path, list(labels)
         self.references = None if reference is None else read_lines(reference)
         if reference is not None:
             self.labels.append("reference")
+        self._reference = reference
         self._inputs, self._results, self._left_out = [], [], 0
+
+    def check_lines(self, path, count):
+        """Raise ValueError unless the references are as many as the sentences of a file."""
+        if self.references is not None:
+            references = self._reference, len(self.references)
+            check_parallel(source=(path, count), reference=references)
 
     def add(self, inputs, results):
         """Take some inputs with their results, as far as there is room."""
@@ -56,16 +62,12 @@ class Exploration:
         self._inputs += inputs[:room]
         self._results += results[:room]
         self._left_out += len(inputs[room:])
-        if self.references is not None and len(self.references) < len(self._inputs):
-            raise ValueError(
-                "`reference` must have a line for each sentence. Received: "
-                f"{len(self.references)} lines. Give the file that belongs to the sentences."
-            )
 
     def write(self, pipeline):
         """Trace the inputs, of an ensemble by each of its models, and write the page."""
         from keras_bahdanau.plotting import write_explorer
 
+        self.check_lines("standard input", len(self._inputs) + self._left_out)
         if not self._inputs:
             warn("there is nothing to explore, and no page")
             return

@@ -1,5 +1,6 @@
 """`keras-bahdanau export` and `check`."""
 
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -11,7 +12,7 @@ import typer
 
 from keras_bahdanau import exporters
 from keras_bahdanau.cli.arguments import ModelOption, check_absent, with_imports
-from keras_bahdanau.cli.console import ends_well, load_tensorflow
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greetings
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.exporters.all_formats import exporter_of
@@ -132,9 +133,7 @@ def export(
     }
     exporter = _new_exporter(format.value, own, **settings)
     load_tensorflow(THREADS)
-    from keras_bahdanau.pipelines.by_source import load_pipeline
-
-    translator = load_pipeline(path)
+    translator = _loaded(path, splits_text=format.value in ("saved-model", ALL))
     compared = {
         "sentences": lines,
         "references": translations,
@@ -167,6 +166,19 @@ def check(
     if findings:
         raise typer.Exit(1)
     print(exporters.describe(path))
+
+
+def _loaded(path, splits_text):
+    """The pipeline of a file; with the graphs of its vocabularies, where an export has them."""
+    from keras_bahdanau.pipelines.by_source import load_pipeline
+
+    with without_greetings():
+        translator = load_pipeline(path)
+        sides = (getattr(translator.source, "subwords", None), translator.target)
+        for side in filter(None, sides if splits_text else ()):
+            with contextlib.suppress(ImportError):  # which the export says in its own words
+                side.graph  # noqa: B018
+    return translator
 
 
 def _compared_on(inputs, sentences, references):
@@ -220,5 +232,6 @@ def _check_output(format, out):
     if out.is_file() or (kind and kind.writes_file):
         check_absent(out, "out")
         check_unowned(out)
+        kind and kind.check_name(out, "out")
     else:
         next_version(out)  # or say now what else stands there

@@ -21,6 +21,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import require_inputs
+from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.manifest import read_manifest, report_unreadable
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -70,6 +71,8 @@ def read(
     pipeline = load_translator(paths)
     if nbest is not None and search is None:
         pipeline.check_nbest(nbest)
+    if prefix is not None:
+        UnknownText(pipeline.target).tell([prefix], ["the prefix"])
     limits, lengths = pipeline.source.limits(pipeline.longest(search)), []
     for first in range(0, len(inputs), CHUNK):
         chunk = inputs[first : first + CHUNK]

@@ -8,6 +8,7 @@ from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import as_pairs, require_text
+from keras_bahdanau.data.reading import read_lines
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
@@ -103,6 +104,7 @@ def read_data(inputs, training, validation, **table):
     for part in as_pairs(data.pairs).parts():
         _check_inputs(part, inputs)
     if valid_source is not None:
+        _check_valid_target(inputs, target, valid_source, valid_target)
         valid = read(valid_source, valid_target, valid_alignments)
         check_tagged(valid_source, valid.pairs, as_pairs(data.pairs))
         return data, valid
@@ -162,6 +164,19 @@ def _check_inputs(pairs, inputs):
             "Shards must be of the source that is trained. Received: "
             f"source={str(pairs.directory)!r}, whose sources are {pairs.inputs_are}, for one of "
             f"{inputs}. Give the --source that they were prepared with."
+        )
+
+
+def _check_valid_target(inputs, target, valid_source, valid_target):
+    """Check that two files of texts have two for validation, unless one is a TSV."""
+    if inputs != "lines" or target is None or valid_target is not None:
+        return
+    # a pipe is read but once, below
+    if valid_source.is_file() and not any("\t" in line for line in read_lines(valid_source)):
+        raise ValueError(
+            "Validation needs both sides. Received: "
+            f"valid_source={str(valid_source)!r}, a text without tabs, and no valid_target. Give "
+            "a TSV with both languages, or give --valid-target, too."
         )
 
 

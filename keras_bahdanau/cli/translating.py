@@ -29,6 +29,7 @@ from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tel
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import inputs_of, require_inputs
 from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
+from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
@@ -126,12 +127,21 @@ def translate(
         )
     exploration = _exploration(explore, reference, model)
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
-    chunks = _lines_arriving() if file is None else _chunked(_sentences(file, columns))
+    if file is None:
+        chunks = _lines_arriving()
+    else:
+        sentences = _sentences(file, columns)
+        chunks = _chunked(sentences)
+        if exploration:
+            exploration.check_lines(file, len(sentences))
     translator = load_translator(paths)
     if tag is not None:
         require_token(tag, translator.source)
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
+    unknown = UnknownText(_subwords_of(translator))
+    if prefix is not None:
+        UnknownText(translator.target).tell([prefix], ["the prefix"])
     longest, done = translator.longest(search), 0
     limits = translator.source.limits(longest)
     with pairs or contextlib.nullcontext():
@@ -141,6 +151,7 @@ def translate(
             results = translator.translate_nbest(inputs, nbest or 1, batch_size, search, prefixes)
             tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
             results = rejection(results)
+            unknown.tell(lines, lines_from(done + 1))
             if pairs:
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
@@ -153,6 +164,7 @@ def translate(
             show_progress(f"{done:,} sentences")
     show_progress("")
     rejection.tell()
+    unknown.tell_count()
     if exploration:
         exploration.write(translator.searching(search))
     if pairs:
@@ -209,9 +221,18 @@ def align(
     exploration = explore and Exploration(explore)
     translator = load_translator([path])
     (result,) = translator.decode([one], search=search, prefixes=prefixes)
+    if plot is not None and not result.source_tokens:
+        raise ValueError(
+            f"There is nothing to draw. Received: input={sentence!r:.80} with plot={str(plot)!r}. "
+            "Give one that holds something, or leave the picture out."
+        )
     longest = translator.longest(search)
     limits = translator.source.limits(longest)
     tell_cut([result], limits, ["the input"], translator.source.unit)
+    if isinstance(one, str):
+        UnknownText(_subwords_of(translator)).tell([one], ["the sentence"])
+    if prefixes is not None:
+        UnknownText(translator.target).tell(prefixes, ["the prefix"])
     print(result.text)
     if isinstance(one, str):
         print(_Links(translator, [one], longest)(0, result))
@@ -229,6 +250,11 @@ def align(
     if exploration:
         exploration.add([one], [result])
         exploration.write(translator.searching(search))
+
+
+def _subwords_of(translator):
+    """The vocabulary of the source; None for a source of one's own that has none."""
+    return getattr(translator.source, "subwords", None)
 
 
 def _exploration(explore, reference, models):

@@ -73,6 +73,7 @@ class BatchedPairs(Epochs):
     Attributes:
         kept: Int array, which pairs take part.
         skipped: `Skipped`, how many pairs were left out and why.
+        too_long: Int array, the rows of the pairs that were left out as too long.
         source_lengths: Int array `(pairs,)`, positions of each source, of those left out too.
         broken: Int array, pairs in the batches so far whose source gave nothing when it was
             decoded, though its header had promised more. Their weights are 0.
@@ -135,6 +136,7 @@ class BatchedPairs(Epochs):
         require_usable(len(pairs), self.skipped, max_length)
         self.source_lengths = self._source.lengths
         self.kept = kept = np.flatnonzero(taken)
+        self.too_long = np.flatnonzero(~taken & (lengths[0] > 0) & (lengths[1] > 1))
         self._sampled = None
         rows = (self._source, self._target)
         if subword_sampling:

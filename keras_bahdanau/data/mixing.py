@@ -30,7 +30,7 @@ class MixedBatches(Epochs):
         shapes: Sequence of `(rows, length)` of all corpora, shortest first.
         skipped: `Skipped`, pairs of all corpora that were left out.
         source_lengths: Int array `(pairs,)`, positions of each source, corpus after corpus.
-        broken: As in `BatchedPairs`, of all pairs, corpus after corpus.
+        broken, too_long: As in `BatchedPairs`, of all pairs, corpus after corpus.
 
     Raises:
         ValueError: If there are not as many positive shares as parts.
@@ -57,9 +57,17 @@ class MixedBatches(Epochs):
 
     @property
     def broken(self):
+        return self._rows_of_all([part.broken for part in self.parts])
+
+    @property
+    def too_long(self):
+        return self._rows_of_all([part.too_long for part in self.parts])
+
+    def _rows_of_all(self, rows):
+        """Rows of each part as those of all pairs, corpus after corpus."""
         sizes = [len(part.source_lengths) for part in self.parts]
         firsts = itertools.accumulate(sizes[:-1], initial=0)
-        rows = [part.broken + first for part, first in zip(self.parts, firsts, strict=True)]
+        rows = [np.asarray(own, np.int64) + first for own, first in zip(rows, firsts, strict=True)]
         return np.concatenate(rows)
 
     def require_readable(self):

@@ -48,14 +48,26 @@ def read_pairs(
 
         return read_table(source, PAIRS).pairs
     source_lines, target_lines = read_lines(source), read_lines(target)
-    if len(source_lines) != len(target_lines):
+    check_parallel(source=(source, len(source_lines)), target=(target, len(target_lines)))
+    return list(zip(source_lines, target_lines, strict=True))
+
+
+def check_parallel(**files):
+    """Raise ValueError unless two files have as many lines as each other.
+
+    Args:
+        **files: (path, number of its lines) of each, by the name of its argument.
+    """
+    if len({lines for _, lines in files.values()}) > 1:
+        received = [
+            f"{name}={os.fspath(path)!r} with {lines} {'line' if lines == 1 else 'lines'}"
+            for name, (path, lines) in files.items()
+        ]
         raise ValueError(
             "Parallel files must have as many lines as each other. "
-            f"Received: source={os.fspath(source)!r} with {len(source_lines)} lines, "
-            f"target={os.fspath(target)!r} with {len(target_lines)} lines. "
+            f"Received: {', '.join(received)}. "
             "Give two files in which line i of one translates line i of the other."
         )
-    return list(zip(source_lines, target_lines, strict=True))
 
 
 def read_lines(path: str | os.PathLike, may_be_empty: bool = False) -> list[str]:

@@ -68,7 +68,7 @@ class ShardedBatches(Epochs):
 
     Attributes:
         skipped: `Skipped`, how many pairs were left out and why, of all workers.
-        source_lengths: Empty: no pair has a file to be named.
+        source_lengths, too_long: Empty: no pair has a file or a text to be named.
         broken: Empty: sources that are broken are left out of shards.
         shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
         steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
@@ -116,7 +116,8 @@ class ShardedBatches(Epochs):
         self._shards, self._limits = shards, (max_length, longest)
         self._batch_sentences, self._sort_batches = batch_sentences, sort_batches
         self.shuffle, self.seed = shuffle, seed
-        self.source_lengths, self.broken = (), np.zeros(0, np.int64)
+        self.source_lengths, self.too_long = (), ()
+        self.broken = np.zeros(0, np.int64)
         self.windows = _windows([one["pairs"] for one in shards.entries], window * self._workers)
         counts, self.skipped, self.tokens = self._passed_over()
         require_usable(len(shards), self.skipped, max_length)

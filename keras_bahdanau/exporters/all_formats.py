@@ -96,7 +96,7 @@ def exporter_of(path):
     if not path.exists():
         raise FileNotFoundError(
             "An artefact to check must exist. "
-            f"Received: path={str(path)!r}. Export a translator first."
+            f"Received: path={str(path)!r}. Check the spelling, or export a translator first."
         )
     if path.suffix == ".keras":
         raise ValueError(

@@ -107,6 +107,7 @@ class Exporter(abc.ABC):
             is a version in that directory itself.
         writes_file: True if nothing may stand at the place of the artefact; False if it is a
             version in a directory of versions.
+        suffix: String, the end of the name of a file; empty for a directory.
         check_loads_tensorflow: True if `check` needs TensorFlow, which takes seconds to load.
     """
 
@@ -114,6 +115,7 @@ class Exporter(abc.ABC):
     exact: bool = True
     file_name: str
     writes_file: bool
+    suffix: str = ""
     check_loads_tensorflow: bool = True
 
     @classmethod
@@ -138,12 +140,22 @@ class Exporter(abc.ABC):
         """
         require_exportable(pipeline)
 
+    @classmethod
+    def check_name(cls, path, name="path"):
+        """Raise ValueError unless the name of a file ends as those of this format do."""
+        if cls.suffix and path.suffix != cls.suffix:
+            raise ValueError(
+                f"The name of this file must end in {cls.suffix}. "
+                f"Received: {name}={str(path)!r}. Rename it."
+            )
+
     @abc.abstractmethod
     def place(self, path):
         """Path that the artefact gets, for the path that the user named.
 
         Raises:
             FileExistsError: If something else stands there.
+            ValueError: If its name has another end.
         """
 
     @abc.abstractmethod

@@ -159,10 +159,10 @@ _COLUMNS = {  # heading: (field, format)
     "BLEU": ("bleu", ".2f"),
     "chrF": ("chrf", ".2f"),
 }
-_AGAINST_KERAS = {"equal", "refused", "score", "alignment"}
+_AGAINST_KERAS = {"equal", "refused", "score", "alignment", "tokens"}
 LEGEND = (
-    "equal: the same texts as Keras; refused: inputs too long for the file; score, alignment: "
-    "largest difference from Keras; edge cases are among the inputs"
+    "equal: the same texts as Keras; refused: inputs too long for the file; score, alignment, "
+    "tokens: largest difference from Keras; edge cases are among the inputs"
 )
 
 

@@ -46,7 +46,7 @@ class Decoder(keras.Model):
         embedding_units: Positive integer. Width of a token's embedding.
         units: Positive integer. Width of the decoder state; left out with a decoder cell.
         attention: An attention layer, or what `layers.ATTENTIONS` takes: "bahdanau", a
-            score's name, "forced"; None for the fixed context of an encoder-decoder
+            score or its name, "forced"; None for the fixed context of an encoder-decoder
             without attention.
         cell: "gru" or another of `layers.CELLS`, or a Keras cell such as
             `keras.layers.GRUCell(512)`; or a whole decoder cell: a layer of

@@ -1,6 +1,6 @@
 """The pipeline that goes with a source: its own class, with the methods that users expect."""
 
-from keras_bahdanau.pipelines.file import read_card, read_pipeline
+from keras_bahdanau.pipelines.file import find_translator, read_card, read_pipeline
 from keras_bahdanau.pipelines.image_to_text import ImageToText
 from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.pipelines.speech_to_text import SpeechToText
@@ -31,15 +31,16 @@ def load_pipeline(path):
     """Load the pipeline of a `.keras` file, whatever its source is.
 
     Args:
-        path: Path of the file.
+        path: Path of the file, or of the directory of a training, whose best model is loaded.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If there is none.
         ValueError: If it is not a pipeline's file, or a damaged one.
 
     Example:
-        >>> pipeline = load_pipeline("runs/formulas/translator.keras")
+        >>> pipeline = load_pipeline("runs/formulas")
     """
+    path = find_translator(path)
     pipeline = pipeline_of(*read_pipeline(path))
     pipeline.training = read_card(path).get("training")
     return pipeline

@@ -38,6 +38,10 @@ def find_translator(path):
                 "Give the --out of a training, or the path of the file."
             )
         path = found
+    if not path.exists():
+        raise FileNotFoundError(
+            f"No model at {str(path)!r}. Give the directory of a training, or a .keras file."
+        )
     read_card(path)
     return path
 

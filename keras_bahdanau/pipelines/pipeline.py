@@ -8,7 +8,12 @@ import tensorflow as tf
 
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.confidence import calibration_of
-from keras_bahdanau.pipelines.file import read_card, read_pipeline, write_pipeline
+from keras_bahdanau.pipelines.file import (
+    find_translator,
+    read_card,
+    read_pipeline,
+    write_pipeline,
+)
 from keras_bahdanau.pipelines.graph import GraphPipeline
 from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.pipelines.trace import trace
@@ -185,6 +190,7 @@ class Pipeline(GraphPipeline):
             True
         """
         pairs, options = list(pairs), search or self.search
+        _check_pairs(pairs)
         inputs, targets = [one for one, _ in pairs], [target for _, target in pairs]
         self.source.check(self.plural, inputs)
         check_strings("targets", targets)
@@ -394,16 +400,23 @@ class Pipeline(GraphPipeline):
         with Keras.
 
         Args:
-            path: Path of the `.keras` file.
+            path: Path of the `.keras` file, or of the directory of a training.
 
         Raises:
-            FileNotFoundError: If there is no such file.
+            FileNotFoundError: If there is none.
             ValueError: If it is not a pipeline's file, or a damaged one.
         """
+        path = find_translator(path)
         pipeline = cls(*read_pipeline(path))
         card = read_card(path)
         pipeline.training, pipeline.calibration = card.get("training"), calibration_of(card)
         return pipeline
+
+
+def _check_pairs(pairs):
+    for pair in pairs:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise TypeError(f"`pairs` must be (input, target). Received: {pair!r:.80}")
 
 
 def _are_ids(prefixes):

@@ -304,6 +304,30 @@ class Subwords:
         """
         return list(self._processor.encode(sentence, out_type="proto").pieces)
 
+    def unknown(self, sentences) -> list:
+        """The parts of sentences that have no id, each of them once, in their order.
+
+        Args:
+            sentences: List of strings.
+
+        Returns:
+            List of lists of strings, one list a sentence: runs of characters; words of a word
+            model.
+
+        Example:
+            >>> subwords.unknown(["lower <b>", "newest"])
+            [['<', '>'], []]
+        """
+        rows = self._processor.encode(list(sentences), out_type="numpy")
+        return [
+            self._unknown(sentence) if (row == UNKNOWN).any() else []
+            for sentence, row in zip(sentences, rows, strict=True)
+        ]
+
+    def _unknown(self, sentence):
+        parts = (one.surface.strip() for one in self.pieces(sentence) if one.id == UNKNOWN)
+        return [*dict.fromkeys(part for part in parts if part)]
+
     @functools.cached_property
     def graph(self):
         """The same vocabulary inside of a TensorFlow graph: a `GraphSubwords`.

@@ -30,6 +30,7 @@ from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.resumption import check_workers, resumed
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
+from keras_bahdanau.training.slow_steps import TellSteps
 from keras_bahdanau.training.training_data import LONGEST_VALID, training_data
 from keras_bahdanau.training.validation import ValidateAndSave
 from keras_bahdanau.training.vocabularies import vocabularies
@@ -186,11 +187,17 @@ class _Training:
         if old is not None:
             old.give_weights(self.model, source, target)
         say(
-            f"{len(data.pairs):,} pairs, {self.batches.steps} batches an epoch, "
+            f"{self._count_of_pairs()}, {self.batches.steps:,} batches an epoch, "
             f"{self.batches.tokens:,} target tokens; {self.model.count_params():,} weights"
         )
         self.progress = self._begun()
         self.workers.begin(run, self.model, self.progress)
+
+    def _count_of_pairs(self):
+        """The number of pairs that are trained on, and of how many if some are left out."""
+        every, skipped = len(self.data.pairs), self.batches.skipped
+        kept = every - skipped.empty - skipped.too_long
+        return f"{every:,} pairs" if kept == every else f"{kept:,} of {every:,} pairs"
 
     def _begun(self):
         """The progress of the run: of its checkpoint, or of one that begins now."""
@@ -253,6 +260,7 @@ class _Training:
         validation = (self.validation, options, checkpoint, data.valid_pairs, average, say)
         return [
             *([keras.callbacks.ProgbarLogger()] if verbose else []),  # or it waits for validation
+            *([TellSteps(say, lines=verbose == 2)] if verbose else []),
             *everywhere,
             checkpoint,
             TellBroken("training", self.batches, data.inputs, say),

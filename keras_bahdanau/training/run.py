@@ -253,10 +253,11 @@ class Run:
     def _check_unfinished(self, options):
         progress = self.progress()
         if progress.is_over(options):
+            epochs = "1 epoch" if progress.epoch == 1 else f"{progress.epoch} epochs"
             raise FileExistsError(
-                f"This run has ended after {progress.epoch} epochs. Received: "
-                f"out={str(self.directory)!r}. Use {str(self.translator)!r}, or choose another "
-                "output directory."
+                f"This run has ended after {epochs}. Received: out={str(self.directory)!r}. "
+                f"Use {str(self.translator)!r}, or go on from it: --from {self.directory} --out "
+                "NEW (`initial` in Python)."
             )
 
     def damaged(self, path, error):

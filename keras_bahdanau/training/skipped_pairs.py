@@ -1,8 +1,12 @@
 """Reports of the pairs that a training leaves out, with the names of their files."""
 
+import os
+
 import keras
 
 from keras_bahdanau.data.manifest import report_unreadable
+
+NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each
 
 
 def tell_skipped(kind, batches, inputs, max_length, say):
@@ -17,10 +21,34 @@ def tell_skipped(kind, batches, inputs, max_length, say):
     """
     skipped = batches.skipped
     if skipped.empty:
-        say(f"{skipped.empty} {kind} pairs with an empty side are left out")
+        say(f"{_pairs(skipped.empty, kind)} with an empty side {_are(skipped.empty)} left out")
         _name_unreadable(inputs, batches.source_lengths, say)
     if skipped.too_long:
-        say(f"{skipped.too_long} {kind} pairs with more than {max_length} tokens are left out")
+        of = f"{_pairs(skipped.too_long, kind)} with more than {max_length} tokens"
+        option = " (--max-length)" if kind == "training" else ""
+        say(f"{of} {_are(skipped.too_long)} left out{option}{_named(inputs, batches.too_long)}")
+
+
+def _pairs(count, kind):
+    return f"{count:,} {kind} {'pair' if count == 1 else 'pairs'}"
+
+
+def _are(count):
+    return "is" if count == 1 else "are"
+
+
+def _named(inputs, rows):
+    """The end of a line: the first of some inputs, and a count of the others; "" for none.
+
+    Texts are named by their beginning: a pair may come from any line of several files.
+    """
+    names = [str(inputs[row]) for row in rows if isinstance(inputs[row], str | os.PathLike)]
+    if not names:
+        return ""
+    cut = [name if len(name) <= LONGEST else f"{name[:LONGEST]}…" for name in names[:NAMED]]
+    some = ", ".join(map(repr, cut))
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    return f": {some}{more}"
 
 
 class TellBroken(keras.callbacks.Callback):
@@ -45,7 +73,8 @@ class TellBroken(keras.callbacks.Callback):
         new = [row for row in self.batches.broken.tolist() if row not in self.told]
         if new:
             self.told.update(new)
-            self.say(f"{len(new)} {self.kind} pairs with a broken source count for nothing")
+            count = "counts" if len(new) == 1 else "count"
+            self.say(f"{_pairs(len(new), self.kind)} with a broken source {count} for nothing")
             _name_unreadable([self.inputs[row] for row in new], [0] * len(new), self.say)
             self.batches.require_readable()
 

@@ -40,6 +40,8 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
         source = learned("source", sources, options, "source", say, symbols)
     if target is None:
         target = learned("target", [pair[1] for pair in pairs], options, "target", say)
+    if old is None:
+        _tell_rare(sides, (source, target), len(pairs), say)
     return as_source(source), target
 
 
@@ -67,6 +69,18 @@ def _check_kept(run, kept, given):
                 f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
                 "another output directory."
             )
+
+
+def _tell_rare(given, sides, count, say):
+    """Say, once, that a vocabulary which was learnt has more subwords than there are pairs."""
+    for name, was_given, side in zip(("source", "target"), given, sides, strict=False):
+        size = 0 if was_given is not None else getattr(side, "vocabulary_size", 0)
+        if size > count and side.model_type in ("bpe", "unigram"):
+            say(
+                f"{size:,} tokens for {count:,} pairs: most subwords are seen once. Try "
+                f"--{name}-model-type char, or a smaller --vocabulary-size"
+            )
+            return
 
 
 def learned(name, texts, options, side, say, symbols=()):

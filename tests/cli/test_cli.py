@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from keras_bahdanau import __version__, cli
-from keras_bahdanau.cli import training_files, translating
+from keras_bahdanau.cli import training_files, translating, unknown_text
 from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
@@ -156,6 +156,10 @@ BAD_INPUT = {
     "export --model RUN --format all --out new --sentences nul.en": "path='nul.en', whose line 3",
     "train good.en good.de --out new --valid-target good.de": "--valid-target needs --valid-source",
     "train good.en good.de --out new --valid-source bad.tsv": "path='bad.tsv'",
+    "train good.en good.de --out new --valid-source good.en": (
+        "Give a TSV with both languages, or give --valid-target, too."
+    ),
+    "train good.en good.de --out new --attention additve": "Did you mean 'additive'?",
     "train good.en good.de --out new --units 0": "units=0",
     "train good.en good.de --out new --cell rnn": "cell='rnn'",
     "train good.en good.de --out new --preset big": "preset='big'",
@@ -174,7 +178,9 @@ BAD_INPUT = {
     "train good.en good.de --out good.en": "out='good.en', which holds other things",
     "train good.en good.de --out new --freeze encoder": "freeze='encoder' without one. Give",
     "train good.en good.de --out new --freeze a..b": "freeze='a..b'",
-    "train good.en good.de --out new --from absent": "path='absent', no such file",
+    "train good.en good.de --out new --from absent": (
+        "No model at 'absent'. Give the directory of a training, or a .keras file."
+    ),
     "train good.en good.de --out new --from cut.keras": "path='cut.keras'",
     "train good.en good.de --out new --from RUN --units 9": "units=9 with initial=",
     "train good.en good.de --out new --from RUN --source image": "source='image' with initial=",
@@ -204,7 +210,9 @@ BAD_INPUT = {
     "translate --model RUN good.en --write-pairs new --pair-tag <s>": "symbols=['<s>']",
     "translate --model RUN good.en --write-pairs good.en": "write_pairs='good.en'",
     "translate --model RUN good.en --write-pairs new --alignment": "alignment=True with",
-    "translate --model absent good.en": "path='absent', no such file",
+    "translate --model absent good.en": (
+        "No model at 'absent'. Give the directory of a training, a .keras or a .tflite file."
+    ),
     "translate --model . good.en": "model='.', a directory without translator.keras",
     "translate --model cut.keras good.en": "path='cut.keras'",
     "translate --model damaged.keras good.en": "path='damaged.keras'",
@@ -249,18 +257,26 @@ BAD_INPUT = {
     "align --model RUN one --explore page.doc": "explore='page.doc'",
     "translate --model RUN good.en --explore good.en": "explore='good.en'",
     "translate --model RUN good.en --explore new.html --reference absent.de": "path='absent.de'",
+    "translate --model RUN good.en --explore new.html --reference short.de": (
+        "source='good.en' with 3 lines, reference='short.de' with 2 lines"
+    ),
+    "translate --model RUN links --explore new.html --reference good.de": (
+        "source='links' with 2 lines, reference='good.de' with 3 lines"
+    ),
     "translate --model RUN good.en --reference good.de": "reference='good.de' without one",
     "align --model RUN \udcff": "line 1 holds the byte 0xff",
     "export --model RUN --format litert --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out .": "directory='.', which holds other things",
     "export --model RUN --format all --out .": "directory='.', which holds other things",
+    "export --model RUN --format litert --out new": "end in .tflite. Received: out='new'",
+    "check absent": "path='absent'. Check the spelling, or export a translator first.",
     "check model.keras": "path='model.keras', a translator",
     "demo --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
     "export --model RUN --format all --out new --quantization int8": "quantization='int8'",
     "export --model RUN --format saved-model --out new --max-target-length 9": "length='9' with f",
-    "export --model RUN --format litert --out new --title A": "title='A' with format='litert'",
+    "export --model RUN --format litert --out new.tflite --title A": "title='A' with format='li",
     "export --model RUN --format all --out new --litert-js .": "litert_js='.' with format='all'",
     "export --model RUN --format all --out good.en": "out='good.en'",
     "export --model RUN --format all --out new --sentences absent.en": "path='absent.en'",
@@ -398,6 +414,28 @@ def test_models_given_one_after_the_other_are_an_ensemble(command, files, model,
     assert "BLEU" in command("evaluate", "good.en", "good.de", *both).out
     answer = command("translate", "--model", model, "--model", "cut.keras")
     assert answer.code == 2 and "cut.keras" in answer.err
+
+
+def test_what_the_model_does_not_know_is_named_by_its_line(command, files, model, monkeypatch):
+    monkeypatch.setattr(unknown_text, "MOST_LINES", 2)
+    (files / "unknown.en").write_text("one <b>\none\ntwo ☃ ☃\n<\n☃\n")
+    answer = command("translate", "--model", model, "unknown.en", "--prefix", "ein%")
+    told = "the model does not know:"
+    assert answer.code == 0 and answer.out.count("\n") == 5
+    assert answer.err.splitlines() == [
+        f"keras-bahdanau: the prefix: {told} %. The answer may be wrong.",
+        f"keras-bahdanau: line 1: {told} <b>. The answer may be wrong.",
+        f"keras-bahdanau: line 3: {told} ☃. The answer may be wrong.",
+        "keras-bahdanau: 2 more lines have parts that the model does not know",
+    ]
+    answer = command("align", "--model", model, "one ☃")
+    assert answer.err == f"keras-bahdanau: the sentence: {told} ☃. The answer may be wrong.\n"
+
+
+def test_a_picture_of_nothing_is_refused(command, files, model):
+    answer = command("align", "--model", model, "", "--plot", "map.png")
+    assert (answer.code, answer.out) == (2, "") and not (files / "map.png").exists()
+    assert "There is nothing to draw. Received: input='' with plot='map.png'." in answer.err
 
 
 def test_no_lines_give_no_lines(command, files, model):
@@ -812,7 +850,7 @@ def test_training_holds_pairs_out_and_is_left_alone_when_it_has_ended(command, t
     assert answer.out.endswith(f"\nThe model: {out / 'translator.keras'}\n")
     assert command("translate", "--model", out, stdin=b"one\n").out.count("\n") == 1
     again = command("train", data, "--out", out, *options)
-    assert again.code == 2 and "has ended after 1 epochs" in again.err
+    assert again.code == 2 and "has ended after 1 epoch. Received: out=" in again.err
 
 
 @pytest.mark.slow

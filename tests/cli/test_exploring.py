@@ -1,5 +1,6 @@
 """The page of `--explore`: the sentences of a command, and the sides of each."""
 
+import io
 import json
 import re
 
@@ -81,12 +82,15 @@ def test_one_sentence_is_aligned_and_explored(explored, model):
     assert side["text"].startswith("eins") and len(side["alternatives"]) == len(side["target"])
 
 
-def test_a_reference_that_ends_early_is_told(model, tmp_path, capsys):
-    source = lines_of(tmp_path / "source", "one", "two")
-    target = lines_of(tmp_path / "target", "eins")
-    page = tmp_path / "page.html"
-    arguments = ["--model", model, source, "--reference", target, "--explore", page]
+@pytest.mark.parametrize("count, lines", [(1, "1 line"), (3, "3 lines")])
+def test_references_are_as_many_as_the_lines_of_standard_input(
+    model, tmp_path, capsys, monkeypatch, count, lines
+):
+    target, page = lines_of(tmp_path / "target", *["eins"] * count), tmp_path / "page.html"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one\ntwo\n")))
+    arguments = ["--model", model, "--reference", target, "--explore", page]
     with pytest.raises(SystemExit) as ended:
         cli.main(["translate", *map(str, arguments)])
     assert ended.value.code == 2 and not page.exists()
-    assert "a line for each sentence. Received: 1 lines" in capsys.readouterr().err
+    received = f"source='standard input' with 2 lines, reference={str(target)!r} with {lines}. "
+    assert f"Received: {received}" in capsys.readouterr().err

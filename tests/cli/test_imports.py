@@ -65,6 +65,7 @@ def model(module, toy_translator, monkeypatch):
     return "own.keras"
 
 
+@pytest.mark.slow
 def test_a_class_that_is_unknown_is_named_with_the_mend(model, module, command):
     message = (
         "Keras must know all classes of a translator's file. Received: path='own.keras', unknown "
@@ -79,8 +80,8 @@ def test_a_class_that_is_unknown_is_named_with_the_mend(model, module, command):
     assert (code, err) == (0, "") and out.count("\n") == 2
 
 
-def test_a_module_that_is_not_there_is_named(model, command):
-    code, _, err = command("align", "--model", model, "one", "--import", "absent.py")
+def test_a_module_that_is_not_there_is_named(module, command):
+    code, _, err = command("align", "--model", "none.keras", "one", "--import", "absent.py")
     assert code == 2
     assert "without .py. Received: import='absent.py' (No module named 'absent'" in err
 

@@ -141,12 +141,11 @@ def test_a_sentence_of_the_longest_length_is_whole(translator):
         "translate --nbest 2": "nbest=2.",
         "evaluate s.en s.de --metrics exact,top2": "nbest=2.",
         "translate --model other.tflite": "2 models, model=",
-        "align one --trace t.png": "trace='t.png'.",
-        "align one --explore t.html": "explore='t.html'.",
+        "align one --trace t.png": "trace='t.png', model=",
+        "align one --explore t.html": "explore='t.html', model=",
         "align one --prefix ein": "path=",
         "evaluate s.en s.de --alignments s.en": "alignments='s.en'.",
         "evaluate s.en s.de --min-length 2": "min_length=2.",
-        "evaluate s.en s.de --compare absent.tflite": "model='absent.tflite', no such file.",
     }.items(),
 )
 def test_what_a_tflite_file_has_fixed_is_refused_in_one_line(
@@ -157,6 +156,13 @@ def test_what_a_tflite_file_has_fixed_is_refused_in_one_line(
     assert (code, out) == (2, "") and err.count("\n") == 1
     assert f"Received: {received}" in err
     assert sorted(path.name for path in files.iterdir()) == ["s.de", "s.en"]
+
+
+@pytest.mark.parametrize("option", ["--trace t.png", "--explore t.html"])
+def test_a_trace_of_a_tflite_file_is_refused_with_the_way_on(option, command, toy_litert, files):
+    code, _, err = command("align", "--model", toy_litert, "one", *option.split())
+    assert code == 2 and "A .tflite file gives no trace. Received: " in err
+    assert err.endswith(f"model={str(toy_litert)!r}. Give the .keras file.\n")
 
 
 def test_one_best_translation_is_an_n_best_list_of_one(command, toy_litert, translator):

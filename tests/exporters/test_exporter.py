@@ -118,6 +118,12 @@ def test_finding_is_one_sentence_and_its_mend():
     assert str(finding) == "LiteRT: FlexCumprod is not built in. Convert again."
 
 
+def test_a_litert_file_has_the_name_of_one(toy_translator, tmp_path):
+    with pytest.raises(ValueError, match="must end in .tflite. Received: path='.*model.bin'"):
+        kb.export_litert(toy_translator, tmp_path / "model.bin")
+    assert not list(tmp_path.iterdir())
+
+
 def test_missing_path_is_an_error_with_its_mend(tmp_path):
-    with pytest.raises(FileNotFoundError, match="must exist.*no-such.*Export a translator"):
+    with pytest.raises(FileNotFoundError, match="must exist.*no-such.*Check the spelling"):
         check(tmp_path / "no-such")

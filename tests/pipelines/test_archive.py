@@ -265,3 +265,15 @@ def test_full_disk_leaves_the_old_search_options(saved, tmp_path):
         write_search(path, options)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == saved.read_bytes()
+
+
+def test_the_directory_of_a_training_is_loaded_and_a_typo_is_named(toy_translator, tmp_path):
+    (tmp_path / "run").mkdir()
+    toy_translator.save(tmp_path / "run" / "translator.keras")
+    assert kb.load_pipeline(str(tmp_path / "run")).target == toy_translator.target
+    for load in (kb.load_pipeline, kb.Translator.load):
+        with pytest.raises(FileNotFoundError) as caught:
+            load(tmp_path / "runs")
+        path = str(tmp_path / "runs")
+        expected = f"No model at {path!r}. Give the directory of a training, or a .keras file."
+        assert str(caught.value) == expected

@@ -248,6 +248,14 @@ def test_one_string_is_refused(toy_translator):
         toy_translator.translate(["one", None])
 
 
+@pytest.mark.parametrize("pair", [("one",), "one", ("one", "eins", 1)])
+def test_what_is_no_pair_is_refused(toy_translator, pair):
+    message = f"`pairs` must be (input, target). Received: {pair!r}"
+    for method in (toy_translator.score, toy_translator.align):
+        with pytest.raises(TypeError, match=re.escape(message)):
+            method([("one", "eins"), pair])
+
+
 def test_more_hypotheses_than_the_beam_are_refused(toy_translator):
     with pytest.raises(ValueError, match="nbest=6"):
         toy_translator.translate_nbest(["one"], nbest=6)

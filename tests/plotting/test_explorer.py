@@ -204,6 +204,13 @@ def test_what_is_no_list_of_traces_is_refused(tmp_path, traces, error, message):
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_page_has_the_name_of_a_page(tmp_path):
+    path = tmp_path / "page.txt"
+    with pytest.raises(ValueError, match="must end in .html. Received: path='.*page.txt'. Rename"):
+        write_explorer([trace_of(RED_CAR, VOITURE)], path)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("settings", [{"labels": ["one"]}, {"labels": [1, 2]}, {"title": ""}])
 def test_settings_out_of_range_are_refused(tmp_path, settings):
     trace = trace_of(RED_CAR, VOITURE)

@@ -62,6 +62,17 @@ def test_sentence_without_token_has_no_id_or_only_the_end(subwords):
     assert lists(subwords.encode(["", "  "])) == [[END], [END]]
 
 
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "char"])
+def test_runs_of_characters_without_an_id_are_named_once(kind):
+    subwords = Subwords.train(["ab b a", "ba"], 12, model_type=kind, exact=False)
+    assert subwords.unknown(["a <a qq> b<", "ab", ""]) == [["<", "qq>"], [], []]
+
+
+def test_of_words_those_without_an_id_are_named():
+    words = Subwords.train(["ab b a", "ba"], 12, model_type="word", exact=False)
+    assert words.unknown(["a <a> b", "ab"]) == [["<a>"], []]
+
+
 def test_ids_are_int32(subwords):
     for sentence in ("a", ""):
         for end_of_empty in (True, False):

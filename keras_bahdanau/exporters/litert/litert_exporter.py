@@ -76,9 +76,9 @@ def export_litert(
     Raises:
         FileExistsError: If the file exists.
         ImportError: If `ai-edge-litert` is not installed.
-        ValueError: If `quantization` or a signature is unknown, a length is not positive or
-            `references` are not as many as `sentences`; if the file would be
-            refused by a phone, or answers differently and `allow_differences`
+        ValueError: If the path does not end in .tflite; if `quantization` or a signature is
+            unknown, a length is not positive or `references` are not as many as `sentences`; if
+            the file would be refused by a phone, or answers differently and `allow_differences`
             is False.
     """
     exporter = LiteRTExporter(
@@ -107,6 +107,7 @@ class LiteRTExporter(Exporter):
     signatures: tuple = ("greedy", "steps")
 
     writes_file = True
+    suffix = ".tflite"
     check_loads_tensorflow = False
 
     def __post_init__(self):
@@ -162,6 +163,7 @@ class LiteRTExporter(Exporter):
             )
 
     def place(self, path):
+        self.check_name(path)
         require_absent(path)
         return path
 

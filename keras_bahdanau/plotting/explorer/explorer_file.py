@@ -42,13 +42,15 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
 
     Raises:
         TypeError: If `traces` holds something else.
-        ValueError: If there is no trace, or are too many, or fewer labels than sides.
+        ValueError: If the path ends in neither .html nor .htm; if there is no trace, or are too
+            many, or fewer labels than sides.
 
     Example:
         >>> own = translator.trace("the red car", explore=True)
         >>> reference = translator.trace("the red car", "la voiture rouge", explore=True)
         >>> write_explorer([[own, reference]], "explorer.html", labels=["output", "reference"])
     """
+    check_page_name("path", path)
     inputs = _sides_of_inputs(traces)
     sides = max(map(len, inputs))
     labels = [f"{side + 1}" for side in range(sides)] if labels is None else [*labels]
@@ -61,6 +63,14 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
     path = Path(path)
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
         unfinished.write_text(_page(data, title), encoding="utf-8")
+
+
+def check_page_name(name, path):
+    """Raise ValueError unless a path ends as that of a page does."""
+    if Path(path).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(
+            f"A page's name must end in .html. Received: {name}={str(path)!r}. Rename it."
+        )
 
 
 def _page(data, title):

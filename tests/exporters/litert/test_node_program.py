@@ -37,6 +37,16 @@ def node(*arguments, lines=(), content=None, program=PROGRAM, folder=None):
     return done.returncode, done.stdout.decode().splitlines(), done.stderr.decode()
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+@pytest.mark.parametrize("name", ["on_device/translate.mjs", "tf_serving/client_ids.mjs"])
+def test_the_programs_show_their_usage(name):
+    code, lines, errors = node("--help", program=CHECKOUT / "export" / name)
+    assert (code, errors) == (0, "") and lines[0].startswith(f"Usage: node {Path(name).name} [")
+    assert any(line.startswith("  --help ") for line in lines)
+    code, _, errors = node(program=CHECKOUT / "export" / name)
+    assert code == 2 and "See --help." in errors
+
+
 @pytest.fixture(scope="module")
 def translator():
     """Characters, a symbol and spaces in, words out; its weights are random."""

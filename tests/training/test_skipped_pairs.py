@@ -1,0 +1,88 @@
+"""Reports of what a training leaves out, and of its first and long steps."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.text import Subwords
+from keras_bahdanau.training import TrainingOptions, slow_steps, train, vocabularies
+from keras_bahdanau.training.skipped_pairs import tell_skipped
+from keras_bahdanau.training.slow_steps import TellSteps
+
+LONG = "a b " * 30
+
+
+def told(pairs, kind="training"):
+    lines = []
+    side = Subwords.train(["a b"], 12, model_type="word", exact=False)
+    batches = BatchedPairs(pairs, side, side, max_length=8)
+    tell_skipped(kind, batches, [source for source, _ in pairs], 8, lines.append)
+    return lines
+
+
+@pytest.mark.parametrize("kind, option", [("training", " (--max-length)"), ("validation", "")])
+def test_one_pair_that_is_too_long_is_named(kind, option):
+    pairs = [("a", "b"), ("a" + LONG, "b"), ("", "b")]
+    assert told(pairs, kind) == [
+        f"1 {kind} pair with an empty side is left out",
+        f"1 {kind} pair with more than 8 tokens is left out{option}: {('a' + LONG)[:40] + '…'!r}",
+    ]
+
+
+def test_of_many_pairs_three_are_named_and_the_others_counted():
+    pairs = [("a", "b"), *((f"a{number} ", LONG) for number in range(1005))]
+    assert told(pairs) == [
+        "1,005 training pairs with more than 8 tokens are left out (--max-length): "
+        "'a0 ', 'a1 ', 'a2 ' and 1,002 more"
+    ]
+
+
+@pytest.mark.slow
+def test_a_training_tells_how_many_pairs_of_all_it_has(tmp_path):
+    lines, sizes = [], {"units": 4, "embedding_units": 4, "attention_units": 4}
+    options = TrainingOptions(
+        **sizes, model_type="char", epochs=1, max_length=8, batch_sentences=2, batch_tokens=0
+    )
+    pairs = [("a", "b"), ("b", "a"), (LONG, "b")]
+    train(pairs, pairs[:2], tmp_path / "run", options, 2, lines.append)
+    assert any(line.startswith("2 of 3 pairs, 1 batches an epoch, ") for line in lines)
+    assert "building the graph: the first step takes longest" in lines
+
+
+@pytest.mark.parametrize(
+    "count, given, told",
+    [(9, None, True), (10, None, False), (9, "given", False)],
+)
+def test_more_subwords_than_pairs_get_one_hint(count, given, told):
+    side = Subwords.train(["ab", "ba"], 10, model_type="bpe", exact=False)
+    size, lines = side.vocabulary_size, []
+    pairs = size - 10 + count
+    vocabularies._tell_rare((given and side, given and side), (side, side), pairs, lines.append)
+    hint = (
+        f"{size:,} tokens for {pairs:,} pairs: most subwords are seen once. Try "
+        "--source-model-type char, or a smaller --vocabulary-size"
+    )
+    assert lines == [hint] * told
+
+
+def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch):
+    clock = iter([0.0, 20.0, 31.0, 31.0, 50.0, 60.0, 70.0, 95.0, 95.0])
+    monkeypatch.setattr(slow_steps.time, "monotonic", lambda: next(clock))
+    lines = []
+    callback = TellSteps(lines.append, lines=True)
+    callback.set_params({"steps": 1200})
+    callback.on_train_begin()
+    callback.on_epoch_begin(4)
+    for batch in range(3):  # at 20, 31 and 50 seconds
+        callback.on_train_batch_end(batch, {"loss": np.float32(2.5)})
+    callback.on_epoch_end(4)
+    callback.on_epoch_begin(5)
+    for batch in range(2):  # at 70 and 95
+        callback.on_train_batch_end(batch, {})
+    assert lines == [
+        "building the graph: the first step takes longest",
+        "epoch 5: step 2 of 1,200, loss 2.5000",
+        "epoch 6: step 2 of 1,200",
+    ]
+    assert isinstance(callback, keras.callbacks.Callback)
