@@ -272,13 +272,14 @@ def of_one_row(model):
     switches = "stops_early", "splits_log_softmax"
     layers = [*model._flatten_layers()]
     found = [(layer, name) for layer in layers for name in switches if hasattr(layer, name)]
-    for layer, name in found:
-        setattr(layer, name, True)
+    before = [getattr(layer, name) for layer, name in found]
     try:
+        for layer, name in found:
+            setattr(layer, name, True)
         yield
     finally:
-        for layer, name in found:
-            delattr(layer, name)  # the class has it
+        for (layer, name), value in zip(found, before, strict=True):
+            setattr(layer, name, value)
 
 
 class SearchedOnce:

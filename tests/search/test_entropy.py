@@ -1,12 +1,15 @@
 """What a search says of each token: in a beam's tests against NumPy, here where it is special."""
 
+import extract
 import numpy as np
 import pytest
+import reference
 import reference_search
 from toy import Language, run_search
 from toy_chain import END, VOCABULARY, Chain, Given, run_chain
 
-from keras_bahdanau.search import SearchOptions, sample, search
+from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
+from keras_bahdanau.search import SearchOptions, sample, search, search_model
 from keras_bahdanau.search.result import FORBIDDEN, entropy
 
 
@@ -71,3 +74,35 @@ def test_a_draw_has_the_values_of_the_model_not_those_of_what_was_left_to_draw_f
         found = result.token_entropies[row, 1]
         np.testing.assert_allclose(found[: len(tokens)], expected, rtol=1e-4)
         assert not found[len(tokens) :].any()
+
+
+def model_of(seed, **options):
+    model = Seq2Seq(Encoder(7, 4, 3), Decoder(6, 4, 5, **options))
+    model.build()
+    return extract.randomize(model, seed)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda: Ensemble([model_of(0), model_of(1, attention="general")]), id="pair"),
+        pytest.param(lambda: model_of(2, when="apart", cell="ssru"), id="ssru"),
+    ],
+)
+def test_values_of_tokens_are_those_of_the_whole_target_and_sum_to_its_log_probability(make):
+    model, source = make(), np.array([[3, 1, 4], [5, 0, 0]], "int32")
+    options = SearchOptions(beam_width=2, max_length=4, length_normalization=0.0)
+    result = search_model(model, source, options, start=2, end=3)
+    ids, lengths, found, entropies = (
+        np.concatenate(getattr(result, name))  # of both beams, one below the other
+        for name in ("ids", "lengths", "token_log_probs", "token_entropies")
+    )
+    target_in = np.pad(ids, ((0, 0), (1, 0)), constant_values=2)[:, :-1]
+    logits = np.array(model((np.repeat(source, 2, axis=0), target_in)), "float64")
+    expected = reference.log_softmax(logits)  # -> (4, target_time, 6)
+    for row, length in enumerate(lengths):
+        of_tokens = expected[row, np.arange(length), ids[row, :length]]
+        np.testing.assert_allclose(found[row, :length], of_tokens, atol=1e-5)
+        assert np.ravel(result.scores)[row] == pytest.approx(of_tokens.sum(), abs=1e-5)
+        doubts = [of_distribution(one) for one in expected[row, :length]]
+        np.testing.assert_allclose(entropies[row, :length], doubts, atol=1e-5)

@@ -32,7 +32,8 @@ class SavedModelPipeline:
     Raises:
         Damage: If its card is none.
         RuntimeError: If Python TensorFlow is imported already, or the version can't be loaded.
-        ValueError: If it has no card, or no signature of one tensor of strings.
+        ValueError: If it has no card, no signature of one tensor of strings, or a calibration of
+            another form.
     """
 
     def __init__(self, path):
@@ -46,6 +47,7 @@ class SavedModelPipeline:
                 f"Received: path={str(path)!r} with {sorted(self._session.signatures)}. Export "
                 "it again, without --ids-only."
             )
+        self._calibration = calibration_of(self.card)
         (self._input,) = signature.inputs
         (self._text,) = {*signature.outputs} - _BESIDE
 
@@ -107,7 +109,7 @@ class SavedModelPipeline:
             "token_log_probs": row["token_log_probs"][:target_time],
             "token_entropies": row["token_entropies"][:target_time],
             "confidence": float(row["confidence"]),
-            "calibration": calibration_of(self.card),
+            "calibration": self._calibration,
         }
 
 

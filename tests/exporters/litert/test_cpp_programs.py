@@ -27,14 +27,16 @@ from native_programs import (
 )
 from PIL import Image
 
-from keras_bahdanau.exporters import export_litert
+from keras_bahdanau.exporters import OnDeviceTranslator, export_litert
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import AudioSource, ImageSource
 
 ROOT = Path(__file__).parents[3]
 PROBE = ROOT / "tests" / "support" / "device_probe.cc"
+CONFIDENCES = PROBE.with_name("confidence_probe.cc")
 DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"
+GOLDEN = ROOT / "tests" / "golden" / "0.1.0" / "translator.tflite"
 
 
 @pytest.mark.skipif(not LIBRARY.is_file(), reason=f"needs {LIBRARY.name}")
@@ -340,24 +342,43 @@ def test_a_program_in_c_lists_the_signatures_that_python_lists(compiled, suggest
                 expected.add(f"{name} {side} {tensor} {dtype} {shape}")
     code, lines, complaints = answer([compiled / "signatures", suggesting])
     assert (code, complaints) == (0, [])
-    assert {*lines} == expected and len(lines) == 27
+    assert {*lines} == expected and len(lines) == 39
     for path in [path for path in bad_models if path.name in ("no model", "nothing", "none")]:
         code, texts, (complaint,) = answer([compiled / "signatures", path])
         assert (code, texts) == (2, [""]) and f"Received: '{path}'" in complaint
 
 
-@pytest.fixture(scope="module")
-def checked(once):
-    """The translator that checks each access to memory, and that all of it is freed."""
+def compile_checked(source, path):
+    """Compile a program that checks each access to memory, and that all of it is freed."""
     options = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover", *STRICT)
     flags = ["pkg-config", "--cflags", "--libs", "sentencepiece"]
     found = subprocess.run(flags, capture_output=True).stdout.decode().split()
+    command = ["g++", "-std=c++20", *options, "-I", KIT, source, "-o", path, LIBRARY]
+    subprocess.run([*command, f"-Wl,-rpath,{LIBRARY.parent}", *found], check=True)
 
-    def compile_checked(path):
-        command = ["g++", "-std=c++20", *options, KIT / "translate.cc", "-o", path, LIBRARY]
-        subprocess.run([*command, f"-Wl,-rpath,{LIBRARY.parent}", *found], check=True)
 
-    return once("checked translate", compile_checked)
+@needs_compiler
+@pytest.mark.slow
+def test_texts_have_the_confidences_of_python_and_of_older_files_none(suggesting, tmp_path):
+    compile_checked(CONFIDENCES, tmp_path / "probe")
+    _, files, *_ = unpack(suggesting.read_bytes())
+    vocabulary = sentencepiece.SentencePieceProcessor(model_proto=files["source.spm"])
+    ids = [*vocabulary.encode("three one"), 3]
+    python = OnDeviceTranslator(suggesting)
+    lists = {1: python.translate(["three one"]), 3: python.translate_nbest(["three one"], 3)[0]}
+    for nbest, expected in lists.items():
+        code, lines, complaints = answer([tmp_path / "probe", suggesting, nbest, *ids])
+        assert (code, complaints) == (0, [])
+        for line, one in zip(lines[:-1], expected, strict=True):
+            values = [one.confidence, *one.token_log_probs, *one.token_entropies]
+            assert [*map(float, line.split())] == pytest.approx(values, abs=1e-4)
+    assert answer([tmp_path / "probe", GOLDEN, 1, *ids]) == (0, ["nan", ""], [])
+
+
+@pytest.fixture(scope="module")
+def checked(once):
+    """The translator that checks each access to memory, and that all of it is freed."""
+    return once("checked translate", lambda path: compile_checked(KIT / "translate.cc", path))
 
 
 @needs_compiler

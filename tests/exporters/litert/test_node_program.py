@@ -20,6 +20,8 @@ CHECKOUT = Path(__file__).parents[3]
 PROGRAM = CHECKOUT / "export" / "on_device" / "translate.mjs"
 SENTENCEPIECE = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page" / "sentencepiece.mjs"
 SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
+CONFIDENCES = CHECKOUT / "tests" / "support" / "confidences.mjs"
+GOLDEN = CHECKOUT / "tests" / "golden" / "0.1.0" / "translator.tflite"
 LACKING = node_packages.lacking("@litertjs/core")
 
 
@@ -130,6 +132,22 @@ def test_json_has_texts_and_scores_in_the_form_of_a_conformance_file(speller):
         assert [one["text"] for one in found] == [one.text for one in expected]
         scores = [one.score for one in expected]
         assert [one["score"] for one in found] == pytest.approx(scores, abs=1e-5)
+
+
+@needs_node
+@pytest.mark.slow
+def test_texts_have_the_confidences_of_python_and_of_older_files_none(speller):
+    python = OnDeviceTranslator(speller)
+    lists = {"": python.translate(["abc"]), "_nbest": python.translate_nbest(["abc"])[0]}
+    for kind, expected in lists.items():
+        code, (line,), error = node(PROGRAM, speller, kind, "abc", program=CONFIDENCES)
+        assert code == 0, error
+        for (confidence, *found), one in zip(json.loads(line), expected, strict=True):
+            assert confidence == pytest.approx(one.confidence, abs=1e-4)
+            assert found[0] == pytest.approx(one.token_log_probs.tolist(), abs=1e-4)
+            assert found[1] == pytest.approx(one.token_entropies.tolist(), abs=1e-4)
+    code, (line,), error = node(PROGRAM, GOLDEN, "", "abc", program=CONFIDENCES)
+    assert (code, json.loads(line)) == (0, [[None, [], []]]), error
 
 
 @needs_node

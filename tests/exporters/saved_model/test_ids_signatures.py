@@ -127,6 +127,11 @@ def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_tr
         for answer in (plain, aligned):
             assert answer["score"][row] == pytest.approx(result.score, abs=1e-5)
             assert answer["finished"][row] == result.finished
+            assert answer["confidence"][row] == pytest.approx(result.confidence, abs=1e-5)
+            for name in ("token_log_probs", "token_entropies"):
+                found = answer[name][row, :length]
+                np.testing.assert_allclose(found, getattr(result, name), atol=1e-4)
+                assert not answer[name][row, length:].any()
         sources, alignment = aligned["source_length"][row], aligned["alignment"][row]
         assert sources == len(result.source_tokens)
         np.testing.assert_allclose(alignment[:length, :sources], result.alignment, atol=1e-5)

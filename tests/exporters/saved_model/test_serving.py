@@ -39,7 +39,11 @@ LENGTHS = {  # of what a server pads, the axes that do not count the rows
     "alignment": ["target_length", "source_length"],
     "ids": ["length"],
 }
-TOLERANCE = {"alignment": 1e-5, "score": 1e-4, "scores": 1e-4}
+OF_TOKENS = ("token_log_probs", "token_entropies")  # as long as the ids or the tokens beside them
+TOLERANCE = {
+    "alignment": 1e-5,
+    **dict.fromkeys(("score", "scores", "confidence", "confidences", *OF_TOKENS), 1e-4),
+}
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +108,11 @@ def _cut(value, lengths):
 def assert_same(answer, expected):
     """Texts, ids and lengths are equal, numbers nearly; padding does not count."""
     assert answer.keys() == expected.keys()
+    of_tokens = ["length" if "ids" in expected else "target_length"]
+    lengths = {**LENGTHS, **dict.fromkeys(OF_TOKENS, of_tokens)}
     for name in expected:
         one, other = (
-            _cut(row[name], [row[length] for length in LENGTHS.get(name, [])])
+            _cut(row[name], [row[length] for length in lengths.get(name, [])])
             for row in (answer, expected)
         )
         if name in TOLERANCE:
