@@ -2,8 +2,6 @@
 
 import dataclasses
 
-import numpy as np
-
 SCORE_TOLERANCE = 1e-4
 ALIGNMENT_TOLERANCE = 1e-5
 LISTED = 0.9  # of hypotheses: two that are as good may change places at the end of a beam
@@ -214,6 +212,8 @@ def _distance(one, answer):
 
 def _largest(pairs):
     """The largest difference of what tokens and texts are sure of; None if no answer says it."""
+    import numpy as np  # which takes time
+
     names = "token_log_probs", "token_entropies", "confidence"
     found = [
         float(np.abs(np.subtract(getattr(one, name), getattr(answer, name))).max(initial=0.0))

@@ -14,7 +14,6 @@ import re
 
 from keras_bahdanau import __version__
 from keras_bahdanau.integrity import Damage, check_fields, opened, parse_card, sha256_of
-from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.search.search_options import SearchOptions
 
 CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
@@ -61,6 +60,8 @@ def _verified(path, *of_this_state):
             f"Received: path={str(path)!r}, a Keras model without one. "
             "Save it with Translator.save, not with model.save."
         )
+    from keras_bahdanau.pipelines.confidence import calibration_of  # NumPy, which takes time
+
     _check_search(path, card)
     calibration_of(card)
     return card

@@ -187,9 +187,9 @@ BAD_INPUT = {
     "train good.en good.de --out new --from RUN --vocabulary-pairs bad.tsv": "line 2 has 1",
     DISTILL: "teacher=[], hypotheses=None. Give one of them",
     f"{DISTILL} --teacher RUN --hypotheses good.de": "hypotheses='good.de'",
-    f"{DISTILL} --teacher absent": "path='absent', no such file",
+    f"{DISTILL} --teacher absent": "No model at 'absent'",
     f"{DISTILL} --teacher cut.keras": "path='cut.keras'",
-    f"{DISTILL} --teacher RUN --baseline absent": "path='absent'",
+    f"{DISTILL} --teacher RUN --baseline absent": "No model at 'absent'",
     f"{DISTILL} --teacher RUN --source image": "which reads lines. Leave --source out",
     f"{DISTILL} --teacher RUN --mix 1": "mix=1.0",
     f"{DISTILL} --teacher RUN --n-best 0": "n_best=0",
@@ -823,7 +823,8 @@ def test_check_tells_what_an_artefact_says_of_itself(
     served, phone = command("check", toy_saved_model), command("check", toy_litert)
     assert (served.code, phone.code) == (0, 0)
     assert "translate_nbest: text\n" in served.out and "SavedModel " in served.out
-    assert "translate: source -> alignment, finished, ids, length, score\n" in phone.out
+    outputs = "alignment, confidence, finished, ids, length, score"
+    assert f"translate: source -> {outputs}, token_entropies, token_log_probs\n" in phone.out
     digest = json.loads(zipfile.ZipFile(toy_litert).read("card.json"))["sha256"]["model"]
     assert f"sha256 {digest}\n" in phone.out
     changed = bytearray(toy_litert.read_bytes())
