@@ -211,19 +211,19 @@ def find_models(paths):
         FileNotFoundError: If there is none.
         ValueError: If a .tflite file is one of several, or a .keras file is damaged.
     """
-    for path in paths:
-        if not path.exists():
-            raise FileNotFoundError(
-                f"No model at {str(path)!r}. Give the directory of a training, a .keras or a "
-                ".tflite file."
-            )
     for path in filter(is_litert, paths):
         if len(paths) > 1:
             raise ValueError(
                 "An ensemble must be one of .keras files. "
                 f"Received: {len(paths)} models, model={str(path)!r}. Give it alone."
             )
-        if not path.is_file():
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(
+                f"No model at {str(path)!r}. Give the directory of a training, a .keras or a "
+                ".tflite file."
+            )
+        if is_litert(path) and not path.is_file():
             raise FileNotFoundError(
                 f"A model must be a file, or the directory of a training. "
                 f"Received: model={str(path)!r}, a directory."

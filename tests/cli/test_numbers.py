@@ -15,6 +15,7 @@ COMMANDS = {command.callback.__name__: command.callback for command in cli.app.r
 ARGUMENTS = {
     "prepare": "good.en good.de --out new",
     "train": "good.en good.de --out new",
+    "distill": "good.en good.de --teacher card.keras --out new",
     "translate": "good.en --model card.keras",
     "read": "good.en --model files.keras",
     "evaluate": "good.en good.de --model card.keras",
