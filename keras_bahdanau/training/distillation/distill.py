@@ -239,6 +239,7 @@ class _Distilling(NamedTuple):
         from keras_bahdanau.pipelines.ensembling import ensemble
         from keras_bahdanau.training.distillation.comparing import compared, table_of
 
+        self.say(f"comparing on {len(pairs):,} validation pairs")
         student = load_pipeline(self.run.translator)
         systems = {"teacher": self.paths, "undistilled": self.baseline and (self.baseline,)}
         rows = []

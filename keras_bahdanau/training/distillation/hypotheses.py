@@ -129,13 +129,12 @@ def _write_pieces(teacher, inputs, pieces, workers, say):
     firsts = range(0, len(inputs), size)
     paths = [pieces / f"{number:06d}.tsv" for number in range(len(firsts))]
     missing = [pair for pair in zip(paths, firsts, strict=True) if not pair[0].is_file()]
-    if len(missing) < len(paths):
-        say(f"resuming at {len(paths) - len(missing):,} of {len(paths):,} pieces")
+    total = sum(len(inputs[first : first + size]) for _, first in missing)
+    say(f"{total:,} of {len(inputs):,} sources are to be translated")
     workers = max(1, min(workers, len(missing)))
     if workers > 1:
         teacher = teacher._replace(threads=max(1, usable_cores() // workers))
     jobs = ((path, first, inputs[first : first + size]) for path, first in missing)
-    total = sum(len(inputs[first : first + size]) for _, first in missing)
     with Workers(workers) as processes:
         work = processes.in_order(functools.partial(_write_piece, teacher), jobs)
         for _ in with_rate(work, int, "translated", say, total=total):
