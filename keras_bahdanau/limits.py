@@ -9,6 +9,8 @@ SOURCE_LENGTH = integer(1, 100_000)  # positions of a source, such as frames of 
 FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for every sentence
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 
+HYPOTHESES = 2**16  # of a batch of a teacher: a few hundred megabytes with their attention
+
 WORKERS = integer(1, 256)  # processes of a training, or of `prepare`, on one machine
 
 MOST_TOKENS = 1_000_000  # of a vocabulary

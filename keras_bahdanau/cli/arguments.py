@@ -88,6 +88,17 @@ AnswerSeparatorOption = Annotated[
         show_default=False,
     ),
 ]
+ImportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="Python module to import first, such as that of a layer of your own, which "
+        "registers it with Keras; may be given several times. Modules of the current "
+        "directory are found.",
+        show_default=False,
+    ),
+]
 LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
 
 
@@ -106,8 +117,7 @@ def with_imports(function=None, threads=None):
     @functools.wraps(function)
     def command(*args, modules=None, **kwargs):
         if modules:
-            load_tensorflow(threads)
-            _import(modules)
+            load_with(modules, threads)
         return function(*args, **kwargs)
 
     signature = inspect.signature(function)
@@ -119,26 +129,23 @@ def with_imports(function=None, threads=None):
 
 
 _MODULES = inspect.Parameter(
-    "modules",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=None,
-    annotation=Annotated[
-        list[str] | None,
-        typer.Option(
-            "--import",
-            metavar="MODULE",
-            help="Python module to import first, such as that of a layer of your own, which "
-            "registers it with Keras; may be given several times. Modules of the current "
-            "directory are found.",
-            show_default=False,
-        ),
-    ],
+    "modules", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ImportOption
 )
 
 
-def _import(modules):
-    """Import modules by their names, also those of the current directory."""
-    sys.path.insert(0, os.getcwd())
+def load_with(modules, threads=None):
+    """Load TensorFlow, then modules by their names, which register what Keras must know.
+
+    Args:
+        modules: List of strings; modules of the current directory are found, too.
+        threads: Integer, as in `load_tensorflow`.
+
+    Raises:
+        ImportError: If there is no such module.
+    """
+    load_tensorflow(threads)
+    if modules:
+        sys.path.insert(0, os.getcwd())
     for name in modules:
         try:
             importlib.import_module(name)

@@ -11,10 +11,12 @@ from keras_bahdanau.cli.arguments import (
     AnswerSeparatorOption,
     CacheOption,
     ColumnsOption,
+    ImportOption,
     asked,
+    load_with,
     options_of,
 )
-from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
+from keras_bahdanau.cli.console import ends_well, keras_verbosity
 from keras_bahdanau.cli.inputs import check_cache, inputs_of
 from keras_bahdanau.cli.training_files import HELD_OUT, MOST_HELD_OUT, Files, read_data
 from keras_bahdanau.limits import WORKERS
@@ -91,6 +93,7 @@ def distill(
     answer_separator: AnswerSeparatorOption = None,
     cache: CacheOption = None,
     workers: Annotated[int, typer.Option(help="Processes in which the teacher translates.")] = 1,
+    modules: ImportOption = None,
     **options,
 ):
     """Distill a teacher into a student: a small model that learns what a large one writes.
@@ -100,6 +103,9 @@ def distill(
     plain files, OUT/translator.keras is the student. A table compares both. The same command
     resumes what was stopped or killed. --guided-alignment takes the teacher's attention.
     """
+    load = functools.partial(load_with, modules or [])
+    if modules:
+        load()
     options = asked(options)
     of_settings = {field.name for field in dataclasses.fields(Distillation)} & {*options}
     settings = Distillation(**{name: options.pop(name) for name in of_settings})
@@ -125,7 +131,7 @@ def distill(
     from keras_bahdanau import training
 
     if inputs != "lines":
-        load_tensorflow()
+        load()
     path = training.distill(
         data.pairs,
         valid.pairs,
@@ -141,7 +147,7 @@ def distill(
         source=kind and source_by_name(kind),
         symbols=[*dict.fromkeys([*data.symbols, *(symbol or [])])],
         cache=cache,
-        load=load_tensorflow,
+        load=load,
     )
     say(f"The student: {path}")
 

@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import math
 import multiprocessing
 import os
 import signal
@@ -110,5 +111,5 @@ def _rate(count, seconds, total):
     rate = count / seconds
     if not total or not rate:
         return f"{rate:,.0f} a second"
-    minutes = (total - count) / rate / 60
-    return f"{rate:,.1f} a second, {minutes:,.0f} minutes left"
+    minutes = math.ceil((total - count) / rate / 60)
+    return f"{rate:,.1f} a second, {minutes:,} min left"

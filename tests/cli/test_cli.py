@@ -193,6 +193,8 @@ BAD_INPUT = {
     f"{DISTILL} --teacher RUN --source image": "which reads lines. Leave --source out",
     f"{DISTILL} --teacher RUN --mix 1": "mix=1.0",
     f"{DISTILL} --teacher RUN --n-best 0": "n_best=0",
+    f"{DISTILL} --teacher RUN --n-best 1000 --batch-size 66": "n_best=1000, batch_size=66. Lower",
+    f"{DISTILL} --teacher RUN --freeze encoder": "freeze='encoder' without one",
     f"{DISTILL} --teacher RUN --n-best 4 --beam-width 3": "beam_width=3. Raise that",
     f"{DISTILL} --teacher RUN --sample --beam-width 3": "sample=True, beam_width=3",
     f"{DISTILL} --teacher RUN --workers 0": "workers=0",

@@ -188,4 +188,4 @@ def test_progress_has_a_rate():
     assert told == ["11 pairs read, 1 a second", "12 pairs read in 20 s, 1 a second"]
     told, times = [], iter([0.0, 5.0, 11.0, 20.0, 20.0])
     list(with_rate([3, 8, 1], int, "read", told.append, clock=lambda: next(times), total=671))
-    assert told[0] == "11 pairs read, 1.0 a second, 11 minutes left"  # 660 seconds
+    assert told[0] == "11 pairs read, 1.0 a second, 11 min left"  # 660 seconds

@@ -70,7 +70,7 @@ def test_the_closeness_is_that_of_sacrebleu_and_of_a_count_by_hand():
 def test_of_the_hypotheses_of_a_source_the_closest_the_best_or_all_are_kept():
     pairs = [("one", "ac"), ("two", "zwei")]
     found = [hypotheses("ab", "ac", "xy"), hypotheses("drei", "zwo")]
-    assert kept(pairs, found, n_best=3)[0] == [(0, "ac"), (1, "zwo")]
+    assert kept(pairs, iter(found), n_best=3)[0] == [(0, "ac"), (1, "zwo")]
     assert kept(pairs, found, n_best=3, choose="best")[0] == [(0, "ab"), (1, "drei")]
     texts = [(0, "ab"), (0, "ac"), (0, "xy"), (1, "drei"), (1, "zwo")]
     assert kept(pairs, found, n_best=3, choose="all")[0] == texts
@@ -163,10 +163,14 @@ def test_the_table_has_a_line_for_each_model():
 
 def test_a_damaged_file_of_hypotheses_is_reported(tmp_path):
     path = tmp_path / "hypotheses.tsv"
-    for content in ("1\t-1\twhole\n", "1\t-1\twhole\ta\n", "1\t-1\twhole\ta\n9\t-1\twhole\tb\n"):
-        path.write_text(content)
+    whole = "1\t-1\twhole\ta\n1\t-2\twhole\tb\n2\tnan\tcut\t\n"
+    path.write_text(whole)
+    assert [len(several) for several in read_hypotheses(path, 2)] == [2, 1]
+    first, _, third = whole.splitlines()
+    for lines in (["1\t-1\twhole"], [first], [first, "9" + third[1:]], [third, first], ["1"] * 2):
+        path.write_text("\n".join([*lines, ""]))
         with pytest.raises(ValueError, match="Received: path=.*hypotheses.tsv', which is not"):
-            read_hypotheses(path, 2)
+            list(read_hypotheses(path, 2))
 
 
 def test_the_loss_of_guided_attention_is_the_cross_entropy_of_the_teachers_weights(toy_translator):
@@ -229,7 +233,7 @@ def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_w
     assert heading.split() == ["BLEU", "chrF", "parameters", "MB", "sentences/s"]
     assert [row.split()[0] for row in rows] == ["teacher", "undistilled", "student"]
     again = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)  # the table alone
-    assert again == path and lines[-2] == "the training of the student has ended before"
+    assert again == path and lines[-3] == "the training of the student has ended before"
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """The choice among a teacher's hypotheses, and the filters of what is chosen."""
 
 import functools
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -39,12 +40,13 @@ class Chosen(NamedTuple):
 def chosen(pairs, hypotheses, settings, source=None, workers=1, say=print):
     """The hypotheses that a student learns from.
 
-    First `settings.choose` takes one hypothesis of each source, or all. Then the filters drop
-    some of these: the first that does, in the order of `REASONS`, counts it.
+    First `settings.choose` takes one hypothesis of each source, or all: only these are kept in
+    memory. Then the filters drop some of them: the first that does, in the order of `REASONS`,
+    counts it.
 
     Args:
         pairs: List of (input, true target).
-        hypotheses: List of lists of `Hypothesis`, one list a pair.
+        hypotheses: Iterable of lists of `Hypothesis`, one list a pair.
         settings: `Distillation`.
         source: `Source` that reads the inputs; None for text.
         workers: Positive integer, number of processes.
@@ -53,12 +55,13 @@ def chosen(pairs, hypotheses, settings, source=None, workers=1, say=print):
     Returns:
         (list of `Chosen`, `FilterReport`).
     """
-    percents = _measured(pairs, hypotheses, settings, workers, say)
-    rows = [
-        Chosen(number, hypotheses[number][rank], percents[number][rank])
-        for number in range(len(pairs))
-        for rank in _ranks(hypotheses[number], percents[number], settings.choose)
-    ]
+    blocks = _blocks(pairs, hypotheses)
+    workers = max(1, min(workers, len(pairs) // BLOCK)) if settings.measures else 1
+    with Workers(workers) as processes:
+        work = processes.in_order(functools.partial(_taken, settings), blocks)
+        if settings.measures:
+            work = with_rate(work, len, "compared", say, total=len(pairs))
+        rows = [row for block in work for several in block for row in several]
     verdicts = _verdicts(pairs, rows, settings, source)
     report = FilterReport(REASONS)
     texts = [row.hypothesis.text for row in rows]
@@ -96,27 +99,26 @@ def _scorer(name):
     return CHRF() if name == "chrf" else BLEU(effective_order=True)
 
 
-def _measured(pairs, hypotheses, settings, workers, say):
-    """Lists of the closeness of each hypothesis."""
-    if not settings.measures:
-        return [[float("nan")] * len(found) for found in hypotheses]
-    blocks = (
-        [
-            ([one.text for one in found], target)
-            for found, (_, target) in zip(
-                hypotheses[first : first + BLOCK], pairs[first : first + BLOCK], strict=True
-            )
-        ]
-        for first in range(0, len(pairs), BLOCK)
-    )
-    with Workers(min(workers, max(1, len(pairs) // BLOCK))) as processes:
-        work = processes.in_order(functools.partial(_close, settings.closeness), blocks)
-        found = [*with_rate(work, len, "compared", say, total=len(pairs))]
-    return [percents for block in found for percents in block]
+def _blocks(pairs, hypotheses):
+    """Yield (number of the first pair, lists of hypotheses, true targets) of some pairs."""
+    hypotheses = iter(hypotheses)
+    blocks = iter(lambda: [*itertools.islice(hypotheses, BLOCK)], [])
+    for first, found in zip(itertools.count(0, BLOCK), blocks):  # noqa: B905, one has no end
+        yield first, found, [target for _, target in pairs[first : first + len(found)]]
 
 
-def _close(name, block):
-    return [sentence_closeness(name, texts, target) for texts, target in block]
+def _taken(settings, block):
+    """Lists of `Chosen`, one list a pair."""
+    first, found, targets = block
+    taken = []
+    for number, (several, target) in enumerate(zip(found, targets, strict=True), start=first):
+        percents = [float("nan")] * len(several)
+        if settings.measures:
+            texts = [one.text for one in several]
+            percents = sentence_closeness(settings.closeness, texts, target)
+        ranks = _ranks(several, percents, settings.choose)
+        taken.append([Chosen(number, several[rank], percents[rank]) for rank in ranks])
+    return taken
 
 
 def _ranks(hypotheses, percents, choose):

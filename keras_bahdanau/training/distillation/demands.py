@@ -6,6 +6,7 @@ from keras_bahdanau.data.corpora import as_pairs
 from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.training.inheritance import check_no_adaptation
 
 
 def check_demands(work):
@@ -15,6 +16,7 @@ def check_demands(work):
         work: `distill._Distilling`.
     """
     check_value("workers", work.workers, WORKERS)
+    check_no_adaptation(work.options)
     for demand, met, received, mend in _demands(work):
         if not met:
             raise ValueError(f"{demand}. Received: {received}. {mend}")

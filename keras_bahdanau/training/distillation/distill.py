@@ -37,7 +37,7 @@ def distill(
     source=None,
     symbols=(),
     cache=None,
-    load=lambda: None,
+    load=None,
 ):
     """Train a student on what a teacher makes of the sources; or resume what was killed.
 
@@ -67,7 +67,8 @@ def distill(
             own if that is no text, else for one that is learnt.
         symbols: As in `train`.
         cache: As in `train`.
-        load: Function that loads TensorFlow in its own way.
+        load: Function at the top of a module that loads TensorFlow in its own way, in each
+            process; None for none.
 
     Returns:
         Path of the student.
@@ -95,11 +96,13 @@ def distill(
         baseline and find_translator(baseline),
         workers,
         say,
+        load,
     )
     check_demands(work)
     work.run.check_free()
     given = work.given()
-    load()
+    if load is not None:
+        load()
     source, target = work.sides(source)
     trained, weights = work.pairs_to_train(source, given)
     work.train(
@@ -135,6 +138,7 @@ class _Distilling(NamedTuple):
         baseline: Path of a file, or None.
         workers: Integer.
         say: Function of one string.
+        load: Function without arguments, or None.
     """
 
     run: Run
@@ -146,6 +150,7 @@ class _Distilling(NamedTuple):
     baseline: Path | None
     workers: int
     say: Callable
+    load: Callable | None
 
     @property
     def guides(self):
@@ -211,9 +216,9 @@ class _Distilling(NamedTuple):
         return pairs, weights
 
     def _taught(self, directory):
-        """Lists of the teacher's `Hypothesis`, one list a pair."""
+        """Iterator of lists of the teacher's `Hypothesis`, one list a pair."""
         seed, inputs = self.options.resolved().seed, [one for one, _ in self.pairs]
-        teacher = Teacher(self.paths, self.settings, seed, self.guides)
+        teacher = Teacher(self.paths, self.settings, seed, self.guides, load=self.load)
         return taught(teacher, inputs, directory, self.workers, self.say)
 
     def train(self, pairs, valid_pairs, verbose, **given):
@@ -234,6 +239,7 @@ class _Distilling(NamedTuple):
         from keras_bahdanau.pipelines.ensembling import ensemble
         from keras_bahdanau.training.distillation.comparing import compared, table_of
 
+        self.say(f"comparing on {len(pairs):,} validation pairs")
         student = load_pipeline(self.run.translator)
         systems = {"teacher": self.paths, "undistilled": self.baseline and (self.baseline,)}
         rows = []

@@ -5,10 +5,12 @@
 """
 
 import functools
+import itertools
 import json
+import operator
 import os
 import shutil
-from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
 from keras_bahdanau.cores import usable_cores
@@ -16,13 +18,14 @@ from keras_bahdanau.data.ordered_work import Workers, with_rate
 from keras_bahdanau.data.pair_file import cell_of
 from keras_bahdanau.data.pairs import fingerprint_of
 from keras_bahdanau.integrity import sha256_of
+from keras_bahdanau.limits import HYPOTHESES as MOST_HYPOTHESES
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training.distillation.settings import Distillation
 from keras_bahdanau.whole_file import replacing, write_json
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
-BATCHES = 8  # of a piece, which a process translates and writes as a whole
+BATCHES = 8  # of a piece, at most, which a process translates and writes as a whole
 WHOLE, UNFINISHED, CUT = "whole", "unfinished", "cut"
 
 
@@ -52,6 +55,7 @@ class Teacher(NamedTuple):
         seed: Integer, of draws at random.
         guides: True if the weights of its attention are wanted.
         threads: Integer, cores of a process; None for those that this process has.
+        load: Function at the top of a module that loads TensorFlow in its own way; None for none.
     """
 
     paths: tuple
@@ -59,6 +63,13 @@ class Teacher(NamedTuple):
     seed: int = 0
     guides: bool = False
     threads: int | None = None
+    load: Callable | None = None
+
+    @property
+    def sources_of_a_piece(self):
+        """Integer: as many as a process holds with all their hypotheses."""
+        size, n_best = self.settings.batch_size, self.settings.n_best
+        return size * max(1, min(BATCHES, MOST_HYPOTHESES // (size * n_best)))
 
     @property
     def own_search(self):
@@ -92,7 +103,7 @@ def taught(teacher, inputs, directory, workers=1, say=print):
         say: Function of one string, which reports the progress.
 
     Returns:
-        List of lists of `Hypothesis`, one list an input.
+        Iterator of lists of `Hypothesis`, one list an input: see `read_hypotheses`.
 
     Raises:
         RuntimeError: If a process was killed.
@@ -114,17 +125,17 @@ def taught(teacher, inputs, directory, workers=1, say=print):
 
 def _write_pieces(teacher, inputs, pieces, workers, say):
     """Write the pieces that are missing; the list of the paths of all."""
-    size = BATCHES * teacher.settings.batch_size
+    size = teacher.sources_of_a_piece
     firsts = range(0, len(inputs), size)
     paths = [pieces / f"{number:06d}.tsv" for number in range(len(firsts))]
     missing = [pair for pair in zip(paths, firsts, strict=True) if not pair[0].is_file()]
-    if len(missing) < len(paths):
-        say(f"resuming at {len(paths) - len(missing):,} of {len(paths):,} pieces")
+    total = sum(len(inputs[first : first + size]) for _, first in missing)
+    say(f"{total:,} of {len(inputs):,} sources are to be translated")
+    workers = max(1, min(workers, len(missing)))
     if workers > 1:
         teacher = teacher._replace(threads=max(1, usable_cores() // workers))
     jobs = ((path, first, inputs[first : first + size]) for path, first in missing)
-    total = sum(len(inputs[first : first + size]) for _, first in missing)
-    with Workers(min(workers, max(1, len(missing)))) as processes:
+    with Workers(workers) as processes:
         work = processes.in_order(functools.partial(_write_piece, teacher), jobs)
         for _ in with_rate(work, int, "translated", say, total=total):
             pass
@@ -135,7 +146,8 @@ def _write_pieces(teacher, inputs, pieces, workers, say):
 def _write_piece(teacher, job):
     """Write the hypotheses of some inputs; the number of these."""
     path, first, inputs = job
-    pipeline, settings = _pipeline(teacher.paths, teacher.threads), teacher.settings
+    pipeline = _pipeline(teacher.paths, teacher.threads, teacher.load)
+    settings = teacher.settings
     search = settings.search(pipeline.search, teacher.seed)
     found = pipeline.decode_nbest(inputs, settings.n_best, settings.batch_size, search)
     words = pipeline.words(inputs, pipeline.longest(search)) if teacher.guides else None
@@ -168,7 +180,7 @@ def _weights(source_words, translation):
 
 
 @functools.lru_cache(1)
-def _pipeline(paths, threads):
+def _pipeline(paths, threads, load):
     """The teacher, loaded once in a process."""
     if threads is not None:  # before TensorFlow is loaded
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -176,6 +188,8 @@ def _pipeline(paths, threads):
         os.environ["OMP_NUM_THREADS"] = str(threads)  # batches at once: see `usable_cores`
         for kind in ("INTRAOP", "INTEROP"):
             os.environ.setdefault(f"TF_NUM_{kind}_THREADS", str(threads))
+        if load is not None:  # this process has done so
+            load()
     from keras_bahdanau.pipelines.by_source import load_pipeline
     from keras_bahdanau.pipelines.ensembling import ensemble
 
@@ -189,25 +203,39 @@ def read_hypotheses(path, count):
         path: Path of the file.
         count: Integer, number of the inputs.
 
-    Returns:
-        List of lists of `Hypothesis`, one list an input.
+    Yields:
+        Lists of `Hypothesis`, one list an input; so no more of a large file is in memory than is
+        asked for.
 
     Raises:
         ValueError: If it is damaged.
+
+    Example:
+        >>> [best for best, *_ in read_hypotheses("runs/student/distilled/hypotheses.tsv", 1)]
+        [Hypothesis(text='ein Mann', score=-0.21, state='whole', weights='')]
     """
-    found = [[] for _ in range(count)]
-    try:
-        for line in Path(path).read_text(encoding="utf-8").split("\n")[:-1]:
-            number, score, state, text, *weights = line.split("\t")
-            found[int(number) - 1].append(Hypothesis(text, float(score), state, *weights))
-    except (IndexError, TypeError, ValueError):
-        found = [[]]
-    if not all(found):
-        raise ValueError(
-            f"Hypotheses must be as they were written. Received: path={str(path)!r}, which is "
-            "not. Remove it: the same command writes it again."
-        )
-    return found
+    number = 0
+    with open(path, encoding="utf-8", newline="\n") as file:
+        rows = (line.removesuffix("\n").split("\t") for line in file)
+        groups = itertools.groupby(rows, operator.itemgetter(0))
+        try:
+            for number, (name, several) in enumerate(groups, start=1):
+                found = [
+                    Hypothesis(text, float(score), state, *weights)
+                    for _, score, state, text, *weights in several
+                ]
+                if name != str(number) or number > count:
+                    break
+                yield found
+            else:
+                if number == count:
+                    return
+        except (TypeError, ValueError):
+            pass
+    raise ValueError(
+        f"Hypotheses must be as they were written. Received: path={str(path)!r}, which is "
+        "not. Remove it: the same command writes it again."
+    )
 
 
 def _check_plan(path, plan):

@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bahdanau.data.preparation import Filters
-from keras_bahdanau.limits import BATCH_SIZE, BEAM_WIDTH
+from keras_bahdanau.limits import BATCH_SIZE, BEAM_WIDTH, HYPOTHESES
 from keras_bahdanau.option import documented, flag, number, one_of, option, optional
 
 
@@ -70,6 +70,11 @@ class Distillation(Filters):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.n_best * self.batch_size > HYPOTHESES:
+            raise ValueError(
+                f"A batch of a teacher must have at most {HYPOTHESES:,} hypotheses. Received: "
+                f"n_best={self.n_best}, batch_size={self.batch_size}. Lower one of them."
+            )
         if self.beam_width is not None and self.beam_width < self.n_best:
             raise ValueError(
                 "`n_best` must be at most the beam width. "
