@@ -12,6 +12,7 @@ import typer
 
 from keras_bahdanau import __version__
 from keras_bahdanau.cli import (
+    aligning,
     calibrating,
     demo,
     distilling,
@@ -73,7 +74,7 @@ for command in (
     evaluation.evaluate,
     tuning.tune,
     calibrating.calibrate,
-    translating.align,
+    aligning.align,
     exporting.export,
     exporting.check,
     demo.demo,

@@ -1,4 +1,4 @@
-"""`keras-bahdanau translate` and `align`."""
+"""`keras-bahdanau translate`."""
 
 import contextlib
 import os
@@ -9,14 +9,12 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau.cli.arguments import (
-    AnyModelOption,
     BatchOption,
     JsonOption,
     ModelsOption,
     PrefixOption,
     RejectOption,
     TagOption,
-    check_picture,
     check_writable,
     find_models,
     load_translator,
@@ -27,8 +25,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
-from keras_bahdanau.cli.inputs import inputs_of, require_inputs
-from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
+from keras_bahdanau.cli.inputs import require_inputs
 from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
 from keras_bahdanau.data.pair_file import PairFile
@@ -116,7 +113,7 @@ def translate(
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     _check_columns(file, columns)
-    prefix, tag = _decoded(prefix, "PREFIX"), _decoded(tag, "TAG")
+    prefix, tag = decoded(prefix, "PREFIX"), decoded(tag, "TAG")
     _check_pairs(write_pairs, alignment, reversed=reversed, pair_tag=pair_tag, scores=scores)
     rejection = Rejection(reject_below)
     if json and (alignment or write_pairs is not None):
@@ -139,7 +136,7 @@ def translate(
         require_token(tag, translator.source)
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
-    unknown = UnknownText(_subwords_of(translator))
+    unknown = UnknownText(subwords_of(translator))
     if prefix is not None:
         UnknownText(translator.target).tell([prefix], ["the prefix"])
     longest, done = translator.longest(search), 0
@@ -156,7 +153,7 @@ def translate(
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
             else:
-                links = _Links(translator, inputs, longest, tag) if alignment else None
+                links = Links(translator, inputs, longest, tag) if alignment else None
                 _print(results, done if nbest else None, links, json)
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
@@ -171,88 +168,7 @@ def translate(
         print(pairs.report())
 
 
-@ends_well()
-@with_search_options
-@with_imports
-def align(
-    sentence: Annotated[
-        str, typer.Argument(help="One sentence; or the path of one image or recording.")
-    ],
-    *,
-    model: AnyModelOption,
-    plot: Annotated[
-        Path | None, typer.Option(help="Picture to write: .png, .pdf, .svg, ...")
-    ] = None,
-    words: Annotated[
-        bool | None,
-        typer.Option(
-            "--words/--subwords",
-            help="What the picture shows: words, or tokens.  [default: words; tokens of a model of "
-            "characters, and of a single word]",
-            show_default=False,
-        ),
-    ] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            help="Picture to write of the first four steps, with all that they compute; "
-            "for all steps take --explore.",
-            show_default=False,
-        ),
-    ] = None,
-    trace_steps: TraceStepsOption = None,
-    explore: ExploreOption = None,
-    prefix: PrefixOption = None,
-    **search,
-):
-    """Translate one sentence, or read one file, and show what it attended to.
-
-    Prints the text and, of a sentence, the links source-target between words, counted from 0.
-    """
-    (path,) = find_models([model])
-    pages = {"trace": trace and str(trace), "explore": explore and str(explore)}
-    search = search_of(path, search, **pages)
-    one = _one_input(inputs_of(path), sentence)
-    prefixes = None if prefix is None else [_decoded(prefix, "PREFIX")]
-    for picture, name in ((plot, "plot"), (trace, "trace")):
-        check_writable(picture, name)
-        check_picture(picture, name)
-    steps = steps_asked(trace_steps, trace)
-    exploration = explore and Exploration(explore)
-    translator = load_translator([path])
-    (result,) = translator.decode([one], search=search, prefixes=prefixes)
-    if plot is not None and not result.source_tokens:
-        raise ValueError(
-            f"There is nothing to draw. Received: input={sentence!r:.80} with plot={str(plot)!r}. "
-            "Give one that holds something, or leave the picture out."
-        )
-    longest = translator.longest(search)
-    limits = translator.source.limits(longest)
-    tell_cut([result], limits, ["the input"], translator.source.unit)
-    if isinstance(one, str):
-        UnknownText(_subwords_of(translator)).tell([one], ["the sentence"])
-    if prefixes is not None:
-        UnknownText(translator.target).tell(prefixes, ["the prefix"])
-    print(result.text)
-    if isinstance(one, str):
-        print(_Links(translator, [one], longest)(0, result))
-    if plot is not None:
-        from keras_bahdanau.plotting import plot_alignment
-
-        picture = translator.picture(one, search)
-        plot_alignment(result, picture, words=words).savefig(plot)
-    if trace is not None:
-        from keras_bahdanau.plotting import plot_trace
-
-        check_steps(steps, trace_steps, len(result.target_tokens))
-        shown = translator.searching(search).trace(one, result)
-        plot_trace(shown, len(steps), first=steps.start).savefig(trace)
-    if exploration:
-        exploration.add([one], [result])
-        exploration.write(translator.searching(search))
-
-
-def _subwords_of(translator):
+def subwords_of(translator):
     """The vocabulary of the source; None for a source of one's own that has none."""
     return getattr(translator.source, "subwords", None)
 
@@ -268,18 +184,7 @@ def _exploration(explore, reference, models):
     return explore and Exploration(explore, reference, labels)
 
 
-def _one_input(inputs, argument):
-    """The sentence that an argument is, or the path."""
-    if inputs == "lines":
-        return _decoded(argument, "SENTENCE")
-    if not Path(argument).is_file():
-        raise FileNotFoundError(
-            f"A file to read must exist. Received: path={argument!r}. Give its path."
-        )
-    return Path(argument)
-
-
-def _decoded(text, name):
+def decoded(text, name):
     """An argument's text as one line, if it is there."""
     return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
 
@@ -377,7 +282,7 @@ def _line(translation, number, links):
     return " ||| ".join(fields)
 
 
-class _Links:
+class Links:
     """The links of translations of some sentences, in Pharaoh form."""
 
     def __init__(self, translator, sentences, longest, tag=None):

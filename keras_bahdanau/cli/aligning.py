@@ -1,0 +1,116 @@
+"""`keras-bahdanau align`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.arguments import (
+    AnyModelOption,
+    PrefixOption,
+    check_picture,
+    check_writable,
+    find_models,
+    load_translator,
+    search_of,
+    with_imports,
+    with_search_options,
+)
+from keras_bahdanau.cli.console import ends_well, tell_cut
+from keras_bahdanau.cli.exploring import Exploration, ExploreOption
+from keras_bahdanau.cli.inputs import inputs_of
+from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
+from keras_bahdanau.cli.translating import Links, decoded, subwords_of
+from keras_bahdanau.cli.unknown_text import UnknownText
+
+
+@ends_well()
+@with_search_options
+@with_imports
+def align(
+    sentence: Annotated[
+        str, typer.Argument(help="One sentence; or the path of one image or recording.")
+    ],
+    *,
+    model: AnyModelOption,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture to write: .png, .pdf, .svg, ...")
+    ] = None,
+    words: Annotated[
+        bool | None,
+        typer.Option(
+            "--words/--subwords",
+            help="What the picture shows: words, or tokens.  [default: words; tokens of a model of "
+            "characters, and of a single word]",
+            show_default=False,
+        ),
+    ] = None,
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            help="Picture to write of the first four steps, with all that they compute; "
+            "for all steps take --explore.",
+            show_default=False,
+        ),
+    ] = None,
+    trace_steps: TraceStepsOption = None,
+    explore: ExploreOption = None,
+    prefix: PrefixOption = None,
+    **search,
+):
+    """Translate one sentence, or read one file, and show what it attended to.
+
+    Prints the text and, of a sentence, the links source-target between words, counted from 0.
+    """
+    (path,) = find_models([model])
+    pages = {"trace": trace and str(trace), "explore": explore and str(explore)}
+    search = search_of(path, search, **pages)
+    one = _one_input(inputs_of(path), sentence)
+    prefixes = None if prefix is None else [decoded(prefix, "PREFIX")]
+    for picture, name in ((plot, "plot"), (trace, "trace")):
+        check_writable(picture, name)
+        check_picture(picture, name)
+    steps = steps_asked(trace_steps, trace)
+    exploration = explore and Exploration(explore)
+    translator = load_translator([path])
+    (result,) = translator.decode([one], search=search, prefixes=prefixes)
+    if plot is not None and not result.source_tokens:
+        raise ValueError(
+            f"There is nothing to draw. Received: input={sentence!r:.80} with plot={str(plot)!r}. "
+            "Give one that holds something, or leave the picture out."
+        )
+    longest = translator.longest(search)
+    limits = translator.source.limits(longest)
+    tell_cut([result], limits, ["the input"], translator.source.unit)
+    if isinstance(one, str):
+        UnknownText(subwords_of(translator)).tell([one], ["the sentence"])
+    if prefixes is not None:
+        UnknownText(translator.target).tell(prefixes, ["the prefix"])
+    print(result.text)
+    if isinstance(one, str):
+        print(Links(translator, [one], longest)(0, result))
+    if plot is not None:
+        from keras_bahdanau.plotting import plot_alignment
+
+        picture = translator.picture(one, search)
+        plot_alignment(result, picture, words=words).savefig(plot)
+    if trace is not None:
+        from keras_bahdanau.plotting import plot_trace
+
+        check_steps(steps, trace_steps, len(result.target_tokens))
+        shown = translator.searching(search).trace(one, result)
+        plot_trace(shown, len(steps), first=steps.start).savefig(trace)
+    if exploration:
+        exploration.add([one], [result])
+        exploration.write(translator.searching(search))
+
+
+def _one_input(inputs, argument):
+    """The sentence that an argument is, or the path."""
+    if inputs == "lines":
+        return decoded(argument, "SENTENCE")
+    if not Path(argument).is_file():
+        raise FileNotFoundError(
+            f"A file to read must exist. Received: path={argument!r}. Give its path."
+        )
+    return Path(argument)
