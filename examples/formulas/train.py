@@ -8,7 +8,6 @@ dev chooses the search. Test parts are for `score.py`.
 """
 
 import argparse
-import dataclasses
 from pathlib import Path
 
 import formulas
@@ -23,6 +22,7 @@ SOURCES = {
 }
 BEAM_WIDTHS = (5, 10)
 EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
+SHARES = (0.1, 0.3)  # of CTC in the search
 
 
 def main(arguments=None):
@@ -41,16 +41,21 @@ def main(arguments=None):
 
 def tuned(pipeline, dev):
     """The search with the highest ExpRate on dev; of equal ones the first, which is narrower."""
-    scores = {}
-    for width in BEAM_WIDTHS:
-        for exponent in EXPONENTS:
-            search = dataclasses.replace(
-                pipeline.search, beam_width=width, length_normalization=exponent
-            )
-            found = kb.evaluation.evaluate(pipeline, dev, search=search, metrics=["exprate"])
-            scores[search] = found.exprate
-            print(f"beam {width}, exponent {exponent}: ExpRate {found.exprate:.2f}", flush=True)
-    return max(scores, key=scores.get)
+    shares = SHARES if pipeline.model.has_ctc else (0.0,)
+    searches = kb.evaluation.candidates(
+        pipeline.search, BEAM_WIDTHS, EXPONENTS, ("power",), ctc_weights=shares
+    )
+    trials = kb.evaluation.tune(pipeline, dev, searches, metric="exprate", tell=tell)
+    return trials[0].search
+
+
+def tell(trial):
+    search = trial.search
+    print(
+        f"beam {search.beam_width}, exponent {search.length_normalization:g}, share of CTC "
+        f"{search.ctc_weight:g}: ExpRate {trial.score:.2f}",
+        flush=True,
+    )
 
 
 def parsed(arguments):
