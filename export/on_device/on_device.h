@@ -23,7 +23,7 @@ namespace on_device {
 
 constexpr int kPad = 0, kStart = 2, kEnd = 3;
 
-// What a search says of a text. The last three are empty or NaN of a file of version 0.1.0.
+// What a search says of a text. The last three are empty or NaN of an older file.
 struct Hypothesis {
   std::string text;
   float score;

@@ -21,7 +21,7 @@ PROGRAM = CHECKOUT / "export" / "on_device" / "translate.mjs"
 SENTENCEPIECE = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page" / "sentencepiece.mjs"
 SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
 CONFIDENCES = CHECKOUT / "tests" / "support" / "confidences.mjs"
-GOLDEN = CHECKOUT / "tests" / "golden" / "0.1.0" / "translator.tflite"
+OLDER = CHECKOUT / "examples" / "dates" / "models" / "dates.tflite"
 LACKING = node_packages.lacking("@litertjs/core")
 
 
@@ -146,7 +146,7 @@ def test_texts_have_the_confidences_of_python_and_of_older_files_none(speller):
             assert confidence == pytest.approx(one.confidence, abs=1e-4)
             assert found[0] == pytest.approx(one.token_log_probs.tolist(), abs=1e-4)
             assert found[1] == pytest.approx(one.token_entropies.tolist(), abs=1e-4)
-    code, (line,), error = node(PROGRAM, GOLDEN, "", "abc", program=CONFIDENCES)
+    code, (line,), error = node(PROGRAM, OLDER, "", "abc", program=CONFIDENCES)
     assert (code, json.loads(line)) == (0, [[None, [], []]]), error
 
 

@@ -92,8 +92,8 @@ export class Translator {
    * sentence, best first, as many as there are.
    *
    * `kind` is "", "_greedy", "_nbest" or "_prefix", and `begun` the ids of that prefix. `alignment` has a
-   * Float32Array of weights of the source tokens for each of `tokens`; both end with the end token. Files of version
-   * 0.1.0 give no confidence, no log-probabilities and no entropies of tokens.
+   * Float32Array of weights of the source tokens for each of `tokens`; both end with the end token. Older files give
+   * no confidence, no log-probabilities and no entropies of tokens.
    */
   async translate(sentence, kind = "", begun = []) {
     const ids = this.sourceIds(sentence);
