@@ -9,6 +9,7 @@ import re
 import numpy as np
 
 SMALLEST = 0.001  # weights below are not written
+MOST_WEIGHTS = 10**8  # of a line: 400 MB, of two texts of 10,000 words
 
 
 def word_weights(source_words, target_words, alignment):
@@ -133,15 +134,18 @@ def parse_weights(line):
         array([[0.9, 0.1],
                [0. , 1. ]], dtype=float32)
     """
-    items = [re.fullmatch(r"(\d{1,6})-(\d{1,6}):(\d(?:\.\d+)?)", item) for item in line.split(" ")]
-    if line and None in items:
-        raise ValueError(
-            f"A weight must be written SOURCE-TARGET:WEIGHT. Received: line={line[:80]!r}."
-        )
     if not line:
         return np.zeros((0, 0), np.float32)
-    columns, rows, values = zip(*(item.groups() for item in items), strict=True)
-    rows, columns = np.array(rows, np.int64), np.array(columns, np.int64)
-    weights = np.zeros((rows[-1] + 1, columns[-1] + 1), np.float32)
-    weights[rows, columns] = np.array(values, np.float32)
-    return weights
+    items = [re.fullmatch(r"(\d{1,6})-(\d{1,6}):(\d(?:\.\d+)?)", item) for item in line.split(" ")]
+    if None not in items:
+        columns, rows, values = zip(*(item.groups() for item in items), strict=True)
+        rows, columns = np.array(rows, np.int64), np.array(columns, np.int64)
+        shape = rows[-1] + 1, columns[-1] + 1
+        if rows.max() < shape[0] and columns.max() < shape[1] and np.prod(shape) <= MOST_WEIGHTS:
+            weights = np.zeros(shape, np.float32)
+            weights[rows, columns] = np.array(values, np.float32)
+            return weights
+    raise ValueError(
+        "Weights must be written SOURCE-TARGET:WEIGHT, those of both ends last, for at most "
+        f"{MOST_WEIGHTS:,} pairs of words. Received: line={line[:80]!r}."
+    )

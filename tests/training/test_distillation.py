@@ -1,6 +1,7 @@
 """Distillation: which hypotheses of a teacher are kept, and what a student learns from them."""
 
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -20,16 +21,13 @@ from keras_bahdanau.losses import guided_alignment
 from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import FeatureSource
+from keras_bahdanau.text.word_weights import format_weights, parse_weights
 from keras_bahdanau.training import Distillation, TrainingOptions, distill
 from keras_bahdanau.training.distillation.choosing import chosen, sentence_closeness
 from keras_bahdanau.training.distillation.comparing import Row, table_of
 from keras_bahdanau.training.distillation.given_hypotheses import read_given
-from keras_bahdanau.training.distillation.hypotheses import (
-    Hypothesis,
-    Teacher,
-    read_hypotheses,
-    taught,
-)
+from keras_bahdanau.training.distillation.hypotheses import Hypothesis, read_hypotheses
+from keras_bahdanau.training.distillation.teacher import Teacher, taught
 
 PAIRS = toy_pairs()
 WRONG = [(source, "falsch") for source, _ in PAIRS]
@@ -173,6 +171,14 @@ def test_a_damaged_file_of_hypotheses_is_reported(tmp_path):
             list(read_hypotheses(path, 2))
 
 
+def test_weights_of_words_are_read_as_they_were_written_or_not_at_all():
+    weights = np.array([[0.875, 0.125, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(parse_weights(format_weights(weights)), weights)
+    for line in ("0-0:1 x", "1-1:1.0 0-0:1.0", "99999-99999:1.0"):
+        with pytest.raises(ValueError, match=f"Received: line='{line}'"):
+            parse_weights(line)
+
+
 def test_the_loss_of_guided_attention_is_the_cross_entropy_of_the_teachers_weights(toy_translator):
     random = np.random.default_rng(0)
     pairs = [("one two", "eins zwei"), ("three", "drei")]
@@ -244,7 +250,10 @@ def test_an_ensemble_teaches_what_it_translates_in_two_processes(teacher, tmp_pa
     one = Teacher((teacher, other), settings)
     directory = tmp_path / "distilled"
     directory.mkdir()
-    found = taught(one, inputs, directory, workers=2, say=lambda line: None)
+    loaded = tmp_path / "loaded"
+    one = one._replace(load=functools.partial(Path.touch, loaded))
+    found = [*taught(one, inputs, directory, workers=2, say=lambda line: None)]
+    assert loaded.exists()  # the processes load TensorFlow as the command does
     expected = ensemble([teacher, other]).translate(inputs, batch_size=4)
     assert [best.text for (best,) in found] == [best.text for best in expected]
     assert [best.score for (best,) in found] == pytest.approx(

@@ -12,9 +12,9 @@ from keras_bahdanau.text.word_weights import parse_weights
 from keras_bahdanau.training.distillation.choosing import chosen
 from keras_bahdanau.training.distillation.demands import check_demands
 from keras_bahdanau.training.distillation.given_hypotheses import read_given
-from keras_bahdanau.training.distillation.hypotheses import Teacher, taught
 from keras_bahdanau.training.distillation.pair_files import write_pairs
 from keras_bahdanau.training.distillation.settings import Distillation
+from keras_bahdanau.training.distillation.teacher import Teacher, taught
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.run import Run
 from keras_bahdanau.whole_file import write_json
@@ -67,8 +67,7 @@ def distill(
             own if that is no text, else for one that is learnt.
         symbols: As in `train`.
         cache: As in `train`.
-        load: Function at the top of a module that loads TensorFlow in its own way, in each
-            process; None for none.
+        load: Function of a module that loads TensorFlow in its own way; None for none.
 
     Returns:
         Path of the student.
@@ -199,8 +198,7 @@ class _Distilling(NamedTuple):
             existing(directory),
         ):
             found = given or self._taught(directory)
-            how = (self.settings, source, self.workers, self.say)
-            rows, report = chosen(self.pairs, found, *how)
+            rows, report = chosen(self.pairs, found, self.settings, source, self.workers, self.say)
             self.say(report.text())
             if not rows:
                 raise ValueError(
