@@ -22,7 +22,7 @@ SOURCES = {
 }
 BEAM_WIDTHS = (5, 10)
 EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
-SHARES = (0.1, 0.3)  # of CTC in the search
+SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
 
 
 def main(arguments=None):

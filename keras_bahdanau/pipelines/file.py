@@ -258,7 +258,11 @@ def read_source(config):
 def _unknown_class(path, card):
     """The registered name of the first class of a file that is not registered; None for none."""
     with zipfile.ZipFile(path) as archive:
-        model = json.loads(archive.read("config.json"))
+        config = archive.read("config.json")
+    try:
+        model = json.loads(config)
+    except ValueError:  # which Keras refuses in its own words
+        return None
     return next(filter(_is_unknown, _registered_names([model, card["source"]])), None)
 
 
