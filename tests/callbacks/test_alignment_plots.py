@@ -43,6 +43,7 @@ def test_an_input_with_a_picture_is_shown_in_it(pass_epochs, tmp_path):
     assert np.ptp(found[..., :3], axis=-1).max() > 50, "frames in colours"
 
 
+@pytest.mark.slow
 def test_tensorboard_gets_the_same_pictures(translator, pass_epochs, tmp_path):
     callback = AlignmentPlotCallback(translator, PAIRS, tmp_path / "events", tensorboard=True)
     pass_epochs(translator.model, [callback], 2)

@@ -292,7 +292,7 @@ LATE = {  # found by what needs TensorFlow
 }
 
 
-@pytest.mark.few(90)
+@pytest.mark.few(55)
 @pytest.mark.parametrize("arguments", [*BAD_INPUT, *LATE])
 def test_bad_input_gets_one_clear_line_and_leaves_nothing(command, files, model, arguments):
     before = names_in(files)
@@ -418,6 +418,7 @@ def test_models_given_one_after_the_other_are_an_ensemble(command, files, model,
     assert answer.code == 2 and "cut.keras" in answer.err
 
 
+@pytest.mark.slow
 def test_what_the_model_does_not_know_is_named_by_its_line(command, files, model, monkeypatch):
     monkeypatch.setattr(unknown_text, "MOST_LINES", 2)
     (files / "unknown.en").write_text("one <b>\none\ntwo ☃ ☃\n<\n☃\n")
@@ -933,6 +934,7 @@ def test_a_full_disk_gets_one_line(model, files, monkeypatch, capsys):
     assert capsys.readouterr().err == "keras-bahdanau: No space left on device\n"
 
 
+@pytest.mark.slow
 def test_control_c_gets_one_line(model, monkeypatch, capsys):
     reader, writer = os.pipe()  # from which nothing comes
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none

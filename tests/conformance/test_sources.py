@@ -19,7 +19,7 @@ class Trained(NamedTuple):
     case: Case
 
 
-SLOW = {"text", "images", "ink", "audio"}  # most other tests are about text; the others take long
+SLOW = {"text", "images", "ink", "audio", "features"}  # each is trained, which takes long
 
 
 @pytest.fixture(

@@ -122,6 +122,7 @@ def test_alignment_errors_are_measured_where_alignments_are_given(translator):
     assert evaluate(translator, PAIRS).alignment_error_rate is None
 
 
+@pytest.mark.slow
 def test_the_table_of_lengths_holds_all_sentences(translator):
     measured = evaluate(translator, [*PAIRS, (" ".join("abc" * 3), "x")])
     assert [(band.label, band.sentences) for band in measured.by_length] == [
@@ -131,6 +132,7 @@ def test_the_table_of_lengths_holds_all_sentences(translator):
     assert "        6-10          1" in str(measured)
 
 
+@pytest.mark.slow
 def test_the_report_has_the_names_of_the_pipeline_and_its_source(translator):
     measured = evaluate(translator, PAIRS)
     names = (measured.inputs, measured.texts, measured.counted_in)
@@ -153,6 +155,7 @@ def test_the_report_has_the_names_of_the_pipeline_and_its_source(translator):
     assert not any(word in str(named) for word in ("sentences", "translations", "source words"))
 
 
+@pytest.mark.slow
 def test_without_metrics_those_of_the_pipeline_are_measured(translator, monkeypatch):
     assert [*evaluate(translator, PAIRS).by_metric] == ["bleu", "chrf"]
     monkeypatch.setattr(Translator, "metrics", ("wer",))
@@ -191,6 +194,7 @@ def test_accuracy_of_the_best_few_has_them_all(translator):
         evaluate(translator, pairs, metrics=("top3",))
 
 
+@pytest.mark.slow
 def test_case_and_tokenization_are_the_users(translator):
     measured = evaluate(translator, PAIRS, tokenize="none", lowercase=True)
     assert "case:lc|eff:no|tok:none" in measured.bleu_signature
@@ -212,6 +216,7 @@ def test_translations_that_did_not_end_are_counted(translator):
     assert not unfinished[4]
 
 
+@pytest.mark.slow
 def test_scores_can_be_written_as_json_and_read_as_text(translator):
     measured = evaluate(translator, [*PAIRS, ("", "")])
     scores = json.loads(json.dumps(measured.scores()))

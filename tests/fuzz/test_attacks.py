@@ -46,6 +46,7 @@ def bad(cases):
     return [case for case in cases if case.outcome not in GOOD]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_few_cases_survive_or_are_refused_in_one_line(quick_world, name):
     assert bad(ATTACKS[name].cases(quick_world, ATTACKS[name].few)) == []
@@ -87,6 +88,7 @@ def test_outcomes_are_told_apart(name):
     assert judged(name, answer, lambda ended: ended.out == b"eins\n").outcome == expected
 
 
+@pytest.mark.slow
 def test_a_child_that_crashes_or_hangs_ends_alone(quick_world, tmp_path):
     call = quick_world.light.call
     assert call("os:abort", directory=tmp_path).code == -6

@@ -58,6 +58,7 @@ def test_each_sentence_is_encoded_as_if_it_were_alone(run, cell, depth):
     assert not values[SOURCE == 0].any()
 
 
+@pytest.mark.slow
 def test_embeddings_have_a_share_of_their_own(run):
     """Of values all are there, but they are others when embeddings are dropped."""
     encoder = Encoder.from_config(built(embedding_dropout=0.5).get_config())
@@ -270,6 +271,7 @@ def test_what_the_embedding_of_padding_holds_reaches_nothing(run, value):
         np.testing.assert_array_equal(found, field)
 
 
+@pytest.mark.slow
 def test_it_stands_in_a_functional_model(tmp_path):
     source = keras.Input((None,), dtype="int32")
     encoder = built()

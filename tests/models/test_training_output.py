@@ -187,6 +187,7 @@ def test_validation_has_the_loss_of_the_logits_alone():
     assert_allclose(found, plain.test_on_batch(x, y, weight), rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("r_drop", [0.0, 1.0])
 @pytest.mark.parametrize(
@@ -256,6 +257,7 @@ def test_metrics_are_updated_once_with_the_loss(loss):
     assert_allclose([logs[0][name] for name in first], [*first.values()], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_metrics_without_weights_count_every_token():
     x, y, weight = batch()
     options = {"weighted_metrics": [Perplexity()], "metrics": [Perplexity("all")]}
@@ -282,6 +284,7 @@ def test_a_loop_by_hand_trains_as_fit_does():
     assert model.get_metrics_result()["perplexity"] > 1
 
 
+@pytest.mark.slow
 def test_an_ensemble_of_models_in_training_gives_log_probabilities():
     inputs, _, _ = batch()
     members = [new(r_drop=1.0), new()]

@@ -64,6 +64,7 @@ def test_a_result_begins_with_its_prefix_and_can_be_traced(pipeline):
         pipeline.trace(INPUTS[:1])
 
 
+@pytest.mark.slow
 def test_its_picture_ends_where_it_stops_reading(pipeline):
     frames, short = INPUTS[3], kb.SearchOptions(max_length=6, max_source_length=4)
     assert pipeline.picture(frames).positions == 9

@@ -48,6 +48,7 @@ def test_it_follows_the_best_translation(toy_translator, options):
     assert_follows(translator.trace(SENTENCE), best, penalty)
 
 
+@pytest.mark.slow
 def test_it_follows_a_given_text(toy_translator):
     target = "eins eins"
     (aligned,) = toy_translator.align([(SENTENCE, target)])
@@ -241,6 +242,7 @@ def test_a_hard_alignment_is_traced_step_by_step(subwords):
     assert_close(trace.top_probabilities, np.exp(-np.sort(-np.asarray(log_probs[0]))))
 
 
+@pytest.mark.slow
 def test_without_attention_nothing_is_attended_to(subwords):
     trace = new_translator(subwords, attention=None).trace(SENTENCE, "eins zwei")
     assert not trace.weights.any() and not trace.scores.any()

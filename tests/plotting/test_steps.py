@@ -263,6 +263,7 @@ def frames_of(path):
         return [np.asarray(one.convert("L"), int) for one in PIL.ImageSequence.Iterator(image)]
 
 
+@pytest.mark.slow
 def test_an_animation_shows_one_step_after_the_other(tmp_path):
     trace = trace_of(RED_CAR, VOITURE[:2])
     figure = plot_trace(trace, steps=1, animate=tmp_path / "trace.gif")

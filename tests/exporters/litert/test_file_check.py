@@ -85,22 +85,26 @@ def test_operation_that_a_phone_should_not_run_is_found(tmp_path, function, oper
     assert found(convert(tmp_path, function, **options)) == [(LITERT, operation)]
 
 
+@pytest.mark.slow
 def test_variable_that_is_only_read_is_not_found(tmp_path):
     path = convert(tmp_path, experimental_enable_resource_variables=True)
     assert check(path) == []
 
 
+@pytest.mark.slow
 def test_bool_that_a_browser_refuses_is_found(tmp_path):
     (finding,) = check(convert(tmp_path, lambda x, _: x > 0))
     assert finding[:2] == (BROWSER, "output 'y' of signature 'translate'")
     assert "a browser's runtime refuses the whole file" in finding.why
 
 
+@pytest.mark.slow
 def test_output_that_android_cannot_carry_is_found(tmp_path):
     path = convert(tmp_path, lambda x, _: tf.cast(x, tf.float16))
     assert found(path) == [(COMPILED_MODEL, "output 'y' of signature 'translate'")]
 
 
+@pytest.mark.slow
 def test_shapes_that_are_not_fixed_are_found(tmp_path):
     assert found(convert(tmp_path, spec=ROWS)) == [
         (COMPILED_MODEL, "input 'x' of signature 'translate'"),
@@ -108,6 +112,7 @@ def test_shapes_that_are_not_fixed_are_found(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_file_without_the_signature_is_found(tmp_path):
     (finding,) = check(convert(tmp_path, signature="answer"))
     assert "no signature 'translate'" in finding.why

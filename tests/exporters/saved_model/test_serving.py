@@ -237,7 +237,7 @@ def test_the_warm_up_is_answered(ports, model):
             assert stub.Predict(request).outputs
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("signature", LINES)
 def test_a_client_prints_what_the_model_answers(client, offline, signature, tmp_path, capsys):
     file = tmp_path / "lines"
