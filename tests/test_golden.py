@@ -43,6 +43,7 @@ def test_the_keras_file_answers_as_it_did(release, answers):
         assert result.target_tokens == answer["target_tokens"]
 
 
+@pytest.mark.slow
 def test_the_saved_model_answers_as_it_did(release, answers, tmp_path):
     shutil.unpack_archive(release / "saved_model.zip", tmp_path)
     assert check(tmp_path) == []

@@ -127,6 +127,7 @@ def test_averaged_weights_translate_where_there_are_some(translator, pass_epochs
         np.testing.assert_array_equal(found, kept)
 
 
+@pytest.mark.slow
 def test_the_best_and_no_later_one_is_saved(translator, pass_epochs, tmp_path):
     path = tmp_path / "best.keras"
     pass_epochs(translator.model, [Spoil(epoch=1), new_bleu(translator, save_best=path)], 2)

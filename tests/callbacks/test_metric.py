@@ -27,6 +27,7 @@ def test_a_source_counts_once_with_the_nearest_of_its_answers(translator):
     assert MetricCallback(translator, PAIRS, "per").measure() == pytest.approx(100 * 3 / 5)
 
 
+@pytest.mark.slow
 def test_lower_error_rates_are_better_and_their_weights_stay(translator):
     judge = MetricCallback(translator, PAIRS, "ser", restore_best_weights=True)
     judge.set_model(translator.model)

@@ -46,6 +46,7 @@ def expected(reader, inputs):
     return x
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("activation", ["glu", "tanh"])
 @pytest.mark.parametrize("kernel_size", [1, 2, 3])
 def test_each_sentence_is_read_as_if_it_were_alone(run, activation, kernel_size):

@@ -95,6 +95,7 @@ def grid(layer, weights):
     return features @ U
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("size", "height", "rows"),
     [(3, 2, 3), (5, 3, 5), (4, 3, 4), (5, 2, 3), (3, 6, 3), (3, 4, 3), (2, 1, 1)],

@@ -146,7 +146,7 @@ def test_each_form_encodes_a_sentence_as_if_it_were_alone(run, options):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @EACH
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16", "bfloat16"])
 def test_each_form_takes_an_empty_sentence(options, policy):

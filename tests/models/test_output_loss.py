@@ -44,7 +44,7 @@ def expected(read, kernel, bias, targets, weights, smoothing, tied):
     )
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("tied", "bias"), [(False, True), (False, False), (True, False)])
 @pytest.mark.parametrize(
     ("smoothing", "at_a_time"), [(0.0, VOCABULARY), (0.2, 4 * VOCABULARY), (0.2, 10**6)]

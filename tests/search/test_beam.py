@@ -161,6 +161,7 @@ def test_rows_without_room_give_empty_finished_results(run):
     np.testing.assert_array_equal(result.scores[:, 0], 0)
 
 
+@pytest.mark.slow
 def test_a_wider_beam_is_never_worse_where_ends_are_certain(run):
     """With every hypothesis as long as the limit, width only adds to what is compared."""
     language = Language(20, seed=6)

@@ -115,7 +115,7 @@ def test_rows_can_be_taken_in_any_order_and_padded(source, inputs):
     np.testing.assert_array_equal(source.lengths(found)[:3], rows.lengths[members])
 
 
-@pytest.mark.few(9)
+@pytest.mark.few(4)
 @pytest.mark.parametrize("longest", [1, 2, 5])
 def test_both_sides_cut_each_input_for_itself_alone(source, inputs, longest):
     whole = source.rows(inputs).lengths

@@ -120,13 +120,14 @@ def test_what_stands_around_a_copy_is_as_decoded(replaced, subwords):
         assert replaced(subwords, "☃", alignment, ids) == f"{before} ☃ {after}".strip()
 
 
+@pytest.mark.few(2)
 def test_a_copy_keeps_its_control_characters(replaced, subwords):
     """NumPy's strings would lose a NUL at the end."""
     alignment = weights(subwords, "☃\0", [[0], [0]])
     assert replaced(subwords, "☃\0", alignment, [UNKNOWN, END]) == "☃\0"
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("text", [b"\xff\xfe one \xf0\x9f", "\u3000☃\u00a0x", "\0", " \n\r "])
 def test_any_bytes_give_text(replaced, subwords, text):
     ids, alignment = [UNKNOWN, 7, UNKNOWN, END], np.full((4, 9), 1 / 9, "float32")

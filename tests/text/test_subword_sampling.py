@@ -184,6 +184,7 @@ def test_symbols_stay_whole(model_type):
     assert {subwords.tokens(row[0]) for row in rows} == {"▁<2de>"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("measure", [{"batch_tokens": 120}, {"batch_sentences": 16}])
 def test_each_epoch_has_all_pairs_split_anew(subwords, measure):
     data = BatchedPairs(PAIRS, subwords, subwords, subword_sampling=0.2, **measure)
@@ -217,6 +218,7 @@ def test_a_pair_stays_a_pair():
         assert [spelt.upper() for spelt in sources] == texts(target, batches)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("measure", [{"batch_tokens": 120}, {"batch_sentences": 16}])
 def test_an_epoch_goes_on_where_it_was_left(subwords, measure):
     data = BatchedPairs(PAIRS, subwords, subwords, subword_sampling=0.2, seed=4, **measure)

@@ -177,6 +177,7 @@ run_in_clean_process(sys.argv[1], [request] * 100_000)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the process in /proc")
 def test_the_process_ends_with_a_killed_one_and_nothing_is_left(saved, tmp_path):
     asking = subprocess.Popen(

@@ -141,6 +141,7 @@ def test_only_inputs_and_outputs_of_signatures_keep_names(loop):
     assert others > 0 and rest == {None}
 
 
+@pytest.mark.slow
 def test_constants_are_aligned_and_no_second_buffer_is_empty(convolution):
     model = rewritten(convolution)
     root = schema.Model.GetRootAs(model)

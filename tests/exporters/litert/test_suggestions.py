@@ -173,6 +173,7 @@ def test_a_prefix_that_is_too_long_is_refused_in_one_line(suggesting, command, t
         assert (code, out) == (2, "") and err.splitlines()[-1].count("Received: 65 tokens") == 1
 
 
+@pytest.mark.slow
 def test_text_that_utf8_can_not_encode_is_refused_in_one_line(suggesting):
     translator = OnDeviceTranslator(suggesting)
     for sentence, prefix in (("two\ud800", ""), ("two", "zw\ud800")):

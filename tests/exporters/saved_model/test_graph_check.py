@@ -91,6 +91,7 @@ def saving(x, _):
     return x
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("function", "operation"),
     [

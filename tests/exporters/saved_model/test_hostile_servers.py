@@ -47,7 +47,7 @@ def assert_refused(found, server):
     assert said.rstrip("\n").isprintable() and len(said) < 700
 
 
-@pytest.mark.few(26)
+@pytest.mark.few(8)
 @pytest.mark.parametrize("name", hostile.ANSWERS)
 def test_a_hostile_answer_is_refused_in_one_line(kit, capsys, name):
     with hostile.hostile_server(hostile.ANSWERS[name]) as port:

@@ -74,6 +74,7 @@ def without_mark(answer):
     return {name: value for name, value in answer.items() if name != "truncated"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("long", "cut"), [("long", "cut"), ("beside long", "beside cut"), ("ids", "cut ids")]
 )
