@@ -1,6 +1,6 @@
 """Upper bounds of the numbers that reach memory or time, far above the needs of a good model."""
 
-from keras_bahdanau.option import integer
+from keras_bahdanau.option import integer, number
 
 BATCH_SIZE = integer(1, 4096)  # inputs translated at once
 BEAM_WIDTH = integer(1, 1000)  # of two million scores a step, for a sentence and 2,000 tokens
@@ -10,6 +10,8 @@ FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for ever
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 
 HYPOTHESES = 2**16  # of a batch of a teacher: a few hundred megabytes with their attention
+
+PERCENT = number(0, 100)
 
 WORKERS = integer(1, 256)  # processes of a training, or of `prepare`, on one machine
 

@@ -7,9 +7,9 @@ class EndInTime(keras.callbacks.Callback):
     """Move the end of a cosine schedule to where a limit of time will end the training.
 
     After each epoch the callback counts the epochs that the time allows if the rest last as those
-    so far; the first, which compiles the model, counts as long as it is the only one. The last
-    step of the optimizer's schedule becomes theirs. So a training of ten minutes ends with small
-    steps on any machine, as one of ten hours does.
+    so far; the first, whose time is not typical, counts only without its first step and as long as
+    it is the only one. The last step of the optimizer's schedule becomes theirs. So a training of
+    ten minutes ends with small steps on any machine, as one of ten hours does.
 
     Place it after `Checkpoint` and what else takes time at the end of an epoch.
 

@@ -1,11 +1,8 @@
 """Options that several commands have, and checks of their values."""
 
 import dataclasses
-import functools
-import importlib
 import inspect
 import os
-import sys
 from pathlib import Path
 from typing import Annotated, get_args
 
@@ -88,72 +85,15 @@ AnswerSeparatorOption = Annotated[
         show_default=False,
     ),
 ]
-ImportOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--import",
-        metavar="MODULE",
-        help="Python module to import first, such as that of a layer of your own, which "
-        "registers it with Keras; may be given several times. Modules of the current "
-        "directory are found.",
-        show_default=False,
+HeldOutSource = Annotated[
+    Path,
+    typer.Argument(
+        help="Source sentences, or a TSV, that the model was not trained on; a manifest, for a "
+        "model that reads files."
     ),
 ]
+HeldOutTarget = Annotated[Path | None, typer.Argument(help="Their translations, line by line.")]
 LowercaseOption = Annotated[bool, typer.Option("--lowercase", help="Ignore case in each metric.")]
-
-
-def with_imports(function=None, threads=None):
-    """Give a function's command the option `--import`: modules that are imported before it runs.
-
-    So Keras knows the layers of one's own that they register.
-
-    Args:
-        function: The function, where this is the decorator itself.
-        threads: Integer, as in `load_tensorflow`, which such modules need.
-    """
-    if function is None:
-        return functools.partial(with_imports, threads=threads)
-
-    @functools.wraps(function)
-    def command(*args, modules=None, **kwargs):
-        if modules:
-            load_with(modules, threads)
-        return function(*args, **kwargs)
-
-    signature = inspect.signature(function)
-    parameters = [*signature.parameters.values()]
-    options = [one for one in parameters if one.kind is inspect.Parameter.VAR_KEYWORD]
-    named = [one for one in parameters if one not in options]
-    command.__signature__ = signature.replace(parameters=[*named, _MODULES, *options])
-    return command
-
-
-_MODULES = inspect.Parameter(
-    "modules", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ImportOption
-)
-
-
-def load_with(modules, threads=None):
-    """Load TensorFlow, then modules by their names, which register what Keras must know.
-
-    Args:
-        modules: List of strings; modules of the current directory are found, too.
-        threads: Integer, as in `load_tensorflow`.
-
-    Raises:
-        ImportError: If there is no such module.
-    """
-    load_tensorflow(threads)
-    if modules:
-        sys.path.insert(0, os.getcwd())
-    for name in modules:
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            raise ImportError(
-                "`import` must name a Python module as an import statement does, without .py. "
-                f"Received: import={name!r} ({error}). Correct it, or install what it lacks."
-            ) from None
 
 
 def options_of(settings, shown=None):

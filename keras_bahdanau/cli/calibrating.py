@@ -11,6 +11,8 @@ from keras_bahdanau.cli.arguments import (
     BatchOption,
     CacheOption,
     ColumnsOption,
+    HeldOutSource,
+    HeldOutTarget,
     ModelOption,
     TagOption,
     check_picture,
@@ -18,26 +20,21 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
+from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
-from keras_bahdanau.limits import BATCH_SIZE
-from keras_bahdanau.option import check_value, number, one_of
+from keras_bahdanau.limits import BATCH_SIZE, PERCENT
+from keras_bahdanau.option import check_value, one_of
 from keras_bahdanau.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_calibration
 
 METRIC = one_of("chrf", "exact")
-THRESHOLD = number(0, 100)  # percent
 
 
 @ends_well("The model is as it was.")
+@with_imports
 def calibrate(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="Source sentences, or a TSV, that the model was not trained on; a manifest, for a "
-            "model that reads files."
-        ),
-    ],
-    target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
+    source: HeldOutSource,
+    target: HeldOutTarget = None,
     *,
     model: ModelOption,
     metric: Annotated[
@@ -76,7 +73,7 @@ def calibrate(
     if metric is not None:
         check_value("metric", metric, METRIC)
     if threshold is not None:
-        check_value("threshold", threshold, THRESHOLD)
+        check_value("threshold", threshold, PERCENT)
     check_writable(plot, "plot")
     check_picture(plot, "plot")
     path = find_translator(model)

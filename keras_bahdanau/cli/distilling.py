@@ -11,13 +11,12 @@ from keras_bahdanau.cli.arguments import (
     AnswerSeparatorOption,
     CacheOption,
     ColumnsOption,
-    ImportOption,
     asked,
-    load_with,
     options_of,
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity
 from keras_bahdanau.cli.inputs import check_cache, inputs_of
+from keras_bahdanau.cli.own_modules import ImportOption, load_with
 from keras_bahdanau.cli.training_files import HELD_OUT, MOST_HELD_OUT, Files, read_data
 from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value

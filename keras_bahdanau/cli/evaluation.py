@@ -21,11 +21,11 @@ from keras_bahdanau.cli.arguments import (
     is_litert,
     load_translator,
     search_of,
-    with_imports,
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
+from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.tags import require_token

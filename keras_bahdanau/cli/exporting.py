@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import exporters
-from keras_bahdanau.cli.arguments import ModelOption, check_absent, with_imports
+from keras_bahdanau.cli.arguments import ModelOption, check_absent
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greetings
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.litert.litert_exporter import SIGNATURES

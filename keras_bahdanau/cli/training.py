@@ -12,11 +12,11 @@ from keras_bahdanau.cli.arguments import (
     ColumnsOption,
     asked,
     options_of,
-    with_imports,
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.cli.inputs import check_cache
 from keras_bahdanau.cli.launching import is_launched, launch
+from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.training_files import (
     HELD_OUT,
     MOST_HELD_OUT,

@@ -19,13 +19,13 @@ from keras_bahdanau.cli.arguments import (
     find_models,
     load_translator,
     search_of,
-    with_imports,
     with_search_options,
 )
 from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import require_inputs
+from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
 from keras_bahdanau.data.pair_file import PairFile

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,38 +11,32 @@ from keras_bahdanau.cli.arguments import (
     BatchOption,
     CacheOption,
     ColumnsOption,
+    HeldOutSource,
+    HeldOutTarget,
     LowercaseOption,
     ModelOption,
     TagOption,
     TokenizeOption,
     check_tokenization,
     search_of,
-    with_imports,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
+from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
-from keras_bahdanau.limits import BATCH_SIZE
-from keras_bahdanau.option import check_value, number
+from keras_bahdanau.limits import BATCH_SIZE, PERCENT
+from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_search
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
-TOLERANCE = number(0, 100)  # percent
-
 
 @ends_well("The model is as it was.")
 @with_imports
 def tune(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="Source sentences, or a TSV, that the model was not trained on; a manifest, for a "
-            "model that reads files."
-        ),
-    ],
-    target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
+    source: HeldOutSource,
+    target: HeldOutTarget = None,
     *,
     model: ModelOption,
     metric: Annotated[
@@ -98,7 +91,7 @@ def tune(
     shortest texts are kept. "length" is how long these are over the references.
     """
     check_value("batch_size", batch_size, BATCH_SIZE)
-    check_value("tolerance", tolerance, TOLERANCE)
+    check_value("tolerance", tolerance, PERCENT)
     path = find_translator(model)
     own = search_of(path, {})
     asked = {"length_normalizations": length_normalizations, "ctc_weights": ctc_weights}

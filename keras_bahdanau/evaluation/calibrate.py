@@ -8,7 +8,8 @@ from rapidfuzz.distance import Levenshtein
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.evaluation.logistic_regression import cross_validated, fit_logistic, folds_of
 from keras_bahdanau.evaluation.reliability import brier_score, calibration_error, roc_auc
-from keras_bahdanau.option import check_value, number
+from keras_bahdanau.limits import PERCENT
+from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.confidence import (
     TEXT_FEATURES,
     WORD_FEATURES,
@@ -22,7 +23,6 @@ from keras_bahdanau.text.corpus_metrics import metrics_of
 FOLDS = 5
 FEWEST = 10  # right texts, and wrong ones
 CHRF, EXACT = 40.0, 100.0  # least scores of a right text
-THRESHOLD = number(0, 100)  # percent
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ def _rule(translator, metric, threshold):
         )
     if threshold is None:
         threshold = CHRF if metric == "chrf" else EXACT
-    check_value("threshold", threshold, THRESHOLD)
+    check_value("threshold", threshold, PERCENT)
     return metric, float(threshold)
 
 

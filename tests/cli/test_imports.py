@@ -1,5 +1,6 @@
 """`--import`: layers of one's own in a model's file, and by their registered names."""
 
+import inspect
 import sys
 
 import keras
@@ -103,3 +104,11 @@ def test_a_score_of_ones_own_is_trained_by_its_name(module, command, tmp_path):
     assert code == 0, err
     score = kb.load_pipeline("run/translator.keras").model.decoder.cell.attention.score
     assert (type(score).__name__, score.units) == ("PlainScore", 8)
+
+
+def test_every_command_that_loads_a_model_of_layers_imports_modules():
+    commands = {one.callback.__name__: one.callback for one in cli.app.registered_commands}
+    takes = {name: inspect.signature(one).parameters for name, one in commands.items()}
+    loading = {name for name, given in takes.items() if {"model", "teacher"} & {*given}}
+    assert {"translate", "calibrate", "distill"} < loading
+    assert [name for name in loading if "modules" not in takes[name]] == []

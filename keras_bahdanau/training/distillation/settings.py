@@ -3,7 +3,7 @@
 import dataclasses
 
 from keras_bahdanau.data.preparation import Filters
-from keras_bahdanau.limits import BATCH_SIZE, BEAM_WIDTH, HYPOTHESES
+from keras_bahdanau.limits import BATCH_SIZE, BEAM_WIDTH, HYPOTHESES, PERCENT
 from keras_bahdanau.option import documented, flag, number, one_of, option, optional
 
 
@@ -45,7 +45,7 @@ class Distillation(Filters):
         "chrf", one_of("chrf", "bleu"), "Closeness to the true target: {choices} of a sentence."
     )
     min_closeness: float = option(
-        0.0, number(0, 100), "Drop hypotheses that are less close to the true target, in percent."
+        0.0, PERCENT, "Drop hypotheses that are less close to the true target, in percent."
     )
     min_score: float | None = option(
         None,

@@ -37,8 +37,8 @@ def ink(source, target, **overrides):
 
     After "Track, attend and parse": the strokes are read as a sequence, and coverage keeps the
     attention from symbols that are written already. CTC teaches the encoder which symbol a place
-    holds: for formulas half of the epochs are enough with it, and the search adds its prefix
-    scores. The decoder is that of the preset "small".
+    holds, so that fewer epochs are needed, and the search adds its prefix scores. The decoder is
+    that of the preset "small".
 
     Args:
         source: An `InkSource`, or another one of frames with convolutions.
