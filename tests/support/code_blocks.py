@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
+PARTS = ("docs", "examples", "export", "benchmarks")
 RUN = ("python", "sh")
 SHOWN = ("json", "text")  # output, and contents of files
 SMALL = {
@@ -71,7 +72,7 @@ class Block(NamedTuple):
 def pages():
     """The pages whose blocks are collected, as sorted paths."""
     tops = sorted(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
-    nested = [path for part in ("docs", "examples", "export") for path in (ROOT / part).rglob("*")]
+    nested = [path for part in PARTS for path in (ROOT / part).rglob("*")]
     return [*tops, *sorted(path for path in nested if path.suffix == ".md")]
 
 
