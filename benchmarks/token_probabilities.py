@@ -1,0 +1,113 @@
+"""Cost of the numbers behind confidence: seconds of a search with them, and without.
+
+python benchmarks/token_probabilities.py --model demo/translator.keras --sentences demo/data/test.en
+
+Confidence needs the entropy of every token, which reads each probability of the vocabulary once
+more. In LiteRT, a log softmax of several operations stands in place of its own. Graphs of the same
+search take turns, each with one of these changed; texts must be equal.
+"""
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import pathlib
+import statistics
+import tempfile
+import time
+from unittest import mock
+
+from keras import ops
+
+import keras_bahdanau as kb
+from keras_bahdanau.models import seq2seq
+from keras_bahdanau.search import beam, sequential
+
+BEAM_WIDTHS = 1, 5
+
+
+def zeros(log_probs):
+    """What stands in place of `entropy`."""
+    return ops.zeros_like(log_probs[..., 0])
+
+
+AS_SHIPPED = "as shipped"
+WITHOUT_ENTROPY = [(beam, "entropy", zeros), (sequential, "entropy", zeros)]
+ONE_OPERATION = [(seq2seq, "_split_log_softmax", ops.log_softmax)]
+VARIANTS = {  # of a runtime: names in modules, and what stands there while the graph is made
+    "tensorflow": {AS_SHIPPED: [], "no entropies": WITHOUT_ENTROPY},
+    "litert": {
+        AS_SHIPPED: [],
+        "no entropies": WITHOUT_ENTROPY,
+        "log softmax as one operation": ONE_OPERATION,
+    },
+}
+
+
+def main():
+    given = parsed()
+    sentences = given.sentences.read_text(encoding="utf-8").splitlines()[: given.most]
+    for width in BEAM_WIDTHS:
+        samples = seconds(lanes_of(given, sentences, width), sentences, given.rounds)
+        medians = {name: statistics.median(taken) for name, taken in samples.items()}
+        ratios = {name: round(taken / medians[AS_SHIPPED], 3) for name, taken in medians.items()}
+        found = {"runtime": given.runtime, "beam_width": width, "sentences": len(sentences)}
+        print(json.dumps({**found, "of the time as shipped": ratios, "seconds": samples}))
+
+
+def lanes_of(given, sentences, width):
+    """A function that decodes all sentences for each variant; its graph is made here."""
+    lanes = {}
+    for name, changes in VARIANTS[given.runtime].items():
+        pipeline = kb.load_pipeline(given.model)
+        pipeline.search = dataclasses.replace(pipeline.search, beam_width=width)
+        with contextlib.ExitStack() as stack:
+            for module, attribute, value in changes:
+                stack.enter_context(mock.patch.object(module, attribute, value))
+            lanes[name] = made(pipeline, given, sentences)
+    return lanes
+
+
+def made(pipeline, given, sentences):
+    """Such a function: of TensorFlow, in batches; or of LiteRT, a sentence at a time."""
+    if given.runtime == "tensorflow":
+        pipeline.decode(sentences)
+        return pipeline.decode
+    with tempfile.TemporaryDirectory() as directory:
+        file = pathlib.Path(directory, "model.tflite")
+        lengths = {"max_source_length": given.length, "max_target_length": given.length}
+        kb.export_litert(pipeline, file, quantization=given.quantization, **lengths)
+        reader = kb.exporters.LiteRTTranslator(file)
+    reader.decode(sentences[:1])
+    return reader.decode
+
+
+def seconds(lanes, sentences, rounds):
+    """Samples of each lane; they take turns."""
+    samples = {name: [] for name in lanes}
+    for _ in range(rounds):
+        texts = set()
+        for name, decode in lanes.items():
+            began = time.perf_counter()
+            results = decode(sentences)
+            samples[name].append(time.perf_counter() - began)
+            texts.add("\n".join(result.text for result in results))
+        if len(texts) != 1:
+            raise SystemExit("the texts differ")
+    return samples
+
+
+def parsed():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--model", required=True, type=pathlib.Path)
+    parser.add_argument("--sentences", required=True, type=pathlib.Path, help="one a line")
+    parser.add_argument("--runtime", choices=VARIANTS, default="tensorflow")
+    parser.add_argument("--quantization", choices=("float16", "int8"))
+    parser.add_argument("--length", type=int, default=32, help="tokens of a LiteRT side")
+    parser.add_argument("--most", type=int, default=500, help="sentences at most: %(default)s")
+    parser.add_argument("--rounds", type=int, default=7)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
