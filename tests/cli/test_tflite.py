@@ -10,7 +10,7 @@ import pytest
 
 from keras_bahdanau import cli
 from keras_bahdanau.evaluation import evaluate
-from keras_bahdanau.exporters import LiteRTTranslator
+from keras_bahdanau.exporters import LiteRTPipeline, LiteRTTranslator
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 SENTENCES = ["three one two", "", "five", "one one four", "qqq ☃"]
@@ -187,3 +187,8 @@ def test_without_litert_one_line_names_the_package(command, toy_litert, monkeypa
     code, _, err = command("translate", "--model", toy_litert)
     assert code == 2 and err.count("\n") == 1
     assert "pip install 'keras-bahdanau[litert]'" in err
+
+
+def test_a_file_of_texts_names_the_class_that_opens_it(toy_litert):
+    with pytest.raises(ValueError, match="must read no text.*Open it with `LiteRTTranslator`"):
+        LiteRTPipeline(toy_litert)

@@ -71,6 +71,11 @@ class LiteRTPipeline:
         from keras_bahdanau.pipelines.by_source import kind_of
         from keras_bahdanau.pipelines.file import read_source
 
+        if "source" not in card:
+            raise ValueError(
+                "A .tflite file of `LiteRTPipeline` must read no text. Received: "
+                f"path={str(self._path)!r}, which reads text. Open it with `LiteRTTranslator`."
+            )
         try:
             source = read_source(card["source"])
         except Exception as error:  # Keras has no kind of its own for what it can't read
