@@ -136,7 +136,10 @@ def _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settin
         pipeline.source = pipeline.source.cached(cache, say=warn)
     trials = evaluation.tune(pipeline, pairs, searches, batch_size, tell=tell, **settings)
     show_progress("")
-    _conclude(path, own, trials, evaluation.simplest(trials, tolerance), metric, dry_run)
+    chosen = evaluation.simplest(trials, tolerance)
+    _conclude(path, own, trials, chosen, metric, dry_run)
+    if pipeline.calibration is not None and chosen.search != own and not dry_run:
+        warn("confidences were calibrated with other search options: `calibrate` the model again")
 
 
 def _conclude(path, own, trials, chosen, metric, dry_run):

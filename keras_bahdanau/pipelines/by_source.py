@@ -41,6 +41,4 @@ def load_pipeline(path):
         >>> pipeline = load_pipeline("runs/formulas")
     """
     path = find_translator(path)
-    pipeline = pipeline_of(*read_pipeline(path))
-    pipeline.training = read_card(path).get("training")
-    return pipeline
+    return pipeline_of(*read_pipeline(path)).with_record(read_card(path))

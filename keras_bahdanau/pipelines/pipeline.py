@@ -407,10 +407,12 @@ class Pipeline(GraphPipeline):
             ValueError: If it is not a pipeline's file, or a damaged one.
         """
         path = find_translator(path)
-        pipeline = cls(*read_pipeline(path))
-        card = read_card(path)
-        pipeline.training, pipeline.calibration = card.get("training"), calibration_of(card)
-        return pipeline
+        return cls(*read_pipeline(path)).with_record(read_card(path))
+
+    def with_record(self, card):
+        """This pipeline, with what the card of its file says of its training and confidences."""
+        self.training, self.calibration = card.get("training"), calibration_of(card)
+        return self
 
 
 def _check_pairs(pairs):

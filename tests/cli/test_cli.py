@@ -687,14 +687,18 @@ def wider_is_better(pipeline, pairs, searches, batch_size, tell, metric, **_):
 @pytest.mark.parametrize("dry", [False, True])
 def test_tuning_writes_what_is_better_unless_it_is_a_trial(command, files, short, dry, monkeypatch):
     from keras_bahdanau import evaluation
-    from keras_bahdanau.pipelines.file import read_card
+    from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
+    from keras_bahdanau.pipelines.file import read_card, write_calibration
 
+    kinds = TEXT_FEATURES, WORD_FEATURES
+    write_calibration(short, Calibration(*({"bias": 0, **dict.fromkeys(k, 1)} for k in kinds)))
     monkeypatch.setattr(evaluation, "tune", wider_is_better)
     before = short.read_bytes()
     grid = ["--beam-widths", "3", "--length-normalizations", "1.2", "--length-penalties", "gnmt"]
     answer = command("tune", "--model", short, "good.en", "good.de", *grid, *["--dry-run"] * dry)
     chosen = "chosen: beam_width=3, length_penalty=gnmt, length_normalization=1.2: BLEU 53.00, now "
     assert f"{chosen}51.00, the highest is 53.00\n" in answer.out
+    assert ("`calibrate` the model again" in answer.err) == (not dry)
     if dry:
         assert short.read_bytes() == before
     else:
@@ -984,7 +988,8 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     assert "1 of 1 texts are left out, of a confidence below 0.99" in translated.err
     options = "--json", "--reject-below", "0.99"
     line = json.loads(command("translate", "--model", short, *options, stdin=b"one two\n").out)
-    assert (line["text"], line["rejected"]) == ("", True) and line["confidence"] < 0.99
+    # as sure of a right text as of a wrong one, and a half of them is wrong
+    assert (line["text"], line["rejected"]) == ("", True) and 0.25 < line["confidence"] < 0.75
     assert [word["word"] for word in line["words"]] == ["eins", "zwei"]
     assert len(line["tokens"]) == len(line["token_log_probs"]) == len(line["token_entropies"])
     sure = command(*reject, "0", stdin=b"one two\n")

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.pipelines.confidence import (
     TEXT_FEATURES,
     WORD_FEATURES,
@@ -115,12 +116,13 @@ def test_a_card_with_another_calibration_is_refused(change):
     assert calibration_of({}) is None
 
 
-def test_a_file_keeps_its_calibration(toy_translator, tmp_path):
+@pytest.mark.parametrize("load", [Translator.load, load_pipeline])
+def test_a_file_keeps_its_calibration(toy_translator, tmp_path, load):
     path = tmp_path / "toy.keras"
     toy_translator.save(path)
     assert "calibration" not in read_card(path)
     write_calibration(path, CALIBRATION)
-    loaded = Translator.load(path)
+    loaded = load(path)
     assert loaded.calibration == CALIBRATION
     loaded.save(tmp_path / "again.keras")
     card = read_card(tmp_path / "again.keras")
