@@ -18,7 +18,11 @@ from keras_bahdanau.training import TrainingOptions, train
 COMMON = {"target_model_type": "word", "vocabulary_size": 200, "best_by": "exprate"}
 SOURCES = {
     "ink": lambda: kb.sources.InkSource(),
-    "image": lambda: kb.sources.ImageSource(height=96, width=768),
+    "image": lambda: kb.sources.ImageSource(height=64, width=512),
+}
+SETTINGS = {  # that differ from the preset of the source
+    "ink": {},
+    "image": {"dropout": 0.3, "word_dropout": 0.05, "augmentation": 0.6, "epochs": 26},
 }
 BEAM_WIDTHS = (5, 10)
 EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
@@ -28,10 +32,16 @@ SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
 def main(arguments=None):
     arguments = parsed(arguments)
     pairs, dev = (formulas.read(arguments.data / f"{part}.jsonl.gz") for part in ("train", "dev"))
+    pairs += formulas.joined(pairs, arguments.joined)
     if arguments.source == "image":
         pairs, dev = ([(formulas.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
-    options = TrainingOptions(**COMMON, **arguments.set)  # and the preset of the source
-    path = train(pairs, dev, arguments.out, options, verbose=2, source=SOURCES[arguments.source]())
+    settings = {**COMMON, **SETTINGS[arguments.source], **arguments.set}
+    options = TrainingOptions(**settings)
+    source = None if arguments.initial else SOURCES[arguments.source]()
+    path = train(
+        *(pairs, dev, arguments.out, options),
+        **{"verbose": 2, "source": source, "initial": arguments.initial},
+    )
     pipeline = kb.load_pipeline(path)
     best = tuned(pipeline, dev)
     pipeline.search = best
@@ -63,12 +73,17 @@ def parsed(arguments):
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")
     parser.add_argument("--source", choices=SOURCES, default="ink")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--from", type=Path, dest="initial", help="model to go on from")
+    parser.add_argument(
+        "--joined", type=int, default=0, help="new formulas of two, side by side, to train on, too"
+    )
+    parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--epochs", type=int, help="passes over the formulas")
     parser.add_argument("--minutes", type=float, help="most time of the training")
     parsed = parser.parse_args(arguments)
     parsed.set = {
         name: value
-        for name in ("epochs", "minutes")
+        for name in ("epochs", "minutes", "learning_rate")
         if (value := getattr(parsed, name)) is not None
     }
     return parsed

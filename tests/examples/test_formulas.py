@@ -33,11 +33,27 @@ def test_strokes_are_sums_of_their_moves(example, data):
 def test_a_drawing_is_dark_where_the_pen_was(example):
     formulas = example("formulas")
     image = formulas.drawn(formulas.strokes_of(PLUS))
-    assert image.dtype == np.uint8 and image.shape == (96, 22)  # 14 pixels, 4 on each side
-    middle = image[48, 4:18]
+    assert image.dtype == np.uint8 and image.shape == (64, 18)  # 10 pixels, 4 on each side
+    middle = image[32, 4:14]
     assert middle.max() < 128  # the line to the right
-    assert image[:40].min() == 255 and image[:, :3].min() == 255  # paper above and beside it
+    assert image[:26].min() == 255 and image[:, :3].min() == 255  # paper above and beside it
     np.testing.assert_array_equal(formulas.drawn([]), np.zeros((0, 0)))
+
+
+def test_the_second_of_two_formulas_stands_right_of_the_first(example):
+    formulas = example("formulas")
+    tall = [np.array([[3.0, 10.0], [3.0, 14.0]]), np.array([[3.0, 12.0], [5.0, 12.0]])]  # 4, 2
+    wide = [np.array([[0.0, 0.0], [50.0, 0.0]])]
+    first, bar, second = formulas.beside(tall, wide, 0.5)
+    # in mean sizes, 3 and 50; from the middle of the height and the left of the first
+    np.testing.assert_allclose(first, [[0, -2 / 3], [0, 2 / 3]])
+    np.testing.assert_allclose(bar, [[0, 0], [2 / 3, 0]], atol=1e-12)
+    np.testing.assert_allclose(second, [[2 / 3 + 0.5, 0], [2 / 3 + 1.5, 0]])
+    pairs = [(tall, "t"), (wide, "w"), (wide, " ".join("x" * (formulas.LONGEST // 2 + 1)))]
+    texts = [text for _, text in formulas.joined(pairs, 50)]
+    assert set(texts) == {"t t", "t w", "w t", "w w"}
+    assert texts == [text for _, text in formulas.joined(pairs, 50)]
+    assert texts != [text for _, text in formulas.joined(pairs, 50, seed=1)]
 
 
 @pytest.mark.slow
@@ -57,3 +73,26 @@ def test_a_model_is_trained_exported_and_scored(example, data, capsys):
         found.append(json.loads((data / "scores.json").read_text())["exprate"])
     assert found[0] == found[1]
     assert (data / "maps.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("share", "chosen"), [(0.0, "a"), (0.4, "a"), (0.5, "b"), (1.0, "b")], ids=str
+)
+def test_the_sum_of_both_scores_chooses(example, share, chosen):
+    first, second = [-1.0, -2.5, -9.0], [-5.0, -3.0, -4.0]  # a: -1, -2.6, -3, -5; b: -2.5 to -3
+    assert example("together").best(["a", "b", "c"], share, first, second) == chosen
+
+
+@pytest.mark.slow
+def test_ink_and_image_are_read_together(example, data, capsys):
+    train, together = example("train"), example("together")
+    train.BEAM_WIDTHS, train.EXPONENTS = (2,), (0.0,)
+    models = []
+    for source in ("ink", "image"):
+        out = data / source
+        train.main(["--data", str(data), "--source", source, "--out", str(out), "--epochs", "1"])
+        models.append(str(out / "formulas.keras"))
+    file = str(data / "dev.jsonl.gz")
+    together.main([file, "--models", *models, "--nbest", "2", "--shares", "0", "0.5"])
+    *_, first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("share 0: ExpRate") and second.startswith("share 0.5: ExpRate")
