@@ -51,9 +51,8 @@ def shortlist(
 
     The model's own attention on its training pairs says so. translate, evaluate and export
     --shortlist N then search each sentence in a list of N target tokens, which is faster where the
-    vocabulary is large. The table has, for some N: the sentences that a list is long enough for,
-    since others are searched in the whole vocabulary, and the tokens of their translations that
-    are in their lists.
+    vocabulary is large. The table has, for some N: the sentences that have a list, for others are
+    searched in the whole vocabulary; and the tokens of their translations that are in it.
     """
     check_value("candidates", candidates, CANDIDATES)
     check_value("frequent", frequent, FREQUENT)

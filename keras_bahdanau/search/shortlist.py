@@ -37,7 +37,7 @@ class Shortlist:
     """Target tokens that each source token may become.
 
     The output layer of a search is as wide as the list of its sentence, in place of the
-    vocabulary (Jean et al. 2015): the candidates of the source tokens, and the most frequent
+    vocabulary (Jean et al. 2015): the candidates of its source tokens, and the most frequent
     target tokens, as many as fit. `pipelines.learn_shortlist` makes one of the attention of a
     model.
 
@@ -47,8 +47,8 @@ class Shortlist:
     ```
 
     Args:
-        candidates: Int array `(source vocabulary, K)`, K target ids for each source token; 0
-            behind the last one. A row of -1 stands for a token that has never been seen.
+        candidates: Int array `(source vocabulary, K)`, target ids for each source token, the best
+            first; 0 behind the last one. A row of -1 stands for a token that has never been seen.
         order: Int array `(target vocabulary,)`, all target ids, the most frequent first, but the
             ids 0 to 3 before them.
         frequent: Integer, 0 or more: how many of the most frequent tokens all lists have.
@@ -90,9 +90,10 @@ class Shortlist:
     def lists(self, source, size, given=None):
         """Make the lists of some sources.
 
-        A list has ascending ranks: the ids 0 to 3, then frequent tokens before rare ones. A
-        sentence is not covered if it has more tokens to list than `size`, or a token that has
-        never been seen.
+        A list has the tokens of all lists, then the best candidate of each source token, then the
+        second best of each, and so on, as long as all of one kind fit, and then frequent tokens.
+        A sentence is not covered if not even the best candidates fit, or if a token of it has
+        never been seen. Ids stand in the order of their frequency, 0 to 3 first.
 
         Args:
             source: Int32 tensor `(batch, source_time)`, ids, right-padded with 0.
@@ -105,15 +106,13 @@ class Shortlist:
         """
         vocabulary = self.order.size
         size = min(size, vocabulary)
-        batch = ops.shape(source)[0]
         found = ops.take(self._tables["candidates"], source, axis=0)  # (batch, source_time, K)
         seen = ops.all(ops.greater_equal(found[..., 0], 0), axis=1)  # -> (batch,)
         given = ops.zeros_like(source[:, :1]) if given is None else given
         given = ops.take(self._tables["ranks"], given, axis=0)  # -> (batch, n)
-        found = ops.reshape(ops.maximum(found, 0), (batch, -1))
-        found = _marked(ops.concatenate([found, given], axis=1), vocabulary)
-        ranks = ops.arange(vocabulary, dtype="int32")
-        wanted = ops.logical_or(found, ops.less(ranks, SPECIAL + self.frequent))
+        grades = self._grades(found, given)  # -> (batch, vocabulary)
+        lowest = _lowest_grade(grades, self.candidates.shape[1] + 1, size)
+        wanted = ops.greater_equal(grades, ops.expand_dims(lowest, axis=1))
         count = ops.sum(ops.cast(wanted, "int32"), axis=1, keepdims=True)  # -> (batch, 1)
         # frequent tokens fill what is left of the list: (batch, vocabulary)
         others = ops.logical_not(wanted)
@@ -121,19 +120,57 @@ class Shortlist:
         kept = ops.logical_or(wanted, ops.logical_and(others, ops.less_equal(order, size - count)))
         places = ops.cumsum(ops.cast(kept, "int32"), axis=1) - 1
         tokens = ops.take(self._tables["order"], _ranks_at(places, kept, size), axis=0)
-        covered = ops.logical_and(seen, ops.less_equal(ops.squeeze(count, axis=1), size))
+        covered = ops.logical_and(seen, ops.less_equal(lowest, self.candidates.shape[1]))
         # the place of a token in a list that is too long for it does not count
-        given = ops.minimum(take_beams(places, given), size - 1)
+        given = ops.clip(take_beams(places, given), 0, size - 1)
         return Lists(tokens, covered, given)
 
+    def _grades(self, found, given):
+        """How much a list wants each token, by rank: int32 `(batch, vocabulary)`.
 
-def _marked(ranks, vocabulary):
-    """Bool `(batch, vocabulary)`: which ones are among int32 `(batch, n)`."""
-    batch = ops.shape(ranks)[0]
+        K + 1 of what it must have, K of the best candidate of a source token, K - 1 of the second
+        best, and so on; 0 of all others.
+
+        Args:
+            found: Int32 tensor `(batch, source_time, K)`, ranks.
+            given: Int32 tensor `(batch, n)`, ranks.
+        """
+        batch, vocabulary, most = ops.shape(given)[0], self.order.size, found.shape[2]
+        # (batch, source_time, K) of K, K - 1, ... 1
+        of_found = ops.zeros_like(found) + ops.arange(most, 0, -1, dtype="int32")
+        ranks, grades = (
+            ops.concatenate([ops.reshape(one, (batch, -1)), other], axis=1)
+            for one, other in (
+                (ops.maximum(found, 0), given),
+                (of_found, ops.zeros_like(given) + (most + 1)),
+            )
+        )
+        rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1)
+        places = ops.reshape(ranks + vocabulary * rows, (-1,))
+        highest = ops.segment_max(
+            ops.reshape(grades, (-1,)), places, num_segments=batch * vocabulary
+        )
+        highest = ops.maximum(ops.reshape(highest, (batch, vocabulary)), 0)
+        always = ops.less(ops.arange(vocabulary), SPECIAL + self.frequent)
+        return ops.where(always, most + 1, highest)
+
+
+def _lowest_grade(grades, highest, size):
+    """The lowest grade of which all tokens, and all of higher ones, fit: int32 `(batch,)`.
+
+    Args:
+        grades: Int32 tensor `(batch, vocabulary)`, from 0 to `highest`.
+        highest: Integer.
+        size: Integer, tokens of a list.
+    """
+    batch, vocabulary = ops.shape(grades)[0], grades.shape[1]
     rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1)
-    places = ops.reshape(ranks + vocabulary * rows, (-1,))
-    counts = ops.segment_sum(ops.ones_like(places), places, num_segments=batch * vocabulary)
-    return ops.greater(ops.reshape(counts, (batch, vocabulary)), 0)
+    flat = ops.reshape(grades + (highest + 1) * rows, (-1,))
+    counts = ops.segment_sum(ops.ones_like(flat), flat, num_segments=batch * (highest + 1))
+    below = ops.cumsum(ops.reshape(counts, (batch, highest + 1)), axis=1)[:, :-1]
+    # the tokens of grade 1, 2, ... or higher: (batch, highest)
+    too_many = ops.greater(vocabulary - below, size)
+    return 1 + ops.sum(ops.cast(too_many, "int32"), axis=1)
 
 
 def _ranks_at(places, kept, size):

@@ -87,6 +87,21 @@ def test_a_list_has_special_tokens_candidates_and_then_frequent_ones():
     ])  # fmt: skip
 
 
+def test_a_list_has_as_many_candidates_of_each_source_token_as_fit():
+    shortlist = Shortlist(CANDIDATES, ORDER, frequent=0)
+    source = np.array([[4, 7]], "int32")  # 4 may become 4, then 5; 7 only 8
+    expected = {
+        5: [0, 1, 2, 3, 12],
+        6: [0, 1, 2, 3, 8, 4],
+        7: [0, 1, 2, 3, 8, 5, 4],
+        8: [0, 1, 2, 3, 12, 8, 5, 4],
+    }
+    for size, tokens in expected.items():
+        lists = shortlist.lists(source, size)
+        assert_array_equal(lists.tokens, [tokens])
+        assert_array_equal(lists.covered, [size > 5])
+
+
 def test_a_list_has_given_tokens_and_tells_their_places():
     given = np.array([[9, 4, 0]], "int32")
     lists = Shortlist(CANDIDATES, ORDER, frequent=0).lists(INPUTS[:1], 8, ops.array(given))
@@ -94,7 +109,7 @@ def test_a_list_has_given_tokens_and_tells_their_places():
     assert_array_equal(lists.given, [[4, 7, 0]])
 
 
-def test_a_sentence_with_more_tokens_than_places_is_not_covered():
+def test_a_sentence_whose_best_candidates_do_not_fit_is_not_covered():
     shortlist = Shortlist(CANDIDATES, ORDER, frequent=2)
     for size, covered in ((8, [False, True, True, False]), (9, [True, True, True, False])):
         lists = shortlist.lists(ops.convert_to_tensor(INPUTS), size)
