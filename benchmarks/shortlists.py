@@ -4,8 +4,8 @@
     python benchmarks/shortlists.py --model runs/en-de --source valid.en --target valid.de
 
 TensorFlow decodes batches of 64 and sentences alone, LiteRT sentences alone, all on one thread.
-The sizes of the lists take turns in each round, so that ratios hold on a busy machine, too. Run it
-on a core that nothing else uses: `taskset -c 1 python benchmarks/shortlists.py ...`.
+Times are those of the processor, and the sizes of the lists take turns in each round, so that the
+figures hold on a busy core, too: `taskset -c 1 python benchmarks/shortlists.py ...`.
 """
 
 import argparse
@@ -135,15 +135,15 @@ def litert_runners(pipelines, sizes, scratch):
 
 
 def timed(runners, texts, rounds):
-    """Rows of the median milliseconds of a text, all sizes of a search in turns."""
+    """Rows of the milliseconds of a text: median and least of the rounds, all sizes in turns."""
     samples = {key: [] for key in runners}
     for run in runners.values():
         run(texts)  # which traces its graphs
     for _ in range(rounds):
         for key, run in runners.items():
-            began = time.perf_counter()
+            began = time.process_time()
             run(texts)
-            samples[key].append((time.perf_counter() - began) / len(texts) * 1000)
+            samples[key].append((time.process_time() - began) / len(texts) * 1000)
     return [
         {
             **dict(zip(("runtime", "search", "size"), key, strict=True)),

@@ -16,7 +16,7 @@ from keras_bahdanau.text.vocabulary import START
 
 _CHUNK = 4096  # pairs whose attention is held at once
 _LEAST = 0.01  # of a weight that counts
-_MOST_LINKS = 2**24  # different ones that are held: 256 MB
+MOST_LINKS = 2**24  # different ones that are held: 256 MB
 
 
 def learn_shortlist(
@@ -58,7 +58,7 @@ def learn_shortlist(
     if not pairs:
         raise ValueError("A shortlist is learnt from pairs. Received: pairs=[]. Give some.")
     vocabulary = pipeline.target.vocabulary_size
-    links, uses = _Links(vocabulary, 16 * candidates), np.zeros(vocabulary, np.int64)
+    links, uses = Links(vocabulary, 16 * candidates), np.zeros(vocabulary, np.int64)
     seen = np.zeros(pipeline.source.size, bool)
     weights = tf.function(
         lambda features, target_in: pipeline.model(
@@ -108,7 +108,7 @@ def _aligned(pipeline, pairs, batch_size, weights):
     return in_batches(rows, batch_size, aligned, options, *pipeline.sizes)
 
 
-class _Links:
+class Links:
     """Sums of attention between pairs of a source and a target token.
 
     Args:
@@ -135,7 +135,7 @@ class _Links:
         keys, places = np.unique(np.concatenate(self._keys), return_inverse=True)
         sums = np.bincount(places, np.concatenate(self._sums), len(keys))
         self._keys, self._sums = [keys], [sums]
-        if len(keys) > _MOST_LINKS:
+        if len(keys) > MOST_LINKS:
             best, _ = self._best(self.most)
             self._keys, self._sums = [keys[best]], [sums[best]]
 
