@@ -22,7 +22,7 @@ from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_shortlist
 
-SIZES = 64, 128, 256, 512, 1024
+SIZES = 64, 128, 256, 512, 1024  # of lists in the table
 MOST_PAIRS = 512  # that the table is of
 
 
