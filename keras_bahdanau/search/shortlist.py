@@ -106,6 +106,7 @@ class Shortlist:
         """
         vocabulary = self.order.size
         size = min(size, vocabulary)
+        source = ops.convert_to_tensor(source, "int32")
         found = ops.take(self._tables["candidates"], source, axis=0)  # (batch, source_time, K)
         seen = ops.all(ops.greater_equal(found[..., 0], 0), axis=1)  # -> (batch,)
         given = ops.zeros_like(source[:, :1]) if given is None else given

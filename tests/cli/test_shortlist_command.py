@@ -50,12 +50,8 @@ def test_it_writes_a_table_that_searches_and_exports_read(files, command):
     assert (code, out) == (0, "eins zwei\nfünf\n")
 
 
+@pytest.mark.slow
 def test_a_search_without_a_table_is_refused_in_one_line(files, command):
     code, out, err = command("translate some.en --model toy.keras --shortlist 16")
     assert (code, out) == (2, "")
     assert "Received: shortlist=16 for a model without" in err and err.count("\n") == 1
-
-
-def test_a_list_and_a_share_of_ctc_are_refused_together(files, command):
-    code, _, err = command("translate some.en --model toy.keras --shortlist 16 --ctc-weight 0.3")
-    assert code == 2 and "Received: shortlist=16, ctc_weight=0.3" in err
