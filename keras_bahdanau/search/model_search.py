@@ -2,7 +2,7 @@
 
 import functools
 
-from keras import ops
+from keras import ops, tree
 
 from keras_bahdanau.search.constraints import limits_of
 from keras_bahdanau.search.dispatch import search
@@ -67,16 +67,15 @@ def search_model(
         end=end,
         time=ops.max(limits, initial=0) if time is None else time,
         source_time=ops.shape(mask)[1],
-        source_mask=mask,
-        uniforms=uniforms,
         symbols=symbols,
     )
+    given = {"prefix": prefix, "source_mask": mask, "uniforms": uniforms}
     if not options.shortlist:
-        return searched(prepared, limits, prefix=prefix, visit=visit)
+        return searched(prepared, limits, visit=visit, **given)
     lists = shortlist.lists(features, options.shortlist, prefix)
     # a sentence of the one search has no step in the other
-    listed = _search_lists(model, searched, prepared, lists, limits, prefix, visit)
-    whole = searched(prepared, ops.where(lists.covered, 0, limits), prefix=prefix, visit=visit)
+    listed = _search_lists(model, searched, prepared, lists, limits, given, visit)
+    whole = _search_uncovered(searched, prepared, lists.covered, limits, given, visit)
     return SearchResult(
         *(_of_rows(lists.covered, *fields) for fields in zip(listed, whole, strict=True))
     )
@@ -94,17 +93,39 @@ def _search_prepared(model, prepared, limits, *, options, ids=None, **settings):
     return search(step, state, limits, options, ctc_log_probs=of_ctc, **settings)
 
 
-def _search_lists(model, searched, prepared, lists, limits, prefix, visit):
+def _search_lists(model, searched, prepared, lists, limits, given, visit):
     """The `SearchResult` of the sentences that lists cover, with ids."""
+    if given["prefix"] is not None:
+        given = {**given, "prefix": lists.given}
     result = searched(
         model.listed(prepared, lists.tokens),
         ops.where(lists.covered, limits, 0),
-        prefix=None if prefix is None else lists.given,
         listed=lists.tokens,
         ids=lists.ids,
         visit=visit and (lambda loop: visit(loop._replace(tokens=lists.ids(loop.tokens)))),
+        **given,
     )
     return result._replace(ids=lists.ids(result.ids))
+
+
+def _search_uncovered(searched, prepared, covered, limits, given, visit):
+    """The `SearchResult` of the sentences that no list covers, in the whole vocabulary.
+
+    They are a batch of their own, of one row at least. The rows of the others are as they come.
+    """
+    limits = ops.where(covered, 0, limits)
+    if covered.shape[0] == 1:
+        return searched(prepared, limits, visit=visit, **given)
+    uncovered = ops.cast(ops.logical_not(covered), "int32")
+    # the uncovered rows first, as many as there are
+    order = ops.argsort(-uncovered)[: ops.maximum(ops.sum(uncovered), 1)]
+    given = {name: one for name, one in given.items() if one is not None}
+    prepared, limits, given = tree.map_structure(
+        lambda one: ops.take(one, order, axis=0), (prepared, limits, given)
+    )
+    found = searched(prepared, limits, visit=visit, **given)
+    places = ops.maximum(ops.cumsum(uncovered) - 1, 0)
+    return SearchResult(*(ops.take(field, places, axis=0) for field in found))
 
 
 def _of_rows(chosen, one, other):
