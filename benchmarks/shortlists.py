@@ -83,14 +83,18 @@ def _parser():
 
 
 def quality(pipelines, pairs, tokenize):
-    """For each search and size: share of the texts of the whole vocabulary, BLEU, cover."""
+    """For each search and size: share of the texts of the whole vocabulary, BLEU, ..."""
     import numpy as np
     from sacrebleu.metrics import BLEU
 
     sources, references = (list(side) for side in zip(*pairs, strict=True))
     rows, expected = [], {}
     for (search, size), pipeline in pipelines.items():
-        texts = [one.text for one in pipeline.decode(sources)]
+        results = pipeline.decode(sources)
+        texts, longest = (
+            [one.text for one in results],
+            max(len(one.target_tokens) for one in results),
+        )
         expected.setdefault(search, texts)
         equal = np.mean([one == other for one, other in zip(texts, expected[search], strict=True)])
         covered = 1.0
@@ -98,7 +102,7 @@ def quality(pipelines, pairs, tokenize):
             features = pipeline.source.batch(sources, pipeline.longest())
             covered = float(np.mean(pipeline.shortlist.lists(features, size).covered))
         bleu = BLEU(tokenize=tokenize, force=True).corpus_score(texts, [references]).score
-        figures = {"equal": float(equal), "bleu": bleu, "covered": covered}
+        figures = {"equal": float(equal), "bleu": bleu, "covered": covered, "longest": longest}
         rows.append({"search": search, "size": size, **figures})
     return rows
 
@@ -161,13 +165,13 @@ def table(result):
     }
     runtimes = list(dict.fromkeys(runtime for runtime, *_ in times))
     lines = [
-        f"| search | list | covered | equal texts | BLEU | {' | '.join(runtimes)} |",
-        f"|---|--:|--:|--:|--:|{'--:|' * len(runtimes)}",
+        f"| search | list | covered | equal texts | BLEU | longest | {' | '.join(runtimes)} |",
+        f"|---|--:|--:|--:|--:|--:|{'--:|' * len(runtimes)}",
     ]
     for row in result["quality"]:
         search, size = row["search"], row["size"]
         speed = " | ".join(_cell(times, runtime, search, size) for runtime in runtimes)
-        shares = f"{row['covered']:.1%} | {row['equal']:.1%} | {row['bleu']:.2f}"
+        shares = f"{row['covered']:.1%} | {row['equal']:.1%} | {row['bleu']:.2f} | {row['longest']}"
         lines.append(f"| {search} | {size or 'all'} | {shares} | {speed} |")
     return "\n".join(lines)
 
