@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import exporters
-from keras_bahdanau.cli.arguments import ModelOption, check_absent
+from keras_bahdanau.cli.arguments import ModelOption, check_absent, search_of
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greetings
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
@@ -85,6 +85,14 @@ def export(
             show_default=False,
         ),
     ] = None,
+    shortlist: Annotated[
+        int | None,
+        typer.Option(
+            help="Target tokens that each sentence is searched in, of a model that has a "
+            "shortlist; 0 for the whole vocabulary.  [default: the model's own]",
+            show_default=False,
+        ),
+    ] = None,
     sentences: Annotated[
         Path | None,
         typer.Option(
@@ -117,6 +125,7 @@ def export(
     standard error; standard output gets the paths.
     """
     path = find_translator(model)
+    search = search_of(path, {"shortlist": shortlist})
     lines, translations = _compared_on(inputs_of(path), sentences, references)
     _check_output(format.value, out)
     own = {
@@ -135,6 +144,7 @@ def export(
     exporter = _new_exporter(format.value, own, **settings)
     load_tensorflow(THREADS)
     translator = _loaded(path, splits_text=format.value in ("saved-model", ALL))
+    translator = translator.searching(search)
     compared = {
         "sentences": lines,
         "references": translations,

@@ -354,7 +354,8 @@ def _guarded(tensors, specs, most_rows):
 def weights_of(pipeline, resources=()):
     """A `tf.Module` with the variables, nothing of Keras, and the resources that graphs read."""
     module = tf.Module()
-    module.weights = [weight.value for weight in pipeline.model.weights]
+    tables = pipeline.shortlist.weights if pipeline.search.shortlist else []
+    module.weights = [weight.value for weight in [*pipeline.model.weights, *tables]]
     module.resources = list(resources)
     return module
 

@@ -38,6 +38,7 @@ class ProjectedMemory(NamedTuple):
             outside, or ().
         emission: The values as the readout of hard attention wants them, float
             `(batch, source_time, units)`, or ().
+        listed: `ListedOutput`, the output layer of a search in shortlists; () for the whole one.
     """
 
     memory: Any
@@ -45,3 +46,4 @@ class ProjectedMemory(NamedTuple):
     dropout_masks: Any = ()
     alignment: Any = ()
     emission: Any = ()
+    listed: Any = ()

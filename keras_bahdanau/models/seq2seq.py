@@ -139,6 +139,16 @@ class Seq2Seq(keras.Model):
         return self.decoder.hypothesis_numbers(source_time)
 
     @property
+    def lists_tokens(self):
+        """True if a search may read the output layer of a few tokens alone: see `listed`."""
+        return self.decoder.lists_tokens
+
+    @property
+    def readout_units(self):
+        """Width of what the output layer reads."""
+        return self.decoder.readout.units
+
+    @property
     def exportable(self):
         """True if decoding needs nothing but the source."""
         return self.decoder.cell.attention.exportable
@@ -159,6 +169,15 @@ class Seq2Seq(keras.Model):
         if not self.built:
             self.build()
         return self.decoder.prepare(self.encoder(features, training=training), alignment)
+
+    def listed(self, prepared, tokens):
+        """The same for a search in lists, whose steps give log-probabilities of these alone.
+
+        Args:
+            prepared: From `encode`.
+            tokens: Int32 tensor `(batch, listed)`, the ids of each sentence's list.
+        """
+        return self.decoder.listed(prepared, tokens)
 
     def source_mask(self, prepared):
         """Bool tensor `(batch, source_time)`, True where a position of the memory is real."""
@@ -195,7 +214,7 @@ class Seq2Seq(keras.Model):
 
         Returns:
             (log_probs `(batch, [beam,] vocabulary)`, weights `(batch, [beam,] source_time)`,
-            the next state).
+            the next state); with what `listed` gives, log_probs `(batch, [beam,] listed)`.
         """
         logits, shown, state = self.decoder.step(tokens, state, prepared)
         log_softmax = _split_log_softmax if self.splits_log_softmax else ops.log_softmax

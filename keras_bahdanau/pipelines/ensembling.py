@@ -17,8 +17,8 @@ def ensemble(translators, search=None):
             CTC unless all have a CTC layer.
 
     Returns:
-        `Translator`, or `Pipeline` if the source is no text; it decodes, aligns, is saved and
-        exported as any other.
+        `Translator`, or `Pipeline` if the source is no text, with the shortlist of the first; it
+        decodes, aligns, is saved and exported as any other.
 
     Raises:
         ValueError: If there is no translator, one comes twice, or the vocabularies differ.
@@ -44,4 +44,5 @@ def ensemble(translators, search=None):
         search = first.search
         if not model.has_ctc:
             search = dataclasses.replace(search, ctc_weight=0.0)
-    return pipeline_of(first.source, model, first.target, search, vars(first).get("metrics"))
+    parts = first.source, model, first.target, search
+    return pipeline_of(*parts, vars(first).get("metrics"), first.shortlist)

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, entropy, normalized
+from keras_bahdanau.search.shortlist import check_listed
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START
@@ -18,7 +19,9 @@ class GraphPipeline:
     Takes the arguments of `Pipeline`, which adds Python's side: lists of inputs, batches, files.
     """
 
-    def __init__(self, source, model, target, search=None):
+    _shortlist = None
+
+    def __init__(self, source, model, target, search=None, shortlist=None):
         self.source = as_source(source)
         if not isinstance(target, Subwords):
             raise TypeError(
@@ -32,7 +35,19 @@ class GraphPipeline:
         # one object where both sides have one vocabulary
         self.target = self.source.subwords if self.source.subwords == target else target
         self.search = search or SearchOptions()
+        self.shortlist = shortlist
         self.check_options(self.search)
+
+    @property
+    def shortlist(self):
+        """`Shortlist` of the model, for searches that ask for it; None for none."""
+        return self._shortlist
+
+    @shortlist.setter
+    def shortlist(self, shortlist):
+        if shortlist is not None:
+            _check_shortlist(shortlist, self.source, self.target)
+        self._shortlist = shortlist
 
     def check_options(self, options):
         """Raise ValueError if search options ask for what source or model do not have."""
@@ -52,6 +67,8 @@ class GraphPipeline:
                 "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
                 f"ctc_weight={options.ctc_weight!r} for a search with another model. Give 0 for it."
             )
+
+        check_listed(options, self.model, self.shortlist)
 
     def searching(self, options):
         """The same pipeline with other `SearchOptions`."""
@@ -114,6 +131,7 @@ class GraphPipeline:
             prefix=prefix,
             uniforms=uniforms,
             symbols=() if options.write_symbols else self.target.symbol_ids,
+            shortlist=self.shortlist,
             visit=visit,
         )
 
@@ -128,7 +146,7 @@ class GraphPipeline:
 
         Returns:
             `SearchResult` with a beam axis of 1. The entropies are those of the model, without
-            constraints and without a share of CTC.
+            constraints and without a share of CTC. No shortlist changes it.
         """
         options = options or self.search
         # -> (batch, target_time)
@@ -196,4 +214,20 @@ def _check_sizes(source, model, target):
             "The model must have the sizes (source, target) of its source and its target "
             f"vocabulary, {expected}. Received: a model with {sizes}. Give the source and the "
             "target that the model was trained with."
+        )
+
+
+def _check_shortlist(shortlist, source, target):
+    """Raise ValueError if a shortlist is not one of these vocabularies."""
+    if source.subwords is None:
+        raise ValueError(
+            "A shortlist is one of the tokens of a source text. "
+            f"Received: a shortlist with a {type(source).__name__}. Leave it out."
+        )
+    sizes = len(shortlist.candidates), len(shortlist.order)
+    if sizes != (source.size, target.vocabulary_size):
+        raise ValueError(
+            "A shortlist must have the sizes (source, target) of its vocabularies, "
+            f"{(source.size, target.vocabulary_size)}. Received: a shortlist with {sizes}. "
+            "Learn one with this model."
         )

@@ -9,7 +9,9 @@ from keras_bahdanau.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBER
 from keras_bahdanau.option import check_value
 
 
-def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1, held=None):
+def in_batches(
+    rows, batch_size, work, options, vocabulary_size, reduction=1, held=None, readout_units=0
+):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
     There are as many batches under way as cores: one batch alone leaves cores idle, as
@@ -25,6 +27,7 @@ def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1, he
         reduction: Positive integer, number of positions of the source for one of the memory.
         held: Function of the positions of a memory: the numbers that a step of the model holds
             for a hypothesis beside logits and weights; None for none.
+        readout_units: Integer, width of the output layer.
 
     Returns:
         List, one result a row.
@@ -40,7 +43,7 @@ def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1, he
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    sizes = vocabulary_size, reduction, held
+    sizes = vocabulary_size, reduction, held, readout_units
     batches = [*_batches(order, rows.lengths, batch_size, options, *sizes)]
 
     def worked(members):
@@ -55,13 +58,15 @@ def in_batches(rows, batch_size, work, options, vocabulary_size, reduction=1, he
     return results
 
 
-def _batches(order, lengths, batch_size, options, vocabulary_size, reduction=1, held=None):
+def _batches(
+    order, lengths, batch_size, options, vocabulary_size, reduction=1, held=None, readout_units=0
+):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
         longest = int(lengths[order[0]])
         source_time = -(-longest // reduction)
         of_hypothesis = held(source_time) if held else 0
-        numbers = options.numbers(source_time, vocabulary_size, of_hypothesis)
+        numbers = options.numbers(source_time, vocabulary_size, of_hypothesis, readout_units)
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(
                 f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "

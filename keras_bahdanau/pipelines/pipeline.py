@@ -49,6 +49,8 @@ class Pipeline(GraphPipeline):
         target: The `Subwords` of the target text.
         search: `SearchOptions`; the defaults when left out.
         metrics: Tuple of names of metrics in place of the attribute's own; the file has them.
+        shortlist: `search.Shortlist` for searches that ask for it, which the file has, too; None
+            for none. `pipelines.learn_shortlist` makes one.
 
     Attributes:
         verb: String, the name of the signatures of its exports, such as "decode".
@@ -75,8 +77,9 @@ class Pipeline(GraphPipeline):
     training = None
     calibration = None
 
-    def __init__(self, source, model, target, search=None, metrics=None):
-        super().__init__(source, model, target, search)
+    def __init__(self, source, model, target, search=None, metrics=None, shortlist=None):
+        self._graphs = {}
+        super().__init__(source, model, target, search, shortlist)
         if not isinstance(self.source, self.source_class):
             raise TypeError(
                 f"The source of a {type(self).__name__} must be of the class "
@@ -90,7 +93,11 @@ class Pipeline(GraphPipeline):
             )
         if metrics is not None:
             self.metrics = tuple(metrics)
-        self._graphs = {}
+
+    @GraphPipeline.shortlist.setter
+    def shortlist(self, shortlist):
+        GraphPipeline.shortlist.fset(self, shortlist)
+        self._graphs = {}  # which read the one before
 
     def decode(self, inputs, batch_size=64, search=None, prefixes=None):
         """Find the best text for each input, or draw one at random if the options say so.
@@ -162,9 +169,14 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, truncated[members], result, nbest, options)
 
+        return in_batches(rows, batch_size, decoded, options, *self.sizes)
+
+    @property
+    def sizes(self):
+        """The last arguments of `in_batches`: what says how much memory a search takes."""
         model = self.model
-        sizes = self.target.vocabulary_size, model.reduction, model.hypothesis_numbers
-        return in_batches(rows, batch_size, decoded, options, *sizes)
+        of_step = model.reduction, model.hypothesis_numbers, model.readout_units
+        return self.target.vocabulary_size, *of_step
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -206,9 +218,7 @@ class Pipeline(GraphPipeline):
             batch = [inputs[one] for one in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        model = self.model
-        sizes = self.target.vocabulary_size, model.reduction, model.hypothesis_numbers
-        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, *sizes)]
+        return [only for (only,) in in_batches(rows, batch_size, forced, greedy, *self.sizes)]
 
     def score(self, pairs, batch_size=64, search=None):
         """Score given texts: the scores that `align` gives them.
@@ -390,6 +400,7 @@ class Pipeline(GraphPipeline):
         own = vars(self).get("metrics")  # or they are those of the class
         parts = (self.source, self.model, self.target, self.search)
         record = {"training": self.training, "calibration": self.calibration}
+        record["shortlist"] = self.shortlist
         write_pipeline(path, *parts, metrics=own, weights=weights, **record)
 
     @classmethod

@@ -9,18 +9,23 @@ the other places of a constraint.
 
 import math
 
+import numpy as np
 from keras import ops
 
 from keras_bahdanau.search.result import FORBIDDEN
 
 
-def constraints_of(options, *, end, time, prefix=None, symbols=()):
-    """The constraints that `SearchOptions` ask for, the strongest first."""
+def constraints_of(options, *, end, time, prefix=None, symbols=(), listed=None):
+    """The constraints that `SearchOptions` ask for, the strongest first.
+
+    All count tokens as the step does: of a search in shortlists, whose ids are `listed`, by
+    their places, but for `symbols`, which are ids.
+    """
     constraints = []
     if prefix is not None:
         constraints.append(ForcedPrefix(prefix))
     if len(symbols) and not options.write_symbols:
-        constraints.append(NoSymbols(symbols))
+        constraints.append(NoSymbols(symbols, listed))
     if options.min_length > 1:
         constraints.append(MinLength(options.min_length, end))
     if options.no_repeat_ngram:
@@ -89,18 +94,26 @@ class NoSymbols:
 
     Args:
         symbols: Sequence of integers, the tokens that are symbols.
+        listed: Int32 tensor `(batch, listed)`, the ids that a search in shortlists has; None for
+            the whole vocabulary.
     """
 
-    def __init__(self, symbols):
-        self.symbols = {int(symbol) for symbol in symbols}
+    def __init__(self, symbols, listed=None):
+        self.symbols = sorted({int(symbol) for symbol in symbols})
+        self.listed = listed
 
     def first(self, batch):
-        """Nothing, for it is the same in each step."""
-        return ()
+        """The allowed tokens of each list, or nothing, for the same in each step."""
+        if self.listed is None:
+            return ()
+        # (batch, listed, 1) against (symbols,)
+        are = ops.equal(ops.expand_dims(self.listed, axis=-1), np.array(self.symbols, "int32"))
+        return ops.logical_not(ops.any(are, axis=-1))
 
-    def __call__(self, tokens, nothing, vocabulary):
-        allowed = [token not in self.symbols for token in range(vocabulary)]
-        return ops.convert_to_tensor(allowed, "bool"), nothing  # (vocabulary,)
+    def __call__(self, tokens, allowed, vocabulary):
+        if self.listed is None:
+            return ops.convert_to_tensor(~np.isin(range(vocabulary), self.symbols)), allowed
+        return allowed, allowed  # (batch, [beam,] listed)
 
 
 class MinLength:

@@ -25,6 +25,7 @@ def search(
     uniforms=None,
     ctc_log_probs=None,
     symbols=(),
+    listed=None,
     visit=None,
 ):
     """Search, or draw at random, as the options ask.
@@ -51,6 +52,8 @@ def search(
             CTC, whose blank is id 0, for `options.ctc_weight`.
         symbols: Sequence of integers, the tokens that are allowed with
             `options.write_symbols` alone.
+        listed: Int32 tensor `(batch, listed)`, the ids of the tokens of a search in shortlists,
+            whose step, prefix and result count tokens by their places there.
         visit: As in `beam_search`, which then runs for a beam of 1, too; draws at random do not
             call it.
 
@@ -59,7 +62,8 @@ def search(
     """
     if options.ctc_weight:
         step, state = with_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)
-    constraints = constraints_of(options, end=end, time=time, prefix=prefix, symbols=symbols)
+    tokens = {"prefix": prefix, "symbols": symbols, "listed": listed}
+    constraints = constraints_of(options, end=end, time=time, **tokens)
     if constraints:
         step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])
     places = {"start": start, "end": end, "time": time, "source_time": source_time}

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from keras_bahdanau.limits import BEAM_WIDTH, LENGTH, SOURCE_LENGTH
+from keras_bahdanau.limits import BEAM_WIDTH, LENGTH, SHORTLIST, SOURCE_LENGTH
 from keras_bahdanau.option import (
     check_option,
     documented,
@@ -76,6 +76,13 @@ class SearchOptions:
         integer(0, 100),
         "Size n of n-grams that no translation has twice; 0 for any repetition.",
     )
+    shortlist: int = option(
+        0,
+        SHORTLIST,
+        "Target tokens that a sentence is searched in, of a model that has a shortlist: the "
+        "candidates of its source tokens, and frequent ones. Such as 256; 0 for the whole "
+        "vocabulary.",
+    )
     write_symbols: bool = option(
         True,
         flag(),
@@ -122,6 +129,12 @@ class SearchOptions:
                 "Give 0 for ctc_weight, or leave the others out."
             )
 
+        if self.shortlist and self.ctc_weight:
+            raise ValueError(
+                "A search in a shortlist must have no share of CTC. Received: "
+                f"shortlist={self.shortlist!r}, ctc_weight={self.ctc_weight!r}. Give 0 for one."
+            )
+
     @property
     def random(self):
         """True if tokens are drawn at random: `temperature`, `top_k` or `top_p` is given."""
@@ -135,20 +148,22 @@ class SearchOptions:
                 f"Received: nbest={nbest!r}. Search with a wider beam for more."
             )
 
-    def numbers(self, source_time, vocabulary, of_hypothesis=0):
+    def numbers(self, source_time, vocabulary, of_hypothesis=0, readout_units=0):
         """Count the numbers in a sentence's largest tensors: its scores, alignment and draws.
 
         Args:
             source_time: Integer, positions of the memory.
             vocabulary: Integer, tokens of the target's vocabulary.
             of_hypothesis: Integer, what a step of the model holds for a hypothesis beside them.
+            readout_units: Integer, width of the output layer, of which a shortlist has a part.
         """
         limit = int(source_time * self.max_length_ratio + self.max_length_offset)
         time = min(max(limit, self.min_length), self.max_length)
         drawn = self.max_length if self.random else 0
         of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0
+        of_list = self.shortlist and 4 * vocabulary + self.shortlist * readout_units
         of_step = vocabulary + of_hypothesis
-        return of_ctc + self.beam_width * (of_step + time * source_time + drawn)
+        return of_ctc + of_list + self.beam_width * (of_step + time * source_time + drawn)
 
 
 def require_deterministic(options):

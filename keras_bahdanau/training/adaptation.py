@@ -39,7 +39,7 @@ class Adaptation:
     """
 
     def __init__(self, initial):
-        self.source, self.model, self.target, search, metrics = read_pipeline(initial.path)
+        self.source, self.model, self.target, search, metrics, _ = read_pipeline(initial.path)
         if not isinstance(self.model, Seq2Seq):
             raise ValueError(
                 "A training begins with one model. Received: "

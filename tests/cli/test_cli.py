@@ -24,7 +24,7 @@ from keras_bahdanau.training import TrainingOptions
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
 COMMANDS = [
     *("prepare", "train", "distill", "translate", "evaluate", "tune", "calibrate", "align"),
-    *("export", "check"),
+    *("shortlist", "export", "check"),
     "demo",
 ]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()

@@ -21,6 +21,7 @@ ARGUMENTS = {
     "evaluate": "good.en good.de --model card.keras",
     "tune": "good.en good.de --model card.keras",
     "calibrate": "good.en good.de --model card.keras",
+    "shortlist": "good.en good.de --model card.keras",
     "align": "one --model card.keras",
     "export": "--model card.keras --format litert --out new.tflite",
 }

@@ -1,0 +1,108 @@
+"""`keras-bahdanau shortlist`."""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keras_bahdanau.cli.arguments import (
+    AnswerSeparatorOption,
+    BatchOption,
+    ColumnsOption,
+    ModelOption,
+    TagOption,
+)
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.cli.inputs import read_examples, require_inputs
+from keras_bahdanau.cli.own_modules import with_imports
+from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.limits import BATCH_SIZE, CANDIDATES, FREQUENT
+from keras_bahdanau.option import check_value
+from keras_bahdanau.ownership import owned
+from keras_bahdanau.pipelines.file import find_translator, write_shortlist
+
+SIZES = 64, 128, 256, 512, 1024  # of lists in the table
+MOST_PAIRS = 512  # that the table is of
+
+
+@ends_well("The model is as it was.")
+@with_imports
+def shortlist(
+    source: Annotated[
+        Path, typer.Argument(help="Source sentences of the training, one a line; or a TSV.")
+    ],
+    target: Annotated[Path | None, typer.Argument(help="Their translations, line by line.")] = None,
+    *,
+    model: ModelOption,
+    candidates: Annotated[
+        int, typer.Option(help="Most target tokens that a source token may become.")
+    ] = 50,
+    frequent: Annotated[
+        int, typer.Option(help="Most frequent target tokens, which all lists have.")
+    ] = 100,
+    columns: ColumnsOption = None,
+    answer_separator: AnswerSeparatorOption = None,
+    tag: TagOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Leave the model as it is.")] = False,
+    batch_size: BatchOption = 64,
+):
+    """Learn which target tokens each source token may become, and write that into the model's file.
+
+    The model's own attention on its training pairs says so. translate, evaluate and export
+    --shortlist N then search each sentence in a list of N target tokens, which is faster where the
+    vocabulary is large. The table has, for some N: the sentences that have a list, for others are
+    searched in the whole vocabulary; and the tokens of their translations that are in it.
+    """
+    check_value("candidates", candidates, CANDIDATES)
+    check_value("frequent", frequent, FREQUENT)
+    check_value("batch_size", batch_size, BATCH_SIZE)
+    path = find_translator(model)
+    require_inputs(path, "lines", "a model that reads text")
+    pairs = read_examples("lines", source, target, columns, answer_separator, tag=tag).pairs
+    settings = {"candidates": candidates, "frequent": frequent, "batch_size": batch_size}
+    with contextlib.nullcontext() if dry_run else owned(path):
+        _learn(path, pairs, settings, tag, dry_run)
+
+
+def _learn(path, pairs, settings, tag, dry_run):
+    """Learn a shortlist, tell how much it covers, and write it."""
+    load_tensorflow()
+    from keras_bahdanau.pipelines import learn_shortlist, load_pipeline
+
+    pipeline = load_pipeline(path)
+    if tag is not None:
+        require_token(tag, pipeline.source)
+    found = learn_shortlist(pipeline, pairs, **settings, say=show_progress)
+    show_progress("")
+    of_each = (found.candidates > 0).sum(axis=1)
+    seen = (found.candidates[:, 0] >= 0).sum() - 1  # but for padding
+    told = f"{seen:,} of {len(of_each) - 1:,} source tokens seen"
+    print(f"{told}, {of_each.mean():.1f} candidates in the mean")
+    _tell(pipeline, found, pairs[:: -(-len(pairs) // MOST_PAIRS)])
+    if dry_run:
+        print("the model is as it was")
+    else:
+        write_shortlist(path, found)
+        print(f"written into {path}")
+
+
+def _tell(pipeline, found, pairs):
+    """Print the table."""
+    import numpy as np
+
+    sources, targets = zip(*pairs, strict=True)
+    features = pipeline.source.batch(sources, pipeline.longest())
+    rows = [np.array(row) for row in pipeline.target.encode(targets)]
+    print(f"{'size':>6}  {'covered':>8}  {'in list':>8}")
+    for size in SIZES:
+        if size < found.order.size:
+            lists = found.lists(features, size)
+            covered = np.array(lists.covered)
+            inside = [
+                np.isin(row, listed)
+                for row, listed, one in zip(rows, np.array(lists.tokens), covered, strict=True)
+                if one
+            ]
+            share = f"{np.concatenate(inside).mean():8.2%}" if inside else f"{'-':>8}"
+            print(f"{size:>6}  {covered.mean():8.2%}  {share}")

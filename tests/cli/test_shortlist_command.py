@@ -1,0 +1,57 @@
+"""`keras-bahdanau shortlist`: what it prints, writes and refuses, and the searches after it."""
+
+import pytest
+from conftest import toy_pairs
+
+from keras_bahdanau import cli
+
+
+@pytest.fixture
+def files(toy_translator, tmp_path, monkeypatch):
+    """A directory with the toy, as it was trained, and its pairs; the current one."""
+    monkeypatch.chdir(tmp_path)
+    toy_translator.save("toy.keras")
+    text = "".join(f"{source}\t{target}\n" for source, target in toy_pairs())
+    (tmp_path / "pairs.tsv").write_text(text, encoding="utf-8")
+    (tmp_path / "some.en").write_text("one two\nfive\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def command(capsys):
+    """`command(text)`: exit code, standard output and standard error of an answer."""
+
+    def run(text):
+        with pytest.raises(SystemExit) as ended:
+            cli.main(text.split())
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.slow
+def test_it_writes_a_table_that_searches_and_exports_read(files, command):
+    learn = "shortlist pairs.tsv --model toy.keras --candidates 3 --frequent 2"
+    before = (files / "toy.keras").read_bytes()
+    code, out, _ = command(f"{learn} --dry-run")
+    assert code == 0 and out.endswith("the model is as it was\n")
+    assert (files / "toy.keras").read_bytes() == before
+    code, out, _ = command(learn)
+    seen, heading, *rows, written = out.splitlines()
+    assert code == 0 and "source tokens seen" in seen and written == "written into toy.keras"
+    assert heading.split() == ["size", "covered", "in", "list"] and rows == []  # of 48 tokens
+    code, out, _ = command("translate some.en --model toy.keras --shortlist 16")
+    assert (code, out) == (0, "eins zwei\nfünf\n")
+    lengths = "--max-source-length 12 --max-target-length 12 --signatures greedy"
+    export = f"export --model toy.keras --format litert --out toy.tflite {lengths}"
+    assert command(f"{export} --shortlist 16")[0] == 0
+    assert "shortlist 16" in command("check toy.tflite")[1]
+    code, out, _ = command("translate some.en --model toy.tflite")
+    assert (code, out) == (0, "eins zwei\nfünf\n")
+
+
+@pytest.mark.slow
+def test_a_search_without_a_table_is_refused_in_one_line(files, command):
+    code, out, err = command("translate some.en --model toy.keras --shortlist 16")
+    assert (code, out) == (2, "")
+    assert "Received: shortlist=16 for a model without" in err and err.count("\n") == 1
