@@ -149,7 +149,7 @@ def trained_before(tmp_path_factory):
         {"average_last": 2, "optimizer": "sgd", "learning_rate": 0.1, "ema_momentum": 0.0},
         {"precision": "bfloat16"},
         {"freeze": "encoder"},
-        {"jit_compile": True, "weight_decay": 0.01},
+        {"weight_decay": 0.01},
     ],
     ids=lambda settings: "-".join(settings) or "plain",
 )
