@@ -20,7 +20,8 @@ FLOORS = (
     "whole_file",
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "sources", "data"),
-    *("training.optimizers", "training.schedules", "training.progress"),
+    *("training.rounded_weights", "training.optimizers"),
+    *("training.schedules", "training.progress"),
     "training.run",
     *("pipelines", "plotting", "callbacks"),
     *("exporters", "pipelines.loaded_model", "pipelines.offline"),
@@ -28,7 +29,7 @@ FLOORS = (
 )
 WITHOUT_TENSORFLOW = {
     *("callbacks", "layers", "losses", "metrics", "models", "search"),
-    *("training.optimizers", "training.schedules"),
+    *("training.rounded_weights", "training.optimizers", "training.schedules"),
 }
 TEXT_ON_THE_HOST = (
     *("alignments", "bpe_dropout", "decomposition", "id_rows", "replace_unknown"),

@@ -19,6 +19,7 @@ _FORMS = {
     "calibration": dict,
     "inputs": str,
     "metrics": [str],
+    "quantization_aware": bool,
     "parity": [dict],
     "reduction": int,
     "search": dict,
@@ -33,8 +34,9 @@ def card_of(pipeline):
     `inputs` is the form of an input, as `Source.inputs_are` says, `metrics` are the names of those
     that judge it where none are asked for, and `reduction` the number of
     positions of the source for each column of an alignment. `calibration` has the coefficients of a
-    calibrated model: see `Calibration`. `source` has the settings of a source
-    that has no assets, so that a host makes the same features.
+    calibrated model: see `Calibration`. `quantization_aware` is true for a model that was trained
+    with rounded weights. `source` has the settings of a source that has no assets, so that a host
+    makes the same features.
 
     Args:
         pipeline: A `Pipeline`.
@@ -58,6 +60,7 @@ def card_of(pipeline):
         },
         **_described(pipeline.source),
         **_calibrated(pipeline.calibration),
+        **_trained(pipeline.training),
     }
 
 
@@ -71,6 +74,12 @@ def _described(source):
 def _calibrated(calibration):
     """The coefficients of the confidence of words and texts, if there are any."""
     return {} if calibration is None else {"calibration": dataclasses.asdict(calibration)}
+
+
+def _trained(options):
+    """What the options of its training tell of a file."""
+    aware = bool(options and options.get("quantization_aware"))
+    return {"quantization_aware": True} if aware else {}
 
 
 def read_card(content):

@@ -41,7 +41,10 @@ def compiled_model(source, target, options, rate, config=None, devices=None):
         )
     model = _new_model(source, target, options, _POLICIES[options.precision], config, devices)
     freeze(model, options.freeze)
-    _compile(model, options, optimizer=new_optimizer(options, rate, model.trainable_variables))
+    optimizer = new_optimizer(options, rate, model.trainable_variables)
+    if options.quantization_aware:
+        optimizer.round_weights_of(model)
+    _compile(model, options, optimizer=optimizer)
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     return model
 

@@ -28,6 +28,7 @@ from keras_bahdanau.training.inheritance import (
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.resumption import check_workers, resumed
+from keras_bahdanau.training.rounded_weights import round_weights
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
 from keras_bahdanau.training.slow_steps import TellSteps
@@ -210,6 +211,8 @@ class _Training:
             card |= {"workers": self.workers.count} if data.shards else {}
             links = data.alignments, data.valid_alignments
             run.begin(self.options, data.pairs, data.valid_pairs, card, *links)
+        if self.options.quantization_aware:
+            round_weights(self.model, self.model.optimizer.remainders)
         return Progress()
 
     def _pipeline(self):

@@ -4,6 +4,8 @@ import contextlib
 
 import keras
 
+from keras_bahdanau.training.rounded_weights import rounding
+
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AveragingAdam(keras.optimizers.Adam):
@@ -92,26 +94,24 @@ def new_optimizer(options, learning_rate, variables):
     Returns:
         A Keras optimizer that is not built yet.
     """
-    settings = {"global_clipnorm": options.clip_norm}
+    kind, settings = _OPTIMIZERS[options.optimizer]
+    settings = {**settings, "global_clipnorm": options.clip_norm}
     if options.weight_decay:
         settings["weight_decay"] = options.weight_decay
     if options.ema_momentum:
-        optimizer = AveragingAdam(learning_rate, options.ema_momentum, **settings)
-    else:
-        optimizer = _OPTIMIZERS[options.optimizer](learning_rate, **settings)
+        kind, settings["ema_momentum"] = AveragingAdam, options.ema_momentum
+    if options.quantization_aware:
+        kind = rounding(kind)
+    optimizer = kind(learning_rate, **settings)
     optimizer.exclude_from_weight_decay([*filter(_is_exempt, variables)])
     return optimizer
 
 
-def _zeilers_adadelta(learning_rate, **settings):
-    """Adadelta as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1."""
-    return keras.optimizers.Adadelta(learning_rate, rho=0.95, epsilon=1e-6, **settings)
-
-
 _OPTIMIZERS = {
-    "adam": keras.optimizers.Adam,
-    "adadelta": _zeilers_adadelta,
-    "sgd": keras.optimizers.SGD,
+    "adam": (keras.optimizers.Adam, {}),
+    # as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1
+    "adadelta": (keras.optimizers.Adadelta, {"rho": 0.95, "epsilon": 1e-6}),
+    "sgd": (keras.optimizers.SGD, {}),
 }
 
 

@@ -495,6 +495,13 @@ class TrainingOptions:
         "translator are in float32.",
         "float32",
     )
+    quantization_aware: bool | None = _of_training(
+        flag(),
+        "Train with the weights rounded to 8 bits as the export int8 rounds them, so that it takes "
+        "nothing more off them. For the last epochs of a trained model (--from), such as "
+        "learning_rate=2e-4 and epochs=3.",
+        False,
+    )
     seed: int | None = _of_training(
         integer(0, 2**32 - 1), "Seed of weights, dropout and the order of batches.", 0
     )

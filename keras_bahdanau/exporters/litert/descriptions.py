@@ -84,11 +84,15 @@ def describe(model, card, features):
         name=f"keras_bahdanau {verb}",
         description=f"Takes a source of up to {card['max_source_length']} positions and gives up "
         f"to {card['max_target_length']} tokens, with the attention weights of each. "
-        f"Main signature: {verb}. Weights: {card['quantization']}.",
+        f"Main signature: {verb}. Weights: {card['quantization']}{_trained(card)}.",
         version=__version__,
         subgraph_metadata=tuple(_subgraphs(model, signatures, {**_TENSORS, **features}, used)),
         associated_files=(about, *files.values()),
     )
+
+
+def _trained(card):
+    return ", of a model trained with weights of 8 bits" if card.get("quantization_aware") else ""
 
 
 def _subgraphs(model, descriptions, tensors, used):

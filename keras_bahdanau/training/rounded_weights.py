@@ -1,0 +1,150 @@
+"""Weights rounded to 8 bits in training, as the LiteRT export "int8" rounds them.
+
+An optimizer of `rounding` keeps each weight as two numbers: the rounded one, which the model
+computes with, and the remainder,
+
+w = q + r,   q = s n,   n = round(w / s) in -127 ... 127,   s = max |w| / 127
+
+A step moves w by the gradient at q (the straight-through estimator of Bengio et al. 2013, as
+Courbariaux et al. 2015 train weights of few bits), and rounds again. So validation and the file
+have the weights that a device has, and the export takes nothing more off them.
+"""
+
+import functools
+import math
+
+import keras
+from keras import ops
+
+from keras_bahdanau.layers.scores import LocationScore
+
+LEVELS = 127  # of each sign
+LEAST = 1024  # numbers of a matrix that the export rounds; it leaves smaller ones as they are
+_FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of what stands in a product
+
+
+def rounded(weight, by_channel=False, sections=1):
+    """A weight with the values that it has in 8 bits.
+
+    Args:
+        weight: Float tensor with two axes or more.
+        by_channel: Bool. True for a scale s of its own for each index of the last axis, as
+            filters of convolutions have it; otherwise all numbers share one.
+        sections: Integer, or list of integers where the last axis is cut, as `ops.split` takes
+            them: parts that the export rounds for themselves.
+
+    Returns:
+        Tensor of the shape and dtype of `weight`.
+
+    Example:
+        >>> rounded(np.float32([[0.1, -1.27]] * 512)).numpy()[0]
+        array([ 0.1 , -1.27], dtype=float32)
+    """
+    parts = ops.split(weight, sections, axis=-1)
+    axes = tuple(range(len(weight.shape) - 1)) if by_channel else None
+    return ops.concatenate([_rounded(part, axes) for part in parts], axis=-1)
+
+
+def _rounded(weight, axes):
+    """A part of a weight; `axes` are those along which one scale is shared, None for all."""
+    if math.prod(weight.shape) < LEAST:
+        return weight
+    largest = ops.max(ops.abs(weight), axis=axes, keepdims=True)
+    scale = ops.where(largest > 0, largest, 1) / LEVELS
+    return ops.round(weight / scale) * scale
+
+
+def roundings_of(model):
+    """The weights of a model that the export rounds, and the roundings of each.
+
+    They are the factors of products and the tables of embeddings. Biases, gains, and tables of
+    places stay as they are.
+
+    Args:
+        model: A Keras model that is built.
+
+    Returns:
+        List of pairs: a variable, and a function from its value to the rounded one.
+    """
+    layers = [*model._flatten_layers()]
+    filters = keras.layers.Conv1D, keras.layers.Conv2D
+    settings = {id(one.kernel): {"by_channel": True} for one in layers if isinstance(one, filters)}
+    for cell in layers:
+        if isinstance(cell, keras.layers.GRUCell) and not cell.reset_after:
+            # U of the gates and U of the candidate are factors of two products
+            settings[id(cell.recurrent_kernel)] = {"sections": [2 * cell.units]}
+    tables = {id(one.kernel) for one in layers if isinstance(one, LocationScore)}
+    return [
+        (one, functools.partial(rounded, **settings.get(id(one), {})))
+        for one in model.weights
+        if one.name in _FACTORS and len(one.shape) > 1 and id(one) not in tables
+    ]
+
+
+def round_weights(model, remainders=None):
+    """Round the weights of a model, once.
+
+    Args:
+        model: A Keras model that is built.
+        remainders: Those of its optimizer, which then get what is taken off; None for none.
+    """
+    for variable, to_8_bits in roundings_of(model):
+        _round(variable, to_8_bits, (remainders or {}).get(id(variable)))
+
+
+def _round(variable, to_8_bits, remainder):
+    nearest = to_8_bits(variable.value)
+    if remainder is not None:
+        remainder.assign(variable - nearest)
+    variable.assign(nearest)
+
+
+@functools.cache
+def rounding(kind):
+    """The class of optimizers of a class whose weights are rounded after each step.
+
+    Args:
+        kind: Class of Keras optimizers.
+
+    Returns:
+        Class with the arguments of `kind`, and what `RoundingOptimizer` has.
+
+    Example:
+        >>> optimizer = rounding(keras.optimizers.Adam)(1e-4)
+        >>> optimizer.round_weights_of(model)
+        >>> model.compile(optimizer, losses.TokenCrossentropy())
+    """
+    return type(f"Rounding{kind.__name__}", (RoundingOptimizer, kind), {})
+
+
+class RoundingOptimizer:
+    """Part of an optimizer by which weights are rounded after each step: see `rounding`.
+
+    A gradient clipped, a weight decayed, or a moving average is that of w = q + r.
+
+    Attributes:
+        remainders: Dictionary from the id of a weight to the variable of its remainder r.
+    """
+
+    _roundings, remainders = {}, {}
+
+    def round_weights_of(self, model):
+        """Let the weights of a model be rounded; the optimizer is not built yet."""
+        self._roundings = {id(one): to_8_bits for one, to_8_bits in roundings_of(model)}
+
+    def build(self, variables):
+        super().build(variables)
+        trained = [one for one in variables if id(one) in self._roundings]
+        self.remainders = {
+            id(one): self.add_variable_from_reference(one, "remainder") for one in trained
+        }
+
+    def apply(self, grads, trainable_variables=None):
+        if not self.built:
+            self.build(trainable_variables)
+        rounded_ones = [one for one in self._trainable_variables if id(one) in self.remainders]
+        for one in rounded_ones:
+            one.assign_add(self.remainders[id(one)])  # w
+        super().apply(grads, trainable_variables)
+        for one in rounded_ones:
+            _round(one, self._roundings[id(one)], self.remainders[id(one)])

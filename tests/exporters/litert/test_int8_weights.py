@@ -1,0 +1,110 @@
+"""The weights of a file of 8 bits are those that training rounds: `training.rounded_weights`."""
+
+import keras
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+from sources_of_each_kind import SENTENCES, new_source
+
+from keras_bahdanau import presets
+from keras_bahdanau.exporters import describe
+from keras_bahdanau.exporters.card import read_card
+from keras_bahdanau.exporters.litert import conversion
+from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
+from keras_bahdanau.exporters.litert.tflite_file import unpack
+from keras_bahdanau.pipelines.by_source import pipeline_of
+from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.text import Subwords
+from keras_bahdanau.training.rounded_weights import LEAST, roundings_of
+
+SIZES = {"units": 32, "embedding_units": 36, "attention_units": 40}
+MODELS = {
+    "a tied embedding": ("small", "bpe", {}),
+    "a long v": ("small", "bpe", {"attention_units": 1030}),
+    "Keras' GRU with the reset gate before": ("rnnsearch", "bpe", {}),
+    "Keras' LSTM": ("luong-local", "bpe", {}),
+    "minimal cells and a table of places": (
+        *("small", "bpe"),
+        {"cell": "sru", "encoder_cell": "min-lstm", "attention": "location"},
+    ),
+    "convolutions of a text": ("small", "bpe", {"encoder": "convolutional"}),
+    "convolutions of an image": ("images", "images", {}),
+}
+
+
+def new_pipeline(preset, kind, options):
+    """A pipeline with random weights."""
+    source = new_source(kind)
+    target = source.subwords or Subwords.train(SENTENCES, 60, exact=False, model_type="char")
+    model = presets.PRESETS[preset].model(source, target, **{**SIZES, **options})
+    model.build()
+    random = np.random.default_rng(0)
+    for weight, _ in roundings_of(model):
+        weight.assign(random.normal(size=weight.shape))
+    return pipeline_of(source, model, target, SearchOptions(beam_width=2, max_length=6))
+
+
+def tensors_of_8_bits(content):
+    """(int8 array, its scales in float64) of each."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
+    for graph in tree.subgraphs:
+        for tensor in graph.tensors:
+            data = tree.buffers[tensor.buffer].data
+            if tensor.type == schema.TensorType.INT8 and data is not None:
+                assert not np.any(tensor.quantization.zeroPoint)
+                yield data.view(np.int8), np.float64(tensor.quantization.scale)
+
+
+def in_order(array):
+    """All numbers of an array, which a file may have turned over."""
+    return np.sort(np.ravel(array))
+
+
+def parts_of(model):
+    """(numbers, scales) that training makes of large weights, in the parts that a file has."""
+    for variable, to_8_bits in roundings_of(model):
+        value = keras.ops.convert_to_numpy(to_8_bits(variable.value)).astype("float64")
+        settings = to_8_bits.keywords
+        axes = tuple(range(value.ndim - 1)) if "by_channel" in settings else None
+        for part in np.split(value, settings.get("sections", 1), axis=-1):
+            if part.size >= LEAST:
+                scales = np.abs(part).max(axis=axes) / 127
+                yield in_order(part / scales), np.ravel(scales)
+
+
+def same(part, tensor):
+    """The same numbers and the same scale to 1e-6; those of filters are times a gain.
+
+    Of 100,000 random weights one or two are so near the middle of two steps that float32 decides.
+    """
+    numbers, scales = part
+    found, of_file = in_order(tensor[0]), tensor[1]
+    if numbers.shape != found.shape or (np.abs(numbers - found) > 1e-3).mean() > 1e-4:
+        return False
+    return len(scales) > 1 or np.abs(scales / of_file - 1) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_each_tensor_of_8_bits_is_a_weight_as_training_rounds_it(name, tmp_path):
+    pipeline = new_pipeline(*MODELS[name])
+    longest = pipeline.source.whole_columns(16)
+    content = conversion.convert(pipeline, "int8", (), longest, 8, tmp_path)
+    expected, met = [*parts_of(pipeline.model)], set()
+    for tensor in tensors_of_8_bits(content):
+        (place,) = (place for place, part in enumerate(expected) if same(part, tensor))
+        met.add(place)
+    assert met == set(range(len(expected)))  # and none is left in floats
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("aware", [True, False])
+def test_a_file_says_that_its_model_was_trained_with_weights_of_8_bits(aware, tmp_path):
+    pipeline = new_pipeline(*MODELS["a tied embedding"])
+    pipeline.training = {"quantization_aware": aware}
+    path = tmp_path / "model.tflite"
+    LiteRTExporter(quantization="int8", signatures=()).write(pipeline, path)
+    card = read_card(unpack(path.read_bytes()).files["card.json"])
+    assert card.get("quantization_aware", False) == aware
+    said = "Weights: int8, of a model trained with weights of 8 bits." in describe(path)
+    assert said == aware
