@@ -1,10 +1,8 @@
 """The shortlist in a pipeline's file: numbers of 32 bits, one after the other."""
 
-import numpy as np
-
 TABLES = "shortlist.int32"  # member of the archive
 _FIELDS = "candidates", "frequent"
-_NUMBER = np.dtype("<i4")
+_NUMBER = "<i4"  # the type of NumPy, which takes time to load: not for `--help`
 
 
 def described(shortlist):
@@ -14,6 +12,8 @@ def described(shortlist):
 
 def packed(shortlist):
     """The bytes of the member: the order of the target's ids, then the candidates by row."""
+    import numpy as np
+
     numbers = np.concatenate([shortlist.order, shortlist.candidates.ravel()])
     return numbers.astype(_NUMBER).tobytes()
 
@@ -30,11 +30,13 @@ def unpacked(archive, card, source_size, target_size):
     Raises:
         ValueError: If the member has not as many numbers, or they are no shortlist.
     """
+    import numpy as np
+
     from keras_bahdanau.search import Shortlist  # which loads Keras
 
     candidates, frequent = (_number(card["shortlist"], name) for name in _FIELDS)
     content = archive.read(TABLES) if TABLES in archive.namelist() else b""
-    if len(content) != _NUMBER.itemsize * (target_size + source_size * candidates):
+    if len(content) != np.dtype(_NUMBER).itemsize * (target_size + source_size * candidates):
         raise ValueError(
             "A file's shortlist must be one of its vocabularies. "
             f"Received: {TABLES!r} of {len(content):,} bytes. Save the file again."
