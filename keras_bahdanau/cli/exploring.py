@@ -100,8 +100,8 @@ class Exploration:
         if members is None:
             models, target = [pipeline], result
         else:  # each writes a text of its own
-            parts = pipeline.source, pipeline.target, pipeline.search
-            models = [type(pipeline)(parts[0], model, *parts[1:]) for model in members]
+            parts = pipeline.target, pipeline.search, None, pipeline.shortlist
+            models = [type(pipeline)(pipeline.source, model, *parts) for model in members]
             target = None
         traces = [model.trace(one, target, explore=True) for model in models]
         if self.references is not None:

@@ -1,6 +1,7 @@
 """`keras-bahdanau shortlist`."""
 
 import contextlib
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -12,15 +13,16 @@ from keras_bahdanau.cli.arguments import (
     ColumnsOption,
     ModelOption,
     TagOption,
+    search_of,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
 from keras_bahdanau.cli.inputs import read_examples, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
-from keras_bahdanau.limits import BATCH_SIZE, CANDIDATES, FREQUENT
+from keras_bahdanau.limits import BATCH_SIZE, CANDIDATES, FREQUENT, SHORTLIST
 from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import owned
-from keras_bahdanau.pipelines.file import find_translator, write_shortlist
+from keras_bahdanau.pipelines.file import find_translator, write_search, write_shortlist
 
 SIZES = 64, 128, 256, 512, 1024  # of lists in the table
 MOST_PAIRS = 512  # that the table is of
@@ -41,6 +43,14 @@ def shortlist(
     frequent: Annotated[
         int, typer.Option(help="Most frequent target tokens, which all lists have.")
     ] = 100,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            help="Tokens of a list, in which the model then searches unless told otherwise; 0 for "
+            "the whole vocabulary.  [default: as it was]",
+            show_default=False,
+        ),
+    ] = None,
     columns: ColumnsOption = None,
     answer_separator: AnswerSeparatorOption = None,
     tag: TagOption = None,
@@ -51,21 +61,25 @@ def shortlist(
 
     The model's own attention on its training pairs says so. translate, evaluate and export
     --shortlist N then search each sentence in a list of N target tokens, which is faster where the
-    vocabulary is large. The table has, for some N: the sentences that have a list, for others are
-    searched in the whole vocabulary; and the tokens of their translations that are in it.
+    vocabulary is large; all commands do so after --size N. The table has, for some N: the sentences
+    that have a list, for others are searched in the whole vocabulary; and the tokens of their
+    translations that are in it.
     """
     check_value("candidates", candidates, CANDIDATES)
     check_value("frequent", frequent, FREQUENT)
     check_value("batch_size", batch_size, BATCH_SIZE)
+    if size is not None:
+        check_value("size", size, SHORTLIST)
     path = find_translator(model)
     require_inputs(path, "lines", "a model that reads text")
     pairs = read_examples("lines", source, target, columns, answer_separator, tag=tag).pairs
     settings = {"candidates": candidates, "frequent": frequent, "batch_size": batch_size}
+    search = search_of(path, {"shortlist": size})
     with contextlib.nullcontext() if dry_run else owned(path):
-        _learn(path, pairs, settings, tag, dry_run)
+        _learn(path, pairs, settings, search, tag, dry_run)
 
 
-def _learn(path, pairs, settings, tag, dry_run):
+def _learn(path, pairs, settings, search, tag, dry_run):
     """Learn a shortlist, tell how much it covers, and write it."""
     load_tensorflow()
     from keras_bahdanau.pipelines import learn_shortlist, load_pipeline
@@ -79,30 +93,36 @@ def _learn(path, pairs, settings, tag, dry_run):
     seen = (found.candidates[:, 0] >= 0).sum() - 1  # but for padding
     told = f"{seen:,} of {len(of_each) - 1:,} source tokens seen"
     print(f"{told}, {of_each.mean():.1f} candidates in the mean")
-    _tell(pipeline, found, pairs[:: -(-len(pairs) // MOST_PAIRS)])
+    pipeline.shortlist = found
+    pipeline.check_options(search)
+    _tell(pipeline, pairs[:: -(-len(pairs) // MOST_PAIRS)], settings["batch_size"])
     if dry_run:
         print("the model is as it was")
     else:
         write_shortlist(path, found)
+        write_search(path, dataclasses.asdict(search))
         print(f"written into {path}")
+        if pipeline.calibration is not None and search.shortlist:
+            warn("confidences were calibrated for other lists: `calibrate` the model again")
 
 
-def _tell(pipeline, found, pairs):
+def _tell(pipeline, pairs, batch_size):
     """Print the table."""
     import numpy as np
 
-    sources, targets = zip(*pairs, strict=True)
-    features = pipeline.source.batch(sources, pipeline.longest())
-    rows = [np.array(row) for row in pipeline.target.encode(targets)]
+    from keras_bahdanau.search.shortlist import SPECIAL
+
+    shortlist = pipeline.shortlist
     print(f"{'size':>6}  {'covered':>8}  {'in list':>8}")
     for size in SIZES:
-        if size < found.order.size:
-            lists = found.lists(features, size)
-            covered = np.array(lists.covered)
-            inside = [
-                np.isin(row, listed)
-                for row, listed, one in zip(rows, np.array(lists.tokens), covered, strict=True)
-                if one
-            ]
+        if SPECIAL + shortlist.frequent < size < shortlist.order.size:
+            covered, inside = [], []
+            for first in range(0, len(pairs), batch_size):
+                sources, targets = zip(*pairs[first : first + batch_size], strict=True)
+                lists = shortlist.lists(pipeline.source.batch(sources, pipeline.longest()), size)
+                covered += np.array(lists.covered).tolist()
+                rows = zip(pipeline.target.encode(targets), np.array(lists.tokens), strict=True)
+                inside += [np.isin(row, listed) for row, listed in rows]
+            inside = [one for one, whether in zip(inside, covered, strict=True) if whether]
             share = f"{np.concatenate(inside).mean():8.2%}" if inside else f"{'-':>8}"
-            print(f"{size:>6}  {covered.mean():8.2%}  {share}")
+            print(f"{size:>6}  {np.mean(covered):8.2%}  {share}")

@@ -77,7 +77,7 @@ def _calibrated(calibration):
 
 
 def _trained(options):
-    """What the options of its training tell of a file."""
+    """The part of a card that follows from the options of the training."""
     aware = bool(options and options.get("quantization_aware"))
     return {"quantization_aware": True} if aware else {}
 

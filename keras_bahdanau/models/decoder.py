@@ -281,7 +281,7 @@ class Decoder(keras.Model):
         return not self.copies
 
     def listed(self, prepared, tokens):
-        """The same for steps whose logits are those of listed tokens, in their order.
+        """What `prepare` gives, for steps whose logits are those of listed tokens alone.
 
         Args:
             prepared: From `prepare`.

@@ -10,7 +10,15 @@ from keras_bahdanau.option import check_value
 
 
 def in_batches(
-    rows, batch_size, work, options, vocabulary_size, reduction=1, held=None, readout_units=0
+    rows,
+    batch_size,
+    work,
+    options,
+    vocabulary_size,
+    reduction=1,
+    held=None,
+    readout_units=0,
+    candidates=0,
 ):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
@@ -28,6 +36,7 @@ def in_batches(
         held: Function of the positions of a memory: the numbers that a step of the model holds
             for a hypothesis beside logits and weights; None for none.
         readout_units: Integer, width of the output layer.
+        candidates: Integer, target tokens that a shortlist has for each of the source.
 
     Returns:
         List, one result a row.
@@ -43,7 +52,7 @@ def in_batches(
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    sizes = vocabulary_size, reduction, held, readout_units
+    sizes = vocabulary_size, reduction, held, readout_units, candidates
     batches = [*_batches(order, rows.lengths, batch_size, options, *sizes)]
 
     def worked(members):
@@ -58,15 +67,13 @@ def in_batches(
     return results
 
 
-def _batches(
-    order, lengths, batch_size, options, vocabulary_size, reduction=1, held=None, readout_units=0
-):
+def _batches(order, lengths, batch_size, options, vocabulary_size, reduction, held, *of_lists):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
         longest = int(lengths[order[0]])
         source_time = -(-longest // reduction)
         of_hypothesis = held(source_time) if held else 0
-        numbers = options.numbers(source_time, vocabulary_size, of_hypothesis, readout_units)
+        numbers = options.numbers(source_time, vocabulary_size, of_hypothesis, *of_lists)
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(
                 f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "

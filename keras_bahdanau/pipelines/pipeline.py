@@ -176,7 +176,8 @@ class Pipeline(GraphPipeline):
         """The last arguments of `in_batches`: what says how much memory a search takes."""
         model = self.model
         of_step = model.reduction, model.hypothesis_numbers, model.readout_units
-        return self.target.vocabulary_size, *of_step
+        candidates = 0 if self.shortlist is None else self.shortlist.candidates.shape[1]
+        return self.target.vocabulary_size, *of_step, candidates
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -202,7 +203,7 @@ class Pipeline(GraphPipeline):
             True
         """
         pairs, options = list(pairs), search or self.search
-        _check_pairs(pairs)
+        check_pairs(pairs)
         inputs, targets = [one for one, _ in pairs], [target for _, target in pairs]
         self.source.check(self.plural, inputs)
         check_strings("targets", targets)
@@ -394,9 +395,10 @@ class Pipeline(GraphPipeline):
                 significant bits; loaded, they are float32 again.
 
         Raises:
-            ValueError: If `path` does not end in ".keras", `weights` is neither, or a weight is
-                too large for float16.
+            ValueError: If `path` does not end in ".keras", `weights` is neither, a weight is too
+                large for float16, or the search asks for what the pipeline does not have.
         """
+        self.check_options(self.search)
         own = vars(self).get("metrics")  # or they are those of the class
         parts = (self.source, self.model, self.target, self.search)
         record = {"training": self.training, "calibration": self.calibration}
@@ -426,7 +428,8 @@ class Pipeline(GraphPipeline):
         return self
 
 
-def _check_pairs(pairs):
+def check_pairs(pairs):
+    """Raise TypeError unless all are pairs."""
     for pair in pairs:
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise TypeError(f"`pairs` must be (input, target). Received: {pair!r:.80}")

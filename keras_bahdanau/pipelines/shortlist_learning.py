@@ -10,11 +10,13 @@ from keras_bahdanau.limits import CANDIDATES, FREQUENT
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.in_batches import in_batches
+from keras_bahdanau.pipelines.pipeline import check_pairs
 from keras_bahdanau.search.shortlist import SPECIAL, UNSEEN, Shortlist
+from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.id_rows import cut_rows
 from keras_bahdanau.text.vocabulary import START
 
-_CHUNK = 4096  # pairs whose attention is held at once
+_CHUNK = 4096  # pairs whose links are summed at once
 _LEAST = 0.01  # of a weight that counts
 MOST_LINKS = 2**24  # different ones that are held: 256 MB
 
@@ -43,6 +45,7 @@ def learn_shortlist(
         `search.Shortlist`. Give it to the pipeline, and save it.
 
     Raises:
+        TypeError: If `pairs` does not hold pairs of strings.
         ValueError: If the source is no text, the model does not attend or has an output layer
             that can't be listed, a number is out of range, or there is no pair.
 
@@ -55,10 +58,14 @@ def learn_shortlist(
     check_value("candidates", candidates, CANDIDATES)
     check_value("frequent", frequent, FREQUENT)
     _check_pipeline(pipeline)
+    pairs = list(pairs)
+    check_pairs(pairs)
+    check_strings("targets", [target for _, target in pairs])
     if not pairs:
         raise ValueError("A shortlist is learnt from pairs. Received: pairs=[]. Give some.")
     vocabulary = pipeline.target.vocabulary_size
-    links, uses = Links(vocabulary, 16 * candidates), np.zeros(vocabulary, np.int64)
+    most = max(min(16 * candidates, MOST_LINKS // pipeline.source.size), 1)
+    links, uses = Links(vocabulary, most), np.zeros(vocabulary, np.int64)
     seen = np.zeros(pipeline.source.size, bool)
     weights = tf.function(
         lambda features, target_in: pipeline.model(
@@ -69,8 +76,8 @@ def learn_shortlist(
     )
     for first in range(0, len(pairs), _CHUNK):
         chunk = pairs[first : first + _CHUNK]
-        for source, target, alignment in _aligned(pipeline, chunk, batch_size, weights):
-            links.add(source, target, alignment)
+        for source, target, *linked in _aligned(pipeline, chunk, batch_size, weights):
+            links.add(*linked)
             seen[source] = True
             uses += np.bincount(target, minlength=vocabulary)
         links.settle()
@@ -87,7 +94,7 @@ def learn_shortlist(
 
 
 def _aligned(pipeline, pairs, batch_size, weights):
-    """List of (source ids `(S,)`, target ids `(T,)`, weights `(T, S)`) of pairs with a source."""
+    """List of (source ids `(S,)`, target ids `(T,)`, `linked`) of the pairs."""
     sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
     pipeline.source.check(pipeline.plural, sources)
     options = dataclasses.replace(pipeline.search, beam_width=1)
@@ -103,9 +110,21 @@ def _aligned(pipeline, pairs, batch_size, weights):
         for member, *row in zip(members, features, target_out, alignments, strict=True):
             source, target = row[0][: rows.lengths[member]], row[1][: target_rows.lengths[member]]
             positions = np.arange(len(source)) // reduction
-            yield source, target, row[2][: len(target), positions]
+            yield source, target, *linked(source, target, row[2][: len(target), positions])
 
     return in_batches(rows, batch_size, aligned, options, *pipeline.sizes)
+
+
+def linked(source, target, weights):
+    """Links of a pair that count: source ids, target ids, and weights, all `(links,)`.
+
+    Args:
+        source: Int array `(S,)`.
+        target: Int array `(T,)`.
+        weights: Float array `(T, S)`.
+    """
+    rows, columns = np.nonzero(weights >= _LEAST)
+    return source[columns], target[rows], weights[rows, columns]
 
 
 class Links:
@@ -124,11 +143,9 @@ class Links:
         return sum(map(len, self._keys))
 
     def add(self, source, target, weights):
-        """Add the weights `(T, S)` of a pair."""
-        keys = source[None, :].astype(np.int64) * self.vocabulary + target[:, None]  # (T, S)
-        counted = weights >= _LEAST
-        self._keys.append(keys[counted])
-        self._sums.append(weights[counted].astype(float))
+        """Add the weights of some links, as `linked` gives them."""
+        self._keys.append(source.astype(np.int64) * self.vocabulary + target)
+        self._sums.append(weights.astype(float))
 
     def settle(self):
         """Sum the weights of equal links; beyond the limit keep the best of each source token."""

@@ -148,7 +148,7 @@ class SearchOptions:
                 f"Received: nbest={nbest!r}. Search with a wider beam for more."
             )
 
-    def numbers(self, source_time, vocabulary, of_hypothesis=0, readout_units=0):
+    def numbers(self, source_time, vocabulary, of_hypothesis=0, readout_units=0, candidates=0):
         """Count the numbers in a sentence's largest tensors: its scores, alignment and draws.
 
         Args:
@@ -156,12 +156,14 @@ class SearchOptions:
             vocabulary: Integer, tokens of the target's vocabulary.
             of_hypothesis: Integer, what a step of the model holds for a hypothesis beside them.
             readout_units: Integer, width of the output layer, of which a shortlist has a part.
+            candidates: Integer, target tokens that the shortlist has for each of the source.
         """
         limit = int(source_time * self.max_length_ratio + self.max_length_offset)
         time = min(max(limit, self.min_length), self.max_length)
         drawn = self.max_length if self.random else 0
         of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0
-        of_list = self.shortlist and 4 * vocabulary + self.shortlist * readout_units
+        listed = min(self.shortlist, vocabulary)
+        of_list = listed and listed * readout_units + 4 * (vocabulary + source_time * candidates)
         of_step = vocabulary + of_hypothesis
         return of_ctc + of_list + self.beam_width * (of_step + time * source_time + drawn)
 

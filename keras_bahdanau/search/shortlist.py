@@ -127,7 +127,7 @@ class Shortlist:
         return Lists(tokens, covered, given)
 
     def _grades(self, found, given):
-        """How much a list wants each token, by rank: int32 `(batch, vocabulary)`.
+        """Grades of all tokens for the lists, by rank: int32 `(batch, vocabulary)`.
 
         K + 1 of what it must have, K of the best candidate of a source token, K - 1 of the second
         best, and so on; 0 of all others.
@@ -238,6 +238,13 @@ def check_listed(options, model, shortlist):
             "Only a model that has a shortlist can search in one. Received: "
             f"shortlist={options.shortlist!r} for a model without. Learn one with "
             "`keras-bahdanau shortlist`, or give 0."
+        )
+    least = SPECIAL + shortlist.frequent + 1
+    if options.shortlist < min(least, shortlist.order.size):
+        raise ValueError(
+            "A list must have room for more than the tokens of all lists. Received: "
+            f"shortlist={options.shortlist!r} with {SPECIAL} special and {shortlist.frequent} "
+            f"frequent tokens. Give {least} or more."
         )
     if not model.lists_tokens:
         raise ValueError(

@@ -50,7 +50,8 @@ class Adaptation:
         self.card = {
             "path": os.path.abspath(initial.path),  # without "..": see `initial_model`
             "inputs": initial.inputs,
-            "search": dataclasses.asdict(search),
+            # the shortlist is of the old weights, and of their vocabularies
+            "search": {**dataclasses.asdict(search), "shortlist": 0},
             "metrics": metrics,
             "model": self.model.get_config() if as_it_is else None,
         }

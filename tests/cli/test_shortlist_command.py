@@ -3,7 +3,9 @@
 import pytest
 from conftest import toy_pairs
 
+import keras_bahdanau as kb
 from keras_bahdanau import cli
+from keras_bahdanau.cli import shortlisting
 
 
 @pytest.fixture
@@ -30,7 +32,8 @@ def command(capsys):
 
 
 @pytest.mark.slow
-def test_it_writes_a_table_that_searches_and_exports_read(files, command):
+def test_it_writes_a_table_that_searches_and_exports_read(files, command, monkeypatch):
+    monkeypatch.setattr(shortlisting, "SIZES", (6, 16, 32, 48))  # 6 are in all lists, 48 are all
     learn = "shortlist pairs.tsv --model toy.keras --candidates 3 --frequent 2"
     before = (files / "toy.keras").read_bytes()
     code, out, _ = command(f"{learn} --dry-run")
@@ -39,7 +42,10 @@ def test_it_writes_a_table_that_searches_and_exports_read(files, command):
     code, out, _ = command(learn)
     seen, heading, *rows, written = out.splitlines()
     assert code == 0 and "source tokens seen" in seen and written == "written into toy.keras"
-    assert heading.split() == ["size", "covered", "in", "list"] and rows == []  # of 48 tokens
+    assert heading.split() == ["size", "covered", "in", "list"]
+    sizes, covered, inside = zip(*(row.replace("%", "").split() for row in rows), strict=True)
+    assert sizes == ("16", "32") and float(covered[1]) == 100
+    assert 80 < float(inside[0]) <= float(inside[1]) <= 100
     code, out, _ = command("translate some.en --model toy.keras --shortlist 16")
     assert (code, out) == (0, "eins zwei\nfünf\n")
     lengths = "--max-source-length 12 --max-target-length 12 --signatures greedy"
@@ -48,6 +54,13 @@ def test_it_writes_a_table_that_searches_and_exports_read(files, command):
     assert "shortlist 16" in command("check toy.tflite")[1]
     code, out, _ = command("translate some.en --model toy.tflite")
     assert (code, out) == (0, "eins zwei\nfünf\n")
+    assert command(f"{learn} --size 6")[0] == 2  # in which no token of a sentence would be
+    assert command(f"{learn} --size 16")[0] == 0
+    assert kb.load_pipeline("toy.keras").search.shortlist == 16
+    code, _, err = command(f"{learn.replace('frequent 2', 'frequent 20')}")
+    assert code == 2 and "Give 25 or more" in err
+    command("translate some.en --model toy.keras --model toy.keras --explore both.html")
+    assert (files / "both.html").stat().st_size > 10_000
 
 
 @pytest.mark.slow

@@ -11,8 +11,11 @@ from conftest import TOY, toy_pairs
 import keras_bahdanau as kb
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.pipelines.shortlist_file import TABLES
-from keras_bahdanau.pipelines.shortlist_learning import Links
+from keras_bahdanau.pipelines.shortlist_learning import Links, linked
 from keras_bahdanau.search import Shortlist
+from keras_bahdanau.training.adaptation import Adaptation
+from keras_bahdanau.training.inheritance import initial_model
+from keras_bahdanau.training.run import Run
 
 SENTENCES = ["one two three", "five", "", "what?", "two four one"]
 SIZE = 16
@@ -32,8 +35,10 @@ def translator(toy_translator, tmp_path_factory):
 
 def test_links_are_sums_of_attention():
     links = Links(vocabulary=10, most=2)
-    links.add(np.array([4, 5]), np.array([6, 7]), np.array([[0.75, 0.25], [0.5, 0.5]]))
-    links.add(np.array([4]), np.array([8, 7]), np.array([[1.0], [0.005]]))  # too little to count
+    links.add(*linked(np.array([4, 5]), np.array([6, 7]), np.array([[0.75, 0.25], [0.5, 0.5]])))
+    links.add(
+        *linked(np.array([4]), np.array([8, 7]), np.array([[1.0], [0.005]]))
+    )  # too little to count
     links.settle()
     # 4: 8 has 1, 6 has 0.75, 7 has 0.5; 5: 7 has 0.5, 6 has 0.25
     assert links.table(6, 2)[4:].tolist() == [[8, 6], [7, 6]]
@@ -44,7 +49,8 @@ def test_links_are_sums_of_attention():
 def test_too_many_links_leave_the_best_of_each_source_token(monkeypatch):
     monkeypatch.setattr("keras_bahdanau.pipelines.shortlist_learning.MOST_LINKS", 4)
     links = Links(vocabulary=10, most=1)
-    links.add(np.array([4, 5]), np.array([6, 7, 8]), np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]]))
+    weights = np.array([[0.9, 0.1], [0.3, 0.7], [0.2, 0.8]])
+    links.add(*linked(np.array([4, 5]), np.array([6, 7, 8]), weights))
     links.settle()
     assert len(links) == 2 and links.table(6, 2)[4:].tolist() == [[6, 0], [8, 0]]
 
@@ -84,6 +90,16 @@ def test_it_goes_through_the_file_and_into_an_old_one(translator, tmp_path):
     for _ in range(2):  # the second time in place of the first
         kb.pipelines.file.write_shortlist(tmp_path / "old.keras", translator.shortlist)
     assert kb.load_pipeline(tmp_path / "old.keras").shortlist == translator.shortlist
+    assert (
+        Adaptation(initial_model(Run(tmp_path / "run"), tmp_path / "new.keras")).card["search"][
+            "shortlist"
+        ]
+        == 0
+    )
+    loaded.shortlist = None
+    with pytest.raises(ValueError, match="for a model without"):
+        loaded.save(tmp_path / "none.keras")
+    assert not (tmp_path / "none.keras").exists()
     both = kb.ensemble([tmp_path / "old.keras", tmp_path / "new.keras"])
     assert both.shortlist == translator.shortlist
 
@@ -160,5 +176,8 @@ def test_numbers_of_learning_are_bounded(toy_translator):
     for name, value in (("candidates", 0), ("candidates", 1001), ("frequent", -1)):
         with pytest.raises(ValueError, match=f"Received: {name}={value}"):
             kb.pipelines.learn_shortlist(toy_translator, toy_pairs(), **{name: value})
+    for pairs in ([("one",)], [("one", None)]):
+        with pytest.raises(TypeError, match="Received: "):
+            kb.pipelines.learn_shortlist(toy_translator, pairs)
     with pytest.raises(ValueError, match=r"Received: pairs=\[\]"):
         kb.pipelines.learn_shortlist(toy_translator, [])
