@@ -67,7 +67,9 @@ def in_batches(
     return results
 
 
-def _batches(order, lengths, batch_size, options, vocabulary_size, reduction, held, *of_lists):
+def _batches(
+    order, lengths, batch_size, options, vocabulary_size, reduction=1, held=None, *of_lists
+):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
         longest = int(lengths[order[0]])

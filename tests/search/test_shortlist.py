@@ -217,9 +217,12 @@ def test_what_does_not_go_with_a_shortlist_is_refused():
         SearchOptions(shortlist=8, ctc_weight=0.5)
     with pytest.raises(ValueError, match="Received: shortlist=8 for a model without"):
         found(new_model(), shortlist=8)
+    some = Shortlist(np.zeros((SOURCE, 1), "int32"), ORDER, frequent=4)
+    with pytest.raises(ValueError, match="4 special and 4 frequent tokens. Give 9 or more"):
+        found(new_model(), some, shortlist=8)
     encoder = kb.Encoder(
         vocabulary_size=SOURCE, embedding_units=6, units=5, symbols=[-1] * 4 + [4] * 5
     )
     decoder = kb.Decoder(vocabulary_size=TARGET, embedding_units=6, units=7, copy=True)
     with pytest.raises(ValueError, match="one of copying"):
-        found(kb.Seq2Seq(encoder, decoder), whole(), shortlist=8)
+        found(kb.Seq2Seq(encoder, decoder), some, shortlist=9)
