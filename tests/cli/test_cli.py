@@ -236,7 +236,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
     "evaluate --model RUN good.en good.de --compare empty.de": "path='empty.de', which is empty",
     "evaluate --model RUN good.en good.de --compare short.de": "'short.de' with 2 lines for 3",
-    "evaluate --model RUN good.en good.de --compare absent.keras": "path='absent.keras'",
+    "evaluate --model RUN good.en good.de --compare absent.keras": "No model at 'absent.keras'",
     "evaluate --model RUN good.en good.de --alignments links": "'links' with 2 lines for 3 pairs",
     "evaluate --model RUN good.en good.de --metrics bleu,rouge": "metrics=['bleu', 'rouge']",
     "evaluate --model RUN good.en good.de --metrics wer,wer": "metrics=['wer', 'wer']",
@@ -780,9 +780,8 @@ def test_steps_that_a_translation_lacks_are_told(command, tmp_path, model):
 
 
 @pytest.mark.slow
-def test_an_empty_sentence_has_an_empty_alignment(command, tmp_path, model):
-    answer = command("align", "--model", model, "", "--plot", tmp_path / "empty.png")
-    assert answer == (0, "\n\n", "")
+def test_an_empty_sentence_has_an_empty_alignment(command, model):
+    assert command("align", "--model", model, "") == (0, "\n\n", "")
 
 
 @pytest.mark.slow
@@ -817,8 +816,10 @@ def test_all_formats_are_written_and_compared(command, files, model):
     lines = [line.split() for line in answer.err.splitlines()]
     inputs = str(len(TextSource.edge_cases) + 3)
     for row in ("Keras", "SavedModel", "LiteRT float32", "LiteRT float16", "LiteRT int8"):
-        assert [*f"{row}:".split(), inputs, "inputs", "to", "translate"] in lines
-    assert ["size", "MB", *"equal refused score alignment p50 ms BLEU chrF".split()] in lines
+        begins = [*f"{row}:".split(), inputs, "inputs", "to", "translate,"]
+        assert begins in [line[: len(begins)] for line in lines]
+    (columns,) = (line for line in lines if line[:2] == ["size", "MB"])
+    assert {*"equal n-best refused score alignment p50 BLEU chrF".split()} <= {*columns}
     assert len(json.loads((files / "all" / "parity.json").read_bytes())) == 5
     digest = hashlib.sha256((files / "all" / "model.int8.tflite").read_bytes()).hexdigest()
     assert [digest, "all/model.int8.tflite"] in lines

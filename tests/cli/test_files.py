@@ -93,7 +93,7 @@ def test_a_manifest_becomes_a_model_that_reads_files(command, kind, tmp_path, mo
         f"{TINY} {kind.settings}"
     )
     assert code == 0, err
-    assert "1 training pairs with an empty side are left out\n1 file is empty or can't" in out
+    assert "1 training pair with an empty side is left out\n1 file is empty or can't" in out
     assert f"broken.{kind.ending}" in out
     pipeline = load_pipeline(tmp_path / "run" / "translator.keras")
     assert type(pipeline) is kind.pipeline
