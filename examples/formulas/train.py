@@ -35,13 +35,10 @@ def main(arguments=None):
     pairs += formulas.joined(pairs, arguments.joined)
     if arguments.source == "image":
         pairs, dev = ([(formulas.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
-    settings = {**COMMON, **SETTINGS[arguments.source], **arguments.set}
-    options = TrainingOptions(**settings)
+    options = TrainingOptions(**{**COMMON, **SETTINGS[arguments.source], **arguments.set})
     source = None if arguments.initial else SOURCES[arguments.source]()
-    path = train(
-        *(pairs, dev, arguments.out, options),
-        **{"verbose": 2, "source": source, "initial": arguments.initial},
-    )
+    begins = {"source": source, "initial": arguments.initial}
+    path = train(pairs, dev, arguments.out, options, verbose=2, **begins)
     pipeline = kb.load_pipeline(path)
     best = tuned(pipeline, dev)
     pipeline.search = best

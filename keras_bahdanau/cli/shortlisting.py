@@ -22,7 +22,7 @@ from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.limits import BATCH_SIZE, CANDIDATES, FREQUENT, SHORTLIST
 from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import owned
-from keras_bahdanau.pipelines.file import find_translator, write_search, write_shortlist
+from keras_bahdanau.pipelines.file import find_translator, write_shortlist
 
 SIZES = 64, 128, 256, 512, 1024  # of lists in the table
 MOST_PAIRS = 512  # that the table is of
@@ -99,8 +99,7 @@ def _learn(path, pairs, settings, search, tag, dry_run):
     if dry_run:
         print("the model is as it was")
     else:
-        write_shortlist(path, found)
-        write_search(path, dataclasses.asdict(search))
+        write_shortlist(path, found, dataclasses.asdict(search))
         print(f"written into {path}")
         if pipeline.calibration is not None and search.shortlist:
             warn("confidences were calibrated for other lists: `calibrate` the model again")
@@ -110,12 +109,10 @@ def _tell(pipeline, pairs, batch_size):
     """Print the table."""
     import numpy as np
 
-    from keras_bahdanau.search.shortlist import SPECIAL
-
     shortlist = pipeline.shortlist
     print(f"{'size':>6}  {'covered':>8}  {'in list':>8}")
     for size in SIZES:
-        if SPECIAL + shortlist.frequent < size < shortlist.order.size:
+        if shortlist.common < size < shortlist.order.size:
             covered, inside = [], []
             for first in range(0, len(pairs), batch_size):
                 sources, targets = zip(*pairs[first : first + batch_size], strict=True)

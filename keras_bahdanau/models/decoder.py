@@ -281,7 +281,7 @@ class Decoder(keras.Model):
         return not self.copies
 
     def listed(self, prepared, tokens):
-        """What `prepare` gives, for steps whose logits are those of listed tokens alone.
+        """A prepared memory for steps whose logits are those of listed tokens alone.
 
         Args:
             prepared: From `prepare`.

@@ -96,7 +96,7 @@ class Ensemble(keras.Model):
         return tuple(model.encode(features, alignment, training=training) for model in self.models)
 
     def listed(self, prepared, tokens):
-        """What `encode` gives, for steps in lists: as in `Seq2Seq`."""
+        """The memories of the members for steps in lists: as in `Seq2Seq`."""
         pairs = zip(self.models, prepared, strict=True)
         return tuple(model.listed(own, tokens) for model, own in pairs)
 

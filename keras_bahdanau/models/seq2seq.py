@@ -171,7 +171,7 @@ class Seq2Seq(keras.Model):
         return self.decoder.prepare(self.encoder(features, training=training), alignment)
 
     def listed(self, prepared, tokens):
-        """What `encode` gives, for steps whose log-probabilities are those of listed tokens alone.
+        """A memory for steps whose log-probabilities are those of listed tokens alone.
 
         Args:
             prepared: From `encode`.

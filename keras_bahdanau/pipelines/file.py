@@ -105,18 +105,21 @@ def write_calibration(path, calibration):
     _rewrite_card(path, calibration=dataclasses.asdict(calibration))
 
 
-def write_shortlist(path, shortlist):
+def write_shortlist(path, shortlist, search=None):
     """Replace the shortlist of the pipeline in a file, likewise.
 
     Args:
         path: Path of a `.keras` file that `Pipeline.save` wrote.
         shortlist: `Shortlist`.
+        search: Dictionary, search options as for `write_search`, which are replaced with it; None
+            for those of the file.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If it is not a pipeline's file, or a damaged one.
     """
-    _rewrite_card(path, {TABLES: packed(shortlist)}, shortlist=described(shortlist))
+    fields = {} if search is None else {"search": search}
+    _rewrite_card(path, {TABLES: packed(shortlist)}, shortlist=described(shortlist), **fields)
 
 
 def _rewrite_card(path, members=(), **fields):

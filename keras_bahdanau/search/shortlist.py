@@ -83,6 +83,11 @@ class Shortlist:
         return hash((self.candidates.shape, self.order.size, self.frequent))
 
     @property
+    def common(self):
+        """Number of the tokens that all lists have."""
+        return SPECIAL + self.frequent
+
+    @property
     def parts(self):
         """(candidates, order, frequent), the arguments."""
         return self.candidates, self.order, self.frequent
@@ -146,14 +151,19 @@ class Shortlist:
                 (of_found, ops.zeros_like(given) + (most + 1)),
             )
         )
-        rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1)
-        places = ops.reshape(ranks + vocabulary * rows, (-1,))
+        places = _segments(ranks, vocabulary)
         highest = ops.segment_max(
             ops.reshape(grades, (-1,)), places, num_segments=batch * vocabulary
         )
         highest = ops.maximum(ops.reshape(highest, (batch, vocabulary)), 0)
-        always = ops.less(ops.arange(vocabulary), SPECIAL + self.frequent)
+        always = ops.less(ops.arange(vocabulary), self.common)
         return ops.where(always, most + 1, highest)
+
+
+def _segments(numbers, count):
+    """Segments of numbers below `count`, each row with its own: `(batch, n)` -> `(batch * n,)`."""
+    rows = ops.expand_dims(ops.arange(ops.shape(numbers)[0], dtype="int32"), axis=1)
+    return ops.reshape(numbers + count * rows, (-1,))
 
 
 def _lowest_grade(grades, highest, size):
@@ -165,8 +175,7 @@ def _lowest_grade(grades, highest, size):
         size: Integer, tokens of a list.
     """
     batch, vocabulary = ops.shape(grades)[0], grades.shape[1]
-    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1)
-    flat = ops.reshape(grades + (highest + 1) * rows, (-1,))
+    flat = _segments(grades, highest + 1)
     counts = ops.segment_sum(ops.ones_like(flat), flat, num_segments=batch * (highest + 1))
     below = ops.cumsum(ops.reshape(counts, (batch, highest + 1)), axis=1)[:, :-1]
     # the tokens of grade 1, 2, ... or higher: (batch, highest)
@@ -185,8 +194,7 @@ def _ranks_at(places, kept, size):
     batch = ops.shape(places)[0]
     # one place more in each row, for all that has none
     places = ops.where(kept, ops.minimum(places, size), size)
-    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1)
-    flat = ops.reshape(places + (size + 1) * rows, (-1,))
+    flat = _segments(places, size + 1)
     ranks = ops.zeros_like(places) + ops.arange(places.shape[1], dtype="int32")
     found = ops.segment_sum(ops.reshape(ranks, (-1,)), flat, num_segments=batch * (size + 1))
     return ops.reshape(found, (batch, size + 1))[:, :size]
@@ -239,7 +247,7 @@ def check_listed(options, model, shortlist):
             f"shortlist={options.shortlist!r} for a model without. Learn one with "
             "`keras-bahdanau shortlist`, or give 0."
         )
-    least = SPECIAL + shortlist.frequent + 1
+    least = shortlist.common + 1
     if options.shortlist < min(least, shortlist.order.size):
         raise ValueError(
             "A list must have room for more than the tokens of all lists. Received: "

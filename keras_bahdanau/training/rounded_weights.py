@@ -120,7 +120,7 @@ def rounding(kind):
 class RoundingOptimizer:
     """Part of an optimizer by which weights are rounded after each step: see `rounding`.
 
-    A gradient clipped, a weight decayed, or a moving average is that of w = q + r.
+    Weight decay and the moving average are those of w = q + r; the gradient is that at q.
 
     Attributes:
         remainders: Dictionary from the id of a weight to the variable of its remainder r.
