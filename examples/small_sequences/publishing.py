@@ -16,6 +16,7 @@ Bahdanau's attention over characters (the preset `characters`{small}), one model
 vocabularies and a card of its own (`keras-bahdanau check`). Seeds and epochs were chosen on dev,
 and no test was looked at. One command scores a file of the published format:
 
+<!-- not run: the data must be downloaded first -->
 ```sh
 keras-bahdanau evaluate --model {folder}/models/{first}.tflite \\
     {data} --metrics {metrics}
