@@ -9,6 +9,8 @@ from tasks import TASKS
 import keras_bahdanau as kb
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
+LARGEST = 1_000_000  # bytes of a .tflite file
+
 CARD = """# Models
 
 Bahdanau's attention over characters (the preset `characters`{small}), one model a task:
@@ -45,8 +47,8 @@ Wiktionary: the models are under CC BY-SA 3.0.""",
 def publish(found, tasks, settings, runs, examples):
     """Copy the models of some tasks, and write the cards of all that are there.
 
-    Of the settings the first one that a task has results of is taken, and of its seeds the one
-    whose file in 8 bits is the best on dev.
+    Of the settings the first one is taken that a task has results of, with a file of at most a
+    megabyte in 8 bits; and of its seeds the one whose file is the best on dev.
 
     Args:
         found: List of results, as `Results.read` gives them.
@@ -85,7 +87,7 @@ def _chosen(task, settings, found):
     sign = -1 if metrics_of((metric,))[0].higher_is_better else 1
     for setting in settings:
         own = [one for one in found if (one["task"], one["system"]) == (task.name, setting)]
-        own = [one for one in own if "int8" in one]
+        own = [one for one in own if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
         if own:
             return min(own, key=lambda one: (sign * one["int8"][metric], one["seed"]))
     return None

@@ -4,6 +4,8 @@ import dataclasses
 
 import regex
 
+from keras_bahdanau.training.normalizations import normalization_of
+
 READ = 2000  # lines of a side, spread evenly,
 LONGEST = 1000  # and code points of each
 SEVERAL, LENGTH = 0.8, 2  # share of lines with several symbols; characters of a symbol in the mean
@@ -58,7 +60,8 @@ def model_type_of(texts, symbols=()):
     Of some 2,000 lines, spread evenly, more than four in five must be several symbols with one
     space between each two, and a symbol must have less than two characters in the mean. Phonemes
     have 1.0 to 1.5, letters 1; words have more, syllables such as those of Vietnamese too. A
-    character is one with its marks: t͡ʃʰ has three.
+    character is one with its marks: t͡ʃʰ has three. Hangul is "char" with spaces, too: its
+    syllables are decomposed to letters (`normalizations.normalization_of`).
 
     Args:
         texts: List of strings; inputs of other kinds, such as frames, have no symbols.
@@ -80,4 +83,5 @@ def model_type_of(texts, symbols=()):
     )
     lengths = [len(_CHARACTER.findall(word)) for row in rows for word in row]
     are_symbols = several > SEVERAL * len(rows) and sum(lengths) < LENGTH * len(lengths)
-    return "word" if are_symbols else "char"
+    # syllables of Hangul are no symbols: their letters are, which only characters decompose to
+    return "word" if are_symbols and normalization_of(texts) != "nfd" else "char"

@@ -229,10 +229,16 @@ def test_the_published_seed_is_the_best_one_of_the_first_setting(example):
     chosen, tasks = example("publishing")._chosen, example("tasks").TASKS
     for name, metric, scores in (("ice", "ser", (12, 9, 11)), ("turkish-high", "exact", (7, 9, 8))):
         found = [
-            {**result(name, "small", seed, 0.0, metric), "int8": {metric: score}}
+            {
+                **result(name, "small", seed, 0.0, metric),
+                **{"int8": {metric: score}, "bytes": {"int8": 400_000}},
+            }
             for seed, score in enumerate(scores, 1)
         ]
-        found.append({**result(name, "preset", 9, 0.0, metric), "int8": {metric: 8.5}})
+        found.append({**found[0], "system": "preset", "seed": 9, "int8": {metric: 8.5}})
         assert chosen(tasks[name], ["small", "preset"], found)["seed"] == 2
         assert chosen(tasks[name], ["preset"], found)["seed"] == 9
         assert chosen(tasks["gre"], ["preset"], found) is None
+        found[-1]["bytes"] = {"int8": 1_000_001}  # a goal is a megabyte
+        assert chosen(tasks[name], ["preset", "small"], found)["seed"] == 2
+        assert chosen(tasks[name], ["preset"], found) is None

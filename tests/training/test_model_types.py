@@ -43,6 +43,7 @@ def test_a_side_of_symbols_with_spaces_between_has_a_word_vocabulary(texts):
         ["東京", "a", "b"],  # letters without neighbours
         ["a n  b o b", "c o  d e"],  # two spaces have a meaning, which only characters keep
         [*["n o"] * 7, *["no"] * 3],
+        ["예 나 리 스", "스 토 이 베 르"],  # of letters, which have no spaces between
         [],
         ["", " "],
     ],
