@@ -1,0 +1,163 @@
+r"""New recordings out of old ones: cut at the pauses between words, joined in another order.
+
+    python examples/an4/join.py train.tsv --model runs/an4 --out joined
+
+The attention of a trained model says where each word is; the least loud moment between two words,
+if it is quiet, is a place to cut. A new recording has parts of one speaker, that is of one folder,
+at another speed. `joined/train.tsv` has the old recordings and the new ones. Needs `soundfile`.
+"""
+
+import argparse
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+
+import keras_bahdanau as kb
+
+RATE = 16000  # samples a second of all recordings
+HOP, FRAME = 160, 400  # samples between loudnesses, and of each: 10 and 25 ms
+MARGIN = 2  # frames beside the middle of a word that are not cut
+SMOOTHED = 5  # frames
+QUIET = 0.45  # of the way from the quiet parts of a recording to its loud ones
+WORDS = 4  # at most of a part, if the pauses allow that
+LONGEST = 9.5  # seconds of a new recording
+FASTEST = 1.12  # times the speed of the voice; the slowest has 1 / 1.12
+FADE = 80  # samples, over which one part goes over into the next
+LEVEL = 0.05  # root of the mean square of every recording
+
+
+class Recording(NamedTuple):
+    """Words, samples, and the places (words before it, sample) where it can be cut."""
+
+    words: list
+    samples: np.ndarray
+    places: list
+
+
+def main(arguments=None):
+    arguments = parsed(arguments)
+    lines = [line.split("\t") for line in arguments.manifest.read_text("utf-8").splitlines()]
+    paths = [arguments.manifest.parent / path for path, _ in lines]
+    texts = [text for _, text in lines]
+    speakers = {}
+    for path, recording in zip(paths, recordings(paths, texts, arguments.model), strict=True):
+        speakers.setdefault(path.parent.name, []).append(recording)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with open(arguments.out / "train.tsv", "w", encoding="utf-8") as manifest:
+        for path, text in zip(paths, texts, strict=True):
+            print(os.path.relpath(path, arguments.out), text, sep="\t", file=manifest)
+        for number, new in enumerate(joined(speakers, arguments.count, arguments.seed)):
+            soundfile.write(arguments.out / f"{number}.wav", new.samples, RATE)
+            print(f"{number}.wav", " ".join(new.words), sep="\t", file=manifest)
+    print(f"{len(lines)} recordings and {arguments.count} new ones: {manifest.name}")
+
+
+def recordings(paths, texts, model):
+    """Yield the `Recording` of each file, with the places that the model's attention gives."""
+    pipeline = kb.SpeechToText.load(model)
+    sounds = [path.read_bytes() for path in paths]
+    aligned = pipeline.align(list(zip(sounds, texts, strict=True)))
+    for path, text, result in zip(paths, texts, aligned, strict=True):
+        samples, rate = soundfile.read(path)
+        if rate != RATE or samples.ndim != 1:
+            raise SystemExit(f"{path}: {rate} Hz, {samples.ndim} channels; give {RATE} Hz, mono")
+        samples = samples * LEVEL / max(np.sqrt(np.mean(samples**2)), 1e-9)
+        words = text.split()
+        length = len(result.source_tokens)
+        middles = result.alignment[: len(words)].argmax(axis=1) * len(samples) / length
+        yield Recording(words, samples, places(samples, middles))
+
+
+def places(samples, middles):
+    """Places to cut: the least loud frames between the middles of two words, if quiet.
+
+    Args:
+        samples: Float array `(n,)`.
+        middles: Samples at which the words are heard, one a word.
+
+    Returns:
+        List of (number of words before the place, sample).
+    """
+    starts = range(0, max(1, len(samples) - FRAME), HOP)
+    loud = np.log([np.mean(samples[start : start + FRAME] ** 2) + 1e-9 for start in starts])
+    padded = np.pad(loud, SMOOTHED // 2, mode="edge")
+    loud = np.convolve(padded, np.full(SMOOTHED, 1 / SMOOTHED), "valid")
+    low, high = np.percentile(loud, [5, 90])
+    found = []
+    frames = np.asarray(middles, np.int64) // HOP
+    for before, (one, other) in enumerate(zip(frames, frames[1:], strict=False), start=1):
+        between = loud[one + MARGIN : other - MARGIN]
+        if len(between) and between.min() <= low + QUIET * (high - low):
+            frame = one + MARGIN + int(between.argmin())
+            found.append((before, frame * HOP + FRAME // 2))
+    return found
+
+
+def joined(speakers, count, seed=0):
+    """Yield so many new recordings, each of parts of one speaker.
+
+    Args:
+        speakers: Dict from a name to a list of `Recording`.
+        count: Integer.
+        seed: Integer. Chooses speakers, parts, lengths and speeds.
+
+    Yields:
+        `Recording`, in words as long as one of the old ones, or a few more.
+    """
+    random = np.random.default_rng(seed)
+    most_samples = LONGEST * RATE / FASTEST
+    known = [[one for one in kept if len(one.samples) < most_samples] for kept in speakers.values()]
+    known = [kept for kept in known if kept]
+    lengths = [len(one.words) for kept in known for one in kept]
+    for _ in range(count):
+        kept = known[random.integers(len(known))]
+        most = random.choice(lengths)
+        words, samples = [], np.zeros(0)
+        while len(words) < most:
+            more, sound = part(kept[random.integers(len(kept))], random)
+            if len(samples) + len(sound) > most_samples:
+                break
+            words, samples = words + more, faded(samples, sound)
+        yield Recording(words, at_speed(samples, FASTEST ** random.uniform(-1, 1)), [])
+
+
+def part(recording, random):
+    """Words and samples of a part between two places: one to four words, more without pauses."""
+    ends = [(0, 0), *recording.places, (len(recording.words), len(recording.samples))]
+    first = random.integers(len(ends) - 1)
+    most = ends[first][0] + random.integers(1, WORDS + 1)
+    last = first + 1
+    while last < len(ends) - 1 and ends[last][0] < most:
+        last += 1
+    (word, start), (end_word, end) = ends[first], ends[last]
+    return recording.words[word:end_word], recording.samples[start:end]
+
+
+def faded(first, second):
+    """One sound after the other; the end of the first goes over into the second."""
+    fade = min(FADE, len(first), len(second))
+    rising = np.linspace(0, 1, fade)
+    middle = first[len(first) - fade :] * (1 - rising) + second[:fade] * rising
+    return np.concatenate([first[: len(first) - fade], middle, second[fade:]])
+
+
+def at_speed(samples, speed):
+    """The sound played faster, which makes the voice higher, too, or slower (Ko et al. 2015)."""
+    return np.interp(np.arange(0, len(samples) - 1, speed), np.arange(len(samples)), samples)
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("manifest", type=Path, help="recordings and their texts")
+    parser.add_argument("--model", type=Path, required=True, help="that says where words are")
+    parser.add_argument("--count", type=int, default=3400, help="new recordings; %(default)s")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()
