@@ -153,7 +153,7 @@ def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("manifest", type=Path, help="recordings and their texts")
     parser.add_argument("--model", type=Path, required=True, help="that says where words are")
-    parser.add_argument("--count", type=int, default=3400, help="new recordings; %(default)s")
+    parser.add_argument("--count", type=int, default=5000, help="new recordings; %(default)s")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     return parser.parse_args(arguments)
