@@ -33,6 +33,7 @@ def main(arguments=None):
     arguments = parsed(arguments)
     pairs, dev = (formulas.read(arguments.data / f"{part}.jsonl.gz") for part in ("train", "dev"))
     pairs += formulas.joined(pairs, arguments.joined)
+    pairs += [pair for path in arguments.more for pair in formulas.read(path)]
     if arguments.source == "image":
         pairs, dev = ([(formulas.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
     options = TrainingOptions(**{**COMMON, **SETTINGS[arguments.source], **arguments.set})
@@ -74,6 +75,8 @@ def parsed(arguments):
     parser.add_argument(
         "--joined", type=int, default=0, help="new formulas of two, side by side, to train on, too"
     )
+    more = "file of more formulas to train on, such as that of recombine.py"
+    parser.add_argument("--more", type=Path, action="append", default=[], help=more)
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--epochs", type=int, help="passes over the formulas")
     parser.add_argument("--minutes", type=float, help="most time of the training")

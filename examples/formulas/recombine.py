@@ -1,0 +1,287 @@
+r"""New formulas out of old ones: parts of several, in one line, with other letters and digits.
+
+    python examples/formulas/recombine.py train.jsonl.gz --model runs/ink/formulas.keras \
+        --out new.jsonl.gz
+
+The attention of a trained model says which strokes are which symbol. Formulas are cut before the
+operators and relations of their main line, `x + 1 = y` into `x`, `+ 1` and `= y`, if white paper is
+between the strokes. A new formula has parts of others, its operators at one height; some letters
+and digits get the strokes of other ones. Read it with `train.py --more`.
+"""
+
+import argparse
+import gzip
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import formulas
+import numpy as np
+
+import keras_bahdanau as kb
+from keras_bahdanau.sources.ink_source import pen_frames
+
+STRUCTURE = set("{ } ^ _".split())  # tokens without strokes
+CUT_BEFORE = set(r"+ - \pm \times \div = \neq < > \leq \geq \rightarrow".split())
+OPENING, CLOSING = set(r"{ ( [ \{".split()), set(r"} ) ] \}".split())
+ALIKE = tuple(  # tokens that may take each other's place: of one height, on one line
+    group.split()
+    for group in (
+        "0 1 2 3 4 5 6 7 8 9",
+        r"a c e m n o r s u v w x z \alpha \pi \sigma",
+        r"b d f h k l t i \theta \beta \lambda \Delta \delta",
+        r"g j p q y \gamma \mu \phi",
+        "A B C E F G H I L M N P R S T V X Y",
+        r"+ \pm \times \div",
+        r"= \neq \leq \geq < >",
+    )
+)
+GROUP = {token: number for number, group in enumerate(ALIKE) for token in group}
+DIGITS = 0  # each digit of a formula changes on its own, a letter everywhere in the same way
+POSITION, SHIFT = 4, -1  # frames that an attended position stands for, and where it begins
+MASS = 0.6  # of the attention of a symbol on its strokes, and of theirs that is its own
+SHARE = 0.2  # of the symbols of a token have as many strokes, or they are not taken
+OVERLAP = 0.2  # mean sizes of a stroke that two parts may have above each other
+GAPS = 0.1, 1.2  # mean sizes of a stroke between two parts
+CHANGED = 0.4  # of the tokens that may be exchanged
+CHANCES = 5  # parts drawn for a formula before it stays as short as it is
+UNITS = 500  # of a file, for the mean size of a stroke
+
+
+class Formula(NamedTuple):
+    """Strokes in their mean sizes, tokens, and the token whose symbol each stroke belongs to.
+
+    `sure` has the places of tokens whose strokes are known well enough to be exchanged.
+    """
+
+    strokes: list
+    tokens: list
+    owners: np.ndarray
+    sure: frozenset
+
+
+class Part(NamedTuple):
+    """A part of a formula; heights are from the middle of its operator, places from its left."""
+
+    formula: Formula
+    gap: float  # before it, in its own formula
+
+
+def main(arguments=None):
+    arguments = parsed(arguments)
+    pairs = formulas.read(arguments.file)
+    known = understood(pairs, arguments.model)
+    random = np.random.default_rng(arguments.seed)
+    firsts, others = all_parts(known)
+    glyphs = all_glyphs(known)
+    lengths = [len(one.tokens) for one in known]
+    with gzip.open(arguments.out, "wt", encoding="utf-8") as file:
+        for _ in range(arguments.count):
+            new = recombined(firsts, others, random.choice(lengths), random)
+            new = exchanged(new, glyphs, random)
+            strokes = [np.round(stroke * UNITS).astype(int) for stroke in new.strokes]
+            ink = [np.diff(one, axis=0, prepend=[[0, 0]]).ravel().tolist() for one in strokes]
+            print(json.dumps({"latex": " ".join(new.tokens), "ink": ink}), file=file)
+    print(f"{arguments.count} formulas of {len(firsts)} and {len(others)} parts: {arguments.out}")
+
+
+def understood(pairs, model):
+    """`Formula` of each pair all of whose symbols have strokes, as the model's attention says."""
+    pipeline = kb.load_pipeline(model)
+    found = []
+    for (strokes, text), result in zip(pairs, pipeline.align(pairs), strict=True):
+        strokes = [np.asarray(stroke, np.float64) for stroke in strokes if len(stroke)]
+        tokens = text.split()
+        symbols = [place for place, token in enumerate(tokens) if token not in STRUCTURE]
+        mass = attended(result.alignment[symbols], frame_counts(strokes))
+        owners = mass.argmax(axis=0)
+        if len(set(owners)) == len(symbols):
+            unit = formulas.mean_size(strokes)
+            scaled = [stroke / unit for stroke in strokes]
+            sure = {symbols[one] for one in range(len(symbols)) if is_sure(mass, owners, one)}
+            owners = np.array(symbols)[owners]
+            found.append(Formula(scaled, tokens, owners, frozenset(sure)))
+    usual = usual_counts(found)
+    return [
+        one._replace(sure=frozenset(p for p in one.sure if stroke_count(one, p) in usual))
+        for one in found
+    ]
+
+
+def frame_counts(strokes):
+    """How many frames of `InkSource` each stroke has."""
+    ends = np.flatnonzero(pen_frames(strokes)[:, -1])
+    return np.diff(ends, prepend=-1)
+
+
+def attended(alignment, counts):
+    """Attention `(symbols, positions)` as that of each symbol to each stroke."""
+    ends = np.cumsum(counts)
+    positions = np.arange(alignment.shape[1] + 1)
+    summed = np.pad(np.cumsum(alignment, axis=1, dtype=np.float64), ((0, 0), (1, 0)))
+    until = [np.interp((ends + SHIFT) / POSITION, positions, row) for row in summed]
+    return np.diff(until, axis=1, prepend=0.0)
+
+
+def is_sure(mass, owners, symbol):
+    strokes = np.flatnonzero(owners == symbol)
+    own = mass[symbol, strokes]
+    together = strokes[-1] - strokes[0] == len(strokes) - 1
+    return together and own.sum() > MASS and (own > MASS * mass[:, strokes].sum(axis=0)).all()
+
+
+def stroke_count(formula, place):
+    return formula.tokens[place], int((formula.owners == place).sum())
+
+
+def usual_counts(known):
+    """The (token, number of strokes) that are not rare for their token."""
+    counts, tokens = {}, {}
+    for one in known:
+        for place in one.sure:
+            pair = stroke_count(one, place)
+            counts[pair] = counts.get(pair, 0) + 1
+            tokens[pair[0]] = tokens.get(pair[0], 0) + 1
+    return {pair for pair, count in counts.items() if count >= SHARE * tokens[pair[0]]}
+
+
+def all_parts(known):
+    """Parts that begin a formula, and those that begin with an operator or a relation."""
+    firsts, others = [], []
+    for formula in known:
+        first, *more = parts(formula)
+        firsts.append(first)
+        others += more
+    return firsts, others
+
+
+def parts(formula):
+    """`Part`s of a formula, cut where it can be; all of it if it can't."""
+    cuts = [place for place in cut_places(formula.tokens) if is_apart(formula, place)]
+    ends = [0, *cuts, len(formula.tokens)]
+    found = []
+    for number, (start, end) in enumerate(zip(ends, ends[1:], strict=False)):
+        operator = cuts[max(number - 1, 0)] if cuts else None
+        found.append(part(formula, start, end, operator))
+    return found
+
+
+def cut_places(tokens):
+    """Places of operators and relations of the main line, after something."""
+    depth, places = 0, []
+    for place, token in enumerate(tokens):
+        depth += (token in OPENING) - (token in CLOSING)
+        if place and not depth and token in CUT_BEFORE and tokens[place - 1] not in CUT_BEFORE:
+            places.append(place)
+    return places
+
+
+def is_apart(formula, place):
+    """Whether white paper is between the strokes before a token and those from it on."""
+    left, right = (
+        np.concatenate([formula.strokes[one] for one in np.flatnonzero(chosen)])
+        for chosen in (formula.owners < place, formula.owners >= place)
+    )
+    return place in formula.sure and left[:, 0].max() < right[:, 0].min() + OVERLAP
+
+
+def part(formula, start, end, operator):
+    chosen = np.flatnonzero((formula.owners >= start) & (formula.owners < end))
+    strokes = [formula.strokes[one] for one in chosen]
+    points = np.concatenate(strokes)
+    of_axis = np.flatnonzero(formula.owners == operator) if operator is not None else chosen
+    axis = np.concatenate([formula.strokes[one] for one in of_axis])[:, 1]
+    corner = np.array([points[:, 0].min(), (axis.min() + axis.max()) / 2])
+    before = [formula.strokes[one][:, 0].max() for one in np.flatnonzero(formula.owners < start)]
+    gap = np.clip(corner[0] - max(before), *GAPS) if before else 0.0
+    new = Formula(
+        [stroke - corner for stroke in strokes],
+        formula.tokens[start:end],
+        formula.owners[chosen] - start,
+        frozenset(one - start for one in formula.sure if start <= one < end),
+    )
+    return Part(new, gap)
+
+
+def recombined(firsts, others, length, random):
+    """A new `Formula` of one first part and others, of about so many tokens."""
+    new = firsts[random.integers(len(firsts))].formula
+    for _ in range(CHANCES):
+        more, gap = others[random.integers(len(others))]
+        if len(new.tokens) + len(more.tokens) <= length:
+            new = beside(new, more, gap)
+    return new
+
+
+def beside(first, second, gap):
+    """One formula, with the second to the right of the first."""
+    move = np.array([np.concatenate(first.strokes)[:, 0].max() + gap, 0.0])
+    size = len(first.tokens)
+    return Formula(
+        first.strokes + [stroke + move for stroke in second.strokes],
+        first.tokens + second.tokens,
+        np.concatenate([first.owners, second.owners + size]),
+        first.sure | {one + size for one in second.sure},
+    )
+
+
+def all_glyphs(known):
+    """For each token that has others alike, the strokes of its symbols."""
+    glyphs = {}
+    for formula in known:
+        for place in formula.sure:
+            if formula.tokens[place] in GROUP:
+                chosen = np.flatnonzero(formula.owners == place)
+                strokes = [formula.strokes[one] for one in chosen]
+                glyphs.setdefault(formula.tokens[place], []).append(strokes)
+    return glyphs
+
+
+def exchanged(formula, glyphs, random):
+    """The formula with some of its tokens, and their strokes, in place of others alike."""
+    strokes, tokens = list(formula.strokes), list(formula.tokens)
+    owners, new_tokens = formula.owners, {}
+    groups = [[token for token in group if token in glyphs] for group in ALIKE]
+    for place in sorted(formula.sure):
+        old = formula.tokens[place]
+        if old not in GROUP:
+            continue
+        key = place if GROUP[old] == DIGITS else old
+        if key not in new_tokens:
+            group = groups[GROUP[old]]
+            often = np.array([len(glyphs[token]) for token in group], np.float64) ** 0.5
+            other = random.choice(group, p=often / often.sum())
+            new_tokens[key] = other if random.random() < CHANGED else old
+        new = new_tokens[key]
+        if new != old:
+            tokens[place] = str(new)
+            glyph = glyphs[new][random.integers(len(glyphs[new]))]
+            chosen = np.flatnonzero(owners == place)
+            fitted = in_place(glyph, [strokes[one] for one in chosen])
+            strokes = strokes[: chosen[0]] + fitted + strokes[chosen[-1] + 1 :]
+            owner = np.full(len(fitted), place)
+            owners = np.concatenate([owners[: chosen[0]], owner, owners[chosen[-1] + 1 :]])
+    return Formula(strokes, tokens, owners, formula.sure)
+
+
+def in_place(glyph, old):
+    """Strokes of a symbol as large as the old one, and in the middle of its place."""
+    box = [np.concatenate(strokes) for strokes in (glyph, old)]
+    sizes = [np.maximum(np.ptp(points, axis=0), 1e-3) for points in box]
+    middles = [(points.min(axis=0) + points.max(axis=0)) / 2 for points in box]
+    scale = sizes[1].max() / sizes[0].max()
+    return [(stroke - middles[0]) * scale + middles[1] for stroke in glyph]
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file", type=Path, help="formulas, as formulas.py says")
+    parser.add_argument("--model", type=Path, required=True, help="that says where symbols are")
+    parser.add_argument("--count", type=int, default=40000, help="new formulas; %(default)s")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, required=True, help="a .gz file to write")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()
