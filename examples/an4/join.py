@@ -23,6 +23,7 @@ MARGIN = 2  # frames beside the middle of a word that are not cut
 SMOOTHED = 5  # frames
 QUIET = 0.45  # of the way from the quiet parts of a recording to its loud ones
 WORDS = 4  # at most of a part, if the pauses allow that
+MOST = 100_000  # new recordings
 LONGEST = 9.5  # seconds of a new recording
 FASTEST = 1.12  # times the speed of the voice; the slowest has 1 / 1.12
 FADE = 80  # samples, over which one part goes over into the next
@@ -156,7 +157,10 @@ def parsed(arguments):
     parser.add_argument("--count", type=int, default=5000, help="new recordings; %(default)s")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    return parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
+    if not 1 <= parsed.count <= MOST:
+        parser.error(f"--count must be from 1 to {MOST:,}. Received: {parsed.count}")
+    return parsed
 
 
 if __name__ == "__main__":

@@ -17,11 +17,8 @@ from typing import NamedTuple
 
 import formulas
 import numpy as np
+from symbols import Formula, understood
 
-import keras_bahdanau as kb
-from keras_bahdanau.sources.ink_source import pen_frames
-
-STRUCTURE = set("{ } ^ _".split())  # tokens without strokes
 CUT_BEFORE = set(r"+ - \pm \times \div = \neq < > \leq \geq \rightarrow".split())
 OPENING, CLOSING = set(r"{ ( [ \{".split()), set(r"} ) ] \}".split())
 ALIKE = tuple(  # tokens that may take each other's place: of one height, on one line
@@ -38,26 +35,12 @@ ALIKE = tuple(  # tokens that may take each other's place: of one height, on one
 )
 GROUP = {token: number for number, group in enumerate(ALIKE) for token in group}
 DIGITS = 0  # each digit of a formula changes on its own, a letter everywhere in the same way
-POSITION, SHIFT = 4, -1  # frames that an attended position stands for, and where it begins
-MASS = 0.6  # of the attention of a symbol on its strokes, and of theirs that is its own
-SHARE = 0.2  # of the symbols of a token have as many strokes, or they are not taken
 OVERLAP = 0.2  # mean sizes of a stroke that two parts may have above each other
 GAPS = 0.1, 1.2  # mean sizes of a stroke between two parts
 CHANGED = 0.4  # of the tokens that may be exchanged
 CHANCES = 5  # parts drawn for a formula before it stays as short as it is
+MOST = 1_000_000  # new formulas
 UNITS = 500  # of a file, for the mean size of a stroke
-
-
-class Formula(NamedTuple):
-    """Strokes in their mean sizes, tokens, and the token whose symbol each stroke belongs to.
-
-    `sure` has the places of tokens whose strokes are known well enough to be exchanged.
-    """
-
-    strokes: list
-    tokens: list
-    owners: np.ndarray
-    sure: frozenset
 
 
 class Part(NamedTuple):
@@ -71,6 +54,11 @@ def main(arguments=None):
     arguments = parsed(arguments)
     pairs = formulas.read(arguments.file)
     known = understood(pairs, arguments.model)
+    if not known:
+        raise SystemExit(
+            f"{arguments.model} finds the strokes of all symbols in none of the {len(pairs)} "
+            f"formulas of {arguments.file}. Give a model that reads them."
+        )
     random = np.random.default_rng(arguments.seed)
     firsts, others = all_parts(known)
     glyphs = all_glyphs(known)
@@ -83,66 +71,6 @@ def main(arguments=None):
             ink = [np.diff(one, axis=0, prepend=[[0, 0]]).ravel().tolist() for one in strokes]
             print(json.dumps({"latex": " ".join(new.tokens), "ink": ink}), file=file)
     print(f"{arguments.count} formulas of {len(firsts)} and {len(others)} parts: {arguments.out}")
-
-
-def understood(pairs, model):
-    """`Formula` of each pair all of whose symbols have strokes, as the model's attention says."""
-    pipeline = kb.load_pipeline(model)
-    found = []
-    for (strokes, text), result in zip(pairs, pipeline.align(pairs), strict=True):
-        strokes = [np.asarray(stroke, np.float64) for stroke in strokes if len(stroke)]
-        tokens = text.split()
-        symbols = [place for place, token in enumerate(tokens) if token not in STRUCTURE]
-        mass = attended(result.alignment[symbols], frame_counts(strokes))
-        owners = mass.argmax(axis=0)
-        if len(set(owners)) == len(symbols):
-            unit = formulas.mean_size(strokes)
-            scaled = [stroke / unit for stroke in strokes]
-            sure = {symbols[one] for one in range(len(symbols)) if is_sure(mass, owners, one)}
-            owners = np.array(symbols)[owners]
-            found.append(Formula(scaled, tokens, owners, frozenset(sure)))
-    usual = usual_counts(found)
-    return [
-        one._replace(sure=frozenset(p for p in one.sure if stroke_count(one, p) in usual))
-        for one in found
-    ]
-
-
-def frame_counts(strokes):
-    """How many frames of `InkSource` each stroke has."""
-    ends = np.flatnonzero(pen_frames(strokes)[:, -1])
-    return np.diff(ends, prepend=-1)
-
-
-def attended(alignment, counts):
-    """Attention `(symbols, positions)` as that of each symbol to each stroke."""
-    ends = np.cumsum(counts)
-    positions = np.arange(alignment.shape[1] + 1)
-    summed = np.pad(np.cumsum(alignment, axis=1, dtype=np.float64), ((0, 0), (1, 0)))
-    until = [np.interp((ends + SHIFT) / POSITION, positions, row) for row in summed]
-    return np.diff(until, axis=1, prepend=0.0)
-
-
-def is_sure(mass, owners, symbol):
-    strokes = np.flatnonzero(owners == symbol)
-    own = mass[symbol, strokes]
-    together = strokes[-1] - strokes[0] == len(strokes) - 1
-    return together and own.sum() > MASS and (own > MASS * mass[:, strokes].sum(axis=0)).all()
-
-
-def stroke_count(formula, place):
-    return formula.tokens[place], int((formula.owners == place).sum())
-
-
-def usual_counts(known):
-    """The (token, number of strokes) that are not rare for their token."""
-    counts, tokens = {}, {}
-    for one in known:
-        for place in one.sure:
-            pair = stroke_count(one, place)
-            counts[pair] = counts.get(pair, 0) + 1
-            tokens[pair[0]] = tokens.get(pair[0], 0) + 1
-    return {pair for pair, count in counts.items() if count >= SHARE * tokens[pair[0]]}
 
 
 def all_parts(known):
@@ -206,7 +134,7 @@ def part(formula, start, end, operator):
 def recombined(firsts, others, length, random):
     """A new `Formula` of one first part and others, of about so many tokens."""
     new = firsts[random.integers(len(firsts))].formula
-    for _ in range(CHANCES):
+    for _ in range(CHANCES if others else 0):
         more, gap = others[random.integers(len(others))]
         if len(new.tokens) + len(more.tokens) <= length:
             new = beside(new, more, gap)
@@ -280,7 +208,10 @@ def parsed(arguments):
     parser.add_argument("--count", type=int, default=40000, help="new formulas; %(default)s")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, help="a .gz file to write")
-    return parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
+    if not 1 <= parsed.count <= MOST:
+        parser.error(f"--count must be from 1 to {MOST:,}. Received: {parsed.count}")
+    return parsed
 
 
 if __name__ == "__main__":
