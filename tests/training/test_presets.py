@@ -359,6 +359,14 @@ def test_the_small_shares_one_matrix_three_times_where_there_is_one_vocabulary()
     assert separate.decoder.embedding is not separate.encoder.front_end.embedding
 
 
+@pytest.mark.parametrize("name", ["rnnsearch", "luong", "conditional_gru"])
+def test_presets_with_two_vocabularies_can_share_an_embedding(name):
+    make = getattr(presets, name)
+    assert make(*joint_sides(), **SIZES, share_embeddings=True).share_embeddings
+    assert not make(*separate_sides(), **SIZES, share_embeddings=True).share_embeddings
+    assert not make(*joint_sides(), **SIZES).share_embeddings
+
+
 def test_any_mechanism_can_be_put_into_any_preset():
     model = presets.rnnsearch(*separate_sides(), attention=None, bridge="zeros", **SIZES)
     assert type(model.decoder.cell.attention) is layers.FixedContext

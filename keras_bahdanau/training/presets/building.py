@@ -43,6 +43,8 @@ def new_model(source, target, preset, overrides):
         name: "none" if value is None and name in _NONE_IS_A_CHOICE else value
         for name, value in overrides.items()
     }
+    if named.get("share_embeddings"):
+        named["joint"] = True  # whatever the preset has: the vocabularies are made, and looked at
     options = TrainingOptions(preset=preset, **named).resolved()
     source = as_source(source)
     return Seq2Seq(
