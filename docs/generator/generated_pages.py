@@ -194,11 +194,16 @@ def signatures_page():
             "name signatures and outputs. `saved_model_cli show` and the card of an export list",
             "those of one model.",
             "",
-            "::: keras_bahdanau.exporters.signatures",
-            "    options:",
-            "      show_root_heading: false",
-            "      show_root_toc_entry: false",
-            "      members_order: source",
-            "",
+            *_signatures_of("SavedModel", "keras_bahdanau.exporters.saved_model.signatures"),
+            *_signatures_of("LiteRT", "keras_bahdanau.exporters.litert.signatures"),
+            *_signatures_of("Outputs of both", "keras_bahdanau.exporters.answers"),
         ]
     )
+
+
+def _signatures_of(heading, module):
+    """Lines of a section with the functions of a module, in its order."""
+    options = ("show_root_heading", "show_root_toc_entry")
+    lines = [f"## {heading}", "", f"::: {module}", "    options:"]
+    lines += [f"      {option}: false" for option in options]
+    return [*lines, "      members_order: source", ""]

@@ -11,7 +11,9 @@ from options import OPTIONS, TOGETHER, new_model, new_subwords
 
 import keras_bahdanau as kb
 from keras_bahdanau import layers
-from keras_bahdanau.exporters import signatures
+from keras_bahdanau.exporters.litert.signatures import decode_on_device
+from keras_bahdanau.exporters.saved_model.signatures import decode_with_alignment
+from keras_bahdanau.exporters.tracing import traced, weights_of
 from keras_bahdanau.search import beam_search, greedy_search
 
 PAIRS = [("a b", "x y z"), ("", ""), ("b", "z")]
@@ -193,11 +195,9 @@ def test_together_they_train_and_decode_in_half_precision(option, subwords, half
 @pytest.mark.parametrize("name", FAST_EXPORTS)
 def test_together_they_answer_alike_in_a_saved_model(name, subwords, tmp_path):
     translator = translator_of(TOGETHER[name], subwords)
-    function = signatures.traced(
-        translator, signatures.decode_with_alignment, translator.source.inputs
-    )
+    function = traced(translator, decode_with_alignment, translator.source.inputs)
     vocabularies = [translator.source.subwords.graph, translator.target.graph]
-    owner, path = signatures.weights_of(translator, vocabularies), str(tmp_path)
+    owner, path = weights_of(translator, vocabularies), str(tmp_path)
     tf.saved_model.save(owner, path, signatures={"serving_default": function})
     served = tf.saved_model.load(path).signatures["serving_default"]
     answer = served(tf.constant(SENTENCES))
@@ -216,7 +216,7 @@ def test_together_they_answer_alike_in_litert(option, subwords):
     source = translator.source.features(text=tf.constant(SENTENCES[:1]))
 
     def function(source):
-        return signatures.decode_on_device(translator, LONGEST, source=source)
+        return decode_on_device(translator, LONGEST, source=source)
 
     expected = function(source)
     found = steps.litert(function, source)

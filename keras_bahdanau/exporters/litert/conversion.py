@@ -5,9 +5,8 @@ import tempfile
 
 import tensorflow as tf
 
-from keras_bahdanau.exporters import signatures
 from keras_bahdanau.exporters.card import TARGET, card_of, sha256, vocabulary_files
-from keras_bahdanau.exporters.litert import metadata
+from keras_bahdanau.exporters.litert import metadata, signatures
 from keras_bahdanau.exporters.litert.descriptions import describe
 from keras_bahdanau.exporters.litert.rewriting import rewritten
 from keras_bahdanau.exporters.litert.tflite_file import (
@@ -17,6 +16,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     read_metadata,
 )
 from keras_bahdanau.exporters.saved_model.write_graph import write_graph
+from keras_bahdanau.exporters.tracing import of_one_row, traced, weights_of
 from keras_bahdanau.text.vocabulary import without_composition, without_normalization
 
 
@@ -62,9 +62,9 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
     """
     with tempfile.TemporaryDirectory(dir=around) as directory:
         # a SavedModel on the way: only from there the file gets its signatures' names
-        with signatures.of_one_row(pipeline.model):
+        with of_one_row(pipeline.model):
             functions = _functions(pipeline, signatures_beside, source_time, target_time)
-        write_graph(signatures.weights_of(pipeline), directory, functions)
+        write_graph(weights_of(pipeline), directory, functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(
             directory, signature_keys=list(functions)
         )
@@ -94,14 +94,14 @@ def _functions(pipeline, beside, source_time, target_time):
     def all_hypotheses(pipeline, **inputs):
         return signatures.decode_nbest_on_device(pipeline, target_time, **inputs)
 
-    functions = {verb: signatures.traced(pipeline, best, features)}
+    functions = {verb: traced(pipeline, best, features)}
     if "greedy" in beside:
-        functions[f"{verb}_greedy"] = signatures.traced(pipeline.searching(greedy), best, features)
+        functions[f"{verb}_greedy"] = traced(pipeline.searching(greedy), best, features)
     if "nbest" in beside:
-        functions[f"{verb}_nbest"] = signatures.traced(pipeline, all_hypotheses, features)
+        functions[f"{verb}_nbest"] = traced(pipeline, all_hypotheses, features)
     if "prefix" in beside:
         inputs = {**features, **prefix}
-        functions[f"{verb}_prefix"] = signatures.traced(pipeline, all_hypotheses, inputs)
+        functions[f"{verb}_prefix"] = traced(pipeline, all_hypotheses, inputs)
     if "steps" in beside:
         functions |= _steps(pipeline, features)
     return functions
@@ -109,10 +109,10 @@ def _functions(pipeline, beside, source_time, target_time):
 
 def _steps(pipeline, features):
     """The signatures of hosts that choose each token themselves."""
-    encode = signatures.traced(pipeline, signatures.encode, features)
+    encode = traced(pipeline, signatures.encode, features)
     step = {"tokens": tf.TensorSpec((1,), tf.int32)} | {
         name: tf.TensorSpec(tensor.shape, tensor.dtype)
         for name, tensor in encode.structured_outputs.items()
     }
-    decode_step = signatures.traced(pipeline, signatures.decode_step, step)
+    decode_step = traced(pipeline, signatures.decode_step, step)
     return {"encode": encode, "decode_step": decode_step}

@@ -9,12 +9,12 @@ to send it. TensorFlow Serving replays the file
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.exporters import signatures
 from keras_bahdanau.exporters.card import card_of
 from keras_bahdanau.exporters.saved_model.largest_batch import largest_batch
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.exporters.saved_model.version_card import write_card
 from keras_bahdanau.exporters.saved_model.write_graph import whole, write_graph
+from keras_bahdanau.exporters.tracing import SearchedOnce, traced, weights_of
 
 WARMUP = "assets.extra/tf_serving_warmup_requests"
 BATCHING = f"""\
@@ -41,12 +41,12 @@ def write_version(exporter, pipeline, path):
         pipeline: A `Pipeline`.
         path: Path of the version, in a directory that has the model's name.
     """
-    served, searched = exporter.served(pipeline), signatures.SearchedOnce(pipeline)
+    served, searched = exporter.served(pipeline), SearchedOnce(pipeline)
     functions = {
-        name: signatures.traced(searched, function, arguments, most_rows=BATCH)
+        name: traced(searched, function, arguments, most_rows=BATCH)
         for name, (function, arguments) in served.items()
     }
-    module = signatures.weights_of(pipeline, exporter.resources(pipeline))
+    module = weights_of(pipeline, exporter.resources(pipeline))
     write_graph(module, path, functions)
     (path / WARMUP).parent.mkdir()
     write_warmup(path / WARMUP, path.parent.name, warmup_requests(exporter, pipeline))

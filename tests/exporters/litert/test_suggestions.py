@@ -20,9 +20,9 @@ from keras_bahdanau.exporters import (
     OnDevicePipeline,
     OnDeviceTranslator,
     check,
-    signatures,
 )
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslation
+from keras_bahdanau.exporters.litert.signatures import decode_nbest_on_device
 
 PROGRAM = Path(__file__).parents[3] / "export" / "on_device" / "translate.py"
 SENTENCES = ["three one two", "", "five", "qqq ☃", "one one four four two", "two"]
@@ -81,7 +81,7 @@ def test_the_signature_for_a_prefix_gives_the_hypotheses_of_keras(toy_translator
     given[0, : len(ids)] = ids
 
     def function(source, prefix, length):
-        return signatures.decode_nbest_on_device(
+        return decode_nbest_on_device(
             toy_translator, LONGEST, prefix=prefix, prefix_length=length, source=source
         )
 

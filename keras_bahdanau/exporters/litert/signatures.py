@@ -1,0 +1,104 @@
+"""Answers of a LiteRT file: functions of a `Pipeline`, ready to be traced.
+
+All are for one input, with fixed shapes, and have int32 and float32 at their border.
+"""
+
+import keras
+import tensorflow as tf
+
+from keras_bahdanau.exporters.answers import all_ids, best_ids, best_of
+from keras_bahdanau.text.graph_ids import requested_ids
+
+
+def decode_on_device(pipeline, time, **features):
+    """For a phone: features of one input -> the best hypothesis, all shapes fixed.
+
+    `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` and `confidence` float32 `(1,)`,
+    `alignment` float32 `(1, time, source_time)`, `token_log_probs` and `token_entropies` float32
+    `(1, time)`, `finished` int32 `(1,)`, 0 or 1.
+    """
+    features = _known(pipeline, features)
+    result = pipeline.search_features(features, time=time)
+    best = best_of(result)
+    return {
+        **best_ids(pipeline, result, features),
+        "alignment": best.alignment,
+        "finished": _at_border(best.finished),
+    }
+
+
+def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **features):
+    """For a phone: features of one input -> all hypotheses, best first, all shapes fixed.
+
+    `ids` int32 `(1, beam, time)`, `lengths` int32, `scores` and `confidences` float32, `finished`
+    int32, 0 or 1, `(1, beam)`, `alignment` float32 `(1, beam, time, source_time)`,
+    `token_log_probs` and `token_entropies` float32 `(1, beam, time)`. Each begins with `prefix`
+    int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32 `(1,)` ids count.
+    """
+    if prefix is not None:
+        prefix = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
+    features = _known(pipeline, features)
+    result = pipeline.search_features(features, time=time, prefix=prefix)
+    return {
+        **all_ids(pipeline, result, features),
+        "alignment": result.alignment,
+        "finished": _at_border(result.finished),
+    }
+
+
+def encode(pipeline, **features):
+    """For a phone that drives the loop itself: the input of `decode_step` for the first token.
+
+    Features of one input -> the tensors of the encoded source, called `prepared_0`,
+    `prepared_1`, ..., and those of the decoder's first state, called `state_0`, `state_1`, ...
+    Each is float32 or int32; a mask is 0 or 1.
+    """
+    prepared = pipeline.model.encode(_known(pipeline, features))
+    state = pipeline.model.initial_state(prepared)
+    return {**_numbered("prepared", prepared), **_numbered("state", state)}
+
+
+def decode_step(pipeline, tokens, **fields):
+    """One target step: `tokens` int32 `(1,)`, the token chosen last, and the result of `encode`.
+
+    Gives `log_probs` float32 `(1, vocabulary)`, `weights` float32
+    `(1, source_time)` and the next `state_0`, `state_1`, ...
+    """
+    model = pipeline.model
+    with tf.init_scope():  # outside of the graph: only their structure and dtypes count
+        prepared = model.encode(_zeros(pipeline.source.batch_spec(1, 1)))
+        state = model.initial_state(prepared)
+    prepared, state = _collected("prepared", prepared, fields), _collected("state", state, fields)
+    log_probs, weights, state = model.decode_step(tokens, state, prepared)
+    chosen = {"log_probs": _at_border(log_probs), "weights": _at_border(weights)}
+    return {**chosen, **_numbered("state", state)}
+
+
+def _known(pipeline, features):
+    return pipeline.source.known(pipeline.source.packed(features))
+
+
+def _numbered(name, structure):
+    """The leaves of a structure, by name, as they cross the border of a LiteRT file."""
+    leaves = keras.tree.flatten(structure)
+    return {f"{name}_{index}": _at_border(leaf) for index, leaf in enumerate(leaves)}
+
+
+def _collected(name, like, fields):
+    """The structure that `_numbered` took apart, in the dtypes of one that is like it."""
+    leaves = [
+        tf.cast(fields[f"{name}_{index}"], leaf.dtype)
+        for index, leaf in enumerate(keras.tree.flatten(like))
+    ]
+    return keras.tree.pack_sequence_as(like, leaves)
+
+
+def _at_border(tensor):
+    """A tensor as int32 or float32: a browser's runtime refuses a file with any other one."""
+    floating = tf.as_dtype(tensor.dtype).is_floating
+    return tf.cast(tensor, tf.float32 if floating else tf.int32)
+
+
+def _zeros(specs):
+    """Tensors of a structure of `tf.TensorSpec`."""
+    return keras.tree.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), specs)

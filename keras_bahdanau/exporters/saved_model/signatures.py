@@ -1,0 +1,228 @@
+"""Answers of a SavedModel: functions of a `Pipeline`, ready to be traced.
+
+Every output's first axis is the batch, and every function is total: any bytes and any numbers in, a
+well-formed answer out, since one failing row would fail all the requests that a server merged into
+its batch. So a row that is too long is cut, for itself alone, and marked in the output `truncated`,
+bool `(batch,)`: an input that has more positions than `max_source_length`, or a given target or
+prefix that has more than `max_length` tokens. `answers` says what the other outputs are.
+"""
+
+import keras
+import tensorflow as tf
+
+from keras_bahdanau.exporters.answers import all_ids, best_ids, best_of, confidences
+from keras_bahdanau.text.byte_limit import byte_limit
+from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
+from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, requested_ids
+from keras_bahdanau.text.vocabulary import PAD
+
+TEXT = tf.TensorSpec((None,), tf.string)
+IDS = tf.TensorSpec((None, None), tf.int32)
+LENGTH = tf.TensorSpec((None,), tf.int32)
+
+
+def decode(pipeline, **inputs):
+    """A request -> the best text, `score`, `confidence` and `truncated`, all `(batch,)`.
+
+    The text, a string, is called by the pipeline's noun, such as `translation`.
+    """
+    inputs, features, truncated = _cut(pipeline, inputs)
+    result = pipeline.search_features(features)
+    return {
+        pipeline.noun: _best_text(pipeline, result, inputs),
+        "score": best_of(result).scores,
+        "confidence": confidences(pipeline, result, features)[:, 0],
+        "truncated": truncated,
+    }
+
+
+def decode_with_alignment(pipeline, **inputs):
+    """The same, and all that an alignment is drawn from.
+
+    `source_tokens` `(batch, source_time)` and `target_tokens`
+    `(batch, target_time)` strings, "" behind `source_length` and
+    `target_length`; `alignment` float32 `(batch, target_time, source_time)`;
+    `finished` bool `(batch,)`.
+    """
+    inputs, features, truncated = _cut(pipeline, inputs)
+    result = pipeline.search_features(features)
+    best = best_of(result)
+    return {
+        pipeline.noun: _best_text(pipeline, result, inputs),
+        "score": best.scores,
+        "confidence": confidences(pipeline, result, features)[:, 0],
+        "source_tokens": pipeline.label_tensor(features),
+        "source_length": pipeline.lengths(features),
+        "target_tokens": pipeline.target.graph.tokens(best.ids),
+        "target_length": best.lengths,
+        "token_log_probs": best.token_log_probs,
+        "token_entropies": best.token_entropies,
+        "alignment": best.alignment,
+        "finished": best.finished,
+        "truncated": truncated,
+    }
+
+
+def decode_nbest(pipeline, **inputs):
+    """A request -> texts, such as `translations`, `scores`, `confidences`, `finished`.
+
+    All are `(batch, beam)`.
+    """
+    inputs, features, truncated = _cut(pipeline, inputs)
+    result = pipeline.search_features(features)
+    return _listed(pipeline, result, inputs, features, truncated)
+
+
+def decode_prefix(pipeline, prefix, **inputs):
+    """The same of the texts that begin with `prefix`, strings `(batch,)`; "" for a free one."""
+    inputs, features, truncated = _cut(pipeline, inputs)
+    ids, longer = _split_prefix(pipeline, prefix)
+    result = pipeline.search_features(features, prefix=ids)
+    return _listed(pipeline, result, inputs, features, truncated | longer)
+
+
+def score_pair(pipeline, target, **inputs):
+    """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`."""
+    _, features, truncated = _cut(pipeline, inputs)
+    target, longer = graph_cut_to_bytes(target, byte_limit(pipeline.search.max_length))
+    ids = pipeline.target.graph.tokenize(target).to_tensor(default_value=PAD)
+    return _forced(pipeline, features, at_least_one(ids), truncated | longer)
+
+
+def decode_ids(pipeline, **inputs):
+    """For clients with the vocabularies: features in, ids out.
+
+    Gives `ids` `(batch, target_time)`, `length`, `score`, `finished`, ... `(batch,)`. For text
+    the features are `source` int32 `(batch, source_time)`, of which `source_length` int32
+    `(batch,)` count, since a server pads with a row's first id. Ids outside of the vocabulary
+    count as unknown.
+    """
+    features, truncated = _cut_features(pipeline, inputs)
+    result = pipeline.search_features(features)
+    return {**best_ids(pipeline, result, features), "truncated": truncated}
+
+
+def decode_ids_with_alignment(pipeline, **inputs):
+    """The same, with `alignment` float32 `(batch, target_time, source_time)`, `source_length`."""
+    features, truncated = _cut_features(pipeline, inputs)
+    result = pipeline.search_features(features)
+    return {
+        **best_ids(pipeline, result, features),
+        "alignment": best_of(result).alignment,
+        "source_length": pipeline.lengths(features),
+        "truncated": truncated,
+    }
+
+
+def decode_ids_nbest(pipeline, **inputs):
+    """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ..."""
+    features, truncated = _cut_features(pipeline, inputs)
+    result = pipeline.search_features(features)
+    return {**all_ids(pipeline, result, features), "truncated": truncated}
+
+
+def decode_ids_prefix(pipeline, prefix, prefix_length, **inputs):
+    """The same of hypotheses that begin with given ids.
+
+    `prefix` int32 `(batch, prefix_time)` has no end token; of it `prefix_length` int32 `(batch,)`
+    count, none for a free hypothesis.
+    """
+    features, truncated = _cut_features(pipeline, inputs)
+    ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
+    ids, longer = _cut_prefix(pipeline, ids)
+    result = pipeline.search_features(features, prefix=ids)
+    return {**all_ids(pipeline, result, features), "truncated": truncated | longer}
+
+
+def score_ids(pipeline, target, target_length, **inputs):
+    """The score of given ids: `score` float32, `length` int32, `(batch,)`.
+
+    `target` int32 `(batch, target_time)` ends with the end token 3; of it `target_length` int32
+    `(batch,)` count.
+    """
+    features, truncated = _cut_features(pipeline, inputs)
+    ids = requested_ids(target, target_length, pipeline.target.vocabulary_size)
+    return _forced(pipeline, features, ids, truncated)
+
+
+def served(pipeline, beside=()):
+    """Signatures of a SavedModel: dictionary from a name to (function, its arguments).
+
+    Args:
+        pipeline: A `Pipeline`.
+        beside: Tuple of strings, the `signatures` of `export_saved_model`.
+    """
+    source, verb = pipeline.source, pipeline.verb
+    of_prefix = {f"{verb}_prefix": (decode_prefix, {**source.inputs, "prefix": TEXT})}
+    return {
+        "serving_default": (decode, source.inputs),
+        f"{verb}_with_alignment": (decode_with_alignment, source.inputs),
+        f"{verb}_nbest": (decode_nbest, source.inputs),
+        **(of_prefix if "prefix" in beside else {}),
+        "decode_ids": (decode_ids, source.feature_inputs),
+        "score_pair": (score_pair, {**source.inputs, "target": TEXT}),
+    }
+
+
+def served_ids(pipeline, beside=()):
+    """Signatures of an ids-only SavedModel: likewise."""
+    inputs = pipeline.source.feature_inputs
+    given = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
+    of_prefix = {"decode_ids_prefix": (decode_ids_prefix, given)}
+    return {
+        "serving_default": (decode_ids, inputs),
+        "decode_ids_with_alignment": (decode_ids_with_alignment, inputs),
+        "decode_ids_nbest": (decode_ids_nbest, inputs),
+        **(of_prefix if "prefix" in beside else {}),
+        "score_ids": (score_ids, {**inputs, "target": IDS, "target_length": LENGTH}),
+    }
+
+
+def _cut(pipeline, inputs):
+    """(request, features, truncated) of a request: see `Source.cut_request`."""
+    return pipeline.source.cut_request(pipeline.longest(), **inputs)
+
+
+def _cut_features(pipeline, inputs):
+    """(features, truncated) of a request that holds features."""
+    features = pipeline.source.features_from(**inputs)
+    return pipeline.source.graph_cut(features, pipeline.longest())
+
+
+def _split_prefix(pipeline, prefix):
+    """(ids, longer) of strings `(batch,)`, as `_cut_prefix` gives them."""
+    prefix, longer = graph_cut_to_bytes(prefix, byte_limit(pipeline.search.max_length))
+    rows = pipeline.target.graph.tokenize(prefix)
+    ids = at_least_one(rows.to_tensor(default_value=PAD))
+    without_end = tf.sequence_mask(rows.row_lengths() - 1, tf.shape(ids)[1])
+    ids, more = _cut_prefix(pipeline, tf.where(without_end, ids, PAD))
+    return ids, longer | more
+
+
+def _cut_prefix(pipeline, ids):
+    """(ids, longer): at most `max_length` columns, and bool `(batch,)`, which rows had more."""
+    longest = pipeline.search.max_length
+    return ids[:, :longest], tf.reduce_any(ids[:, longest:] != PAD, axis=1)
+
+
+def _listed(pipeline, result, inputs, features, truncated):
+    """All texts of each row, with their scores."""
+    return {
+        f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
+        "scores": result.scores,
+        "confidences": confidences(pipeline, result, features),
+        "finished": result.finished,
+        "truncated": truncated,
+    }
+
+
+def _best_text(pipeline, result, inputs):
+    """Strings `(batch,)`: the first hypothesis of each beam."""
+    first = keras.tree.map_structure(lambda field: field[:, :1], result)  # -> (batch, 1, ...)
+    return pipeline.graph_texts(first, **inputs)[:, 0]
+
+
+def _forced(pipeline, features, target_out, truncated):
+    target_out, longer = graph_cut_ids(target_out, pipeline.search.max_length)
+    best = best_of(pipeline.force_features(features, target_out))
+    return {"score": best.scores, "length": best.lengths, "truncated": truncated | longer}

@@ -1,0 +1,118 @@
+"""Graphs of the functions that answer, and the variables that they read."""
+
+import contextlib
+
+import tensorflow as tf
+
+from keras_bahdanau.exporters.saved_model.operations import GUARD
+
+
+def traced(pipeline, function, arguments, most_rows=None):
+    """The concrete function of `function(pipeline, **arguments)`.
+
+    Args:
+        pipeline: A `Pipeline`.
+        function: One of this module.
+        arguments: Dictionary from the names of its arguments to their `tf.TensorSpec`.
+        most_rows: Integer, more rows than which it refuses; None for no check of rows.
+    """
+    specs = {
+        name: tf.TensorSpec(spec.shape, spec.dtype, name=name) for name, spec in arguments.items()
+    }
+
+    def answer(**tensors):
+        if most_rows is not None:
+            tensors = _guarded(tensors, arguments, most_rows)
+        return function(pipeline, **tensors)
+
+    with portable(pipeline.model):
+        graph = tf.function(answer, autograph=False)
+        return graph.get_concrete_function(**specs)
+
+
+def _guarded(tensors, specs, most_rows):
+    """The arguments of a request that has their shapes, as many rows in each, and not too many.
+
+    A server sees to that before it merges requests, so no request fails by those of others.
+    """
+    with tf.name_scope(GUARD):
+        # which looks at the tensor that came, not at what the graph was promised
+        tensors = {
+            name: tf.ensure_shape(tensor, specs[name].shape) for name, tensor in tensors.items()
+        }
+        rows = tf.stack([tf.shape(tensor)[0] for tensor in tensors.values()])
+        demand = f"All inputs of a request must have as many rows, at most {most_rows}. Received:"
+        checked = tf.debugging.Assert(
+            tf.reduce_all((rows == rows[0]) & (rows <= most_rows)), [demand, rows]
+        )
+        with tf.control_dependencies([checked]):
+            return {name: tf.identity(tensor) for name, tensor in tensors.items()}
+
+
+@contextlib.contextmanager
+def portable(model):
+    """Traces inside the block hold no cuDNN op, which no CPU and no phone could run."""
+    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "use_cudnn")]
+    before = [layer.use_cudnn for layer in layers]
+    for layer in layers:
+        layer.use_cudnn = False
+    try:
+        yield
+    finally:
+        for layer, value in zip(layers, before, strict=True):
+            layer.use_cudnn = value
+
+
+@contextlib.contextmanager
+def of_one_row(model):
+    """Traces inside the block are for one row alone, on a device.
+
+    They read no padding behind it, and have the log softmax in parts that LiteRT is fast at.
+    """
+    switches = "stops_early", "splits_log_softmax"
+    layers = [*model._flatten_layers()]
+    found = [(layer, name) for layer in layers for name in switches if hasattr(layer, name)]
+    before = [getattr(layer, name) for layer, name in found]
+    try:
+        for layer, name in found:
+            setattr(layer, name, True)
+        yield
+    finally:
+        for (layer, name), value in zip(found, before, strict=True):
+            setattr(layer, name, value)
+
+
+class SearchedOnce:
+    """A `Pipeline` for signatures that call one graph of its search, traced by the first of them.
+
+    The search for a prefix is another one, which a single signature needs.
+
+    Args:
+        pipeline: The `Pipeline`, which gives all else.
+    """
+
+    def __init__(self, pipeline):
+        self._pipeline = pipeline
+        self._free = tf.function(
+            pipeline.search_features,
+            input_signature=[pipeline.source.feature_spec],
+            autograph=False,
+        )
+
+    def search_features(self, features, prefix=None):
+        """The `SearchResult` of `Pipeline.search_features`."""
+        if prefix is None:
+            return self._free(features)
+        return self._pipeline.search_features(features, prefix=prefix)
+
+    def __getattr__(self, name):
+        return getattr(self._pipeline, name)
+
+
+def weights_of(pipeline, resources=()):
+    """A `tf.Module` with the variables, nothing of Keras, and the resources that graphs read."""
+    module = tf.Module()
+    tables = pipeline.shortlist.weights if pipeline.search.shortlist else []
+    module.weights = [weight.value for weight in [*pipeline.model.weights, *tables]]
+    module.resources = list(resources)
+    return module
