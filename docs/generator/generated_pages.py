@@ -194,9 +194,9 @@ def signatures_page():
             "name signatures and outputs. `saved_model_cli show` and the card of an export list",
             "those of one model.",
             "",
-            *_signatures_of("SavedModel", "keras_bahdanau.exporters.saved_model.signatures"),
-            *_signatures_of("LiteRT", "keras_bahdanau.exporters.litert.signatures"),
-            *_signatures_of("Outputs of both", "keras_bahdanau.exporters.answers"),
+            *_signatures_of("SavedModel", "keras_bahdanau.exporters.saved_model.served_signatures"),
+            *_signatures_of("LiteRT", "keras_bahdanau.exporters.litert.device_signatures"),
+            *_signatures_of("Outputs of both", "keras_bahdanau.exporters.answer_fields"),
         ]
     )
 

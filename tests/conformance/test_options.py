@@ -11,8 +11,8 @@ from options import OPTIONS, TOGETHER, new_model, new_subwords
 
 import keras_bahdanau as kb
 from keras_bahdanau import layers
-from keras_bahdanau.exporters.litert.signatures import decode_on_device
-from keras_bahdanau.exporters.saved_model.signatures import decode_with_alignment
+from keras_bahdanau.exporters.litert.device_signatures import decode_on_device
+from keras_bahdanau.exporters.saved_model.served_signatures import decode_with_alignment
 from keras_bahdanau.exporters.tracing import traced, weights_of
 from keras_bahdanau.search import beam_search, greedy_search
 

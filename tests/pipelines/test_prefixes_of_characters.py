@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 import keras_bahdanau as kb
-from keras_bahdanau.exporters.saved_model.signatures import _split_prefix
+from keras_bahdanau.exporters.saved_model.served_signatures import _split_prefix
 from keras_bahdanau.text import Subwords
 
 ACUTE = "e\u0301"  # a letter and its mark: one grapheme, two characters

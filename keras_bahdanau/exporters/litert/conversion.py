@@ -6,7 +6,7 @@ import tempfile
 import tensorflow as tf
 
 from keras_bahdanau.exporters.card import TARGET, card_of, sha256, vocabulary_files
-from keras_bahdanau.exporters.litert import metadata, signatures
+from keras_bahdanau.exporters.litert import device_signatures, metadata
 from keras_bahdanau.exporters.litert.descriptions import describe
 from keras_bahdanau.exporters.litert.rewriting import rewritten
 from keras_bahdanau.exporters.litert.tflite_file import (
@@ -89,10 +89,10 @@ def _functions(pipeline, beside, source_time, target_time):
     }
 
     def best(pipeline, **features):
-        return signatures.decode_on_device(pipeline, target_time, **features)
+        return device_signatures.decode_on_device(pipeline, target_time, **features)
 
     def all_hypotheses(pipeline, **inputs):
-        return signatures.decode_nbest_on_device(pipeline, target_time, **inputs)
+        return device_signatures.decode_nbest_on_device(pipeline, target_time, **inputs)
 
     functions = {verb: traced(pipeline, best, features)}
     if "greedy" in beside:
@@ -109,10 +109,10 @@ def _functions(pipeline, beside, source_time, target_time):
 
 def _steps(pipeline, features):
     """The signatures of hosts that choose each token themselves."""
-    encode = traced(pipeline, signatures.encode, features)
+    encode = traced(pipeline, device_signatures.encode, features)
     step = {"tokens": tf.TensorSpec((1,), tf.int32)} | {
         name: tf.TensorSpec(tensor.shape, tensor.dtype)
         for name, tensor in encode.structured_outputs.items()
     }
-    decode_step = traced(pipeline, signatures.decode_step, step)
+    decode_step = traced(pipeline, device_signatures.decode_step, step)
     return {"encode": encode, "decode_step": decode_step}

@@ -44,7 +44,7 @@ def export_litert(
 
     Its main signature `decode`, of a `Translator` `translate`, takes the features of one input,
     for text `source` int32 `(1, max_source_length)`, right-padded with 0, and gives the outputs
-    of `litert.signatures.decode_on_device`. Beside it stand those that `signatures` asks for. All
+    of `device_signatures.decode_on_device`. Beside it stand those that `signatures` asks for. All
     shapes are fixed, and every tensor is float32 or int32: `finished` and masks are 0 or 1.
     The file describes itself in LiteRT's standard metadata, and the SentencePiece models and a
     card (`card.json`) are packed behind the model, as a zip archive that `zipfile` and the LiteRT
@@ -66,7 +66,7 @@ def export_litert(
         say: Function of one string, which reports the comparison.
         signatures: Tuple of the further signatures: "greedy" for `translate_greedy`, a beam of 1;
             "nbest" for `translate_nbest` and "prefix" for `translate_prefix`, the best few texts,
-            and those that begin with a prefix, by `litert.signatures.decode_nbest_on_device`;
+            and those that begin with a prefix, by `device_signatures.decode_nbest_on_device`;
             "steps" for `encode` and `decode_step`, of hosts that drive the loop themselves. Each
             takes some 20 kB beside the weights, which all share, and one to two seconds of the
             conversion.

@@ -13,7 +13,7 @@ class IdsSavedModelExporter(SavedModelExporter):
     The graph has no operation of tensorflow-text: TensorFlow's C library runs it as it is, from
     Java, Go, Rust or Triton. The SentencePiece models stand in `assets.extra`, and `card.json`
     beside them names the one of each side. The signatures are those of
-    `saved_model.signatures.served_ids`.
+    `served_signatures.served_ids`.
 
     Example:
         >>> export(IdsSavedModelExporter(), translator, "models/en-de-ids")
@@ -46,7 +46,7 @@ class IdsSavedModelExporter(SavedModelExporter):
             )
 
     def served(self, pipeline):
-        from keras_bahdanau.exporters.saved_model.signatures import served_ids
+        from keras_bahdanau.exporters.saved_model.served_signatures import served_ids
 
         return served_ids(pipeline, self.signatures)
 

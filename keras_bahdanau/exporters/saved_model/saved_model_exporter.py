@@ -42,7 +42,7 @@ def export_saved_model(
 ):
     """Write the next version of a model for TensorFlow Serving, once it is known to be good.
 
-    It answers the signatures of `saved_model.signatures.served`, up to 64 rows at a time. A row
+    It answers the signatures of `served_signatures.served`, up to 64 rows at a time. A row
     that is too long is cut for itself alone, and marked in the output `truncated`.
     The version is written beside its place, checked for what a server would
     refuse, loaded with the server's C++ loader in a clean process, compared
@@ -132,7 +132,7 @@ class SavedModelExporter(Exporter):
 
     def served(self, pipeline):
         """Signatures: dictionary from a name to (function, its arguments)."""
-        from keras_bahdanau.exporters.saved_model.signatures import served
+        from keras_bahdanau.exporters.saved_model.served_signatures import served
 
         return served(pipeline, self.signatures)
 

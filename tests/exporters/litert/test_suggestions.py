@@ -21,8 +21,8 @@ from keras_bahdanau.exporters import (
     OnDeviceTranslator,
     check,
 )
+from keras_bahdanau.exporters.litert.device_signatures import decode_nbest_on_device
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslation
-from keras_bahdanau.exporters.litert.signatures import decode_nbest_on_device
 
 PROGRAM = Path(__file__).parents[3] / "export" / "on_device" / "translate.py"
 SENTENCES = ["three one two", "", "five", "qqq ☃", "one one four four two", "two"]

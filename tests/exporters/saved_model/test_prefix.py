@@ -15,7 +15,7 @@ from keras_bahdanau.exporters import (
     run_in_clean_process,
 )
 from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
-from keras_bahdanau.exporters.saved_model.signatures import served as signatures_of
+from keras_bahdanau.exporters.saved_model.served_signatures import served as signatures_of
 
 SENTENCES = ["three one two", "", "five", "qqq ☃", "one one four four two"]
 PREFIXES = ["vier", "eins", "", "zw☃", "eins eins"]

@@ -6,7 +6,7 @@ All are for one input, with fixed shapes, and have int32 and float32 at their bo
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.exporters.answers import all_ids, best_ids, best_of
+from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of
 from keras_bahdanau.text.graph_ids import requested_ids
 
 

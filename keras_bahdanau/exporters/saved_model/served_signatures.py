@@ -4,13 +4,13 @@ Every output's first axis is the batch, and every function is total: any bytes a
 well-formed answer out, since one failing row would fail all the requests that a server merged into
 its batch. So a row that is too long is cut, for itself alone, and marked in the output `truncated`,
 bool `(batch,)`: an input that has more positions than `max_source_length`, or a given target or
-prefix that has more than `max_length` tokens. `answers` says what the other outputs are.
+prefix that has more than `max_length` tokens. `answer_fields` says what the other outputs are.
 """
 
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.exporters.answers import all_ids, best_ids, best_of, confidences
+from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of, confidences
 from keras_bahdanau.text.byte_limit import byte_limit
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, requested_ids
