@@ -194,16 +194,16 @@ def signatures_page():
             "name signatures and outputs. `saved_model_cli show` and the card of an export list",
             "those of one model.",
             "",
-            *_signatures_of("SavedModel", "keras_bahdanau.exporters.saved_model.served_signatures"),
-            *_signatures_of("LiteRT", "keras_bahdanau.exporters.litert.device_signatures"),
-            *_signatures_of("Outputs of both", "keras_bahdanau.exporters.answer_fields"),
+            *_section("SavedModel", "keras_bahdanau.exporters.saved_model.served_signatures"),
+            *_section("LiteRT", "keras_bahdanau.exporters.litert.device_signatures"),
+            *_section("Outputs of both", "keras_bahdanau.exporters.answer_fields", members="false"),
         ]
     )
 
 
-def _signatures_of(heading, module):
-    """Lines of a section with the functions of a module, in its order."""
-    options = ("show_root_heading", "show_root_toc_entry")
+def _section(heading, module, **options):
+    """Lines of a section with the docstring of a module, and its functions in their order."""
+    hidden = {"show_root_heading": "false", "show_root_toc_entry": "false"}
+    options = {**hidden, "members_order": "source", **options}
     lines = [f"## {heading}", "", f"::: {module}", "    options:"]
-    lines += [f"      {option}: false" for option in options]
-    return [*lines, "      members_order: source", ""]
+    return [*lines, *(f"      {name}: {value}" for name, value in options.items()), ""]

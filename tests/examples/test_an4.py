@@ -90,6 +90,13 @@ def test_a_new_recording_is_of_one_speaker_and_not_too_long(join):
     assert [len(one.samples) for one in other] != [len(one.samples) for one in new]
 
 
+@pytest.mark.parametrize("count", [0, 10**6])
+def test_a_count_out_of_bounds_is_refused(join, count, capsys):
+    with pytest.raises(SystemExit):
+        join.main(f"train.tsv --model x.keras --out y --count {count}".split())
+    assert f"Received: {count}" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_recordings_of_a_manifest_are_joined(join, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
