@@ -1,16 +1,18 @@
 """Handwritten formulas: files of pen strokes and LaTeX, and the strokes drawn as images.
 
-A file has one formula a line, as JSON, plain or .gz: `latex` (tokens with spaces) and `ink`, a list
-of strokes `[x0, y0, dx, dy, dx, dy, ...]`.
+A file has one formula a line, as JSON, plain or .gz: `latex` (tokens with spaces), `ink`, a list
+of strokes `[x0, y0, dx, dy, dx, dy, ...]`, and perhaps `owners`, for each stroke the place of the
+token that it writes.
 """
 
 import gzip
 import json
+from typing import NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
 
-PIXELS = 10  # of the mean size of a stroke
+PIXELS = 14  # of the mean size of a stroke
 LOWEST = 64  # pixels of an image's height: a lower one stands in the middle of white paper
 LONGEST = 30  # tokens of two formulas side by side
 PEN, BORDER, FINER = 2, 4, 3  # pixels; `FINER` times as many while it is drawn
@@ -19,10 +21,15 @@ LARGEST = 2000  # pixels of a side
 
 def read(path):
     """List of (strokes, latex) of a file."""
+    return [pair for *pair, _ in read_owned(path)]
+
+
+def read_owned(path):
+    """List of (strokes, latex, owners) of a file; None for owners that are not known."""
     opened = gzip.open if str(path).endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8") as lines:
         formulas = [json.loads(line) for line in lines]
-    return [(strokes_of(one["ink"]), one["latex"]) for one in formulas]
+    return [(strokes_of(one["ink"]), one["latex"], one.get("owners")) for one in formulas]
 
 
 def strokes_of(ink):
@@ -72,25 +79,82 @@ def mean_size(strokes):
     return np.mean([np.ptp(stroke, axis=0).max() for stroke in strokes]) or 1.0
 
 
+class Drawing(NamedTuple):
+    """Where the strokes of a formula stand in its image: `(points - corner) * scale + before`."""
+
+    corner: np.ndarray
+    scale: float
+    before: np.ndarray  # pixels of white paper on the left and above
+    size: tuple  # (width, height) in pixels
+
+    def places(self, stroke):
+        """Float array `(points, 2)`, x and y in pixels."""
+        return (stroke - self.corner) * self.scale + self.before
+
+
+def drawing(strokes):
+    """The `Drawing` of strokes, arrays `(points, 2)`, at least one."""
+    points = np.concatenate(strokes)
+    extent = np.ptp(points, axis=0)
+    scale = min(PIXELS / mean_size(strokes), LARGEST / max(extent.max(), 1e-9))
+    width, height = (int(side) for side in np.ceil(extent * scale + 2 * BORDER))
+    above = max(LOWEST - height, 0) // 2
+    before = np.array([BORDER, BORDER + above])
+    return Drawing(points.min(axis=0), scale, before, (width, max(height, LOWEST)))
+
+
 def drawn(strokes):
     """The strokes as an image, uint8 `(height, width)`, dark on white."""
-    strokes = [np.asarray(stroke, np.float64) for stroke in strokes if len(stroke)]
+    strokes = not_empty(strokes)
     if not strokes:
         return np.zeros((0, 0), np.uint8)
-    points = np.concatenate(strokes)
-    unit = mean_size(strokes)
-    extent = np.ptp(points, axis=0)
-    scale = FINER * min(PIXELS / unit, LARGEST / max(extent.max(), 1e-9))
-    width, height = np.ceil(extent * scale / FINER + 2 * BORDER).astype(int)
-    above = max(LOWEST - height, 0) // 2
-    size = (int(width) * FINER, int(max(height, LOWEST)) * FINER)
-    image = Image.new("L", size, 255)
+    where = drawing(strokes)
+    image = Image.new("L", tuple(FINER * side for side in where.size), 255)
     pen = ImageDraw.Draw(image)
     for stroke in strokes:
-        path = (stroke - points.min(axis=0)) * scale + FINER * np.array([BORDER, BORDER + above])
-        path = [tuple(point) for point in path]
+        path = [tuple(point) for point in FINER * where.places(stroke)]
         pen.line(path if len(path) > 1 else path * 2, 0, FINER * PEN, joint="curve")
         for x, y in (path[0], path[-1]):
             half = FINER * PEN / 2
             pen.ellipse((x - half, y - half, x + half, y + half), 0)
     return np.asarray(image.reduce(FINER))
+
+
+def not_empty(strokes):
+    """The strokes that have a point, as arrays of floats."""
+    return [np.asarray(stroke, np.float64) for stroke in strokes if len(stroke)]
+
+
+def links(strokes, latex, owners, source):
+    """The cells of an image that the strokes of each symbol pass, to guide the attention.
+
+    Args:
+        strokes: List of arrays `(points, 2)`, none empty.
+        latex: String, tokens with spaces.
+        owners: List of integers, the token of each stroke, or None.
+        source: The `ImageSource` that reads the image.
+
+    Returns:
+        uint8 array `(tokens + 1, cells)`, the last row for the end; empty without owners.
+    """
+    if owners is None:
+        return np.zeros((0, 0), np.uint8)
+    where = drawing(strokes)
+    columns, rows = where.size
+    height, width = (int(side) for side in source.decoder.scaled(rows, columns))
+    above = (source.height - height) // 2
+    shape = len(latex.split()) + 1, -(-width // source.cell), source.grid_height
+    found = np.zeros(shape, np.uint8)
+    for stroke, owner in zip(strokes, owners, strict=True):
+        points = where.places(along(stroke, source.cell / where.scale / 4))
+        points = points * [width / columns, height / rows] + [0, above]
+        x, y = (points // source.cell).astype(int).T
+        found[owner, x, y] = 1
+    return found.reshape(len(found), -1)
+
+
+def along(stroke, step):
+    """Points `(points, 2)` on a stroke, about `step` from each other."""
+    way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(stroke, axis=0).T))])
+    places = np.linspace(0, way[-1], int(min(way[-1] / step, LARGEST)) + 2)
+    return np.stack([np.interp(places, way, axis) for axis in stroke.T], axis=1)

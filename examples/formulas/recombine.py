@@ -10,14 +10,12 @@ and digits get the strokes of other ones. Read it with `train.py --more`.
 """
 
 import argparse
-import gzip
-import json
 from pathlib import Path
 from typing import NamedTuple
 
 import formulas
 import numpy as np
-from symbols import Formula, understood
+from symbols import Formula, understood, write
 
 CUT_BEFORE = set(r"+ - \pm \times \div = \neq < > \leq \geq \rightarrow".split())
 OPENING, CLOSING = set(r"{ ( [ \{".split()), set(r"} ) ] \}".split())
@@ -40,7 +38,6 @@ GAPS = 0.1, 1.2  # mean sizes of a stroke between two parts
 CHANGED = 0.4  # of the tokens that may be exchanged
 CHANCES = 5  # parts drawn for a formula before it stays as short as it is
 MOST = 1_000_000  # new formulas
-UNITS = 500  # of a file, for the mean size of a stroke
 
 
 class Part(NamedTuple):
@@ -63,13 +60,11 @@ def main(arguments=None):
     firsts, others = all_parts(known)
     glyphs = all_glyphs(known)
     lengths = [len(one.tokens) for one in known]
-    with gzip.open(arguments.out, "wt", encoding="utf-8") as file:
-        for _ in range(arguments.count):
-            new = recombined(firsts, others, random.choice(lengths), random)
-            new = exchanged(new, glyphs, random)
-            strokes = [np.round(stroke * UNITS).astype(int) for stroke in new.strokes]
-            ink = [np.diff(one, axis=0, prepend=[[0, 0]]).ravel().tolist() for one in strokes]
-            print(json.dumps({"latex": " ".join(new.tokens), "ink": ink}), file=file)
+    new = (
+        exchanged(recombined(firsts, others, random.choice(lengths), random), glyphs, random)
+        for _ in range(arguments.count)
+    )
+    write(arguments.out, new)
     print(f"{arguments.count} formulas of {len(firsts)} and {len(others)} parts: {arguments.out}")
 
 

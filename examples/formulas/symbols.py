@@ -1,5 +1,16 @@
-"""Which strokes of a formula are which symbol, as the attention of a trained model says."""
+r"""Which strokes of a formula are which symbol, as the attention of a trained model says.
 
+    python examples/formulas/symbols.py train.jsonl.gz --model examples/formulas/models/ink.tflite \
+        --out known.jsonl.gz
+
+writes the formulas of a file with the token that each stroke belongs to, where the model knows it:
+`owners`, by which `train.py --guided` shows a model of images where to look.
+"""
+
+import argparse
+import gzip
+import json
+from pathlib import Path
 from typing import NamedTuple
 
 import formulas
@@ -11,6 +22,8 @@ from keras_bahdanau.sources.ink_source import pen_frames
 STRUCTURE = set("{ } ^ _".split())  # tokens without strokes
 POSITION, SHIFT = 4, -1  # frames that an attended position stands for, and where it begins
 MASS = 0.6  # of the attention of a symbol on its strokes, and of theirs that is its own
+UNITS = 500  # of a file, for the mean size of a stroke
+SAID = 500  # formulas read between two lines that say so
 SHARE = 0.2  # of the symbols of a token have as many strokes, or they are not sure
 
 
@@ -26,27 +39,82 @@ class Formula(NamedTuple):
     sure: frozenset
 
 
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("file", type=Path, help="formulas, as formulas.py says")
+    parser.add_argument("--model", type=Path, required=True, help="a .keras or a .tflite file")
+    parser.add_argument("--out", type=Path, required=True, help="a .gz file to write")
+    arguments = parser.parse_args(arguments)
+    pairs = formulas.read(arguments.file)
+    found = list(each_understood(pairs, arguments.model))
+    write(arguments.out, map(_or_unknown, pairs, found))
+    known = sum(one is not None for one in found)
+    print(f"owners of {known} of {len(pairs)} formulas: {arguments.out}")
+
+
+def _or_unknown(pair, found):
+    strokes, text = pair
+    return found or Formula(scaled(formulas.not_empty(strokes)), text.split(), None, frozenset())
+
+
+def write(path, found):
+    """A file of `Formula`s, as `formulas.read_owned` reads it."""
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        for one in found:
+            strokes = [np.round(stroke * UNITS).astype(int) for stroke in one.strokes]
+            ink = [np.diff(each, axis=0, prepend=[[0, 0]]).ravel().tolist() for each in strokes]
+            owners = None if one.owners is None else one.owners.tolist()
+            line = {"latex": " ".join(one.tokens), "ink": ink, "owners": owners}
+            print(json.dumps(line), file=file)
+
+
 def understood(pairs, model):
     """`Formula` of each pair all of whose symbols have strokes, as the model's attention says."""
-    pipeline = kb.load_pipeline(model)
-    found = []
-    for (strokes, text), result in zip(pairs, pipeline.align(pairs), strict=True):
-        strokes = [np.asarray(stroke, np.float64) for stroke in strokes if len(stroke)]
-        tokens = text.split()
-        symbols = [place for place, token in enumerate(tokens) if token not in STRUCTURE]
-        mass = attended(result.alignment[symbols], frame_counts(strokes))
-        owners = mass.argmax(axis=0)
-        if len(set(owners)) == len(symbols):
-            unit = formulas.mean_size(strokes)
-            scaled = [stroke / unit for stroke in strokes]
-            sure = {symbols[one] for one in range(len(symbols)) if is_sure(mass, owners, one)}
-            owners = np.array(symbols)[owners]
-            found.append(Formula(scaled, tokens, owners, frozenset(sure)))
+    found = [one for one in each_understood(pairs, model) if one]
     usual = usual_counts(found)
     return [
         one._replace(sure=frozenset(p for p in one.sure if stroke_count(one, p) in usual))
         for one in found
     ]
+
+
+def each_understood(pairs, model):
+    """Yield the `Formula` of each pair, or None if a symbol has no strokes."""
+    for (strokes, text), alignment in zip(pairs, alignments(pairs, model), strict=True):
+        strokes, tokens = scaled(formulas.not_empty(strokes)), text.split()
+        symbols = [place for place, token in enumerate(tokens) if token not in STRUCTURE]
+        if alignment is None:
+            yield None
+            continue
+        mass = attended(alignment[symbols], frame_counts(strokes))
+        owners = mass.argmax(axis=0)
+        if len(set(owners)) < len(symbols):
+            yield None
+            continue
+        sure = {symbols[one] for one in range(len(symbols)) if is_sure(mass, owners, one)}
+        yield Formula(strokes, tokens, np.array(symbols)[owners], frozenset(sure))
+
+
+def alignments(pairs, model):
+    """Yield the attention `(target_time, positions)` of each pair.
+
+    A .tflite file can't be asked about a given text: None if it reads another one.
+    """
+    if Path(model).suffix != ".tflite":
+        yield from (one.alignment for one in kb.load_pipeline(model).align(pairs))
+        return
+    reader = kb.exporters.LiteRTPipeline(model)
+    for number, (strokes, text) in enumerate(pairs, 1):
+        (one,) = reader.decode([strokes])
+        yield one.alignment if one.text == text else None
+        if number % SAID == 0:
+            print(f"{number} of {len(pairs)} formulas read", flush=True)
+
+
+def scaled(strokes):
+    """The strokes in their mean sizes."""
+    unit = formulas.mean_size(strokes) if strokes else 1.0
+    return [stroke / unit for stroke in strokes]
 
 
 def frame_counts(strokes):
@@ -84,3 +152,7 @@ def usual_counts(known):
             counts[pair] = counts.get(pair, 0) + 1
             tokens[pair[0]] = tokens.get(pair[0], 0) + 1
     return {pair for pair, count in counts.items() if count >= SHARE * tokens[pair[0]]}
+
+
+if __name__ == "__main__":
+    main()

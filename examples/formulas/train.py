@@ -22,8 +22,9 @@ SOURCES = {
 }
 SETTINGS = {  # that differ from the preset of the source
     "ink": {},
-    "image": {"dropout": 0.3, "word_dropout": 0.05, "augmentation": 0.6, "epochs": 26},
+    "image": {"convolutions": "32,64,96,128", "augmentation": 0.2, "epochs": 26},
 }
+DEV = "dev.jsonl.gz"
 BEAM_WIDTHS = (5, 10)
 EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
 SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
@@ -31,15 +32,20 @@ SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
 
 def main(arguments=None):
     arguments = parsed(arguments)
-    pairs, dev = (formulas.read(arguments.data / f"{part}.jsonl.gz") for part in ("train", "dev"))
-    pairs += formulas.joined(pairs, arguments.joined)
-    pairs += [pair for path in arguments.more for pair in formulas.read(path)]
+    source = SOURCES[arguments.source]()
+    owned = formulas.read_owned(arguments.train or arguments.data / "train.jsonl.gz")
+    new = formulas.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
+    owned += [(*pair, None) for pair in new]
+    owned += [one for path in arguments.more for one in formulas.read_owned(path)]
+    pairs, dev = [(ink, text) for ink, text, _ in owned], formulas.read(arguments.data / DEV)
+    begins = {"source": None if arguments.initial else source, "initial": arguments.initial}
+    options = {**COMMON, **SETTINGS[arguments.source], **arguments.set}
+    if arguments.guided:
+        begins["alignments"] = [formulas.links(*one, source) for one in owned]
+        options["guided_alignment"] = arguments.guided
     if arguments.source == "image":
         pairs, dev = ([(formulas.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
-    options = TrainingOptions(**{**COMMON, **SETTINGS[arguments.source], **arguments.set})
-    source = None if arguments.initial else SOURCES[arguments.source]()
-    begins = {"source": source, "initial": arguments.initial}
-    path = train(pairs, dev, arguments.out, options, verbose=2, **begins)
+    path = train(pairs, dev, arguments.out, TrainingOptions(**options), verbose=2, **begins)
     pipeline = kb.load_pipeline(path)
     best = tuned(pipeline, dev)
     pipeline.search = best
@@ -77,10 +83,16 @@ def parsed(arguments):
     )
     more = "file of more formulas to train on, such as that of recombine.py"
     parser.add_argument("--more", type=Path, action="append", default=[], help=more)
+    known = "formulas to train on in place of DIR/train.jsonl.gz, such as those of symbols.py"
+    parser.add_argument("--train", type=Path, metavar="FILE", help=known)
+    guided = "weight of a loss that leads the attention over an image to the strokes of a symbol"
+    parser.add_argument("--guided", type=float, default=0.0, metavar="WEIGHT", help=guided)
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--epochs", type=int, help="passes over the formulas")
     parser.add_argument("--minutes", type=float, help="most time of the training")
     parsed = parser.parse_args(arguments)
+    if parsed.guided and parsed.source != "image":
+        parser.error("--guided is for --source image: a cell of it belongs to a symbol")
     parsed.set = {
         name: value
         for name in ("epochs", "minutes", "learning_rate")

@@ -33,10 +33,10 @@ def test_strokes_are_sums_of_their_moves(example, data):
 def test_a_drawing_is_dark_where_the_pen_was(example):
     formulas = example("formulas")
     image = formulas.drawn(formulas.strokes_of(PLUS))
-    assert image.dtype == np.uint8 and image.shape == (64, 18)  # 10 pixels, 4 on each side
-    middle = image[32, 4:14]
+    assert image.dtype == np.uint8 and image.shape == (64, 22)  # 14 pixels, 4 on each side
+    middle = image[32, 4:18]
     assert middle.max() < 128  # the line to the right
-    assert image[:26].min() == 255 and image[:, :3].min() == 255  # paper above and beside it
+    assert image[:24].min() == 255 and image[:, :3].min() == 255  # paper above and beside it
     np.testing.assert_array_equal(formulas.drawn([]), np.zeros((0, 0)))
 
 
@@ -54,6 +54,59 @@ def test_the_second_of_two_formulas_stands_right_of_the_first(example):
     assert set(texts) == {"t t", "t w", "w t", "w w"}
     assert texts == [text for _, text in formulas.joined(pairs, 50)]
     assert texts != [text for _, text in formulas.joined(pairs, 50, seed=1)]
+
+
+@pytest.mark.parametrize("high", [1.0, 8.0], ids=["one line", "higher than the image"])
+def test_the_ink_of_a_symbol_is_in_the_cells_linked_to_it(example, high):
+    formulas = example("formulas")
+    random = np.random.default_rng(0)
+    strokes = [
+        np.cumsum(random.normal(0, 0.3, (8, 2)), axis=0) + [2.0 * number, high * (number % 2)]
+        for number in range(4)
+    ]
+    source = kb.sources.ImageSource(height=64, width=512)
+    links = formulas.links(strokes, r"a _ 2 \pi", [0, 2, 2, 3], source)
+    (pixels,), (length,) = source.batch([formulas.drawn(strokes)])
+    grid = pixels[..., 0].reshape(8, 8, -1, 8).min(axis=(1, 3)).T.ravel()  # darkest of a cell
+    assert links.shape == (5, length) and links.any(axis=1).tolist() == [1, 0, 1, 1, 0]
+    cells = set(np.flatnonzero(links.any(axis=0)).tolist())
+    dark = {int(cell) for cell in np.flatnonzero(grid < 100)}
+    near = {one + step for one in cells for step in (-9, -8, -7, -1, 0, 1, 7, 8, 9)}
+    assert cells <= set(np.flatnonzero(grid < 255).tolist())  # ink is in each of them
+    assert dark <= near and len(dark - cells) <= len(dark) / 4  # but for the width of the pen
+    assert formulas.links(strokes, "a", None, source).size == 0
+
+
+def test_points_along_a_stroke_are_near_each_other(example):
+    formulas = example("formulas")
+    points = formulas.along(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0]]), 0.5)
+    assert np.hypot(*np.diff(points, axis=0).T).max() <= 0.5
+    np.testing.assert_allclose(points[[0, -1]], [[0, 0], [3, 4]])
+    np.testing.assert_array_equal(formulas.along(np.array([[1.0, 2.0]]), 0.5), [[1, 2]] * 2)
+
+
+@pytest.mark.slow
+def test_a_model_of_images_is_shown_where_the_symbols_are(example, data, capsys):
+    train, symbols, formulas = example("train"), example("symbols"), example("formulas")
+    train.BEAM_WIDTHS, train.EXPONENTS = (2,), (0.0,)
+    places = ["--data", str(data), "--epochs", "1"]
+    train.main([*places, "--out", str(data / "ink")])
+    known, model = data / "known.jsonl.gz", data / "ink" / "formulas.keras"
+    symbols.main([str(data / "train.jsonl.gz"), "--model", str(model), "--out", str(known)])
+    texts = [text for _, text, _ in formulas.read_owned(known)]
+    assert texts == [text for _, text in formulas.read(data / "train.jsonl.gz")]
+    image = [*places, "--source", "image", "--train", str(known), "--out", str(data / "image")]
+    train.main([*image, "--guided", "0.5"])
+    options = json.loads((data / "image" / "run.json").read_text())["options"]
+    assert options["guided_alignment"] == 0.5
+    assert (data / "image" / "formulas.keras").is_file()
+
+
+def test_ink_has_no_cells_to_guide_the_attention_to(example, capsys):
+    with pytest.raises(SystemExit) as ended:
+        example("train").main(["--data", "d", "--out", "o", "--guided", "0.5"])
+    assert ended.value.code == 2
+    assert "--guided is for --source image" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -6,9 +6,12 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sacrebleu
 from conftest import toy_pairs
+
+import keras_bahdanau as kb
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "multi30k"
 TINY = (
@@ -17,15 +20,24 @@ TINY = (
 ).split()
 
 
-@pytest.fixture(scope="module")
-def example():
+def loaded(name):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(EXAMPLE)
         patch.delitem(sys.modules, "scoring", raising=False)
-        spec = importlib.util.spec_from_file_location("multi30k", EXAMPLE / "train.py")
+        spec = importlib.util.spec_from_file_location(f"multi30k_{name}", EXAMPLE / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         yield module
+
+
+@pytest.fixture(scope="module")
+def example():
+    yield from loaded("train")
+
+
+@pytest.fixture
+def confidence():
+    yield from loaded("confidence")
 
 
 @pytest.fixture
@@ -85,3 +97,40 @@ def test_both_scores_are_sacrebleus(example):
     assert rule["bleu"] == expected.score and rule["references_tokens"] == 9
     assert raw["bleu"] == sacrebleu.corpus_bleu(hypotheses, [references]).score < rule["bleu"]
     assert "tok:13a" in raw["bleu_signature"] and "case:mixed" in raw["bleu_signature"]
+
+
+def test_an_order_and_what_it_says_are_measured_with_intervals(confidence):
+    right = np.arange(1000) % 4 > 0  # 75 %
+    same = confidence.measured(right, np.full(1000, 0.75))
+    assert same["auc"] == 0.5 and same["auc_interval"] == [0.5, 0.5]
+    perfect = confidence.measured(right, right * 0.5)  # in order, but too low
+    assert perfect["auc"] == 1.0 and perfect["ece"] == pytest.approx(0.375)
+    low, high = perfect["ece_interval"]
+    # the share of 1,000 that are right has a standard error of 1.4 points
+    assert low == pytest.approx(0.375 - 0.0137, abs=0.003)
+    assert high == pytest.approx(0.375 + 0.0137, abs=0.003)
+
+
+@pytest.mark.slow
+def test_confidence_is_fitted_on_val_and_measured_once(command, confidence, tmp_path, capsys):
+    command("--set", "epochs=12", "--no-test")
+    out, places = tmp_path / "out", ["--data", str(tmp_path), "--out", str(tmp_path / "out")]
+    pairs = toy_pairs()
+    for part in ("val", "test_2016_flickr"):
+        for side, language in enumerate(("en", "de")):
+            path = tmp_path / "tok" / f"{part}.{language}.gz"
+            path.write_bytes(gzip.compress("".join(f"{row[side]}\n" for row in pairs).encode()))
+    translator = kb.Translator.load(out / "translator.keras")
+    texts = [one.text for one in translator.translate([source for source, _ in pairs])]
+    (chrf,) = kb.evaluation.metrics_of(["chrf"])
+    scores = [chrf.corpus_score([one], [text]) for one, (_, text) in zip(texts, pairs, strict=True)]
+    threshold = max(float(np.quantile(scores, 0.8)), 0.1)  # a fifth of the texts is right
+    confidence.main([*places, "--threshold", str(threshold)])
+    found = json.loads((out / "confidence.json").read_text())
+    assert found["right"] == sum(score >= threshold for score in scores)
+    assert 0 <= found["calibrated"]["ece"] <= 1 and found["texts"] == len(pairs)
+    assert len((out / "hypotheses.txt").read_text().splitlines()) == len(pairs)
+    assert (out / "reliability.png").read_bytes().startswith(b"\x89PNG")
+    assert kb.Translator.load(out / "translator.keras").calibration
+    with pytest.raises(SystemExit, match="decoded once a system"):
+        confidence.main(places)

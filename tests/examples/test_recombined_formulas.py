@@ -72,6 +72,29 @@ def test_a_symbol_is_sure_if_its_strokes_are_its_own_and_together(symbols):
     assert not symbols.is_sure(apart, apart.argmax(axis=0), 0)
 
 
+def test_owners_stand_in_the_file_and_come_back(example, symbols, sum_of_two, tmp_path):
+    unknown = sum_of_two._replace(owners=None)
+    symbols.write(tmp_path / "f.jsonl.gz", [sum_of_two, unknown])
+    (strokes, text, owners), (*_, none) = example("formulas").read_owned(tmp_path / "f.jsonl.gz")
+    assert text == "1 + 1 = x" and owners == [0, 1, 1, 2, 3, 3, 4] and none is None
+    for stroke, other in zip(strokes, sum_of_two.strokes, strict=True):
+        np.testing.assert_allclose(stroke / symbols.UNITS, other, atol=0.5 / symbols.UNITS)
+
+
+def test_a_symbol_without_strokes_makes_a_formula_unknown(symbols, sum_of_two, monkeypatch):
+    counts = symbols.frame_counts(sum_of_two.strokes)
+    places = np.concatenate([[-4], np.cumsum(counts)[:-1]]) // symbols.POSITION + 1
+    right = np.zeros((5, sum(counts) // symbols.POSITION + 1))
+    right[sum_of_two.owners, places] = 1.0
+    wrong = right.copy()
+    wrong[0] = wrong[2]  # nobody attends to the first stroke
+    given = [right, wrong, None]
+    monkeypatch.setattr(symbols, "alignments", lambda pairs, model: given)
+    pairs = [(sum_of_two.strokes, "1 + 1 = x")] * 3
+    found = list(symbols.each_understood(pairs, "model.keras"))
+    assert [one is not None for one in found] == [True, False, False]
+
+
 def test_a_rare_number_of_strokes_is_not_usual(symbols, sum_of_two):
     one = formula(symbols, "+", [dash(0)], [0])
     assert symbols.usual_counts([sum_of_two] * 9 + [one]) >= {("+", 2), ("1", 1), ("=", 2)}
