@@ -53,6 +53,7 @@ from keras_bahdanau.layers.front_ends.frame_convolutions import FrameConvolution
 from keras_bahdanau.layers.front_ends.frame_projection import FrameProjection, Frames
 from keras_bahdanau.layers.front_ends.image_patches import ImagePatches, Pixels
 from keras_bahdanau.layers.front_ends.keras_grid import KerasGrid
+from keras_bahdanau.layers.front_ends.shape_context import ShapeContext
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.layers.memory import Memory, ProjectedMemory
 from keras_bahdanau.layers.normalizers import (
@@ -199,6 +200,7 @@ __all__ = [
     "Score",
     "SelfAttentionCell",
     "SelfAttentionReader",
+    "ShapeContext",
     "Sigmoid",
     "SimpleCell",
     "Softmax",

@@ -31,6 +31,10 @@ class InkSource(FeatureSource):
     (After Zhang et al. 2019, "Track, attend and parse", section 3.1.) Features are those of
     `FeatureSource`, and so are the requests.
 
+    Args:
+        surroundings: Bool. Let the model read the ink around each place, too, as an image would
+            show it: see `layers.ShapeContext`.
+
     Example:
         >>> plus = [np.array([[0, 5], [10, 5]]), np.array([[5, 0], [5, 10]])]
         >>> InkSource().rows([plus]).lengths
@@ -39,8 +43,9 @@ class InkSource(FeatureSource):
 
     preset = "ink"
 
-    def __init__(self):
+    def __init__(self, surroundings=False):
         super().__init__(SIZE)
+        self.surroundings = bool(surroundings)
         strokes = np.random.default_rng(0).integers(0, 100, (4, 5, 2))
         self.edge_cases = [[], [[[0, 0]]], [[[1, 1], [2, 3]]], list(strokes), list(strokes[:2])]
         self.examples = self.edge_cases[:2:-1]
@@ -48,7 +53,13 @@ class InkSource(FeatureSource):
     def front_end(self, units, convolutions=None, augmentation=0.0):
         widths = {} if convolutions is None else {"convolutions": tuple(convolutions)}
         return FrameConvolutions(
-            SIZE, units, augmentation=augmentation, planes=3, name="front_end", **widths
+            SIZE,
+            units,
+            augmentation=augmentation,
+            planes=3,
+            surroundings=self.surroundings,
+            name="front_end",
+            **widths,
         )
 
     def check(self, name, inputs):
@@ -82,7 +93,7 @@ class InkSource(FeatureSource):
         return zlib.crc32(pen_frames(one).tobytes())
 
     def get_config(self):
-        return {}
+        return {"surroundings": self.surroundings}
 
 
 def pen_frames(strokes):

@@ -495,6 +495,12 @@ TABLE = {
         padding=lambda frames: (padded_frames(frames),),
         drops=True,
     ),
+    "ShapeContext": row(
+        layers.ShapeContext,
+        *(5, 2),
+        inputs=(VALUES / 10, MASK),  # a frame has tenths of a place
+        padding=lambda frames, mask: (padded(frames, 50.0), padded(mask, False)),
+    ),
     "ImagePatches": row(
         layers.ImagePatches,
         *(12, 4, 5),

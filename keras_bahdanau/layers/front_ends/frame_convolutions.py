@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
+from keras_bahdanau.layers.front_ends.shape_context import ShapeContext
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -24,12 +25,15 @@ class FrameConvolutions(FrontEnd):
     `planes` vectors (x, y) of one plane, such as the place of a pen and its movement: one random
     matrix a row turns, shears and scales all of them.
 
+    With `surroundings`, each vector knows the ink around its place, too: see `ShapeContext`.
+
     Args:
         frame_size: Positive integer. Number of values of a frame.
         units: Positive integer. Width of a vector.
         convolutions: Tuple of at most 12 positive integers, the widths of the stages.
         augmentation: Float in [0, 1]. Strength of the random changes in training.
         planes: Integer, number of vectors of the plane at the beginning of a frame.
+        surroundings: Bool. Add the `ShapeContext` of the frames, which are those of an `InkSource`.
         seed: Integer, for the same changes in each run.
 
     Call arguments:
@@ -56,6 +60,7 @@ class FrameConvolutions(FrontEnd):
         convolutions=(64, 128),
         augmentation=0.0,
         planes=0,
+        surroundings=False,
         seed=None,
         **kwargs,
     ):
@@ -65,6 +70,7 @@ class FrameConvolutions(FrontEnd):
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
         self.widths = widths_of(convolutions)
         self.planes = _planes(planes, frame_size)
+        self.surroundings = bool(surroundings)
         self.seed = seed
         if augmentation:
             self.seed_generator = keras.random.SeedGenerator(seed)
@@ -79,6 +85,9 @@ class FrameConvolutions(FrontEnd):
             for width in self.widths
         ]
         self.projection = keras.layers.Dense(units, name="projection", **policy)
+        self.context = (
+            ShapeContext(units, self.reduction, name="context", **policy) if surroundings else None
+        )
 
     @property
     def source_size(self):
@@ -99,6 +108,8 @@ class FrameConvolutions(FrontEnd):
             other.build((None, None, units))
             width = units
         self.projection.build((None, None, width))
+        if self.context is not None:
+            self.context.build((None, None, self.frame_size))
 
     def call(self, frames, training=None):
         values, lengths = frames
@@ -106,6 +117,7 @@ class FrameConvolutions(FrontEnd):
         values = zeroed(values, mask)
         if training and self.augmentation and self.planes:
             values = self._changed(values)
+        around = None if self.context is None else self.context(values, mask)
         for shrinking, norm, residual, other in self.stages:
             # two frames on each side, so that n become ceil(n / 2) whatever is padded
             values = shrinking(ops.pad(values, ((0, 0), (2, 2), (0, 0))))
@@ -113,7 +125,8 @@ class FrameConvolutions(FrontEnd):
             values = zeroed(ops.relu(norm(values)), mask)
             changed = residual(ops.pad(values, ((0, 0), (1, 1), (0, 0))))
             values = zeroed(ops.relu(values + other(changed)), mask)
-        return self.projection(values), mask
+        vectors = self.projection(values)
+        return vectors if around is None else vectors + around, mask
 
     def _changed(self, values):
         """Values whose vectors of the plane are turned, sheared and scaled, each row its way."""
@@ -139,6 +152,7 @@ class FrameConvolutions(FrontEnd):
             "convolutions": list(self.widths),
             "augmentation": self.augmentation,
             "planes": self.planes,
+            "surroundings": self.surroundings,
             "seed": self.seed,
         }
 

@@ -1,0 +1,107 @@
+"""Shape context: what is written around each place of the ink, before it and after it."""
+
+import math
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bahdanau import checks
+from keras_bahdanau.layers.front_ends.front_end import zeroed
+
+RINGS = 5  # of the radii 1/4, 1/2, 1, 2, 4 sizes of a stroke
+INNERMOST = 0.25
+DIRECTIONS = 8
+TENTH = 10.0  # an `InkSource` gives a tenth of the place
+SMALL = 1e-6  # so that a point is at no distance of 0 from itself
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class ShapeContext(keras.layers.Layer):
+    """Ink around a place, in rings and directions, as a vector.
+
+    For a place p, the points q of the ink, their distance r = |q - p| and direction
+    u = (q - p) / r:
+
+    h_kap = sum_q relu(1 - |log2(r / r_k)|) relu(u . e_a)^2     q of one plane
+    z     = W_2 relu(W_1 log(1 + h) + b_1)
+
+    Ring k has the radius r_k, from 1/4 to 4 sizes of a stroke; e_a are 8 directions; the planes
+    are the stroke of p itself, and all others. (After Belongie et al. 2002, "Shape
+    matching and object recognition using shape contexts", section 3.1, with bins that overlap.)
+    So a fraction's line knows what stands above it, whenever that was written: what an image of
+    the ink shows. W_2 begins at zero.
+
+    Args:
+        units: Positive integer. Width of a vector.
+        every: Positive integer. Frames from one place to the next.
+
+    Call arguments:
+        frames: Float tensor `(batch, time, size)`: the frames of an `InkSource`.
+        mask: Bool tensor `(batch, time)`, True where a frame is real.
+
+    Output:
+        Float tensor `(batch, ceil(time / every), units)`.
+
+    Raises:
+        ValueError: If a number is not a positive integer.
+
+    Example:
+        >>> frames = InkSource().batch(inputs).values
+        >>> ShapeContext(128, every=4)(frames, mask=None)
+    """
+
+    def __init__(self, units, every=4, **kwargs):
+        super().__init__(**kwargs)
+        self.units = checks.positive_integer("units", "the width of a vector", units)
+        self.every = checks.positive_integer("every", "the frames between places", every)
+        policy = {"dtype": self.dtype_policy}
+        self.hidden = keras.layers.Dense(units, activation="relu", name="hidden", **policy)
+        self.output_layer = keras.layers.Dense(
+            units, use_bias=False, kernel_initializer="zeros", name="output", **policy
+        )
+
+    def build(self, frames_shape=None):
+        self.hidden.build((None, None, 2 * RINGS * DIRECTIONS))
+        self.output_layer.build((None, None, self.units))
+
+    def call(self, frames, mask=None):
+        counts = self.histograms(ops.cast(frames, "float32"), mask)
+        return self.output_layer(self.hidden(ops.cast(ops.log1p(counts), self.compute_dtype)))
+
+    def histograms(self, frames, mask=None):
+        """The sums h, float32 `(batch, places, 2 * rings * directions)`."""
+        if mask is None:
+            mask = ops.ones(ops.shape(frames)[:2], "bool")
+        points = frames[:, :, :2] * TENTH
+        up = zeroed(frames[:, :, -1], mask)
+        strokes = ops.cumsum(up, axis=1) - up  # (batch, time), the number of each one's stroke
+        places, others = points[:, :: self.every], points[:, ::2]
+        # -> (batch, places, points, 2), (batch, places, points)
+        moves = ops.expand_dims(others, 1) - ops.expand_dims(places, 2)
+        distances = ops.sqrt(ops.sum(ops.square(moves), axis=-1) + SMALL)
+        # -> (batch, places, points, directions)
+        angles = 2 * math.pi * np.arange(DIRECTIONS) / DIRECTIONS
+        compass = np.stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
+        cosines = ops.matmul(moves / ops.expand_dims(distances, -1), compass)
+        directions = ops.square(ops.relu(cosines))
+        # -> (batch, places, 1, rings, points)
+        steps = ops.log(ops.maximum(distances, INNERMOST) / INNERMOST) / math.log(2.0)
+        radii = np.arange(RINGS, dtype=np.float32)[:, np.newaxis]
+        rings = ops.expand_dims(ops.relu(1 - ops.abs(ops.expand_dims(steps, 2) - radii)), 2)
+        own = ops.expand_dims(strokes[:, :: self.every], 2) - ops.expand_dims(strokes[:, ::2], 1)
+        own = ops.cast(ops.abs(own) < 0.5, "float32")
+        real = ops.expand_dims(ops.cast(mask[:, ::2], "float32"), 1)
+        # -> (batch, places, 2, 1, points)
+        planes = ops.expand_dims(ops.stack([own * real, (1 - own) * real], axis=2), 3)
+        shape = ops.shape(rings)
+        chosen = ops.reshape(rings * planes, (shape[0], shape[1], 2 * RINGS, shape[4]))
+        sums = ops.matmul(chosen, directions)  # -> (batch, places, 2 * rings, directions)
+        return ops.reshape(sums, (shape[0], shape[1], 2 * RINGS * DIRECTIONS))
+
+    def compute_output_shape(self, frames_shape, mask_shape=None):
+        batch, time = frames_shape[:2]
+        return batch, None if time is None else -(-time // self.every), self.units
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units, "every": self.every}
