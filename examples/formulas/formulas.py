@@ -5,8 +5,10 @@ of strokes `[x0, y0, dx, dy, dx, dy, ...]`, and perhaps `owners`, for each strok
 token that it writes.
 """
 
+import argparse
 import gzip
 import json
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +19,13 @@ LOWEST = 64  # pixels of an image's height: a lower one stands in the middle of 
 LONGEST = 30  # tokens of two formulas side by side
 PEN, BORDER, FINER = 2, 4, 3  # pixels; `FINER` times as many while it is drawn
 LARGEST = 2000  # pixels of a side
+
+
+def existing(text):
+    """Path of a file or directory that is there: a `type` of argparse."""
+    if not Path(text).exists():
+        raise argparse.ArgumentTypeError(f"there is no {text!r}: check the spelling")
+    return Path(text)
 
 
 def read(path):

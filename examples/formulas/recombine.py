@@ -198,8 +198,10 @@ def in_place(glyph, old):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=Path, help="formulas, as formulas.py says")
-    parser.add_argument("--model", type=Path, required=True, help="that says where symbols are")
+    parser.add_argument("file", type=formulas.existing, help="formulas, as formulas.py says")
+    parser.add_argument(
+        "--model", type=formulas.existing, required=True, help="that says where symbols are"
+    )
     parser.add_argument("--count", type=int, default=40000, help="new formulas; %(default)s")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, required=True, help="a .gz file to write")

@@ -19,8 +19,10 @@ METRICS = ("exprate", "exprate1", "exprate2", "exprate3", "wer")
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--model", type=Path, required=True, help="a .keras or a .tflite file")
+    parser.add_argument("file", type=formulas.existing)
+    parser.add_argument(
+        "--model", type=formulas.existing, required=True, help="a .keras or a .tflite file"
+    )
     parser.add_argument("--json", type=Path, help="file that receives the figures")
     parser.add_argument("--plot", type=Path, help="picture of what each token attends to")
     parser.add_argument("--formula", type=int, default=1, help="line of the file for --plot")

@@ -41,8 +41,10 @@ class Formula(NamedTuple):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=Path, help="formulas, as formulas.py says")
-    parser.add_argument("--model", type=Path, required=True, help="a .keras or a .tflite file")
+    parser.add_argument("file", type=formulas.existing, help="formulas, as formulas.py says")
+    parser.add_argument(
+        "--model", type=formulas.existing, required=True, help="a .keras or a .tflite file"
+    )
     parser.add_argument("--out", type=Path, required=True, help="a .gz file to write")
     arguments = parser.parse_args(arguments)
     pairs = formulas.read(arguments.file)

@@ -10,7 +10,6 @@ of the second model, of which 0 and 1 are the models alone. Choose one on dev, t
 
 import argparse
 import dataclasses
-from pathlib import Path
 
 import formulas
 
@@ -65,8 +64,8 @@ def best(texts, share, first, second):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--models", type=Path, nargs=2, required=True, metavar="MODEL")
+    parser.add_argument("file", type=formulas.existing)
+    parser.add_argument("--models", type=formulas.existing, nargs=2, required=True, metavar="MODEL")
     parser.add_argument("--nbest", type=int, default=10, help="hypotheses of a model: %(default)s")
     tenths = [tenth / 10 for tenth in range(11)]
     parser.add_argument("--shares", type=float, nargs="+", default=tenths, metavar="SHARE")

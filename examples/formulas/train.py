@@ -74,17 +74,19 @@ def tell(trial):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--data", type=formulas.existing, required=True, metavar="DIR")
     parser.add_argument("--source", choices=SOURCES, default="ink")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--from", type=Path, dest="initial", help="model to go on from")
+    parser.add_argument(
+        "--from", type=formulas.existing, dest="initial", help="model to go on from"
+    )
     parser.add_argument(
         "--joined", type=int, default=0, help="new formulas of two, side by side, to train on, too"
     )
     more = "file of more formulas to train on, such as that of recombine.py"
-    parser.add_argument("--more", type=Path, action="append", default=[], help=more)
+    parser.add_argument("--more", type=formulas.existing, action="append", default=[], help=more)
     known = "formulas to train on in place of DIR/train.jsonl.gz, such as those of symbols.py"
-    parser.add_argument("--train", type=Path, metavar="FILE", help=known)
+    parser.add_argument("--train", type=formulas.existing, metavar="FILE", help=known)
     guided = "weight of a loss that leads the attention over an image to the strokes of a symbol"
     parser.add_argument("--guided", type=float, default=0.0, metavar="WEIGHT", help=guided)
     parser.add_argument("--learning-rate", type=float)

@@ -75,7 +75,11 @@ def parsed(arguments):
     parser.add_argument("--data", type=Path, required=True, metavar="DIR")
     parser.add_argument("--part", default="val", help="of the data; %(default)s")
     parser.add_argument("--out", type=Path, required=True, help="a .json file to write")
-    return parser.parse_args(arguments)
+    arguments = parser.parse_args(arguments)
+    for path in [arguments.data / "tok", *arguments.files]:
+        if not path.exists():
+            parser.error(f"there is no '{path}': check the spelling")
+    return arguments
 
 
 if __name__ == "__main__":

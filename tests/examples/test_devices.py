@@ -41,3 +41,15 @@ def test_each_file_has_a_row_for_each_search(example, tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()[-4:]
     assert lines[0].startswith("| small-de.tflite, greedy | 6.39 |")
     assert lines[1].endswith(" 1.00 |")  # the beam of the first file
+
+
+@pytest.mark.parametrize("absent", ["data", "file"])
+def test_what_is_absent_is_named_before_anything_is_read(example, tmp_path, capsys, absent):
+    if absent == "file":
+        (tmp_path / "tok").mkdir()
+    files = [str(MODEL), str(tmp_path / "none.tflite")]
+    with pytest.raises(SystemExit) as ended:
+        example.main([*files, "--data", str(tmp_path), "--out", str(tmp_path / "out.json")])
+    assert ended.value.code == 2
+    name = {"data": "tok", "file": "none.tflite"}[absent]
+    assert f"there is no '{tmp_path / name}'" in capsys.readouterr().err

@@ -104,7 +104,7 @@ def test_a_model_of_images_is_shown_where_the_symbols_are(example, data, capsys)
 
 def test_ink_has_no_cells_to_guide_the_attention_to(example, capsys):
     with pytest.raises(SystemExit) as ended:
-        example("train").main(["--data", "d", "--out", "o", "--guided", "0.5"])
+        example("train").main(["--data", ".", "--out", "o", "--guided", "0.5"])
     assert ended.value.code == 2
     assert "--guided is for --source image" in capsys.readouterr().err
 
@@ -149,3 +149,12 @@ def test_ink_and_image_are_read_together(example, data, capsys):
     together.main([file, "--models", *models, "--nbest", "2", "--shares", "0", "0.5"])
     *_, first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("share 0: ExpRate") and second.startswith("share 0.5: ExpRate")
+
+
+@pytest.mark.parametrize("name", ["score", "symbols", "recombine", "together"])
+def test_what_is_absent_is_named(example, tmp_path, capsys, name):
+    absent = str(tmp_path / "dev.jsonl.gz")
+    with pytest.raises(SystemExit) as ended:
+        example(name).main([absent, "--model", absent, "--out", "none"])
+    assert ended.value.code == 2
+    assert f"there is no '{absent}': check the spelling" in capsys.readouterr().err

@@ -195,5 +195,5 @@ def test_new_formulas_are_written_that_train_reads(recombine, example, tmp_path,
 @pytest.mark.parametrize("count", [0, 10**7])
 def test_a_count_out_of_bounds_is_refused(recombine, count, capsys):
     with pytest.raises(SystemExit):
-        recombine.main(f"x.gz --model x.keras --out y.gz --count {count}".split())
+        recombine.main(f". --model . --out y.gz --count {count}".split())
     assert f"Received: {count}" in capsys.readouterr().err
