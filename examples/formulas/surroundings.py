@@ -27,6 +27,8 @@ def main(arguments=None):
     arguments = parser.parse_args(arguments)
     if not (arguments.initial / "run.json").is_file():
         parser.error(f"--from must be the directory of a training. Received: {arguments.initial}")
+    if arguments.out.exists():
+        parser.error(f"--out is there already: choose another directory. Received: {arguments.out}")
     pipeline = kb.load_pipeline(arguments.initial)
     if pipeline.source != kb.sources.InkSource():  # or it has the surroundings already
         parser.error(f"--from must be a model of ink alone. Received: {arguments.initial}")

@@ -128,6 +128,51 @@ def test_a_model_is_trained_exported_and_scored(example, data, capsys):
     assert (data / "maps.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
+def test_a_model_of_surroundings_begins_as_the_model_of_ink(example, data):
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert runs the file")
+    train, surroundings = example("train"), example("surroundings")
+    train.BEAM_WIDTHS, train.EXPONENTS = (2,), (0.0,)
+    places = ["--data", str(data), "--epochs", "1"]
+    train.main([*places, "--out", str(data / "ink")])
+    surroundings.main(["--from", str(data / "ink"), "--out", str(data / "start")])
+    inks = [strokes for strokes, _ in example("formulas").read(data / "dev.jsonl.gz")][:2]
+    ink, start = (kb.load_pipeline(data / name) for name in ("ink", "start"))
+    assert not ink.source.surroundings and start.source.surroundings
+    pairs = [(one, "1 + 1") for one in inks]
+    np.testing.assert_array_equal(ink.score(pairs), start.score(pairs))
+
+    train.main([*places, "--from", str(data / "start"), "--out", str(data / "both")])
+    both = kb.load_pipeline(data / "both" / "formulas.keras")
+    kernel = both.model.encoder.front_end.context.output_layer.kernel
+    kernel.assign(np.random.default_rng(0).normal(size=kernel.shape))  # one step is too short
+    assert not np.allclose(both.score(pairs), ink.score(pairs))
+    sizes = {"max_source_length": 64, "max_target_length": 8}
+    kb.export_litert(both, data / "both.tflite", **sizes)
+    kb.export_saved_model(both, data / "saved", sentences=inks)  # raises if it answers otherwise
+    device = kb.exporters.LiteRTPipeline(data / "both.tflite")
+    for one, result in zip(both.decode(inks), device.decode(inks), strict=True):
+        assert result.text == one.text
+        np.testing.assert_allclose(result.score, one.score, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("files", "out", "told"),
+    [
+        ([], "new", "--from must be the directory of a training. Received: "),
+        (["run.json"], "", "--out is there already: choose another directory. Received: "),
+    ],
+    ids=["no training", "no new directory"],
+)
+def test_no_model_of_surroundings_is_begun(example, tmp_path, capsys, files, out, told):
+    for name in files:
+        (tmp_path / name).touch()
+    with pytest.raises(SystemExit) as ended:
+        example("surroundings").main(["--from", str(tmp_path), "--out", str(tmp_path / out)])
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("share", "chosen"), [(0.0, "a"), (0.4, "a"), (0.5, "b"), (1.0, "b")], ids=str
 )
