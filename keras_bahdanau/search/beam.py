@@ -6,7 +6,6 @@ from keras import ops, tree
 
 from keras_bahdanau.search.result import (
     SearchResult,
-    blank_alignment,
     entropy,
     normalized,
     spread,
@@ -111,8 +110,8 @@ def _first(state, limits, beam, start, time, source_time):
         log_probs=ops.cast(rows, "float32") + ops.where(real, 0.0, IMPOSSIBLE),
         ids=ops.zeros((time, batch, beam), "int32"),
         parents=ops.zeros((time, batch, beam), "int32") + identity,
-        alignment=blank_alignment(limits, (time, batch, beam, source_time)),
-        of_tokens=blank_alignment(limits, (time, batch, beam, 2)),
+        alignment=ops.zeros((time, batch, beam, source_time), "float32"),
+        of_tokens=ops.zeros((time, batch, beam, 2), "float32"),
         model=spread(state, beam),  # (batch, ...) -> (batch, beam, ...)
     )
 

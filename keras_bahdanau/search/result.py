@@ -63,21 +63,6 @@ def entropy(log_probs):
     return ops.maximum(ops.log(total) - ops.sum(probs * log_probs, axis=-1) / total, 0.0)
 
 
-def blank_alignment(limits, shape):
-    """Float32 zeros of a shape, which are made when a search runs.
-
-    A LiteRT file holds all zeros that are known before: a large part of a small one.
-
-    Args:
-        limits: Int32 tensor `(batch, [n])`, none below 0, that is known to a search alone.
-        shape: Tuple `(target_time, batch, ..., source_time)`.
-    """
-    zeros = ops.cast(ops.minimum(limits, 0), "float32")
-    # (batch, [n]) -> (1, batch, [n,] ..., 1)
-    zeros = ops.reshape(zeros, (1, *ops.shape(limits), *(1,) * (len(shape) - 1 - len(zeros.shape))))
-    return ops.broadcast_to(zeros, shape)
-
-
 def write_row(buffer, step, row):
     """The time-major `buffer` `(time, ...)` with `row` at `step`.
 

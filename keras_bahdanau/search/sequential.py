@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_bahdanau.search.result import blank_alignment, entropy, write_row
+from keras_bahdanau.search.result import entropy, write_row
 
 
 class SequentialState(NamedTuple):
@@ -66,8 +66,8 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
         lengths=ops.zeros(shape, "int32"),
         log_probs=ops.zeros(shape, "float32"),
         ids=ops.zeros((time, *shape), "int32"),
-        alignment=blank_alignment(limits, (time, *shape, source_time)),
-        of_tokens=blank_alignment(limits, (time, *shape, 2)),
+        alignment=ops.zeros((time, *shape, source_time), "float32"),
+        of_tokens=ops.zeros((time, *shape, 2), "float32"),
         model=state,
     )
 
