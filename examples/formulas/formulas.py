@@ -14,11 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
-PIXELS = 14  # of the mean size of a stroke
-LOWEST = 64  # pixels of an image's height: a lower one stands in the middle of white paper
+PIXELS = 28  # of the mean size of a stroke
+LOWEST = 128  # pixels of an image's height: a lower one stands in the middle of white paper
 LONGEST = 30  # tokens of two formulas side by side
-PEN, BORDER, FINER = 2, 4, 3  # pixels; `FINER` times as many while it is drawn
+PEN, BORDER, FINER = 3, 4, 2  # pixels; `FINER` times as many while it is drawn
 LARGEST = 2000  # pixels of a side
+TURNED = "strength of the change of shape that each formula gets, once: %(default)s"
 
 
 def existing(text):
@@ -67,6 +68,33 @@ def joined(pairs, count, seed=0):
         (beside(pairs[one][0], pairs[other][0], space), f"{pairs[one][1]} {pairs[other][1]}")
         for (one, other), space in zip(chosen, random.uniform(0.4, 1.4, count), strict=True)
     ]
+
+
+def strength(text):
+    """A number from 0 to 1: a `type` of argparse."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"it must be a number from 0 to 1, and is {text!r}")
+    return value
+
+
+def turned(inks, strength, seed=0):
+    """The strokes of each formula, sheared, turned and scaled in its own way, once.
+
+    Args:
+        inks: List of lists of arrays `(points, 2)`.
+        strength: Float. Standard deviation of the change of each number of the matrix.
+        seed: Integer. Chooses the changes.
+
+    Returns:
+        List of the same form.
+    """
+    noise = np.random.default_rng(seed).normal(scale=strength, size=(len(inks), 2, 2))
+    matrices = np.eye(2) + np.clip(noise, -0.5, 0.5)
+    return [[stroke @ matrix for stroke in ink] for ink, matrix in zip(inks, matrices, strict=True)]
 
 
 def beside(first, second, space):
@@ -150,16 +178,33 @@ def links(strokes, latex, owners, source):
         return np.zeros((0, 0), np.uint8)
     where = drawing(strokes)
     columns, rows = where.size
+    _, width = (int(side) for side in source.decoder.scaled(rows, columns))
+    cells = -(-width // source.cell) * source.grid_height
+    found = np.zeros((len(latex.split()) + 1, cells), np.uint8)
+    step = source.cell / where.scale / 4
+    points = [where.places(along(stroke, step)) for stroke in strokes]
+    owner = np.repeat(owners, [len(each) for each in points])
+    found[owner, cells_at(np.concatenate(points), where, source)] = 1
+    return found
+
+
+def cells_at(points, where, source):
+    """The cells of an image, as the source makes it, in which points of a drawing stand.
+
+    Args:
+        points: Float array `(points, 2)`, x and y in pixels of the drawing.
+        where: The `Drawing`.
+        source: The `ImageSource` that reads it.
+
+    Returns:
+        Int32 array `(points,)`.
+    """
+    columns, rows = where.size
     height, width = (int(side) for side in source.decoder.scaled(rows, columns))
     above = (source.height - height) // 2
-    shape = len(latex.split()) + 1, -(-width // source.cell), source.grid_height
-    found = np.zeros(shape, np.uint8)
-    for stroke, owner in zip(strokes, owners, strict=True):
-        points = where.places(along(stroke, source.cell / where.scale / 4))
-        points = points * [width / columns, height / rows] + [0, above]
-        x, y = (points // source.cell).astype(int).T
-        found[owner, x, y] = 1
-    return found.reshape(len(found), -1)
+    points = points * [width / columns, height / rows] + [0, above]
+    x, y = (points // source.cell).astype(np.int32).T
+    return x * source.grid_height + y
 
 
 def along(stroke, step):

@@ -18,11 +18,16 @@ from keras_bahdanau.training import TrainingOptions, train
 COMMON = {"target_model_type": "word", "vocabulary_size": 200, "best_by": "exprate"}
 SOURCES = {
     "ink": lambda: kb.sources.InkSource(),
-    "image": lambda: kb.sources.ImageSource(height=64, width=512),
+    "image": lambda: kb.sources.ImageSource(height=128, width=1024, cell=16),
 }
 SETTINGS = {  # that differ from the preset of the source
     "ink": {},
-    "image": {"convolutions": "32,64,96,128", "augmentation": 0.2, "epochs": 26},
+    "image": {
+        "convolutions": "16,32,96,128",
+        "encoder_units": 256,  # values as wide as those of ink: see imitate.py
+        "augmentation": 0.2,
+        "epochs": 26,
+    },
 }
 DEV = "dev.jsonl.gz"
 BEAM_WIDTHS = (5, 10)
@@ -37,6 +42,9 @@ def main(arguments=None):
     new = formulas.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
     owned += [(*pair, None) for pair in new]
     owned += [one for path in arguments.more for one in formulas.read_owned(path)]
+    if arguments.turned:
+        inks = formulas.turned([ink for ink, _, _ in owned], arguments.turned)
+        owned = [(ink, *more) for ink, (_, *more) in zip(inks, owned, strict=True)]
     pairs, dev = [(ink, text) for ink, text, _ in owned], formulas.read(arguments.data / DEV)
     begins = {"source": None if arguments.initial else source, "initial": arguments.initial}
     options = {**COMMON, **SETTINGS[arguments.source], **arguments.set}
@@ -89,7 +97,9 @@ def parsed(arguments):
     parser.add_argument("--train", type=formulas.existing, metavar="FILE", help=known)
     guided = "weight of a loss that leads the attention over an image to the strokes of a symbol"
     parser.add_argument("--guided", type=float, default=0.0, metavar="WEIGHT", help=guided)
+    parser.add_argument("--turned", type=formulas.strength, default=0.0, help=formulas.TURNED)
     parser.add_argument("--learning-rate", type=float)
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), help="of the products")
     parser.add_argument("--epochs", type=int, help="passes over the formulas")
     parser.add_argument("--minutes", type=float, help="most time of the training")
     parsed = parser.parse_args(arguments)
@@ -97,7 +107,7 @@ def parsed(arguments):
         parser.error("--guided is for --source image: a cell of it belongs to a symbol")
     parsed.set = {
         name: value
-        for name in ("epochs", "minutes", "learning_rate")
+        for name in ("epochs", "minutes", "learning_rate", "precision")
         if (value := getattr(parsed, name)) is not None
     }
     return parsed

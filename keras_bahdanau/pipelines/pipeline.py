@@ -391,7 +391,7 @@ class Pipeline(GraphPipeline):
 
         Args:
             path: Path of the file.
-            weights: String. With "float16" the file has half the size, and each weight 11
+            weights: String. With "float16" the file has less than half the size, each weight 11
                 significant bits; loaded, they are float32 again.
 
         Raises:

@@ -33,10 +33,10 @@ def test_strokes_are_sums_of_their_moves(example, data):
 def test_a_drawing_is_dark_where_the_pen_was(example):
     formulas = example("formulas")
     image = formulas.drawn(formulas.strokes_of(PLUS))
-    assert image.dtype == np.uint8 and image.shape == (64, 22)  # 14 pixels, 4 on each side
-    middle = image[32, 4:18]
+    assert image.dtype == np.uint8 and image.shape == (128, 36)  # 28 pixels, 4 on each side
+    middle = image[64, 4:32]
     assert middle.max() < 128  # the line to the right
-    assert image[:24].min() == 255 and image[:, :3].min() == 255  # paper above and beside it
+    assert image[:48].min() == 255 and image[:, :2].min() == 255  # paper above and beside it
     np.testing.assert_array_equal(formulas.drawn([]), np.zeros((0, 0)))
 
 
@@ -64,10 +64,10 @@ def test_the_ink_of_a_symbol_is_in_the_cells_linked_to_it(example, high):
         np.cumsum(random.normal(0, 0.3, (8, 2)), axis=0) + [2.0 * number, high * (number % 2)]
         for number in range(4)
     ]
-    source = kb.sources.ImageSource(height=64, width=512)
+    source = kb.sources.ImageSource(height=128, width=1024, cell=16)
     links = formulas.links(strokes, r"a _ 2 \pi", [0, 2, 2, 3], source)
     (pixels,), (length,) = source.batch([formulas.drawn(strokes)])
-    grid = pixels[..., 0].reshape(8, 8, -1, 8).min(axis=(1, 3)).T.ravel()  # darkest of a cell
+    grid = pixels[..., 0].reshape(8, 16, -1, 16).min(axis=(1, 3)).T.ravel()  # darkest of a cell
     assert links.shape == (5, length) and links.any(axis=1).tolist() == [1, 0, 1, 1, 0]
     cells = set(np.flatnonzero(links.any(axis=0)).tolist())
     dark = {int(cell) for cell in np.flatnonzero(grid < 100)}
@@ -75,6 +75,53 @@ def test_the_ink_of_a_symbol_is_in_the_cells_linked_to_it(example, high):
     assert cells <= set(np.flatnonzero(grid < 255).tolist())  # ink is in each of them
     assert dark <= near and len(dark - cells) <= len(dark) / 4  # but for the width of the pen
     assert formulas.links(strokes, "a", None, source).size == 0
+
+
+def test_each_formula_is_turned_in_its_own_way(example):
+    formulas = example("formulas")
+    inks = [[np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0]])]] * 3
+    found = formulas.turned(inks, 0.1)
+    for lines, corner in found:  # the rows of `lines` are those of the matrix
+        assert 0 < np.abs(lines - np.eye(2)).max() <= 0.5
+        np.testing.assert_allclose(corner, lines.sum(axis=0, keepdims=True))
+    assert not np.allclose(found[0][0], found[1][0])
+    for one, other in zip(found, formulas.turned(inks, 0.1), strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+    np.testing.assert_array_equal(formulas.turned(inks, 0.0)[0][0], np.eye(2))
+
+
+def test_each_frame_of_the_ink_has_the_cell_where_it_is_drawn(example):
+    imitate = example("imitate")
+    source = kb.sources.ImageSource(height=128, width=1024, cell=16)
+    ink = [np.array([[0.0, 0.0], [50.0, 0.0]]), np.array([[80.0, -20.0], [80.0, 50.0]])]
+    # 28 pixels for 60; of the first one x = 4, 7.9 ... 27.3 and y = 56.3, in columns of 8 cells;
+    # of the second one x = 41.3 and y = 47, 51.1 ... 79.7
+    expected = [3, 3, 3, 3, 11, 11, 11, 18, 19, 19, 19, 19, 20, 20, 20, 20]
+    np.testing.assert_array_equal(imitate.cells_of(ink, source), expected)
+
+
+@pytest.mark.slow
+def test_an_encoder_of_images_imitates_that_of_ink(example, data, capsys):
+    train, imitate, formulas = example("train"), example("imitate"), example("formulas")
+    train.BEAM_WIDTHS, train.EXPONENTS = (2,), (0.0,)
+    imitate.SAID = 1
+    places = ["--data", str(data), "--epochs", "1"]
+    train.main([*places, "--out", str(data / "ink")])
+    file, ink = str(data / "train.jsonl.gz"), data / "ink" / "formulas.keras"
+    capsys.readouterr()
+    start = ["--out", str(data / "start"), "--epochs", "60", "--learning-rate", "0.003"]
+    imitate.main([file, "--model", str(ink), *start])
+    lines = [line for line in capsys.readouterr().out.splitlines() if "variance" in line]
+    first, last = (float(lines[one].split()[-4]) for one in (0, -1))
+    assert last < first / 2
+    old, new = kb.load_pipeline(ink), kb.load_pipeline(data / "start")
+    same = zip(old.model.decoder.weights, new.model.decoder.weights, strict=True)
+    assert sum(one.shape == other.shape and np.array_equal(one, other) for one, other in same) > 20
+
+    image = [*places, "--source", "image", "--turned", "0.1", "--from", str(data / "start")]
+    train.main([*image, "--out", str(data / "image")])
+    pairs = [(formulas.drawn(one), text) for one, text in formulas.read(data / "dev.jsonl.gz")]
+    assert np.isfinite(kb.load_pipeline(data / "image" / "formulas.keras").score(pairs[:2])).all()
 
 
 def test_points_along_a_stroke_are_near_each_other(example):
@@ -196,7 +243,7 @@ def test_ink_and_image_are_read_together(example, data, capsys):
     assert first.startswith("share 0: ExpRate") and second.startswith("share 0.5: ExpRate")
 
 
-@pytest.mark.parametrize("name", ["score", "symbols", "recombine", "together"])
+@pytest.mark.parametrize("name", ["score", "symbols", "recombine", "together", "imitate"])
 def test_what_is_absent_is_named(example, tmp_path, capsys, name):
     absent = str(tmp_path / "dev.jsonl.gz")
     with pytest.raises(SystemExit) as ended:

@@ -1,5 +1,7 @@
 """A pipeline's file with weights in 16 bits."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,13 @@ def halved(toy_translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("halved") / "translator.keras"
     toy_translator.save(path, weights="float16")
     return path
+
+
+def test_a_file_in_16_bits_is_compressed(toy_translator, tmp_path):
+    toy_translator.save(tmp_path / "half.keras", weights="float16")
+    with zipfile.ZipFile(tmp_path / "half.keras") as archive:
+        weights = archive.getinfo("model.weights.h5")
+    assert weights.compress_size < 0.95 * weights.file_size
 
 
 def test_each_weight_is_the_nearest_of_16_bits(halved, toy_translator):

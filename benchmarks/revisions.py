@@ -1,0 +1,97 @@
+"""Speed of another revision of this repository beside this one: did a change cost text users time?
+
+    python benchmarks/revisions.py a3e1465^ --multi30k DIR
+
+A training step, and Multi30K's test sentences decoded greedily and with beam 5, by the worker of
+rows 1 and 7. Both revisions are prepared, then they take turns; a ratio is one of medians, now /
+before, and more is better.
+"""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import time
+
+import machine
+from harness import PAUSE, Options
+from lane import HERE, Lane, Worker
+from rows.multi30k import corpus
+from rows.sizes import sizes
+
+REPEATS = 8  # training steps in a sample
+
+
+def main(arguments=None):
+    given = parsed(arguments)
+    options = Options(rounds=given.rounds, threads=given.threads, multi30k=given.multi30k)
+    chosen = sizes(False)
+    found = {}
+    with worktree(given.revision) as before, corpus(options, chosen["vocabulary"]) as folder:
+        trees = {"now": HERE.parent, "before": before}
+        for lane in lanes(chosen, folder):
+            samples = measured(lane, trees, options)
+            medians = {name: statistics.median(taken) for name, taken in samples.items()}
+            ratio = medians["now"] / medians["before"]
+            found[lane.name] = {"ratio": round(ratio, 4), "medians": medians, "samples": samples}
+            print(f"{lane.name}: {ratio:.3f} times as fast as before", flush=True)
+    result = {"revision": given.revision, "machine": machine.described(), "measured": found}
+    if given.out:
+        given.out.write_text(json.dumps(result, indent=1) + "\n")
+
+
+def lanes(chosen, folder):
+    """What is measured of both revisions."""
+    settings = {"sizes": chosen, "corpus": folder}
+    yield Lane("training step", "ours", "training_step", {"sizes": chosen}, repeat=REPEATS)
+    yield Lane("greedy", "ours", "decode", {**settings, "beam": 1})
+    yield Lane("beam 5", "ours", "decode", {**settings, "beam": 5})
+
+
+@contextlib.contextmanager
+def worktree(revision):
+    """A checkout of another revision, for as long as the block lasts."""
+    git = ["git", "-C", str(HERE.parent), "worktree"]
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "before"
+        subprocess.run([*git, "add", "--quiet", "--detach", str(path), revision], check=True)
+        try:
+            yield path
+        finally:
+            subprocess.run([*git, "remove", "--force", str(path)], check=True)
+
+
+def measured(lane, trees, options):
+    """Counts per second of each tree, in turns."""
+    workers = {
+        name: Worker(lane, options.threads, {"PYTHONPATH": str(tree)})
+        for name, tree in trees.items()
+    }
+    for worker in workers.values():
+        worker.prepare()
+    samples = {name: [] for name in trees}
+    for _ in range(options.rounds):
+        for name, worker in workers.items():
+            time.sleep(PAUSE)
+            answer = worker.ask("run", repeat=lane.repeat)
+            samples[name].append(answer["count"] / answer["seconds"])
+    for worker in workers.values():
+        worker.close()
+    return samples
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("revision", help="of git, such as HEAD~20")
+    parser.add_argument("--multi30k", type=pathlib.Path, required=True, metavar="DIR")
+    parser.add_argument("--rounds", type=int, default=7, help="samples of each: %(default)s")
+    parser.add_argument("--threads", type=int, default=Options.threads)
+    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="JSON file of the figures")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()
