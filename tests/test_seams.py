@@ -12,6 +12,32 @@ PACKAGE = Path(keras_bahdanau.__file__).parent
 # a source, its front end, the pipeline named after it and the demo of it
 OWN = ("sources/", "layers/front_ends/", "demo/", "layers/__init__.py")
 PIPELINES = {"translator.py", "image_to_text.py", "speech_to_text.py", "by_source.py"}
+FORMS = {"lines", "files", "arrays"}  # of inputs: `Source.inputs_are`
+# Modules that compare the form of inputs, and how often. They treat images as speech: lines are
+# in one file, one beside the other, and files are named by a manifest and decoded late.
+READING_FORMS = {
+    "cli/aligning.py": (1, "the argument is a sentence, or the path of a file"),
+    "cli/distilling.py": (1, "a source of files is made by TensorFlow, which must be loaded then"),
+    "cli/exporting.py": (1, "sentences alone are a file; other inputs come with their texts"),
+    "cli/inputs.py": (6, "two texts or a TSV are read, or a manifest"),
+    "cli/sharding.py": (2, "two texts or a TSV are read, or a manifest"),
+    "cli/training_files.py": (1, "two texts for training need two for validation"),
+    "data/manifest_corpus.py": (1, "a corpus of a manifest refuses other sources"),
+    "data/shard_files.py": (2, "shards hold ids of lines, or the content of files"),
+    "data/shards.py": (1, "ids of shards belong to subwords"),
+    "training/distillation/choosing.py": (2, "filters count characters, or broken files"),
+    "training/distillation/demands.py": (1, "the words of two texts have links"),
+}
+# Modules that ask if a source has subwords: what they do is done to tokens, of whatever text.
+ASKING_FOR_SUBWORDS = {
+    "data/shards.py": (1, "ids of shards belong to subwords"),
+    "data/tags.py": (1, "a tag is one source token"),
+    "exporters/litert/conversion.py": (1, "a file holds the subwords of both sides"),
+    "pipelines/graph.py": (2, "a shortlist is one of source tokens, as are words to copy"),
+    "pipelines/shortlist_learning.py": (1, "a shortlist is one of source tokens"),
+    "training/adaptation.py": (4, "an old vocabulary gets new pieces"),
+    "training/distillation/distill.py": (1, "a student learns a vocabulary of its own"),
+}
 KINDS = {*NAMES, "images", "audio", "sound", "ink", "frames", "pixels", "samples"} - {"text"}
 
 
@@ -71,6 +97,54 @@ def kinds_asked(tree):
 def test_no_branch_elsewhere_asks_for_a_kind_of_source():
     asked = {name: kinds_asked(tree) for name, tree in modules()}
     assert {name: found for name, found in asked.items() if found} == {}
+
+
+def comparisons_of(tree):
+    """Yield the comparisons of a module, wherever they stand."""
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Compare))
+
+
+def forms_asked(tree):
+    """Number of the comparisons with a form of inputs."""
+    return sum(
+        any(isinstance(part, ast.Constant) and part.value in FORMS for part in ast.walk(node))
+        for node in comparisons_of(tree)
+    )
+
+
+def subwords_asked(tree):
+    """Number of the comparisons that ask if a source has subwords."""
+    return sum(
+        isinstance(node.ops[0], ast.Is | ast.IsNot)
+        and "subwords" in (getattr(node.left, "id", None), getattr(node.left, "attr", None))
+        for node in comparisons_of(tree)
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "allowed"),
+    [(forms_asked, READING_FORMS), (subwords_asked, ASKING_FOR_SUBWORDS)],
+    ids=["forms", "subwords"],
+)
+def test_what_stands_for_a_kind_of_source_is_asked_where_there_is_a_reason(count, allowed):
+    # a module of text alone may ask whatever it wants of its subwords
+    asked = {name: count(tree) for name, tree in modules() if not name.startswith("text/")}
+    assert {name: found for name, found in asked.items() if found} == {
+        name: number for name, (number, _) in allowed.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "code"),
+    [
+        (forms_asked, "if source.inputs_are == 'files': pass"),
+        (forms_asked, "readable = inputs not in ('lines', 'arrays')"),
+        (subwords_asked, "x = 1 if source.subwords is None else 2"),
+        (subwords_asked, "text = subwords is not None"),
+    ],
+)
+def test_what_stands_for_a_kind_is_found(count, code):
+    assert count(ast.parse(code)) == 1
 
 
 @pytest.mark.parametrize(

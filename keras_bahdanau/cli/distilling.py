@@ -164,5 +164,5 @@ def _inputs(kind, paths):
             "Leave --source out."
         )
     if kind is None:
-        return inputs, "small" if inputs == "lines" else None
+        return inputs, None
     return inputs, preset_by_name(kind)

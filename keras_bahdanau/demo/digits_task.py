@@ -103,14 +103,27 @@ def pointed(pipeline, captions):
     Returns:
         List of bools.
     """
-    height, cell = pipeline.source.grid_height, pipeline.source.cell
-    hits = []
     read = pipeline.align([(one.image, one.text) for one in captions])
-    for caption, result in zip(captions, read, strict=True):
+    return points(pipeline.source, read, captions)
+
+
+def points(source, results, captions):
+    """For each digit of captions that were given or read right, as `pointed` has it.
+
+    Args:
+        source: `ImageSource` of the images.
+        results: List of `Translation` with the texts of the captions.
+        captions: List of `Caption`.
+
+    Returns:
+        List of bools.
+    """
+    hits = []
+    for caption, result in zip(captions, results, strict=True):
         words = word_spans(result.target_tokens)[:, 0]  # of each token
         named = [number for number, word in enumerate(caption.text.split()) if word in NAMES]
         for number, (left, top, right, bottom) in zip(named, caption.boxes, strict=True):
             place = int(result.alignment[words == number].sum(axis=0).argmax())
-            x, y = ((part + 0.5) * cell for part in divmod(place, height))
+            x, y = ((part + 0.5) * source.cell for part in divmod(place, source.grid_height))
             hits.append(left <= x <= right and top <= y <= bottom)
     return hits

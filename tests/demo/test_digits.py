@@ -1,6 +1,7 @@
 """Captions of digits: what they say is what the canvas has."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 from keras_bahdanau.demo import digits  # noqa: E402
+from keras_bahdanau.demo.digits_task import pointed  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +61,78 @@ def test_the_same_seed_gives_the_same_captions(parts):
     for one, other in zip(parts[0], again[0], strict=True):
         assert one.text == other.text
         np.testing.assert_array_equal(one.image, other.image)
+
+
+class Pointing:
+    """In place of a pipeline: it attends to given cells `(column, row)` of 8 pixels."""
+
+    source = SimpleNamespace(grid_height=8, cell=8)
+
+    def __init__(self, *captions):
+        self.results = [self.result(pieces) for pieces in captions]
+
+    def result(self, pieces):
+        """The result of pairs of a token and a dictionary from cells to weights."""
+        alignment = np.zeros((len(pieces), 96))
+        for weights, (_, cells) in zip(alignment, pieces, strict=True):
+            for (column, row), weight in cells.items():
+                weights[8 * column + row] = weight
+        tokens = [token for token, _ in pieces]
+        return SimpleNamespace(target_tokens=tokens, alignment=alignment)
+
+    def align(self, pairs):
+        assert len(pairs) == len(self.results)
+        return self.results
+
+
+def caption(text, *boxes):
+    return digits.Caption(np.zeros((64, 96), np.uint8), text, list(boxes))
+
+
+def words(text, *cells):
+    """Tokens of a text, of which the digits attend to these cells, one after the other."""
+    cells = iter(cells)
+    tokens = text.split()
+    return [
+        *((f"▁{one}", {next(cells) if one in digits.NAMES else (11, 7): 1.0}) for one in tokens),
+        ("</s>", {(0, 0): 1.0}),
+    ]
+
+
+def test_a_digit_is_pointed_at_if_the_cell_most_attended_to_is_in_its_box():
+    text = "a two left of a one"
+    boxes = (16, 8, 40, 32), (56, 0, 80, 24)  # columns 2 to 4 and 7 to 9, rows 1 to 3 and 0 to 2
+    both = caption(text, *boxes)
+    assert pointed(Pointing(words(text, (2, 1), (9, 2))), [both]) == [True, True]
+    assert pointed(Pointing(words(text, (4, 3), (7, 0))), [both]) == [True, True]
+    # a column to the left or to the right, a row above or below
+    assert pointed(Pointing(words(text, (1, 1), (10, 2))), [both]) == [False, False]
+    assert pointed(Pointing(words(text, (2, 0), (7, 3))), [both]) == [False, False]
+    # each at the other one's
+    assert pointed(Pointing(words(text, (8, 1), (3, 2))), [both]) == [False, False]
+
+
+def test_pointing_counts_the_digits_of_all_captions_in_the_order_of_their_texts():
+    first, second = "an eight above a three", "a one above a two left of a six"
+    boxes = (0, 0, 24, 24), (0, 32, 24, 56), (48, 32, 72, 56)
+    found = pointed(
+        Pointing(words(first, (1, 1), (5, 5)), words(second, (1, 2), (1, 5), (7, 5))),
+        [caption(first, *boxes[:2]), caption(second, *boxes)],
+    )
+    assert found == [True, False, True, True, True]
+
+
+def test_the_weights_of_a_digit_are_those_of_all_its_pieces():
+    text = "a three above a one"
+    boxes = (0, 0, 24, 24), (0, 32, 24, 56)
+    pieces = [
+        ("▁a", {(11, 7): 1.0}),
+        ("▁th", {(1, 1): 0.4, (5, 5): 0.6}),  # alone beside the box
+        ("ree", {(1, 1): 0.8, (6, 6): 0.2}),  # 1.2 in the box, together
+        ("▁above", {(11, 7): 1.0}),
+        ("▁a", {(11, 7): 1.0}),
+        ("▁o", {(1, 5): 0.3, (5, 5): 0.7}),
+        ("ne", {(1, 5): 0.3, (6, 6): 0.7}),  # 0.6 in the box, and 0.7 outside of it, twice
+        ("</s>", {(0, 0): 1.0}),
+    ]
+    assert pointed(Pointing(pieces), [caption(text, *boxes)]) == [True, False]

@@ -1,11 +1,152 @@
-"""The end of the tour: Keras, the SavedModel and the LiteRT file side by side."""
+"""The tour: the demo of each task in short, and Keras, SavedModel and LiteRT file side by side."""
+
+import dataclasses
+import json
+import shlex
+from typing import NamedTuple
 
 import pytest
 
+from keras_bahdanau import cli
+from keras_bahdanau.demo import corpus, text_task, tones
+from keras_bahdanau.demo.task import task_of
 from keras_bahdanau.demo.tour import ask_all
 
+pytestmark = pytest.mark.slow
+TINY = {
+    **{"embedding_units": 8, "units": 16, "encoder_units": 8, "attention_units": 8, "epochs": 1},
+    **{"ema_momentum": None, "learning_rate": 1e-2},
+}
 
-@pytest.mark.slow
+
+def sentences(train, valid, test):
+    """Short sentences, among them what the demo shows: one that reorders twelve words."""
+    some = [one for one in corpus.generate(3000) if one.source.count(" ") < 13]
+    count = train + valid + test - 1
+    reordered = next(filter(text_task._reorders, some[count:]))
+    return some[:train], some[train : train + valid], [*some[train + valid : count], reordered]
+
+
+def digits(**sizes):
+    pytest.importorskip("sklearn", reason="its handwritten digits are on the images")
+    from keras_bahdanau.demo import digits
+
+    return digits.split(**sizes)
+
+
+class Short(NamedTuple):
+    """A task cut down.
+
+    Attributes:
+        split: Function of the sizes of its three parts.
+        sizes: Dictionary of these.
+        settings: Dictionary of options beside `TINY`.
+        data: String, what its first line says.
+        verb: String, that of its third line.
+        files: Files of the test.
+        figures: Names of its figures.
+    """
+
+    split: object
+    sizes: dict
+    settings: dict
+    data: str
+    verb: str
+    files: tuple
+    figures: tuple
+
+
+TASKS = {
+    "text": Short(
+        sentences,
+        {"train": 80, "valid": 10, "test": 60},
+        {"vocabulary_size": 150},
+        "80 English-French pairs",
+        "Translating",
+        ("test.en", "test.fr", "test.align"),
+        ("bleu", "exact_match", "alignment_error_rate"),
+    ),
+    "images": Short(
+        digits,
+        {"train": 32, "valid": 8, "test": 8},
+        {"convolutions": "4,8,8", "batch_sentences": 16},
+        "32 images of handwritten digits",
+        "Reading",
+        ("test.tsv", "test/0000.png", "test/0007.png"),
+        ("exact_match", "exact_match_of_new_digits", "pointing_accuracy"),
+    ),
+    "speech": Short(
+        tones.split,
+        {"train": 24, "valid": 6, "test": 6},
+        {"convolutions": "4,4"},
+        "24 synthetic utterances (whistled tones), no real speech",
+        "Transcribing",
+        ("test.tsv", "test/0000.wav", "test/0005.wav"),
+        ("wer", "exact"),
+    ),
+}
+
+
+@pytest.fixture
+def command(capsys):
+    """`command(*arguments)`: exit code, standard output and error, in this process."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*arguments])
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_demo_writes_trains_reads_draws_and_exports(name, command, tmp_path, monkeypatch):
+    short, kind = TASKS[name], type(task_of(name))
+    monkeypatch.setattr(tones.shutil, "which", lambda program: None)  # no espeak-ng
+    parts = short.split(**short.sizes)
+    monkeypatch.setattr(kind, "data", lambda task: parts)
+    own = {**TINY, **short.settings}
+    monkeypatch.setattr(kind, "options", dataclasses.replace(kind.options, **own))
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command("demo", "--task", name, "--out", "tour")
+    assert code == 0, err
+
+    tour = tmp_path / "tour"
+    made = ["report.json", "alignment.png", "translator.keras", "saved_model/1/saved_model.pb"]
+    made += ["translator.tflite", "run/translator.keras", *(f"data/{file}" for file in short.files)]
+    assert [file for file in made if not (tour / file).is_file()] == []
+    assert (tour / "alignment.png").read_bytes().startswith(b"\x89PNG")
+    report = json.loads((tour / "report.json").read_text())
+    assert [*report] == [*short.figures, "agreement", "seconds"]
+    assert report["agreement"] == 1.0
+
+    lines = out.splitlines()
+    assert lines[0] == f"1. Data: {short.data}, in tour/data"
+    steps = [line for line in lines if line[:2] in ("2.", "3.", "4.")]
+    count = short.sizes["test"]
+    assert steps == [
+        "2. Training",
+        f"3. {short.verb} {count} inputs that it has never seen",
+        "4. Exporting to TensorFlow Serving and to LiteRT, and asking all three",
+    ]
+    for format in ("Keras", "SavedModel", "LiteRT"):
+        assert sum(line.startswith(f"      {format:<11} ") for line in lines) == 3
+    assert "Keras, SavedModel and LiteRT agree on 100.0% of the test" in out
+
+    # what it says to try next works, but for the files that a reader does not have
+    commands = [line for line in lines if line.startswith("  keras-bahdanau ")]
+    assert len(commands) >= 3
+    for line in commands:
+        _, *arguments = shlex.split(line)
+        if not any("YOUR" in argument for argument in arguments):
+            code, out, err = command(*arguments)
+            assert code == 0 and out, (line, err)
+    assert (tmp_path / "picture.png").is_file()
+
+    code, _, err = command("demo", "--task", name, "--out", "tour")
+    assert code == 2 and "This demo is done already. Received: out='tour'" in err
+
+
 def test_more_sentences_than_a_request_may_have_get_three_equal_answers(toy_translator, tmp_path):
     answers = ask_all(toy_translator, tmp_path, ["one two"] * 65, ["eins zwei"] * 65)
     assert answers == dict.fromkeys(("Keras", "SavedModel", "LiteRT"), ["eins zwei"] * 65)

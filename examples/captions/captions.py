@@ -1,0 +1,120 @@
+r"""Canvases of the digit captions as files, and models compared on them.
+
+    python examples/captions/captions.py test --out runs/captions-test
+    python examples/captions/captions.py compare captions.tflite captions.keras
+
+The canvases are those of the test of `keras-bahdanau demo --task images`, 1,000 at most: their
+compositions are in no training, and the second half has handwriting that is in none either.
+`test` writes a PNG file for each, and `test.tsv`, their manifest; `compare` prints a line for each
+model. Needs scikit-learn, which the digits come with.
+"""
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import NamedTuple
+
+import keras_bahdanau as kb
+from keras_bahdanau.demo import digits
+from keras_bahdanau.demo.digits_task import DigitsTask, points
+
+MOST = 1000  # canvases of the demo's test
+
+
+class Row(NamedTuple):
+    """Figures of one model.
+
+    Attributes:
+        file: String, its name.
+        exact: Float, share of the captions with known handwriting that are right.
+        new_digits: Float, the same of those with new handwriting.
+        pointing: Float, share of the digits of right captions that were attended to while they
+            were named.
+        size: Integer, bytes of the file.
+    """
+
+    file: str
+    exact: float
+    new_digits: float
+    pointing: float
+    size: int
+
+
+def main(arguments=None):
+    arguments = parsed(arguments)
+    captions = chosen(arguments.count)
+    if arguments.command == "test":
+        DigitsTask().write(arguments.out, "test", captions)
+        print(f"{len(captions)} images: {arguments.out / 'test.tsv'}")
+        return
+    print(f"{'exact':>7} {'new digits':>10} {'pointing':>8} {'kB':>6}")
+    rows = []
+    for path in arguments.models:
+        row = measured(path, captions)
+        rows.append(row._asdict())
+        shares = (row.exact, row.new_digits, row.pointing)
+        exact, new, pointing = (f"{100 * share:.1f}" for share in shares)
+        print(f"{exact:>7} {new:>10} {pointing:>8} {row.size // 1000:>6}  {row.file}", flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def chosen(count=MOST):
+    """Captions of the demo's test, half of them with known and half with new handwriting."""
+    *_, test = digits.split(test=MOST)
+    half = MOST // 2
+    return [*test[: count - count // 2], *test[half : half + count // 2]]
+
+
+def measured(path, captions):
+    """`Row` of a `.keras` or a `.tflite` file."""
+    on_device = path.suffix == ".tflite"
+    load = kb.exporters.LiteRTPipeline if on_device else kb.load_pipeline
+    pipeline = load(path)
+    results = pipeline.decode([one.image for one in captions])
+    pairs = [*zip(results, captions, strict=True)]
+    right = [(result, one) for result, one in pairs if result.text == one.text]
+    return Row(
+        path.name,
+        share(result.text == one.text for result, one in pairs if one.known),
+        share(result.text == one.text for result, one in pairs if not one.known),
+        share(points(pipeline.source, *zip(*right, strict=True)) if right else ()),
+        path.stat().st_size,
+    )
+
+
+def share(hits):
+    """Share of True among some bools; not a number if there are none."""
+    hits = [*hits]
+    return sum(hits) / len(hits) if hits else math.nan
+
+
+def existing(name):
+    """The path of a file that exists."""
+    path = Path(name)
+    if not path.is_file():
+        raise argparse.ArgumentTypeError(f"no such file: {name!r}")
+    return path
+
+
+def parsed(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    test = commands.add_parser("test", help="write the canvases and their manifest")
+    test.add_argument("--out", type=Path, required=True, metavar="DIR")
+    compare = commands.add_parser("compare", help="score models on the canvases")
+    compare.add_argument(
+        "models", type=existing, nargs="+", metavar="FILE", help="a .keras or a .tflite file"
+    )
+    compare.add_argument("--json", type=Path, metavar="FILE", help="file that receives the figures")
+    for command in (test, compare):
+        command.add_argument("--count", type=int, default=MOST, help="canvases; %(default)s")
+    found = parser.parse_args(arguments)
+    if not 2 <= found.count <= MOST:
+        parser.error(f"--count must be from 2 to {MOST:,}. Received: {found.count}")
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""Tones of the demo of speech: their frequencies, their times, and that they are no real speech."""
+
+import wave
+
+import numpy as np
+import pytest
+
+from keras_bahdanau.data.manifest import read_manifest
+from keras_bahdanau.demo import tones, tones_task
+
+
+@pytest.fixture(autouse=True)
+def whistled(monkeypatch):
+    """A machine without espeak-ng."""
+    monkeypatch.setattr(tones.shutil, "which", lambda name: None)
+
+
+@pytest.fixture(scope="module")
+def utterances():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tones.shutil, "which", lambda name: None)
+        return tones.split(train=30, valid=5, test=10)
+
+
+def loudest(samples):
+    """Hertz of the strongest frequency of a sound, within a hertz."""
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)), tones.RATE))
+    return float(spectrum.argmax())
+
+
+def melody_of(samples, begin, end):
+    """The strongest frequencies of the three tones between two moments, in hertz."""
+    sound = samples[round(begin * tones.RATE) : round(end * tones.RATE)]
+    third = len(sound) // 3
+    middles = (sound[third * n + third // 5 : third * (n + 1) - third // 5] for n in range(3))
+    return [loudest(middle) for middle in middles]
+
+
+def test_a_tone_has_its_frequency_and_fades():
+    tone = tones._tone(440.0, 0.5)
+    assert len(tone) == 8000
+    assert loudest(tone) == pytest.approx(440, abs=1)
+    spectrum = np.abs(np.fft.rfft(tone * np.hanning(8000), tones.RATE))
+    # the overtones have a quarter and a ninth of its strength
+    assert spectrum[880] / spectrum[440] == pytest.approx(1 / 4, rel=0.05)
+    assert spectrum[1320] / spectrum[440] == pytest.approx(1 / 9, rel=0.05)
+    # it swells and fades
+    assert np.abs(tone[:20]).max() < 0.1 * np.abs(tone).max() > np.abs(tone[-20:]).max()
+
+
+def test_each_word_has_a_melody_of_its_own():
+    own = {tones.MELODIES[2 * number + 1] for number in range(len(tones.WORDS))}
+    assert len(own) == len(tones.WORDS)
+    assert {frequency for melody in own for frequency in melody} <= {440.0, 660.0, 990.0}
+
+
+def test_the_words_of_an_utterance_are_its_melodies_in_one_key(utterances):
+    for one in utterances[0]:
+        words = one.text.split()
+        assert 2 <= len(words) <= 5 and len(one.seconds) == len(words)
+        keys = []
+        for word, (begin, end) in zip(words, one.seconds, strict=True):
+            expected = tones.MELODIES[2 * tones.WORDS.index(word) + 1]
+            heard = np.array(melody_of(one.samples, begin, end))
+            keys += [*(heard / expected)]
+        # a key for the whole utterance, at most 15 % from the scale
+        assert np.ptp(keys) < 0.05 and 0.83 < np.mean(keys) < 1.17
+        ends = [end for _, end in one.seconds]
+        assert all(end < begin for end, (begin, _) in zip(ends, one.seconds[1:], strict=False))
+        assert ends[-1] < len(one.samples) / tones.RATE < ends[-1] + 0.1
+        assert one.samples.dtype == np.float32 and np.abs(one.samples).max() < 1
+
+
+def test_there_is_noise_alone_between_the_words(utterances):
+    for one in utterances[0]:
+        begin, end = (round(second * tones.RATE) for second in one.seconds[0])
+        before, word = one.samples[: begin - 1], one.samples[begin:end]
+        assert 0 < before.std() <= 0.022
+        assert word.std() > before.std()
+
+
+def test_the_same_seed_gives_the_same_sounds(utterances):
+    for part, other in zip(utterances, tones.split(train=30, valid=5, test=10), strict=True):
+        for one, same in zip(part, other, strict=True):
+            assert one.text == same.text
+            np.testing.assert_array_equal(one.samples, same.samples)
+    others = tones.split(train=30, valid=5, test=10, seed=1)
+    assert [one.text for one in others[0]] != [one.text for one in utterances[0]]
+
+
+def test_no_text_is_in_two_parts(utterances):
+    texts = [one.text for part in utterances for one in part]
+    assert [len(part) for part in utterances] == [30, 5, 10]
+    assert len(set(texts)) == 45
+
+
+def test_it_says_that_this_is_no_real_speech(utterances):
+    what, (text,) = tones_task.TonesTask().describe(utterances[0])
+    assert what == "30 synthetic utterances (whistled tones), no real speech"
+    assert text == utterances[0][0].text
+    assert "synthetic speech" in tones_task.TonesTask().summary({"wer": 1.0, "exact": 90.0})
+
+
+def test_the_files_hold_the_sounds_in_16_bits(utterances, tmp_path):
+    tones_task.TonesTask().write(tmp_path, "test", utterances[2])
+    pairs = read_manifest(tmp_path / "test.tsv")
+    assert [text for _, text in pairs] == [one.text for one in utterances[2]]
+    for (path, _), one in zip(pairs, utterances[2], strict=True):
+        with wave.open(str(path)) as file:
+            assert file.getparams()[:3] == (1, 2, tones.RATE)  # channels, bytes, samples a second
+            samples = np.frombuffer(file.readframes(file.getnframes()), "<i2") / 2**15
+        np.testing.assert_allclose(samples, one.samples, atol=2**-15)

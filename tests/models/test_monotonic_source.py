@@ -1,0 +1,135 @@
+"""A source that goes on: what comes behind the place where attention has stopped is not needed."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import extract
+import numpy as np
+import pytest
+
+from keras_bahdanau.layers import ATTENTIONS, AudioFrames, FrameConvolutions, FrameProjection
+from keras_bahdanau.layers.front_ends.audio_frames import Samples
+from keras_bahdanau.layers.front_ends.frame_projection import Frames
+from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+
+RANDOM = np.random.default_rng(3)
+ROWS, STEPS = 64, 6
+SHORT, LONG = 80, 112  # frames
+HOP = 160  # samples of a frame of sound
+VALUES = RANDOM.normal(size=(ROWS, LONG, 3)).astype("float32")
+LOUD = np.repeat(10 ** RANDOM.uniform(-4, 0, (ROWS, LONG)), HOP, axis=1)
+SOUND = (LOUD * RANDOM.uniform(-1, 1, (ROWS, LONG * HOP))).astype("float32")
+TARGET_IN = RANDOM.integers(1, 7, (ROWS, STEPS)).astype("int32")
+
+
+class Case(NamedTuple):
+    """A front end, and how far it looks ahead.
+
+    Attributes:
+        front_end: Function without arguments that makes it.
+        features: Function of the lengths of all rows that gives so many frames of each.
+        needed: Function of positions of the memory: number of frames that their vectors need.
+    """
+
+    front_end: Callable
+    features: Callable
+    needed: Callable
+
+
+def frames(lengths):
+    return Frames(VALUES[:, : max(lengths)], np.array(lengths, "int32"))
+
+
+def sound(lengths):
+    return Samples(SOUND[:, : max(lengths) * HOP], np.array(lengths, "int32"))
+
+
+def listener(normalization):
+    return lambda: AudioFrames(8, bands=10, convolutions=(4, 4), normalization=normalization)
+
+
+CASES = {
+    # Convolutions of 3 frames, stride 2: place j is made of those up to 2 j + 1. A frame of sound
+    # has 25 ms, which are those of the next two frames, too.
+    "sound": Case(listener("global"), sound, lambda j: 4 * j + 6),
+    "features": Case(lambda: FrameProjection(3, 8), frames, lambda j: j + 1),
+    # Convolutions of 5 and of 3 places, stride 2: place j is made of those up to 2 (j + 1) + 2.
+    "ink": Case(lambda: FrameConvolutions(3, 8, (4, 4)), frames, lambda j: 4 * j + 13),
+}
+
+
+def new(case, kind="unidirectional", bridge="zeros"):
+    """A model whose attention stops now here, now there."""
+    encoder = Encoder(front_end=case.front_end(), units=8, kind=kind)
+    attention = ATTENTIONS.get("bahdanau", units=8, normalizer="mocha-hard")
+    model = Seq2Seq(encoder, Decoder(7, 6, 8, attention, bridge=bridge))
+    model.build()
+    extract.randomize(model)
+    for weight in attention.score.weights:
+        weight.assign(weight * (8 if "query" in weight.path else 4))
+    attention.normalizer.r.assign(-0.5)
+    statistics = getattr(encoder.front_end, "statistics", None)
+    if statistics is not None:
+        statistics.moving_mean.assign(np.full(10, -5.0))
+        statistics.moving_variance.assign(np.full(10, 4.0))
+    return model
+
+
+def read(model, features):
+    logits, weights = model((features, TARGET_IN), return_attention_scores=True)
+    return np.asarray(logits), np.asarray(weights)
+
+
+def stops_of(weights):
+    """Places `(rows, steps)` where attention stops; -1 from the first step without a stop on."""
+    real = weights > 0
+    last = weights.shape[-1] - 1 - real[..., ::-1].argmax(axis=-1)
+    stopped = np.logical_and.accumulate(real.any(axis=-1), axis=-1)
+    return np.where(stopped, last, -1)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", CASES)
+def test_frames_behind_the_place_of_a_stop_change_no_step_up_to_it(name):
+    case = CASES[name]
+    model = new(case)
+    logits, weights = read(model, case.features([SHORT] * ROWS))
+    stops = stops_of(weights)
+    needed = np.where(stops >= 0, case.needed(stops), SHORT + 1)
+    ready = needed <= SHORT  # (rows, steps)
+    moves = (np.diff(stops, axis=1) > 0) & ready[:, 1:]
+    assert ready.sum() >= 20 and moves.sum() >= 2, stops
+
+    more_logits, more_weights = read(model, case.features([LONG] * ROWS))
+    time = weights.shape[-1]
+    np.testing.assert_allclose(more_logits[ready], logits[ready], atol=1e-5)
+    np.testing.assert_allclose(more_weights[ready][:, :time], weights[ready], atol=1e-5)
+    assert not more_weights[ready][:, time:].any()
+
+    # a step is right as soon as the frames are there that the place of its stop needs
+    for step in range(STEPS):
+        rows = ready[:, step]
+        early = case.features(np.where(rows, needed[:, step], SHORT))
+        early_logits, early_weights = read(model, early)
+        np.testing.assert_allclose(early_logits[rows, step], logits[rows, step], atol=1e-5)
+        early_weights = early_weights[rows, step]
+        known = early_weights.shape[-1]
+        np.testing.assert_allclose(early_weights, weights[rows, step, :known], atol=1e-5)
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize(
+    ("front_end", "options"),
+    [
+        ("utterance", {}),
+        ("features", {"kind": "bidirectional"}),
+        ("features", {"bridge": "summary"}),
+    ],
+)
+def test_what_looks_at_the_whole_source_needs_its_end(front_end, options):
+    cases = {**CASES, "utterance": CASES["sound"]._replace(front_end=listener("utterance"))}
+    case = cases[front_end]
+    model = new(case, **options)
+    logits, _ = read(model, case.features([SHORT] * ROWS))
+    more, _ = read(model, case.features([LONG] * ROWS))
+    assert np.abs(more[:, 0] - logits[:, 0]).max() > 1e-3
