@@ -57,7 +57,8 @@ export class Drawing {
   /** Draw by keys: arrows move the pen, Space puts it down and lifts it, Backspace takes a stroke back. */
   press(event) {
     const { key } = event;
-    if (![...Object.keys(ARROWS), " ", "Backspace", "Enter"].includes(key) || event.ctrlKey || event.altKey || event.metaKey) return;
+    const known = key in ARROWS || [" ", "Backspace", "Enter"].includes(key);
+    if (!known || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
     if (key === "Enter") return this.page.form.requestSubmit();
     if (key === "Backspace") return this.undo();
