@@ -62,14 +62,16 @@ export class Entry {
       const seconds = secondsOf(Math.min(samples.length, most) / HOP).toFixed(1);
       this.page.sound.value = "";
       this.keep(samples.subarray(0, most), `Recorded ${seconds} s.` +
-        (cut ? ` It was cut there: this page takes ${secondsOf(this.longest)} s at most.` : ""));
+        (cut ? ` It was cut: this page takes ${secondsOf(this.longest)} s at most.` : ""));
     } catch (error) {
       this.keep(null, error.message);
     }
   }
 
+  /** Keep samples in place of what was entered before, and words about them. */
   keep(samples, words) {
     this.samples = samples;
+    this.page.problem.hidden = true;  // of what was entered before
     this.page.recorded.textContent = words;
   }
 
