@@ -159,12 +159,13 @@ class Node(Runtime):
         litert = self.node_modules / "node_modules" / "@litertjs"
         modules = [litert / package / "dist/index.js" for package in ("core", "wasm-utils")]
         modules += [litert / "core/wasm" / f"{WASM}.{end}" for end in ("js", "wasm")]
-        own = ("translator", "tflite_file", "sentencepiece", "normalizer", "unigram")
-        own += ("byte_pairs", "protobuf")
+        own = ("pipeline", "translator", "tflite_file", "sentencepiece", "normalizer", "unigram")
+        own += ("byte_pairs", "protobuf", "reader", "image_source", "scaling", "audio_source")
+        own += ("wav", "ink_source")
         return [*modules, *(PAGE / f"{name}.mjs" for name in own), *self._program_files()]
 
     def _program_files(self):
-        return [KIT / "translate.mjs"]
+        return [KIT / f"{name}.mjs" for name in ("translate", "file_input", "png_file")]
 
 
 class Browser(Node):
@@ -178,6 +179,7 @@ class Browser(Node):
 
     def _program_files(self):
         names = ("index.html", "style.css", "start.js", "app.mjs", "heat_map.mjs", "loading.mjs")
+        names += ("text_entry.mjs",)
         more = ("offline.mjs", "working.mjs", "worker.js", "service_worker.js")
         return [PAGE / name for name in (*names, *more)]
 

@@ -1,18 +1,23 @@
-// Translates with one .tflite file in Node: a line in, a line out. See USAGE below, or --help.
+// Translates, reads or transcribes with one .tflite file in Node: a line or file in, a line out. See USAGE below, or
+// --help.
 //
 //   npm install @litertjs/core
 //
 // Reads every vocabulary of the package. The modules that it imports are those of the page that
 // `keras-bahdanau export --format browser` writes; they stay where they are in the checkout.
 //
+import { loadPipeline, Reader } from "../../keras_bahdanau/exporters/browser/page/reader.mjs";
 import { InputError } from "../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
 import { Translator } from "../../keras_bahdanau/exporters/browser/page/translator.mjs";
 
-export { InputError, Translator };
+export { InputError, loadPipeline, Reader, Translator };
 
 const USAGE = `Usage: node translate.mjs [OPTIONS] MODEL.tflite [SENTENCE...]
+       node translate.mjs [OPTIONS] MODEL.tflite FILE...
 
 Translates with one .tflite file: a line in, a line out. Without a sentence it reads standard input.
+A model of images reads PNG files that are as high as its images, one of speech WAV files of 16 kHz, one of ink
+JSON files of strokes, [[[x, y], ...], ...]: a file in, a line out.
 
   --greedy       Take the best token at each step, without a beam.
   --nbest K      Print the best K texts of each line, as 'number ||| text ||| score'.
@@ -83,12 +88,13 @@ function lineText(line, number) {
 }
 
 async function main(words) {
-  const [{ readFileSync }, { parseArgs }] = await Promise.all([import("node:fs"), import("node:util")]);
+  const [{ readFileSync }, { parseArgs }, { inputOf, unreadable }] = await Promise.all(
+    ["node:fs", "node:util", "./file_input.mjs"].map((name) => import(name)));
   const options = {
     greedy: { type: "boolean" }, json: { type: "boolean" }, help: { type: "boolean" },
     nbest: { type: "string" }, prefix: { type: "string", default: "" },
   };
-  const { values, positionals: [path, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
+  const { values, positionals: [path, ...given] } = parseArgs({ args: words, options, allowPositionals: true });
   if (values.help) return console.log(USAGE);
   const { greedy, prefix } = values;
   if (words.some((word) => word.includes("\ufffd"))) {  // which Node puts where bytes are no UTF-8
@@ -103,15 +109,22 @@ async function main(words) {
   try {
     content = new Uint8Array(readFileSync(path));
   } catch (error) {
-    throw new InputError(`A file must be readable. Received: '${path}': ${error.message.split(",")[0]}. Correct the name.`);
+    throw unreadable(path, error);
   }
-  const translator = await Translator.load(await litertInNode(), content);
-  const search = greedy ? ["_greedy"] : translator.searchFor(count, prefix);
-  translator.signature(search[0]);
+  const pipeline = await loadPipeline(await litertInNode(), content);
+  const search = greedy ? ["_greedy"] : pipeline.searchFor(count, prefix);
+  pipeline.signature(search[0]);
+  const ofFiles = pipeline instanceof Reader;
+  if (ofFiles && !given.length) {
+    throw new InputError(`The command line must name files for a model of ${pipeline.card.source.class_name}. ` +
+      `Received: ${words.join(" ")}. See --help.`);
+  }
+  const answerTo = async (one) => ofFiles ? (await pipeline.read(inputOf(one, pipeline.card), ...search)).hypotheses
+    : pipeline.translate(one, ...search);
   endWithOutput();
   let number = 0;
-  for await (const line of sentences.length ? sentences : linesOf(process.stdin)) {
-    const hypotheses = (await translator.translate(line, ...search)).slice(0, count).map(({ text, score }) => ({ text, score }));
+  for await (const one of given.length ? given : linesOf(process.stdin)) {
+    const hypotheses = (await answerTo(one)).slice(0, count).map(({ text, score }) => ({ text, score }));
     const texts = hypotheses.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
     number += 1;
     process.stdout.write(`${values.json ? JSON.stringify({ hypotheses }) : texts.join("\n")}\n`);

@@ -1,4 +1,4 @@
-"""npm packages that tests use where they are: in node_modules of the directory, or in NODE_PATH."""
+"""Node, and npm packages where they are: in node_modules of the directory, or in NODE_PATH."""
 
 import shutil
 import subprocess
@@ -22,3 +22,11 @@ def lacking(*names):
 def directory_of(name):
     """The directory in which npm installed a package: the one that holds its node_modules."""
     return next(one.parent for one in Path(package(name)).parents if one.name == "node_modules")
+
+
+def run(program, *arguments, content=b"", folder=None):
+    """(exit code, lines of standard output, standard error) of a program in Node."""
+    done = subprocess.run(
+        ["node", program, *map(str, arguments)], input=content, capture_output=True, cwd=folder
+    )
+    return done.returncode, done.stdout.decode().splitlines(), done.stderr.decode()

@@ -5,7 +5,7 @@ import json
 import shutil
 from pathlib import Path
 
-from keras_bahdanau.exporters.card import vocabulary_files
+from keras_bahdanau.exporters.card import read_packed_card, vocabulary_files
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.integrity import Damage, check_fields, parse_card, sha256_of
@@ -16,6 +16,9 @@ BROWSER = "The page"
 MODULES = Path(__file__).parent / "page"
 LICENSE = Path(__file__).parent / "apache_license.txt"  # that of LiteRT.js, whose packages lack it
 _LONGEST_TITLE = 200  # characters
+_TYPED = "TextSource"  # for a page with a field for text, as it stands among the modules
+# names of the sources that a page can enter otherwise, as cards have them
+_ENTERED = ("ImageSource", "AudioSource", "InkSource")
 _FORMS = {"bytes": {str: int}, "sha256": {str: str}, "model": str, "title": str}
 # of LiteRT.js: its modules, and its programs for browsers with relaxed SIMD and for those without
 _PACKAGES = {"core": "@litertjs/core", "wasm-utils": "@litertjs/wasm-utils"}
@@ -35,7 +38,10 @@ _LITERT = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BrowserExporter(LiteRTExporter):
-    """A page that translates, pronounces or transliterates typed text, later without a network.
+    """A page that runs a model where it is read, later without a network.
+
+    A visitor types a text; draws or chooses an image; records sound or chooses a file; or writes by
+    pen: whatever the source of the model takes.
 
     The directory holds `index.html` with its modules, the model as `export_litert` writes it,
     LiteRT.js, and `site.json` with the size and the sha256 of each file. Any web server that
@@ -61,6 +67,8 @@ class BrowserExporter(LiteRTExporter):
     litert_js: str | Path = "."
     title: str = "Translate"
 
+    suffix = ""  # of a directory
+
     def __post_init__(self):
         super().__post_init__()
         demand = f"a string of 1 to {_LONGEST_TITLE} printable characters, not all blank"
@@ -82,11 +90,14 @@ class BrowserExporter(LiteRTExporter):
     def require(self, pipeline):
         self._packages()  # or say now that they are not installed
         super().require(pipeline)
+        source = type(pipeline.source)
         _, vocabularies = vocabulary_files(pipeline)
-        if "source" not in vocabularies:
+        own = source.__module__.startswith("keras_bahdanau.")
+        if "source" not in vocabularies and not (own and source.__name__ in _ENTERED):
             raise ValueError(
-                "A page takes text that somebody types. Received: a pipeline whose source has no "
-                f"vocabulary, verb={pipeline.verb!r}. Export it with --format litert."
+                "A page takes text that somebody types, images, sound or ink: its source must have "
+                f"a vocabulary, or be one of {', '.join(_ENTERED)}. Received: a pipeline of "
+                f"{source.__name__}, verb={pipeline.verb!r}. Export it with --format litert."
             )
 
     def write(self, pipeline, path):
@@ -94,6 +105,7 @@ class BrowserExporter(LiteRTExporter):
         super().write(pipeline, path / MODEL)
         for file in MODULES.iterdir():
             shutil.copyfile(file, path / file.name)
+        _say_source(path)
         for name, folder in self._packages().items():
             for file in _LITERT[name]:
                 place = path / "litert" / name / file
@@ -159,6 +171,14 @@ class BrowserExporter(LiteRTExporter):
         sizes = site["bytes"].values()
         heading = f"page {site['title']!r}, {len(sizes)} files, {sum(sizes):,} bytes"
         return f"{heading}\n{super().describe(path / MODEL)}"
+
+
+def _say_source(path):
+    """Write into the page of which source its model is: so it shows the right fields at once."""
+    name = read_packed_card(path / MODEL).get("source", {}).get("class_name", _TYPED)
+    page = (path / PAGE).read_text("utf-8")
+    page = page.replace(f'data-source="{_TYPED}"', f'data-source="{name}"')
+    (path / PAGE).write_text(page, "utf-8")
 
 
 def _is_title(value):

@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from keras_bahdanau.exporters import BrowserExporter, LiteRTExporter, check, describe, export
+from keras_bahdanau import presets
+from keras_bahdanau.exporters import BrowserExporter, LiteRTExporter, check, describe
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.browser.browser_exporter import _LITERT, _PACKAGES, MODULES
-from keras_bahdanau.pipelines.by_source import load_pipeline
+from keras_bahdanau.pipelines import by_source
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource
+from keras_bahdanau.text import Subwords
 
 CHECKOUT = Path(__file__).parents[3]
 MODEL = CHECKOUT / "examples" / "dates" / "models" / "dates.tflite"
@@ -181,9 +184,43 @@ def test_the_key_enter_works_before_the_modules_are_there_and_a_wrong_type_is_su
     assert "did not load: app.mjs" in found["problem"] and "a wrong type" in found["problem"]
 
 
-@pytest.mark.slow
-def test_a_source_that_nobody_types_is_refused(toy_source, packages, tmp_path):
-    pipeline = load_pipeline(toy_source("images"))
-    with pytest.raises(ValueError, match="A page takes text that somebody types"):
-        export(BrowserExporter(litert_js=packages), pipeline, tmp_path / "site")
-    assert not (tmp_path / "site").exists()
+def pipeline_of(source):
+    """A pipeline of random weights, as far as an export asks for it before it converts."""
+    target = Subwords.train(["a b"], 8, model_type="word", exact=False)
+    model = presets.small(source, target, embedding_units=8, units=8, attention_units=8)
+    return by_source.pipeline_of(source, model, target)
+
+
+class OwnSource(ImageSource):
+    """A source whose features no page makes."""
+
+
+@pytest.mark.parametrize("source", [FeatureSource(3), OwnSource(16, 48)])
+def test_a_source_that_no_page_can_enter_is_refused(source, packages):
+    name = type(source).__name__
+    with pytest.raises(ValueError, match="A page takes text that somebody types, images") as caught:
+        BrowserExporter(litert_js=packages).require(pipeline_of(source))
+    assert f"Received: a pipeline of {name}, verb=" in str(caught.value)
+    assert "Export it with --format litert." in str(caught.value)
+
+
+@pytest.mark.parametrize("source", [ImageSource(16, 48), AudioSource(20), InkSource()])
+def test_images_sound_and_ink_can_be_entered(source, packages):
+    BrowserExporter(litert_js=packages).require(pipeline_of(source))
+
+
+@pytest.mark.parametrize("name", ["formulas/models/ink", "an4/models/an4"])
+def test_the_page_says_of_which_source_it_is(name, packages, tmp_path, monkeypatch):
+    model = CHECKOUT / "examples" / f"{name}.tflite"
+    monkeypatch.setattr(LiteRTExporter, "write", lambda self, _, path: shutil.copyfile(model, path))
+    BrowserExporter(litert_js=packages).write(None, tmp_path / "site")
+    page = (tmp_path / "site" / "index.html").read_text("utf-8")
+    source = {"ink": "InkSource", "an4": "AudioSource"}[model.stem]
+    assert f'<body data-source="{source}">' in page
+    for field in re.findall(r'data-for="([^"]+)"', page):
+        assert set(field.split()) <= {"TextSource", "ImageSource", "AudioSource", "InkSource"}
+    assert check(tmp_path / "site") == []
+
+
+def test_a_site_needs_no_end_of_its_name(packages, tmp_path):
+    assert BrowserExporter(litert_js=packages).place(tmp_path / "site") == tmp_path / "site"

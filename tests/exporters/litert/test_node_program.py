@@ -3,7 +3,6 @@
 import json
 import random
 import shutil
-import subprocess
 from pathlib import Path
 
 import keras
@@ -30,13 +29,8 @@ needs_node = pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
 
 def node(*arguments, lines=(), content=None, program=PROGRAM, folder=None):
     text = "".join(f"{line}\n" for line in lines).encode()
-    done = subprocess.run(
-        ["node", program, *map(str, arguments)],
-        input=text if content is None else content,
-        capture_output=True,
-        cwd=folder,
-    )
-    return done.returncode, done.stdout.decode().splitlines(), done.stderr.decode()
+    content = text if content is None else content
+    return node_packages.run(program, *arguments, content=content, folder=folder)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
@@ -269,7 +263,7 @@ def test_what_it_cannot_read_is_refused_in_one_line(speller, bare, tmp_path):
         *((["--nbest", text, speller, "a"], "a positive integer") for text in ("0x2", "1e0", "0")),
         ([speller, "a\udcff"], "command line must be UTF-8. Received: "),
         (["--prefix", "D", bare, "a"], "Export it with the signature prefix"),
-        ([SPEECH, "a"], "must hold the vocabulary of the source. Received: verb="),
+        ([SPEECH, "a"], "A file must be readable. Received: 'a'"),
     ):
         code, lines, error = node(*arguments)
         assert (code, lines) == (2, [])

@@ -1,51 +1,55 @@
-// The page: what is typed goes to the translator, its answers and their attention onto the page.
+// The page: what is entered goes to the model, its answers and their attention onto the page.
 
-import { heatMap, label } from "./heat_map.mjs";
 import { fetched } from "./loading.mjs";
 import { keepOffline } from "./offline.mjs";
+import { Entry as TextEntry, unknownParts, within } from "./text_entry.mjs";
 import { InputError } from "./tflite_file.mjs";
-import { TooLong } from "./translator.mjs";
-import { WorkingTranslator } from "./working.mjs";
+import { WorkingPipeline } from "./working.mjs";
 
 const MOST_SUGGESTIONS = 5;
-const MOST_CHARACTERS = 20_000;  // of a text, which no file takes as tokens
-const NO_TEXT = "There is no text. Type one first.";
-const IS_NEXT = "Still loading: your text is next.";
-const MOST_UNKNOWN = 12;  // parts of a text that are named
+const ENTRIES = {  // by the source of the model, which the page says
+  TextSource: async () => ({ Entry: TextEntry }),
+  ImageSource: () => import("./image_entry.mjs"),
+  AudioSource: () => import("./sound_entry.mjs"),
+  InkSource: () => import("./ink_entry.mjs"),
+};
 const page = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
 
-/** Load the model, and answer what is typed. */
+/** Load the model, and answer what is entered. */
 async function start() {
+  const { Entry } = await ENTRIES[document.body.dataset.source]();
+  const entry = new Entry(page);
   const loading = load();
-  listen(loading);
+  listen(loading, entry);
   page.copy.addEventListener("click", copy);
-  const { files } = await loading;
-  if (await keepOffline(files).catch(() => false)) page.offline.textContent = "It works without a network now.";
+  const model = await loading;
+  entry.begin(model);
+  if (await keepOffline(model.files).catch(() => false)) page.offline.textContent = "It works without a network now.";
 }
 
-/** The translator of this site, with the page made ready for it. */
+/** The model of this site, with the page made ready for it. */
 async function load() {
   const site = await (await fetched("./site.json")).json();
   document.title = page.title.textContent = site.title;
-  const translator = await WorkingTranslator.load(site, progress);
+  const model = await WorkingPipeline.load(site, progress);
   page.loading.hidden = true;
-  page.beginning.hidden = !translator.longestPrefix;
+  page.beginning.hidden = !model.longestPrefix;
   page.run.disabled = false;
   say("Ready.");
-  return translator;
+  return model;
 }
 
 /** Answer what is entered; what is entered before the model is there, as soon as it is. */
-function listen(loading) {
+function listen(loading, entry) {
   let [last, waiting] = [loading, false];
   page.form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!page.loading.hidden) say(IS_NEXT);
+    if (!page.loading.hidden) say(entry.waiting);
     if (waiting) return;
     waiting = true;
-    last = last.then(() => {  // one at a time, and what is typed by then
+    last = last.then(() => {  // one at a time, and what is entered by then
       waiting = false;
-      return show(async () => answer(await loading));
+      return show(async () => answer(await loading, entry));
     }, () => {});  // an error of the loading, which is shown
   });
   page.form.dataset.listens = "";  // to start.js, which has the key Enter
@@ -76,75 +80,60 @@ async function show(action) {
   }
 }
 
-/** Show the answers to what is typed. */
-async function answer(translator) {
-  const [text, prefix] = [page.source.value, page.prefix.value];
+/** Show the answers to what is entered. */
+async function answer(model, entry) {
+  const prefix = page.prefix.value;
   page.answer.hidden = true;
-  if (!text.trim()) return say(NO_TEXT);
-  const count = Math.min(MOST_SUGGESTIONS, translator.most);
   say("Working.");
   const begun = performance.now();
-  const search = await within("beginning of the answer", prefix, () => translator.searchFor(count, prefix));
-  const found = await within("text", text, () => translator.translate(text, ...search));
+  const given = await entry.given();
+  if (given === null) return say(entry.nothing);
+  const count = Math.min(MOST_SUGGESTIONS, model.most);
+  const search = await within("beginning of the answer", prefix, () => model.searchFor(count, prefix));
+  const { hypotheses: found, picture, unknown = [] } = await entry.ask(model, given, search);
   const seconds = (performance.now() - begun) / 1000;
   const hypotheses = found.slice(0, count);
-  if (!hypotheses[0].sourceTokens.length) return say(NO_TEXT);  // but what the vocabulary leaves out
-  page.others.replaceChildren(...hypotheses.map((one, index) => suggestion(one, index, hypotheses)));
+  if (!hypotheses[0].sourceTokens.length) return say(entry.nothing);  // but what the model leaves out
+  const select = (index) => choose(index, hypotheses, entry, picture);
+  page.others.replaceChildren(...hypotheses.map((one, index) => suggestion(one, () => select(index))));
   page.others.hidden = hypotheses.length < 2;
-  choose(0, hypotheses);
-  warn({ "": await translator.unknown(text), " in the beginning": await translator.unknown(prefix, "target") });
+  page.unknown.textContent = unknownParts({ "": unknown, " in the beginning": await model.unknown(prefix, "target") });
+  page.unknown.hidden = !page.unknown.textContent;
   page.answer.hidden = false;
+  select(0);
   say(`Answered in ${seconds.toPrecision(2)} s.`);
 }
 
-/** What `action` makes of a text that is typed, or an error in words for visitors if it is too long. */
-async function within(name, given, action) {
-  const refuse = (has, unit, most) => {
-    throw new InputError(`The ${name} is too long: it has ${has} ${unit}, and this page takes ${most} at most. Shorten it.`);
-  };
-  if (given.length > MOST_CHARACTERS) refuse(given.length, "characters", MOST_CHARACTERS);
-  try {
-    return await action();
-  } catch (error) {
-    if (!(error instanceof TooLong)) throw error;
-    return refuse(error.tokens, "tokens (words, parts of words, or characters)", error.longest);
-  }
-}
-
-/** Name the parts of texts that the vocabularies lack: lists of them by the place of the text. */
-function warn(unknown) {
-  const sentences = Object.entries(unknown).filter(([, parts]) => parts.length).map(([place, parts]) => {
-    const some = parts.slice(0, MOST_UNKNOWN).map(label).join(" ");
-    return `The model does not know${place}: ${some}${parts.length > MOST_UNKNOWN ? " …" : ""}.`;
-  });
-  page.unknown.textContent = [...sentences, "The answer may be wrong."].join(" ");
-  page.unknown.hidden = !sentences.length;
-}
-
 /** An entry of the list of suggestions. */
-function suggestion({ text, score }, index, hypotheses) {
+function suggestion({ text, score }, select) {
   const [item, button] = ["li", "button"].map((name) => document.createElement(name));
   const [words, number] = ["span", "span"].map((name) => document.createElement(name));
   Object.assign(words, { textContent: text || "(empty)", dir: "auto" });
-  Object.assign(number, { textContent: score.toFixed(2).replace("-0.00", "0.00"), className: "hint", title: "score: the higher, the more probable" });
+  Object.assign(number, { textContent: rounded(score), className: "hint", title: "score: the higher, the more probable" });
   button.type = "button";
   button.append(words, number);
-  button.addEventListener("click", () => choose(index, hypotheses));
+  button.addEventListener("click", select);
   item.append(button);
   return item;
 }
 
 /** Show one of the hypotheses and its attention. */
-function choose(index, hypotheses) {
+function choose(index, hypotheses, entry, picture) {
   const one = hypotheses[index];
   page.text.textContent = one.text;
   page.copy.textContent = "Copy";
   page.copy.disabled = !one.text;
-  page.map.replaceChildren(heatMap(one));
+  const sure = one.confidence === undefined ? "" : `, confidence ${Math.round(100 * one.confidence)} %`;
+  page.measures.textContent = `Score ${rounded(one.score)}${sure}.`;
+  page.map.replaceChildren(entry.map(one, picture));
   page.unfinished.hidden = one.finished;
   [...page.others.children].forEach((item, place) => {
     item.firstChild.setAttribute("aria-pressed", String(place === index));
   });
+}
+
+function rounded(score) {
+  return score.toFixed(2).replace("-0.00", "0.00");
 }
 
 async function copy() {

@@ -1,12 +1,12 @@
 // Loading, with progress, by the worker of the page: the model, and LiteRT with its WebAssembly.
 
+import { loadPipeline } from "./reader.mjs";
 import { InputError } from "./tflite_file.mjs";
-import { Translator } from "./translator.mjs";
 
 const LITERT = new URL("./litert/core/", import.meta.url).href;  // the worker's own address is of no use
 
-/** The translator of this site; `say(stage, share)` is called with a share from 0 to 1. */
-export async function loadTranslator({ model, bytes: sizes }, say) {
+/** The pipeline of this site; `say(stage, share)` is called with a share from 0 to 1. */
+export async function loadModel({ model, bytes: sizes }, say) {
   const litert = await import(`${LITERT}dist/index.js`);
   const kind = await litert.supportsFeature("relaxedSimd") ? "" : "compat_";
   const program = `litert/core/wasm/litert_wasm_${kind}internal.wasm`;
@@ -22,7 +22,7 @@ export async function loadTranslator({ model, bytes: sizes }, say) {
   say("Starting", 1);
   globalThis.Module = { locateFile: (name) => `${LITERT}wasm/${name}` };
   await litert.loadLiteRt(`${LITERT}wasm/`);
-  return Translator.load(litert, content).catch((cause) => {
+  return loadPipeline(litert, content).catch((cause) => {
     throw new InputError("The model of this page does not start here. Load the page again, or use another browser.", { cause });
   });
 }

@@ -6,21 +6,21 @@
 "use strict";
 
 const modules = Promise.all([import("./loading.mjs"), import("./tflite_file.mjs")]);
-let translator;
+let pipeline;
 
 /** The facts of the model that the page needs, and the addresses of all that was loaded. */
 async function load(site, say) {
-  const [{ loadTranslator }] = await modules;
-  translator = await loadTranslator(site, say);
-  const { most, longestPrefix } = translator;
+  const [{ loadModel }] = await modules;
+  pipeline = await loadModel(site, say);
+  const { most, longestPrefix, card: { max_source_length: longest, source } } = pipeline;
   const files = performance.getEntriesByType("resource").map(({ name }) => name);
-  return { most, longestPrefix, files };
+  return { most, longestPrefix, longest, settings: source?.config, files };
 }
 
 self.addEventListener("message", async ({ data: [name, ...given], ports: [port] }) => {
   const say = (...progress) => port.postMessage({ progress });
   try {
-    const value = await (name === "load" ? load(...given, say) : translator[name](...given));
+    const value = await (name === "load" ? load(...given, say) : pipeline[name](...given));
     port.postMessage({ value });
   } catch (error) {
     console.error(error);

@@ -1,7 +1,7 @@
-// The translator in its worker, as the page has it, and what both need of a browser.
+// The model in its worker, as the page has it, and what both need of a browser.
 
+import { TooLong } from "./pipeline.mjs";
 import { InputError } from "./tflite_file.mjs";
-import { TooLong } from "./translator.mjs";
 
 const WORKER = new URL("./worker.js", import.meta.url).href;
 const WRONG_TYPE = "Load it again; its server may send it with a wrong type: see export/browser/README.md.";  // as in start.js
@@ -11,15 +11,16 @@ const NEEDS = {
   "a secure address (https, or localhost)": () => Boolean(globalThis.crypto?.subtle),
 };
 
-/** The methods of `Translator` that the page calls, each a promise. */
-export class WorkingTranslator {
+/** The methods of `Translator` and `Reader` that the page calls, each a promise. */
+export class WorkingPipeline {
   /** Load the model of a site; `say(stage, share)` is called with a share from 0 to 1. */
   static async load(site, say) {
     for (const [need, has] of Object.entries(NEEDS)) {
       if (!has()) throw new InputError(`This page needs ${need}, which this browser does not offer here. Use another one.`);
     }
-    const translator = new WorkingTranslator();
-    return Object.assign(translator, await translator.ask(["load", site], say));  // most, longestPrefix, files
+    const pipeline = new WorkingPipeline();
+    // most, longestPrefix, longest, settings, files
+    return Object.assign(pipeline, await pipeline.ask(["load", site], say));
   }
 
   constructor() {
@@ -33,6 +34,10 @@ export class WorkingTranslator {
 
   translate(...given) {
     return this.ask(["translate", ...given]);
+  }
+
+  read(...given) {
+    return this.ask(["read", ...given]);
   }
 
   unknown(...given) {

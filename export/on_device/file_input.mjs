@@ -1,0 +1,95 @@
+// A PNG, WAV or JSON file to an input of a `Reader`: what needs no resampling, as `read_files.py` takes it.
+
+import { closeSync, openSync, readSync } from "node:fs";
+
+import { RATE } from "../../keras_bahdanau/exporters/browser/page/audio_source.mjs";
+import { checkStrokes } from "../../keras_bahdanau/exporters/browser/page/ink_source.mjs";
+import { InputError } from "../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
+import { readWav } from "../../keras_bahdanau/exporters/browser/page/wav.mjs";
+import { PngFile } from "./png_file.mjs";
+
+const MOST_BYTES = 2 ** 24;  // of a file
+const READERS = { AudioSource: soundOf, ImageSource: imageOf, InkSource: inkOf };
+
+/** The input in a file for the model with this card. */
+export function inputOf(path, { source }) {
+  const content = contentOf(path);
+  if (content.length > MOST_BYTES) {
+    throw refusal(path, `a file of at most ${MOST_BYTES.toLocaleString("en")} bytes`, "a larger one");
+  }
+  return READERS[source.class_name](path, content, source.config);
+}
+
+/** The error about a file that can't be read. */
+export function unreadable(path, error) {
+  return new InputError(`A file must be readable. Received: '${path}': ${error.message.split(",")[0]}. Correct the name.`);
+}
+
+/** The bytes of a file, one more than may be at most. */
+function contentOf(path) {
+  let file;
+  try {
+    file = openSync(path);
+    const content = Buffer.alloc(MOST_BYTES + 1);
+    let size = 0;
+    for (let read = 1; read > 0 && size < content.length; size += read) {
+      read = readSync(file, content, size, content.length - size);
+    }
+    return content.subarray(0, size);
+  } catch (error) {
+    throw unreadable(path, error);
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+/** {samples} of a WAV file of 16 kHz; channels are mixed. */
+function soundOf(path, content) {
+  const wanted = "a WAV file of 16 kHz, PCM of 8 to 32 bits or floats";
+  const found = readWav(content);
+  if (!found) throw refusal(path, wanted, "no such sound");
+  if (found.rate === RATE) return { samples: found.samples };
+  const [rate, bits, channels] = [found.rate, found.bits, found.channels].map((one) => one.toLocaleString("en"));
+  throw refusal(path, wanted, `${rate} Hz, ${bits} bits, ${channels} channels`);
+}
+
+/** The image of a PNG file as high as those of the model, at most so wide. */
+function imageOf(path, content, { height, width }) {
+  let png;
+  try {
+    png = new PngFile(content);
+  } catch (error) {
+    throw refusal(path, "a whole PNG file", error.message);
+  }
+  if (png.height !== height || png.width > width || !["1", "L", "P", "RGB"].includes(png.mode) || png.hasTransparency) {
+    throw refusal(path, `a PNG file ${height} pixels high, at most ${width} wide, plain`,
+      `${png.width} x ${png.height}, ${png.mode}`);
+  }
+  try {
+    return png.image();
+  } catch (error) {
+    throw refusal(path, "a whole PNG file", error.message);
+  }
+}
+
+/** {strokes} of a JSON file, [[[x, y], ...], ...]. */
+function inkOf(path, content) {
+  const wanted = "ink as JSON, a list of strokes, each a list of points [x, y]";
+  let strokes;
+  try {
+    strokes = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(content));
+  } catch (error) {
+    throw refusal(path, wanted, error.message);
+  }
+  try {
+    checkStrokes(strokes);
+  } catch ({ message }) {
+    throw new InputError(message.replace("Received: ", `Received: '${path}', `));
+  }
+  return { strokes };
+}
+
+function refusal(path, wanted, received) {
+  return new InputError(`This program takes ${wanted}. Received: '${path}', ${received}. ` +
+    "Convert it, or use keras-bahdanau read.");
+}

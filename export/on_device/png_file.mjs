@@ -1,0 +1,130 @@
+// A PNG file in memory to pixels, by Node's zlib: strictly, since a broken file may not be read.
+
+import { inflateSync } from "node:zlib";
+
+const SIGNATURE = [137, 80, 78, 71, 13, 10, 26, 10];
+const GREY = 0, RGB = 2, PALETTE = 3, GREY_ALPHA = 4, RGBA = 6;  // kinds of colour
+const NUMBERS = { [GREY]: 1, [RGB]: 3, [PALETTE]: 1, [GREY_ALPHA]: 2, [RGBA]: 4 };  // of a pixel
+const DEPTHS = { [GREY]: [1, 2, 4, 8, 16], [RGB]: [8, 16], [PALETTE]: [1, 2, 4, 8], [GREY_ALPHA]: [8, 16], [RGBA]: [8, 16] };
+// first column and row of each pass over an interlaced image, and the steps between its pixels
+const PASSES = [[0, 0, 8, 8], [4, 0, 8, 8], [0, 4, 4, 8], [2, 0, 4, 4], [0, 2, 2, 4], [1, 0, 2, 2], [0, 1, 1, 2]];
+const CHECKS = Uint32Array.from({ length: 256 }, (_, number) => {
+  let found = number;
+  for (let bit = 0; bit < 8; ++bit) found = found & 1 ? 0xedb88320 ^ (found >>> 1) : found >>> 1;
+  return found;
+});
+
+/** Reads the header and the other chunks first and then, if they are to the caller's liking, the pixels. */
+export class PngFile {
+  /** Throws an Error if a chunk is missing or damaged; `content` is a Buffer. */
+  constructor(content) {
+    const chunks = [...chunksOf(content)];
+    const of = (name) => chunks.filter((chunk) => chunk.name === name).map(({ body }) => body);
+    const [header] = of("IHDR");
+    if (chunks[0]?.name !== "IHDR" || header.length !== 13) throw new Error("it has no header");
+    [this.width, this.height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
+    [this.depth, this.colour] = header.subarray(8);
+    this.interlaced = header[12] === 1;
+    const known = DEPTHS[this.colour]?.includes(this.depth) && header[10] === 0 && header[11] === 0 && header[12] < 2;
+    if (!known || !this.width || !this.height) throw new Error("its header is wrong");
+    [this.palette] = of("PLTE");
+    if (this.colour === PALETTE && !this.palette?.length) throw new Error("it has no palette");
+    this.hasTransparency = of("tRNS").length > 0;
+    this.packed = Buffer.concat(of("IDAT"));
+  }
+
+  /** The name that Pillow gives to such images. */
+  get mode() {
+    if (this.colour === GREY) return { 1: "1", 16: "I;16" }[this.depth] ?? "L";
+    if (this.colour === GREY_ALPHA) return this.depth === 16 ? "RGBA" : "LA";
+    return { [RGB]: "RGB", [PALETTE]: "P", [RGBA]: "RGBA" }[this.colour];
+  }
+
+  /** {data, width, height, channels} of an image of the mode 1, L, P or RGB; throws an Error if a row is missing. */
+  image() {
+    const channels = this.colour === GREY ? 1 : 3;
+    const data = new Uint8Array(this.width * this.height * channels);
+    const passes = (this.interlaced ? PASSES : [[0, 0, 1, 1]]).map(([x, y, right, down]) => ({
+      ...{ x, y, right, down },
+      wide: Math.ceil((this.width - x) / right), high: Math.ceil((this.height - y) / down),
+    })).filter(({ wide, high }) => wide > 0 && high > 0);
+    const bits = this.depth * NUMBERS[this.colour];
+    const size = passes.reduce((sum, { wide, high }) => sum + high * (1 + Math.ceil(wide * bits / 8)), 0);
+    const rows = inflateSync(this.packed, { maxOutputLength: size + 1 });
+    if (rows.length !== size) throw new Error("it has another number of pixels than it says");
+    let place = 0;
+    for (const { x, y, right, down, wide, high } of passes) {
+      let before = new Uint8Array(Math.ceil(wide * bits / 8));
+      for (let row = 0; row < high; ++row) {
+        const line = unfiltered(rows[place], rows.subarray(place + 1, place + 1 + before.length), before, Math.ceil(bits / 8));
+        place += 1 + line.length;
+        for (let column = 0; column < wide; ++column) {
+          this.write(data, ((y + row * down) * this.width + x + column * right) * channels, line, column);
+        }
+        before = line;
+      }
+    }
+    return { data, width: this.width, height: this.height, channels };
+  }
+
+  /** Write the pixel of a column of a line to its place. */
+  write(data, place, line, column) {
+    const bytes = this.depth >> 3;
+    if (this.colour === RGB) {
+      for (let c = 0; c < 3; ++c) data[place + c] = line[(3 * column + c) * bytes];
+      return;
+    }
+    const value = line[column * this.depth >> 3] >> (bytes ? 0 : 8 - this.depth - column * this.depth % 8);
+    const number = bytes ? value : value & (1 << this.depth) - 1;
+    if (this.colour === GREY) {
+      data[place] = bytes ? number : number * 255 / ((1 << this.depth) - 1);
+      return;
+    }
+    if (3 * number + 3 > this.palette.length) throw new Error("it has a colour that its palette lacks");
+    data.set(this.palette.subarray(3 * number, 3 * number + 3), place);
+  }
+}
+
+/** Yields {name, body} of each chunk up to the last. */
+function* chunksOf(content) {
+  if (!SIGNATURE.every((byte, place) => content[place] === byte)) throw new Error("it has another beginning");
+  for (let place = 8; place + 12 <= content.length;) {
+    const size = content.readUInt32BE(place);
+    const end = place + 8 + size;
+    if (end + 4 > content.length) break;
+    let check = 0xffffffff;
+    for (let byte = place + 4; byte < end; ++byte) check = CHECKS[(check ^ content[byte]) & 255] ^ (check >>> 8);
+    if (content.readUInt32BE(end) !== (check ^ 0xffffffff) >>> 0) throw new Error("a checksum is wrong");
+    const name = content.toString("latin1", place + 4, place + 8);
+    yield { name, body: content.subarray(place + 8, end) };
+    if (name === "IEND") return;
+    place = end + 4;
+  }
+  throw new Error("it has no end");
+}
+
+/** A row of bytes without its filter, which says them by their neighbours at the left and above. */
+function unfiltered(filter, row, before, size) {
+  const line = new Uint8Array(row.length);
+  for (let place = 0; place < row.length; ++place) {
+    const left = place < size ? 0 : line[place - size];
+    const corner = place < size ? 0 : before[place - size];
+    const above = before[place];
+    line[place] = row[place] + predicted(filter, left, above, corner);
+  }
+  return line;
+}
+
+function predicted(filter, left, above, corner) {
+  switch (filter) {
+    case 0: return 0;
+    case 1: return left;
+    case 2: return above;
+    case 3: return left + above >> 1;
+    case 4: {
+      const [a, b, c] = [left, above, corner].map((one) => Math.abs(left + above - corner - one));
+      return a <= b && a <= c ? left : b <= c ? above : corner;
+    }
+    default: throw new Error("it has an unknown filter");
+  }
+}

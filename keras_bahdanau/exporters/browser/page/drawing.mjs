@@ -1,0 +1,125 @@
+// A paper to draw on, by pen, finger, mouse or keyboard: the strokes, dark on white, and buttons that take them back.
+
+const INK = "#1c2430", PAPER = "#fff", CURSOR = "#a3201b";
+export const PEN = 6;  // pixels, of 320 in the height
+const STEP = 8;  // pixels that a key moves the pen
+const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+export class Drawing {
+  /** Listen to the elements `paper`, `undo`, `clear`, `pen` and `form` of a page; call `changed` after each stroke. */
+  constructor(page, changed = () => {}) {
+    Object.assign(this, { page, changed, paper: page.paper, context: page.paper.getContext("2d") });
+    this.strokes = [];  // lists of points [x, y], y downwards
+    this.cursor = null;  // of the keyboard: {x, y, down}
+    for (const [name, action] of Object.entries({
+      pointerdown: this.put, pointermove: this.move, pointerup: this.lift, pointercancel: this.lift, keydown: this.press,
+      blur: this.leave,
+    })) this.paper.addEventListener(name, action.bind(this));
+    page.undo.addEventListener("click", () => this.undo());
+    page.clear.addEventListener("click", () => this.clear());
+    this.show();
+  }
+
+  undo() {
+    this.strokes.pop();
+    this.end(`Strokes: ${this.strokes.length}.`);
+  }
+
+  clear() {
+    this.strokes = [];
+    this.end("The paper is empty.");
+  }
+
+  put(event) {
+    if (!event.isPrimary || event.button) return;
+    event.preventDefault();
+    this.paper.focus({ preventScroll: true });
+    this.paper.setPointerCapture(event.pointerId);
+    this.cursor = null;
+    this.pointer = event.pointerId;
+    this.strokes.push([this.pointOf(event)]);
+    this.show();
+  }
+
+  move(event) {
+    if (event.pointerId !== this.pointer) return;
+    const events = event.getCoalescedEvents?.() ?? [];
+    this.strokes.at(-1).push(...(events.length ? events : [event]).map((one) => this.pointOf(one)));
+    this.show();
+  }
+
+  lift(event) {
+    if (event.pointerId !== this.pointer) return;
+    this.pointer = undefined;
+    this.end(`Strokes: ${this.strokes.length}.`);
+  }
+
+  /** Draw by keys: arrows move the pen, Space puts it down and lifts it, Backspace takes a stroke back. */
+  press(event) {
+    const { key } = event;
+    const known = key in ARROWS || [" ", "Backspace", "Enter"].includes(key);
+    if (!known || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    if (key === "Enter") return this.page.form.requestSubmit();
+    if (key === "Backspace") return this.undo();
+    this.cursor ??= { x: this.paper.width / 4, y: this.paper.height / 2, down: false };
+    const { cursor } = this;
+    if (key === " ") {
+      cursor.down = !cursor.down;
+      if (cursor.down) this.strokes.push([[cursor.x, cursor.y]]);
+    } else {
+      const [right, down] = ARROWS[key].map((way) => way * STEP * (event.shiftKey ? 4 : 1));
+      cursor.x = Math.min(Math.max(cursor.x + right, 0), this.paper.width);
+      cursor.y = Math.min(Math.max(cursor.y + down, 0), this.paper.height);
+      if (cursor.down) this.strokes.at(-1).push([cursor.x, cursor.y]);
+    }
+    const [x, y] = [cursor.x / this.paper.width, cursor.y / this.paper.height].map((share) => Math.round(100 * share));
+    this.end(`Pen ${cursor.down ? "down" : "up"}, ${x} % from the left, ${y} % from the top.`);
+  }
+
+  leave() {
+    this.cursor = null;
+    this.show();
+  }
+
+  end(words) {
+    if (this.cursor?.down && !this.strokes.length) this.cursor.down = false;
+    this.page.pen.textContent = words;
+    this.show();
+    this.changed(this);
+  }
+
+  /** A place of the screen on the paper, in its pixels. */
+  pointOf({ clientX, clientY }) {
+    const { left, top, width, height } = this.paper.getBoundingClientRect();
+    return [(clientX - left) * this.paper.width / width, (clientY - top) * this.paper.height / height];
+  }
+
+  /** Draw the strokes, on a picture that stands behind them if there is one. */
+  show(picture) {
+    const { width, height } = this.paper;
+    this.context.fillStyle = PAPER;
+    this.context.fillRect(0, 0, width, height);
+    if (picture) {
+      const scale = Math.min(width / picture.width, height / picture.height);
+      this.context.drawImage(picture, 0, 0, picture.width * scale, picture.height * scale);
+    }
+    drawStrokes(this.context, this.strokes, INK, PEN);
+    if (!this.cursor) return;
+    this.context.fillStyle = CURSOR;
+    this.context.beginPath();
+    this.context.arc(this.cursor.x, this.cursor.y, PEN, 0, 2 * Math.PI);
+    this.context.fill();
+  }
+}
+
+/** Draw strokes as lines with round ends; a single point is a dot. */
+export function drawStrokes(context, strokes, colour, width) {
+  Object.assign(context, { strokeStyle: colour, lineWidth: width, lineCap: "round", lineJoin: "round" });
+  for (const stroke of strokes) {
+    context.beginPath();
+    context.moveTo(...stroke[0]);
+    for (const point of stroke) context.lineTo(...point);
+    context.stroke();
+  }
+}
