@@ -3,8 +3,9 @@
     python benchmarks/revisions.py a3e1465^ --multi30k DIR
 
 A training step, and Multi30K's test sentences decoded greedily and with beam 5, by the worker of
-rows 1 and 7. Both revisions are prepared, then they take turns; a ratio is one of medians, now /
-before, and more is better.
+rows 1 and 7. Both revisions are prepared, then they take turns. Rates are per second of processor
+time, which other work on the machine changes less; a ratio is one of medians, now / before, and
+more is better. The samples tell how much of it is noise.
 """
 
 import argparse
@@ -17,8 +18,9 @@ import tempfile
 import time
 
 import machine
+from environments import Unavailable
 from harness import PAUSE, Options
-from lane import HERE, Lane, Worker
+from lane import HERE, Failed, Lane, Worker
 from rows.multi30k import corpus
 from rows.sizes import sizes
 
@@ -30,7 +32,7 @@ def main(arguments=None):
     options = Options(rounds=given.rounds, threads=given.threads, multi30k=given.multi30k)
     chosen = sizes(False)
     found = {}
-    with worktree(given.revision) as before, corpus(options, chosen["vocabulary"]) as folder:
+    with corpus(options, chosen["vocabulary"]) as folder, worktree(given.revision) as before:
         trees = {"now": HERE.parent, "before": before}
         for lane in lanes(chosen, folder):
             samples = measured(lane, trees, options)
@@ -65,27 +67,37 @@ def worktree(revision):
 
 
 def measured(lane, trees, options):
-    """Counts per second of each tree, in turns."""
+    """Counts per second of processor time of each tree, in turns."""
     workers = {
         name: Worker(lane, options.threads, {"PYTHONPATH": str(tree)})
         for name, tree in trees.items()
     }
-    for worker in workers.values():
-        worker.prepare()
     samples = {name: [] for name in trees}
-    for _ in range(options.rounds):
-        for name, worker in workers.items():
-            time.sleep(PAUSE)
-            answer = worker.ask("run", repeat=lane.repeat)
-            samples[name].append(answer["count"] / answer["seconds"])
-    for worker in workers.values():
-        worker.close()
+    try:
+        for worker in workers.values():
+            worker.prepare()
+        for _ in range(options.rounds):
+            for name, worker in workers.items():
+                time.sleep(PAUSE)
+                answer = worker.ask("run", repeat=lane.repeat)
+                samples[name].append(answer["count"] / answer["processor_seconds"])
+    finally:
+        for worker in workers.values():
+            worker.close()
     return samples
+
+
+def known(revision):
+    """A revision that git knows: a `type` of argparse."""
+    verify = ["git", "-C", str(HERE.parent), "rev-parse", "--quiet", "--verify"]
+    if subprocess.run([*verify, f"{revision}^{{commit}}"], capture_output=True).returncode:
+        raise argparse.ArgumentTypeError(f"git knows no revision {revision!r}: check the spelling")
+    return revision
 
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("revision", help="of git, such as HEAD~20")
+    parser.add_argument("revision", type=known, help="of git, such as HEAD~20")
     parser.add_argument("--multi30k", type=pathlib.Path, required=True, metavar="DIR")
     parser.add_argument("--rounds", type=int, default=7, help="samples of each: %(default)s")
     parser.add_argument("--threads", type=int, default=Options.threads)
@@ -94,4 +106,7 @@ def parsed(arguments):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (Failed, Unavailable) as error:
+        raise SystemExit(f"Nothing was measured: {error}") from None

@@ -70,7 +70,7 @@ def joined(pairs, count, seed=0):
     ]
 
 
-def strength(text):
+def fraction(text):
     """A number from 0 to 1: a `type` of argparse."""
     try:
         value = float(text)

@@ -97,7 +97,7 @@ def parsed(arguments):
     parser.add_argument("--train", type=formulas.existing, metavar="FILE", help=known)
     guided = "weight of a loss that leads the attention over an image to the strokes of a symbol"
     parser.add_argument("--guided", type=float, default=0.0, metavar="WEIGHT", help=guided)
-    parser.add_argument("--turned", type=formulas.strength, default=0.0, help=formulas.TURNED)
+    parser.add_argument("--turned", type=formulas.fraction, default=0.0, help=formulas.TURNED)
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--precision", choices=("float32", "bfloat16"), help="of the products")
     parser.add_argument("--epochs", type=int, help="passes over the formulas")

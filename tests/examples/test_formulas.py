@@ -97,7 +97,7 @@ def test_each_frame_of_the_ink_has_the_cell_where_it_is_drawn(example):
     # 28 pixels for 60; of the first one x = 4, 7.9 ... 27.3 and y = 56.3, in columns of 8 cells;
     # of the second one x = 41.3 and y = 47, 51.1 ... 79.7
     expected = [3, 3, 3, 3, 11, 11, 11, 18, 19, 19, 19, 19, 20, 20, 20, 20]
-    np.testing.assert_array_equal(imitate.cells_of(ink, source), expected)
+    np.testing.assert_array_equal(imitate.cells_of_frames(ink, source), expected)
 
 
 @pytest.mark.slow

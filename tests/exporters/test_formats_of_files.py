@@ -108,7 +108,8 @@ def test_a_keras_model_as_front_end_has_the_same_texts_in_every_format(tmp_path)
     extract.randomize(model)
     norm = front_end.model.layers[-1]
     norm.moving_variance.assign(np.linspace(0.5, 2, 6))
-    pipeline = kb.ImageToText(source, model, target, kb.SearchOptions(beam_width=2, max_length=6))
+    search = kb.SearchOptions(beam_width=2, min_length=3, max_length=6)  # or texts are empty
+    pipeline = kb.ImageToText(source, model, target, search)
     case = toy_sources.CASES["images"]
     images = [case.input_of(numbers) for numbers in toy_sources.NUMBERS]
     files = [case.write(one, tmp_path / f"{number}") for number, one in enumerate(images)]
