@@ -1,6 +1,7 @@
 """Options that several commands have, and checks of their values."""
 
 import dataclasses
+import enum
 import inspect
 import os
 from pathlib import Path
@@ -53,6 +54,15 @@ JsonOption = Annotated[
         help="Print a JSON object for each text: text, score, confidence, rejected; tokens with "
         "their log-probabilities and entropies; words with first and last token, log-probability "
         "and confidence.",
+    ),
+]
+Precision = enum.Enum("Precision", {name: name for name in ("float32", "bfloat16")}, type=str)
+PrecisionOption = Annotated[
+    Precision | None,
+    typer.Option(
+        help="Precision of weights and products: bfloat16 is faster where a processor has such "
+        "products, and changes some of the texts.  [default: float32]",
+        show_default=False,
     ),
 ]
 BatchOption = Annotated[int, typer.Option(help="Sentences translated at once.")]
@@ -201,6 +211,11 @@ def search_of(path, options, **fixed):
     return SearchOptions(**{**read_card(path)["search"], **asked(options)})
 
 
+def fixed_precision(precision):
+    """A `Precision`, as what `search_of` refuses for a .tflite file."""
+    return {"precision": precision and precision.value}
+
+
 def _check_no_trace(path, **pages):
     """Raise ValueError if a page or picture of a trace is asked of a .tflite file."""
     for name, value in pages.items():
@@ -211,18 +226,24 @@ def _check_no_trace(path, **pages):
             )
 
 
-def load_translator(paths):
-    """The pipeline in a file, or the ensemble of those in several; it loads what that needs."""
+def load_translator(paths, precision=None):
+    """The pipeline in a file, or the ensemble of those in several; it loads what that needs.
+
+    Args:
+        paths: List that `find_models` gave.
+        precision: `Precision` of the products; None for that of each file.
+    """
+    precision = precision and precision.value
     if is_litert(paths[0]):
         return _load_litert(paths[0])
     load_tensorflow()
+    from keras_bahdanau.pipelines.by_source import load_pipeline
+
     if len(paths) > 1:
         from keras_bahdanau.pipelines.ensembling import ensemble
 
-        return ensemble(paths)
-    from keras_bahdanau.pipelines.by_source import load_pipeline
-
-    return load_pipeline(paths[0])
+        return ensemble([load_pipeline(path, precision) for path in paths])
+    return load_pipeline(paths[0], precision)
 
 
 def _load_litert(path):

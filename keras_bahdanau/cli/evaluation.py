@@ -12,12 +12,14 @@ from keras_bahdanau.cli.arguments import (
     ColumnsOption,
     LowercaseOption,
     ModelsOption,
+    PrecisionOption,
     TagOption,
     TokenizeOption,
     check_picture,
     check_tokenization,
     check_writable,
     find_models,
+    fixed_precision,
     is_litert,
     load_translator,
     search_of,
@@ -88,6 +90,7 @@ def evaluate(
     lowercase: LowercaseOption = False,
     tag: TagOption = None,
     batch_size: BatchOption = 64,
+    precision: PrecisionOption = None,
     cache: CacheOption = None,
     **search,
 ):
@@ -97,7 +100,7 @@ def evaluate(
     """
     paths = find_models(model)
     nbest = 1 if metrics is None else max(metric.nbest for metric in _metrics_of(metrics))
-    fixed = {"alignments": alignments and str(alignments)}
+    fixed = {"alignments": alignments and str(alignments), **fixed_precision(precision)}
     asked, search = search, search_of(paths[0], search, **fixed)
     if search is not None:
         search.check_nbest(nbest)
@@ -116,7 +119,7 @@ def evaluate(
     pairs = read_examples(inputs, source, target, columns, answer_separator, tag=tag).pairs
     links = None if alignments is None else _read_links(alignments, pairs)
     other = None if compare is None else _Other(compare, pairs, asked)
-    translator = load_translator(paths)
+    translator = load_translator(paths, precision)
     if tag is not None:
         require_token(tag, translator.source)
     if search is None:  # a .tflite file has its own

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import exporters
-from keras_bahdanau.cli.arguments import ModelOption, check_absent, search_of
+from keras_bahdanau.cli.arguments import ModelOption, PrecisionOption, check_absent, search_of
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greetings
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
@@ -117,6 +117,7 @@ def export(
         str | None,
         typer.Option(help="Heading of a page.  [default: Translate]", show_default=False),
     ] = None,
+    precision: PrecisionOption = None,
 ):
     """Write a translator as a SavedModel, a LiteRT file or a page, once it answers as Keras does.
 
@@ -143,7 +144,7 @@ def export(
     }
     exporter = _new_exporter(format.value, own, **settings)
     load_tensorflow(THREADS)
-    translator = _loaded(path, splits_text=format.value in ("saved-model", ALL))
+    translator = _loaded(path, format.value in ("saved-model", ALL), precision)
     translator = translator.searching(search)
     compared = {
         "sentences": lines,
@@ -179,12 +180,12 @@ def check(
     print(exporters.describe(path))
 
 
-def _loaded(path, splits_text):
+def _loaded(path, splits_text, precision):
     """The pipeline of a file; with the graphs of its vocabularies, where an export has them."""
     from keras_bahdanau.pipelines.by_source import load_pipeline
 
     with without_greetings():
-        translator = load_pipeline(path)
+        translator = load_pipeline(path, precision and precision.value)
         sides = (getattr(translator.source, "subwords", None), translator.target)
         for side in filter(None, sides if splits_text else ()):
             with contextlib.suppress(ImportError):  # which the export says in its own words

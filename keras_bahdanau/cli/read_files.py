@@ -10,9 +10,11 @@ from keras_bahdanau.cli.arguments import (
     BatchOption,
     JsonOption,
     ModelsOption,
+    PrecisionOption,
     PrefixOption,
     RejectOption,
     find_models,
+    fixed_precision,
     load_translator,
     search_of,
     with_search_options,
@@ -53,6 +55,7 @@ def read(
     reject_below: RejectOption = None,
     json: JsonOption = False,
     batch_size: BatchOption = 64,
+    precision: PrecisionOption = None,
     **search,
 ):
     """Read images, or transcribe recordings: one line out for each file.
@@ -62,13 +65,13 @@ def read(
     """
     paths = find_models(model)
     require_inputs(paths[0], "files", "translate")
-    search = search_of(paths[0], search)
+    search = search_of(paths[0], search, **fixed_precision(precision))
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     rejection = Rejection(reject_below)
     inputs = [one for file in files for one in _inputs(file)]
-    pipeline = load_translator(paths)
+    pipeline = load_translator(paths, precision)
     if nbest is not None and search is None:
         pipeline.check_nbest(nbest)
     if prefix is not None:

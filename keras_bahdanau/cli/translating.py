@@ -12,11 +12,13 @@ from keras_bahdanau.cli.arguments import (
     BatchOption,
     JsonOption,
     ModelsOption,
+    PrecisionOption,
     PrefixOption,
     RejectOption,
     TagOption,
     check_writable,
     find_models,
+    fixed_precision,
     load_translator,
     search_of,
     with_search_options,
@@ -99,6 +101,7 @@ def translate(
         ),
     ] = None,
     batch_size: BatchOption = 64,
+    precision: PrecisionOption = None,
     **search,
 ):
     """Translate sentences: one line out for each line in.
@@ -108,7 +111,8 @@ def translate(
     """
     paths = find_models(model)
     require_inputs(paths[0], "lines", "read or transcribe")
-    search = search_of(paths[0], search, explore=explore and str(explore))
+    fixed = {"explore": explore and str(explore), **fixed_precision(precision)}
+    search = search_of(paths[0], search, **fixed)
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
@@ -131,7 +135,7 @@ def translate(
         chunks = _chunked(sentences)
         if exploration:
             exploration.check_lines(file, len(sentences))
-    translator = load_translator(paths)
+    translator = load_translator(paths, precision)
     if tag is not None:
         require_token(tag, translator.source)
     if nbest is not None and search is None:

@@ -11,7 +11,7 @@ CARD = "card.json"
 TARGET = "target.spm"
 _FORMS = {
     **dict.fromkeys(("format", "keras", "keras_bahdanau", "tensorflow", "verb"), str),
-    **dict.fromkeys(("min_runtime_version", "quantization"), str),
+    **dict.fromkeys(("min_runtime_version", "precision", "quantization"), str),
     **dict.fromkeys(("max_rows", "max_source_length", "max_source_bytes"), int),
     **dict.fromkeys(("max_target_length", "max_batch_bytes", "max_batch_operations"), int),
     **dict.fromkeys(("max_image_bytes", "max_image_pixels"), int),
@@ -35,8 +35,9 @@ def card_of(pipeline):
     that judge it where none are asked for, and `reduction` the number of
     positions of the source for each column of an alignment. `calibration` has the coefficients of a
     calibrated model: see `Calibration`. `quantization_aware` is true for a model that was trained
-    with rounded weights. `source` has the settings of a source that has no assets, so that a host
-    makes the same features.
+    with rounded weights. `precision` is that of weights and products, unless it is float32.
+    `source` has the settings of a source that has no assets, so that a host makes the same
+    features.
 
     Args:
         pipeline: A `Pipeline`.
@@ -61,6 +62,7 @@ def card_of(pipeline):
         **_described(pipeline.source),
         **_calibrated(pipeline.calibration),
         **_trained(pipeline.training),
+        **_computed(pipeline.model.compute_dtype),
     }
 
 
@@ -74,6 +76,11 @@ def _described(source):
 def _calibrated(calibration):
     """The coefficients of the confidence of words and texts, if there are any."""
     return {} if calibration is None else {"calibration": dataclasses.asdict(calibration)}
+
+
+def _computed(dtype):
+    """The precision of weights and products, unless it is float32."""
+    return {} if dtype == "float32" else {"precision": dtype}
 
 
 def _trained(options):

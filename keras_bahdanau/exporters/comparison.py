@@ -67,7 +67,7 @@ class Comparison:
             artefact=exporter.artefact,
             sentences=len(self._sentences),
             refused=len(self._sentences) - len(asked),
-            exact=exporter.exact,
+            exact=exporter.exact and self.pipeline.model.compute_dtype == "float32",
             megabytes=_megabytes(_size(Path(path))),
             **self._with_lists(found, answers),
             **self._measured(

@@ -31,7 +31,8 @@ class Parity:
         chrf: Float, sacreBLEU's chrF, likewise.
         quality: Dictionary, labels of the pipeline's other metrics, such as "WER", to scores,
             likewise.
-        exact: True if this artefact must give the same texts, scores and alignments.
+        exact: True if this artefact must give the same texts, scores and alignments. One with
+            weights or products in fewer bits need not.
         examples: Tuple of (source, expected, received), the first few that differ.
     """
 

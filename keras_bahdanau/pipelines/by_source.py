@@ -28,18 +28,22 @@ def kind_of(source):
     return next((kind for kind in KINDS if isinstance(source, kind.source_class)), Pipeline)
 
 
-def load_pipeline(path):
+def load_pipeline(path, precision=None):
     """Load the pipeline of a `.keras` file, whatever its source is.
 
     Args:
         path: Path of the file, or of the directory of a training, whose best model is loaded.
+        precision: String, "float32" or "bfloat16", of the model's weights and products; None
+            for that in which it was saved. bfloat16 takes half of the memory, is faster where a
+            processor has its products, and changes some of the texts.
 
     Raises:
         FileNotFoundError: If there is none.
-        ValueError: If it is not a pipeline's file, or a damaged one.
+        ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
+            precision.
 
     Example:
         >>> pipeline = load_pipeline("runs/formulas")
     """
     path = find_translator(path)
-    return pipeline_of(*read_pipeline(path)).with_record(read_card(path))
+    return pipeline_of(*read_pipeline(path, precision)).with_record(read_card(path))

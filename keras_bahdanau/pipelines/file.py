@@ -212,20 +212,22 @@ def _unfinished(path):
     return path.with_name(f".{path.stem}.{os.getpid()}.keras")
 
 
-def read_pipeline(path):
+def read_pipeline(path, precision=None):
     """Read what `write_pipeline` wrote: (source, model, target, search, metrics, shortlist).
 
     Args:
         path: Path of the file.
+        precision: String, of the model: see `in_precision`; None for its own.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one.
+        ValueError: If it is not a pipeline's file, or a damaged one; or of the precision.
     """
     import keras
 
     from keras_bahdanau.layers.initializers import replaced_at_once
     from keras_bahdanau.models import Ensemble, Seq2Seq
+    from keras_bahdanau.models.precision import in_precision
     from keras_bahdanau.text.subwords import Subwords
 
     card = read_card(path)
@@ -259,6 +261,7 @@ def read_pipeline(path):
             f"Received: path={str(path)!r} without a 'build_config'. Save or copy it again."
         )
     require_finite_weights(model, f"path={str(path)!r}")
+    model = model if precision is None else in_precision(model, precision)
     shortlist = None
     if "shortlist" in card:
         with zipfile.ZipFile(path) as archive:

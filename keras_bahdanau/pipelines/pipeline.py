@@ -406,7 +406,7 @@ class Pipeline(GraphPipeline):
         write_pipeline(path, *parts, metrics=own, weights=weights, **record)
 
     @classmethod
-    def load(cls, path):
+    def load(cls, path, precision=None):
         """Load a pipeline from a file that `save` wrote; it needs no `custom_objects`.
 
         Import the modules of your own sources and layers first, so that they are registered
@@ -414,13 +414,15 @@ class Pipeline(GraphPipeline):
 
         Args:
             path: Path of the `.keras` file, or of the directory of a training.
+            precision: String, "float32" or "bfloat16": see `load_pipeline`.
 
         Raises:
             FileNotFoundError: If there is none.
-            ValueError: If it is not a pipeline's file, or a damaged one.
+            ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
+                precision.
         """
         path = find_translator(path)
-        return cls(*read_pipeline(path)).with_record(read_card(path))
+        return cls(*read_pipeline(path, precision)).with_record(read_card(path))
 
     def with_record(self, card):
         """This pipeline, with what the card of its file says of its training and confidences."""

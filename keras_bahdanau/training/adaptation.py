@@ -39,7 +39,8 @@ class Adaptation:
     """
 
     def __init__(self, initial):
-        self.source, self.model, self.target, search, metrics, _ = read_pipeline(initial.path)
+        parts = read_pipeline(initial.path, "float32")
+        self.source, self.model, self.target, search, metrics, _ = parts
         if not isinstance(self.model, Seq2Seq):
             raise ValueError(
                 "A training begins with one model. Received: "

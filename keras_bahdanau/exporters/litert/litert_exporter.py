@@ -157,6 +157,12 @@ class LiteRTExporter(Exporter):
 
         load_schema()  # or say now that it is not installed
         super().require(pipeline)
+        if pipeline.model.compute_dtype != "float32":
+            raise ValueError(
+                "A LiteRT file multiplies in float32 or in 8 bits: its operations have no "
+                f"bfloat16. Received: a model in {pipeline.model.compute_dtype}. Load it with "
+                'precision="float32".'
+            )
         if pipeline.search.replace_unknown:
             raise ValueError(
                 "A LiteRT file gives ids: it can't replace an unknown word by one of the source. "

@@ -1,0 +1,75 @@
+"""A model in another precision: the nearest weights, products in bfloat16, sums in float32."""
+
+import extract
+import keras
+import numpy as np
+import pytest
+
+from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
+from keras_bahdanau.models.precision import in_precision
+
+SOURCE = np.array([[3, 1, 4, 1], [5, 2, 0, 0]], "int32")
+TARGET_IN = np.array([[2, 5, 1], [2, 3, 4]], "int32")
+
+MODELS = {
+    "one": lambda: member(0),
+    "of two architectures": lambda: Ensemble(
+        [member(0), member(1, attention="general", when="after", cell="lstm", depth=2)]
+    ),
+}
+
+
+def member(seed, **options):
+    model = Seq2Seq(Encoder(7, 8, 6), Decoder(6, 8, 12, **options))
+    model.build()
+    return extract.randomize(model, seed)
+
+
+def log_probs_of(model):
+    """Log-probabilities and weights of the first step."""
+    prepared = model.encode(SOURCE)
+    state = model.initial_state(prepared)
+    return model.decode_step(TARGET_IN[:, 0], state, prepared)[:2]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_nearest_weights_give_nearly_the_same_probabilities(name):
+    model = MODELS[name]()
+    twin = in_precision(model, "bfloat16")
+    assert type(twin) is type(model)
+    for weight, other in zip(model.weights, twin.weights, strict=True):
+        nearest = np.float32(keras.ops.cast(weight, other.dtype))
+        np.testing.assert_array_equal(np.float32(other.value), nearest)
+    kept = {weight.name for weight in twin.weights if weight.dtype == "float32"}
+    assert kept <= {"v"}  # of the scores, which are in float32 always
+    (expected, attended), (found, weights) = log_probs_of(model), log_probs_of(twin)
+    assert found.dtype == weights.dtype == "float32"
+    np.testing.assert_allclose(np.sum(np.exp(found), axis=-1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(np.sum(weights, axis=-1), 1.0, rtol=1e-5)
+    # a weight or a product in bfloat16 is off by 2^-8 of it at most
+    np.testing.assert_allclose(found, expected, atol=0.1)
+    np.testing.assert_allclose(weights, attended, atol=0.05)
+    assert np.abs(found - expected).max() > 1e-5  # or it was computed in float32
+
+
+def test_a_model_that_has_the_precision_stays_what_it_is():
+    model = MODELS["one"]()
+    assert in_precision(model, "float32") is model
+    twin = in_precision(model, "bfloat16")
+    assert in_precision(twin, "bfloat16") is twin
+    back = in_precision(twin, "float32")
+    assert back.compute_dtype == "float32"
+    for weight, other in zip(model.weights, back.weights, strict=True):
+        assert other.dtype == "float32"
+        np.testing.assert_allclose(weight, other, rtol=2**-8, atol=0)
+
+
+def test_the_precision_of_later_layers_is_left_alone():
+    in_precision(MODELS["one"](), "bfloat16")
+    assert keras.config.dtype_policy().name == "float32"
+    assert keras.layers.Dense(1).compute_dtype == "float32"
+
+
+def test_another_precision_is_refused():
+    with pytest.raises(ValueError, match="float32, bfloat16. Received: precision='float16'"):
+        in_precision(MODELS["one"](), "float16")
