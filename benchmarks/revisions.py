@@ -21,7 +21,7 @@ import machine
 from environments import Unavailable
 from harness import PAUSE, Options
 from lane import HERE, Failed, Lane, Worker
-from rows.multi30k import corpus
+from rows.multi30k import corpus, directory
 from rows.sizes import sizes
 
 REPEATS = 8  # training steps in a sample
@@ -57,8 +57,8 @@ def lanes(chosen, folder):
 def worktree(revision):
     """A checkout of another revision, for as long as the block lasts."""
     git = ["git", "-C", str(HERE.parent), "worktree"]
-    with tempfile.TemporaryDirectory() as directory:
-        path = pathlib.Path(directory) / "before"
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "before"
         subprocess.run([*git, "add", "--quiet", "--detach", str(path), revision], check=True)
         try:
             yield path
@@ -98,7 +98,7 @@ def known(revision):
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("revision", type=known, help="of git, such as HEAD~20")
-    parser.add_argument("--multi30k", type=pathlib.Path, required=True, metavar="DIR")
+    parser.add_argument("--multi30k", type=directory, required=True, metavar="DIR")
     parser.add_argument("--rounds", type=int, default=7, help="samples of each: %(default)s")
     parser.add_argument("--threads", type=int, default=Options.threads)
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="JSON file of the figures")

@@ -20,6 +20,7 @@ sys.path.insert(0, str(HERE))
 
 import machine  # noqa: E402
 from harness import Options  # noqa: E402
+from rows.multi30k import directory  # noqa: E402
 
 
 def rows():
@@ -65,7 +66,7 @@ def _parser():
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "results", metavar="DIR")
     parser.add_argument("--threads", type=int, default=Options.threads, help="of each competitor")
     parser.add_argument(
-        "--multi30k", type=pathlib.Path, metavar="DIR", help="train.en[.gz], train.de[.gz], ..."
+        "--multi30k", type=directory, metavar="DIR", help="train.en[.gz], train.de[.gz], ..."
     )
     parser.add_argument(
         "--tflite", type=pathlib.Path, metavar="FILE", help="model of characters for `suggestions`"

@@ -1,5 +1,6 @@
 """Multi30K's ids for the rows that need them, tokenized once in a process of its own."""
 
+import argparse
 import contextlib
 import os
 import pathlib
@@ -11,6 +12,21 @@ from environments import Unavailable
 
 SENTENCES_A_STEP = 64
 QUICK_VOCABULARY = 600
+FILES = "train.en", "train.de", "test_2016_flickr.en", "test_2016_flickr.de"  # plain or .gz
+
+
+def directory(text):
+    """Path of a directory that has Multi30K: a `type` of argparse."""
+    found = pathlib.Path(text)
+    absent = [
+        name for name in FILES if not any((found / f"{name}{end}").is_file() for end in ("", ".gz"))
+    ]
+    if absent:
+        raise argparse.ArgumentTypeError(
+            f"it must have {', '.join(FILES)}, plain or .gz, and {absent[0]} is not in {text!r}: "
+            "check the spelling"
+        )
+    return found
 
 
 @contextlib.contextmanager

@@ -44,7 +44,7 @@ def main():
 def _pairs(kb, folder, part):
     """The part's sentence pairs, from plain or gzipped files."""
     paths = [
-        next(path for path in (plain, folder / f"{plain.name}.gz") if path.exists())
+        plain if plain.exists() else folder / f"{plain.name}.gz"
         for plain in (folder / f"{part}.en", folder / f"{part}.de")
     ]
     return list(kb.data.read_pairs(*paths))

@@ -205,6 +205,28 @@ def test_a_row_without_its_data_is_written_down_as_not_measured(imported, tmp_pa
     assert "--multi30k" in found["ours"]["error"]
 
 
+@pytest.mark.parametrize("program", ["run", "revisions"])
+def test_a_folder_without_the_data_is_refused_before_anything_is_made(
+    imported, tmp_path, capsys, program
+):
+    for name in ("train.en", "train.de.gz", "test_2016_flickr.en"):
+        (tmp_path / name).touch()
+    begun = {"run": "decode-beam", "revisions": "HEAD"}[program]
+    for folder, absent in ((tmp_path / "none", "train.en"), (tmp_path, "test_2016_flickr.de")):
+        given = [begun, "--multi30k", str(folder), "--out", str(tmp_path / "out")]
+        with pytest.raises(SystemExit) as ended:
+            imported(program).main(given)
+        assert ended.value.code == 2
+        assert f"and {absent} is not in '{folder}': check" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_data_may_be_plain_or_packed(imported, tmp_path):
+    for name in ("train.en", "train.de.gz", "test_2016_flickr.en", "test_2016_flickr.de.gz"):
+        (tmp_path / name).touch()
+    assert imported("rows.multi30k").directory(str(tmp_path)) == tmp_path
+
+
 def test_a_row_of_a_file_names_the_options_that_it_needs(imported, tmp_path, capsys):
     assert imported("run").main(["suggestions", "--out", str(tmp_path)]) == 0
     found = json.loads((tmp_path / "suggestions.json").read_text())
