@@ -6,7 +6,7 @@ token that it writes.
 """
 
 import argparse
-import gzip
+import contextlib
 import json
 from pathlib import Path
 from typing import NamedTuple
@@ -14,12 +14,32 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
+import keras_bahdanau as kb
+
 PIXELS = 28  # of the mean size of a stroke
 LOWEST = 128  # pixels of an image's height: a lower one stands in the middle of white paper
 LONGEST = 30  # tokens of two formulas side by side
 PEN, BORDER, FINER = 3, 4, 2  # pixels; `FINER` times as many while it is drawn
 LARGEST = 2000  # pixels of a side
+FARTHEST = 1e9  # that the pen moves at once, as `InkSource` has it
+WAVES = 3  # that bend a formula
+WAVE_LENGTHS = 2.0, 6.0  # mean sizes of a stroke
 TURNED = "strength of the change of shape that each formula gets, once: %(default)s"
+
+
+@contextlib.contextmanager
+def ends_well():
+    """A decorator of `main`: one line where the input is bad, in place of a traceback.
+
+    Bad input is an error of the operating system, or one with "Received: ...", of the package or
+    of an example. Any other exception is a bug, and keeps its traceback.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, OSError) and "Received: " not in str(error):
+            raise
+        raise SystemExit(" ".join(str(error).split())) from None
 
 
 def existing(text):
@@ -35,11 +55,81 @@ def read(path):
 
 
 def read_owned(path):
-    """List of (strokes, latex, owners) of a file; None for owners that are not known."""
-    opened = gzip.open if str(path).endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as lines:
-        formulas = [json.loads(line) for line in lines]
-    return [(strokes_of(one["ink"]), one["latex"], one.get("owners")) for one in formulas]
+    """List of (strokes, latex, owners) of a file; None for owners that are not known.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it can't be read as text, or a line is no formula.
+    """
+    formulas = []
+    for number, line in enumerate(kb.data.read_lines(path), start=1):
+        try:
+            one = json.loads(line)
+            wrong = fault(one)
+        except (RecursionError, ValueError):
+            wrong = f"no JSON: {line!r}"
+        if wrong:
+            raise ValueError(
+                "A line must be JSON: `latex`, a text; `ink`, lists of x and y by turns, numbers "
+                f"below {FARTHEST:g}; perhaps `owners`, a token's place for each stroke. Received: "
+                f"path={str(path)!r}, whose line {number} has {wrong:.60}. Mend it or remove it."
+            )
+        formulas.append((strokes_of(one["ink"]), one["latex"], one.get("owners")))
+    return formulas
+
+
+def fault(one):
+    """What is wrong in a line of a file, read as JSON; None if nothing is."""
+    one = one if isinstance(one, dict) else {}
+    for name, kind in (("latex", str), ("ink", list)):
+        if not isinstance(one.get(name), kind):
+            return f"{name}={one[name]!r}" if name in one else f"no {name}"
+    for number, stroke in enumerate(one["ink"]):
+        if not is_stroke(stroke):
+            return f"ink[{number}]={stroke!r}"
+    owners, tokens = one.get("owners"), range(len(one["latex"].split()))
+    if owners is not None and not are_owners(owners, one["ink"], tokens):
+        return f"owners={owners!r}"
+    return None
+
+
+def is_stroke(stroke):
+    return (
+        isinstance(stroke, list)
+        and len(stroke) % 2 == 0
+        and all(type(move) in (int, float) and abs(move) < FARTHEST for move in stroke)
+    )
+
+
+def are_owners(owners, ink, tokens):
+    return (
+        isinstance(owners, list)
+        and len(owners) == len(ink)
+        and all(type(one) is int and one in tokens for one in owners)
+    )
+
+
+def loaded(path, *sources, on_device=False):
+    """The pipeline of a file, whose source must be of one of these classes.
+
+    Args:
+        path: Path of a .keras file; with `on_device`, of that or of a .tflite file.
+        *sources: Classes of `keras_bahdanau.sources`.
+        on_device: Bool.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is no pipeline's file, or one of another source.
+    """
+    on_device = on_device and Path(path).suffix == ".tflite"
+    pipeline = kb.exporters.LiteRTPipeline(path) if on_device else kb.load_pipeline(path)
+    if not isinstance(pipeline.source, sources):
+        raise ValueError(
+            f"The model's source must be {' or '.join(one.__name__ for one in sources)}. "
+            f"Received: model={str(path)!r}, whose source is {type(pipeline.source).__name__}. "
+            "Give another one of train.py."
+        )
+    return pipeline
 
 
 def strokes_of(ink):
@@ -82,7 +172,13 @@ def fraction(text):
 
 
 def turned(inks, strength, seed=0):
-    """The strokes of each formula, sheared, turned and scaled in its own way, once.
+    """The strokes of each formula, sheared, turned, scaled and bent in its own way, once.
+
+    p' = p M + sum_k a_k sin(2 pi p . u_k / l_k + f_k)
+
+    M is near the identity. The waves bend each symbol in another way, as a hand does: |a_k| is such
+    that they change a small piece of a stroke about as much as M does. (After Simard et al. 2003,
+    "Best practices for convolutional neural networks applied to visual document analysis".)
 
     Args:
         inks: List of lists of arrays `(points, 2)`.
@@ -92,9 +188,24 @@ def turned(inks, strength, seed=0):
     Returns:
         List of the same form.
     """
-    noise = np.random.default_rng(seed).normal(scale=strength, size=(len(inks), 2, 2))
+    random = np.random.default_rng(seed)
+    noise = random.normal(scale=strength, size=(len(inks), 2, 2))
     matrices = np.eye(2) + np.clip(noise, -0.5, 0.5)
-    return [[stroke @ matrix for stroke in ink] for ink, matrix in zip(inks, matrices, strict=True)]
+    return [
+        [stroke @ matrix + bend(stroke) for stroke in ink]
+        for ink, matrix in zip(inks, matrices, strict=True)
+        for bend in (waves(mean_size(ink), strength, random),)
+    ]
+
+
+def waves(unit, strength, random):
+    """A function from points `(points, 2)` to how far some random waves move them."""
+    length = unit * random.uniform(*WAVE_LENGTHS, WAVES)
+    angle, begin = random.uniform(0, 2 * np.pi, (2, WAVES))
+    across = np.stack([np.cos(angle), np.sin(angle)]) * 2 * np.pi / length  # (2, waves)
+    change = np.clip(random.normal(scale=strength, size=(2, WAVES)), -0.5, 0.5)
+    moves = (change * length / (2 * np.pi)).T  # (waves, 2)
+    return lambda points: np.sin(points @ across + begin) @ moves
 
 
 def beside(first, second, space):

@@ -33,11 +33,10 @@ SAID = 100  # steps between two lines of progress
 MOST_EPOCHS = 1000
 
 
+@formulas.ends_well()
 def main(arguments=None):
     arguments = parsed(arguments)
-    teacher = kb.load_pipeline(arguments.model)
-    if not isinstance(teacher.source, kb.sources.InkSource):
-        raise SystemExit(f"--model must be a model of ink. Received: {arguments.model}")
+    teacher = formulas.loaded(arguments.model, kb.sources.InkSource)
     inks = [ink for path in (arguments.file, *arguments.more) for ink, _ in formulas.read(path)]
     inks = [ink for ink in map(formulas.not_empty, inks) if ink]
     if not inks:

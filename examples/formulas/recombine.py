@@ -47,6 +47,7 @@ class Part(NamedTuple):
     gap: float  # before it, in its own formula
 
 
+@formulas.ends_well()
 def main(arguments=None):
     arguments = parsed(arguments)
     pairs = formulas.read(arguments.file)

@@ -17,6 +17,7 @@ import keras_bahdanau as kb
 METRICS = ("exprate", "exprate1", "exprate2", "exprate3", "wer")
 
 
+@formulas.ends_well()
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=formulas.existing)
@@ -30,9 +31,8 @@ def main(arguments=None):
     pairs = formulas.read(arguments.file)
     if not 1 <= arguments.formula <= len(pairs):
         parser.error(f"--formula must be from 1 to {len(pairs)}, the lines of the file")
-    on_device = arguments.model.suffix == ".tflite"
-    load = kb.exporters.LiteRTPipeline if on_device else kb.load_pipeline
-    pipeline = load(arguments.model)
+    sources = kb.sources.InkSource, kb.sources.ImageSource
+    pipeline = formulas.loaded(arguments.model, *sources, on_device=True)
     if isinstance(pipeline.source, kb.sources.ImageSource):
         pairs = [(formulas.drawn(ink), text) for ink, text in pairs]
     found = kb.evaluation.evaluate(pipeline, pairs, metrics=METRICS)

@@ -12,12 +12,15 @@ import argparse
 import shutil
 from pathlib import Path
 
+import formulas
+
 import keras_bahdanau as kb
 from keras_bahdanau.training import Run
 
 NEW = "/context/"  # in the path of a weight that the old model lacks
 
 
+@formulas.ends_well()
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(

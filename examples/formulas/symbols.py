@@ -39,6 +39,7 @@ class Formula(NamedTuple):
     sure: frozenset
 
 
+@formulas.ends_well()
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=formulas.existing, help="formulas, as formulas.py says")
@@ -102,10 +103,10 @@ def alignments(pairs, model):
 
     A .tflite file can't be asked about a given text: None if it reads another one.
     """
-    if Path(model).suffix != ".tflite":
-        yield from (one.alignment for one in kb.load_pipeline(model).align(pairs))
+    reader = formulas.loaded(model, kb.sources.InkSource, on_device=True)
+    if reader.model is not None:
+        yield from (one.alignment for one in reader.align(pairs))
         return
-    reader = kb.exporters.LiteRTPipeline(model)
     for number, (strokes, text) in enumerate(pairs, 1):
         (one,) = reader.decode([strokes])
         yield one.alignment if one.text == text else None

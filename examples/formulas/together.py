@@ -16,10 +16,12 @@ import formulas
 import keras_bahdanau as kb
 
 
+@formulas.ends_well()
 def main(arguments=None):
     arguments = parsed(arguments)
     pairs = formulas.read(arguments.file)
-    readers = [Reader(kb.load_pipeline(path), pairs) for path in arguments.models]
+    sources = kb.sources.InkSource, kb.sources.ImageSource
+    readers = [Reader(formulas.loaded(path, *sources), pairs) for path in arguments.models]
     found = [reader.texts(arguments.nbest) for reader in readers]
     candidates = [sorted(set().union(*lists)) for lists in zip(*found, strict=True)]
     scores = [reader.scores(candidates) for reader in readers]

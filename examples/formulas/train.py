@@ -35,9 +35,12 @@ EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
 SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
 
 
+@formulas.ends_well()
 def main(arguments=None):
     arguments = parsed(arguments)
     source = SOURCES[arguments.source]()
+    if arguments.initial:
+        formulas.loaded(arguments.initial, type(source))  # or say now that it reads another one
     owned = formulas.read_owned(arguments.train or arguments.data / "train.jsonl.gz")
     new = formulas.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
     owned += [(*pair, None) for pair in new]

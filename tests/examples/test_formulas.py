@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 import keras_bahdanau as kb
 
 FOLDER = Path(__file__).parents[2] / "examples" / "formulas"
+INK, IMAGE = (FOLDER / "models" / name for name in ("ink.keras", "image.keras"))
+TEXT = FOLDER.parent / "dates" / "models" / "dates.keras"
 PLUS = [[0, 50, 50, 0, 50, 0], [50, 0, 0, 100]]  # a line to the right, and one downwards
 ONE = [[0, 0, 0, 100]]
 
@@ -77,17 +80,31 @@ def test_the_ink_of_a_symbol_is_in_the_cells_linked_to_it(example, high):
     assert formulas.links(strokes, "a", None, source).size == 0
 
 
-def test_each_formula_is_turned_in_its_own_way(example):
+def test_each_formula_is_turned_in_its_own_way(example, monkeypatch):
     formulas = example("formulas")
     inks = [[np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0]])]] * 3
     found = formulas.turned(inks, 0.1)
-    for lines, corner in found:  # the rows of `lines` are those of the matrix
-        assert 0 < np.abs(lines - np.eye(2)).max() <= 0.5
-        np.testing.assert_allclose(corner, lines.sum(axis=0, keepdims=True))
     assert not np.allclose(found[0][0], found[1][0])
     for one, other in zip(found, formulas.turned(inks, 0.1), strict=True):
         np.testing.assert_array_equal(one[0], other[0])
     np.testing.assert_array_equal(formulas.turned(inks, 0.0)[0][0], np.eye(2))
+    monkeypatch.setattr(formulas, "WAVES", 0)  # without them the change is a matrix
+    for lines, corner in formulas.turned(inks, 0.1):  # the rows of `lines` are those of the matrix
+        assert 0 < np.abs(lines - np.eye(2)).max() <= 0.5
+        np.testing.assert_allclose(corner, lines.sum(axis=0, keepdims=True))
+
+
+@pytest.mark.parametrize("unit", [1.0, 300.0])
+def test_waves_change_a_small_piece_about_as_much_as_the_matrix(example, unit):
+    formulas, random = example("formulas"), np.random.default_rng(0)
+    step = 1e-4 * unit
+    changes = []
+    for _ in range(4000):
+        bend = formulas.waves(unit, 0.1, random)
+        begin, along_x, along_y = bend(np.array([[0.0, 0.0], [step, 0.0], [0.0, step]]))
+        changes.append([(along_x - begin) / step, (along_y - begin) / step])
+    np.testing.assert_allclose(np.std(changes, axis=0), 0.1 * np.sqrt(3 / 4), rtol=0.1)
+    np.testing.assert_allclose(np.mean(changes, axis=0), 0.0, atol=0.01)
 
 
 def test_each_frame_of_the_ink_has_the_cell_where_it_is_drawn(example):
@@ -251,3 +268,125 @@ def test_what_is_absent_is_named(example, tmp_path, capsys, name):
         example(name).main([absent, "--model", absent, "--out", "none"])
     assert ended.value.code == 2
     assert f"there is no '{absent}': check the spelling" in capsys.readouterr().err
+
+
+def ended(example, name, *arguments):
+    """The line with which a script ends."""
+    with pytest.raises(SystemExit) as ended:
+        example(name).main([*map(str, arguments)])
+    assert "\n" not in ended.value.code  # a text: Python prints it, and the exit code is 1
+    return ended.value.code
+
+
+def line_of(latex="1", ink=ONE, **more):
+    return json.dumps({"latex": latex, "ink": ink, **more})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("", "no JSON: ''"),
+        ("1 + 1", "no JSON: '1 + 1'"),
+        ("[" * 100_000, "no JSON: '[[["),
+        ("[1]", "no latex"),
+        ('{"ink": []}', "no latex"),
+        ('{"latex": "1"}', "no ink"),
+        (line_of(latex=["1"]), "latex=['1']"),
+        (line_of(ink="1"), "ink='1'"),
+        (line_of(ink=[[0, 0], [0, 1, 2]]), "ink[1]=[0, 1, 2]"),
+        (line_of(ink=[[[0, 1], [2, 3]]]), "ink[0]=[[0, 1], [2, 3]]"),
+        (line_of(ink=[["0", "1"]]), "ink[0]=['0', '1']"),
+        (line_of(ink=[[0, True]]), "ink[0]=[0, True]"),
+        (line_of(ink=[[0, float("nan")]]), "ink[0]=[0, nan]"),
+        (line_of(ink=[[0, float("-inf")]]), "ink[0]=[0, -inf]"),
+        (line_of(ink=[[0, 1e300]]), "ink[0]=[0, 1e+300]"),
+        (line_of(owners=[0, 0]), "owners=[0, 0]"),
+        (line_of(owners=[1]), "owners=[1]"),
+        (line_of(owners=[0.0]), "owners=[0.0]"),
+        (line_of(owners=0), "owners=0"),
+    ],
+    ids=lambda value: value[:40],
+)
+def test_a_line_that_is_no_formula_is_named(example, tmp_path, line, told):
+    file = tmp_path / "dev.jsonl"
+    file.write_text(f"{line_of()}\n{line_of(ink=[], owners=[])}\n{line}\n{line_of()}\n")
+    with pytest.raises(ValueError) as raised:
+        example("formulas").read_owned(file)
+    assert f"Received: path='{file}', whose line 3 has {told}" in str(raised.value)
+    assert str(raised.value).endswith(" Mend it or remove it.")
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [(gzip.compress(b""), "must hold at least one line"), (b"{}", "must be a whole gzip file")],
+    ids=["empty", "not packed"],
+)
+def test_a_file_without_lines_is_named(example, tmp_path, content, told):
+    file = tmp_path / "dev.jsonl.gz"
+    file.write_bytes(content)
+    line = ended(example, "score", file, "--model", INK)
+    assert told in line and f"Received: path='{file}'" in line
+
+
+def call(name, file, model, out):
+    """The arguments of a script, whose results would be in a new directory `out`."""
+    return {
+        "train": ["--data", file.parent, "--source", "image", "--from", model, "--out", out],
+        "imitate": [file, "--model", model, "--out", out],
+        "symbols": [file, "--model", model, "--out", out / "known.jsonl.gz"],
+        "recombine": [file, "--model", model, "--out", out / "new.jsonl.gz"],
+        "score": [file, "--model", model, "--json", out / "scores.json"],
+        "together": [file, "--models", INK, model],
+    }[name]
+
+
+SCRIPTS = ("train", "imitate", "symbols", "recombine", "score", "together")
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_script_goes_on_with_a_bad_file(example, data, name):
+    file, model = data / "train.jsonl.gz", IMAGE if name == "train" else INK
+    file.write_bytes(gzip.compress(b'{"latex": "1"}\n'))
+    line = ended(example, name, *call(name, file, model, data / "out"))
+    assert f"Received: path='{file}', whose line 1 has no ink." in line
+    assert sorted(path.name for path in data.iterdir()) == ["dev.jsonl.gz", "train.jsonl.gz"]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_script_goes_on_with_another_model(example, data, name):
+    damaged = data / "model.keras"
+    damaged.write_bytes(b"no model")
+    told = {damaged: "Received: ", data: "a directory without translator.keras"}
+    told[TEXT] = "whose source is TextSource"
+    if name == "train":  # of images
+        told[INK] = "whose source is InkSource"
+    elif name in ("imitate", "symbols", "recombine"):  # which need ink
+        told[IMAGE] = "whose source is ImageSource"
+    for model, words in told.items():
+        line = ended(example, name, *call(name, data / "dev.jsonl.gz", model, data / "out"))
+        assert words in line and str(model) in line
+    assert not (data / "out").exists()
+
+
+def test_surroundings_need_a_model_that_can_be_read(example, tmp_path):
+    (tmp_path / "run.json").touch()
+    start = ["--from", tmp_path, "--out", tmp_path / "start"]
+    assert "without translator.keras" in ended(example, "surroundings", *start)
+    shutil.copy(TEXT, tmp_path / "translator.keras")
+    with pytest.raises(SystemExit):
+        example("surroundings").main([*map(str, start)])
+    assert not (tmp_path / "start").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(ValueError("a bug"), ValueError), (KeyError("Received"), KeyError)],
+    ids=["no value named", "another kind"],
+)
+def test_a_bug_keeps_its_traceback(example, error, kind):
+    @example("formulas").ends_well()
+    def main():
+        raise error
+
+    with pytest.raises(kind):
+        main()
