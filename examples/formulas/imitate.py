@@ -15,10 +15,12 @@ import argparse
 import time
 from pathlib import Path
 
+import drawing
 import formulas
 import keras
 import numpy as np
 import tensorflow as tf
+import variations
 from train import COMMON, SETTINGS, SOURCES
 
 import keras_bahdanau as kb
@@ -41,7 +43,7 @@ def main(arguments=None):
     inks = [ink for ink in map(formulas.not_empty, inks) if ink]
     if not inks:
         raise SystemExit(f"The files must have a formula with strokes. Received: {arguments.file}")
-    inks = formulas.turned(inks, arguments.turned)
+    inks = variations.turned(inks, arguments.turned)
     source = SOURCES["image"]()
     encoder = taught(teacher, source, inks, arguments)
     options = TrainingOptions(**OPTIONS).resolved()
@@ -97,7 +99,7 @@ def taught(teacher, source, inks, arguments):
     losses, begin = [], time.monotonic()
     for number, members in enumerate(chosen, 1):
         part = [inks[one] for one in members]
-        image = source.batch([formulas.drawn(ink) for ink in part])
+        image = source.batch([drawing.drawn(ink) for ink in part])
         losses.append(
             float(step(image, teacher.source.batch(part), cells_of(part, teacher, source)))
         )
@@ -135,9 +137,9 @@ def cells_of(inks, teacher, source):
 def cells_of_frames(ink, source):
     """The cell of the image that each frame of the ink stands in: int32 `(time,)`."""
     places = 10 * pen_frames(ink)[:, :2]  # in mean sizes of a stroke
-    where = formulas.drawing(ink)
-    points = (places - places.min(axis=0)) * formulas.mean_size(ink) * where.scale + where.before
-    return formulas.cells_at(points, where, source)
+    where = drawing.placed(ink)
+    points = (places - places.min(axis=0)) * drawing.mean_size(ink) * where.scale + where.before
+    return drawing.cells_at(points, where, source)
 
 
 def take_weights(new, old):
@@ -156,7 +158,7 @@ def parsed(arguments):
     parser.add_argument("--epochs", type=int, default=2, help="passes over them: %(default)s")
     rate = "highest learning rate: %(default)s"
     parser.add_argument("--learning-rate", type=formulas.fraction, default=1e-3, help=rate)
-    parser.add_argument("--turned", type=formulas.fraction, default=0.1, help=formulas.TURNED)
+    parser.add_argument("--turned", type=formulas.fraction, default=0.1, help=variations.TURNED)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="new directory")
     parsed = parser.parse_args(arguments)
     if parsed.out.exists():

@@ -10,6 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
+import drawing
 import formulas
 
 import keras_bahdanau as kb
@@ -34,7 +35,7 @@ def main(arguments=None):
     sources = kb.sources.InkSource, kb.sources.ImageSource
     pipeline = formulas.loaded(arguments.model, *sources, on_device=True)
     if isinstance(pipeline.source, kb.sources.ImageSource):
-        pairs = [(formulas.drawn(ink), text) for ink, text in pairs]
+        pairs = [(drawing.drawn(ink), text) for ink, text in pairs]
     found = kb.evaluation.evaluate(pipeline, pairs, metrics=METRICS)
     print(found)
     if arguments.json:

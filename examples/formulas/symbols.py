@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+import drawing
 import formulas
 import numpy as np
 
@@ -116,7 +117,7 @@ def alignments(pairs, model):
 
 def scaled(strokes):
     """The strokes in their mean sizes."""
-    unit = formulas.mean_size(strokes) if strokes else 1.0
+    unit = drawing.mean_size(strokes) if strokes else 1.0
     return [stroke / unit for stroke in strokes]
 
 

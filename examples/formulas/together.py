@@ -11,6 +11,7 @@ of the second model, of which 0 and 1 are the models alone. Choose one on dev, t
 import argparse
 import dataclasses
 
+import drawing
 import formulas
 
 import keras_bahdanau as kb
@@ -42,7 +43,7 @@ class Reader:
     def __init__(self, pipeline, pairs):
         self.pipeline = pipeline
         image = isinstance(pipeline.source, kb.sources.ImageSource)
-        self.inputs = [formulas.drawn(ink) if image else ink for ink, _ in pairs]
+        self.inputs = [drawing.drawn(ink) if image else ink for ink, _ in pairs]
 
     def texts(self, nbest):
         """Lists of the best texts, one a formula."""

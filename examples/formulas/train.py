@@ -10,7 +10,9 @@ dev chooses the search. Test parts are for `score.py`.
 import argparse
 from pathlib import Path
 
+import drawing
 import formulas
+import variations
 
 import keras_bahdanau as kb
 from keras_bahdanau.training import TrainingOptions, train
@@ -42,20 +44,20 @@ def main(arguments=None):
     if arguments.initial:
         formulas.loaded(arguments.initial, type(source))  # or say now that it reads another one
     owned = formulas.read_owned(arguments.train or arguments.data / "train.jsonl.gz")
-    new = formulas.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
+    new = variations.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
     owned += [(*pair, None) for pair in new]
     owned += [one for path in arguments.more for one in formulas.read_owned(path)]
     if arguments.turned:
-        inks = formulas.turned([ink for ink, _, _ in owned], arguments.turned)
+        inks = variations.turned([ink for ink, _, _ in owned], arguments.turned)
         owned = [(ink, *more) for ink, (_, *more) in zip(inks, owned, strict=True)]
     pairs, dev = [(ink, text) for ink, text, _ in owned], formulas.read(arguments.data / DEV)
     begins = {"source": None if arguments.initial else source, "initial": arguments.initial}
     options = {**COMMON, **SETTINGS[arguments.source], **arguments.set}
     if arguments.guided:
-        begins["alignments"] = [formulas.links(*one, source) for one in owned]
+        begins["alignments"] = [drawing.links(*one, source) for one in owned]
         options["guided_alignment"] = arguments.guided
     if arguments.source == "image":
-        pairs, dev = ([(formulas.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
+        pairs, dev = ([(drawing.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
     path = train(pairs, dev, arguments.out, TrainingOptions(**options), verbose=2, **begins)
     pipeline = kb.load_pipeline(path)
     best = tuned(pipeline, dev)
@@ -100,7 +102,7 @@ def parsed(arguments):
     parser.add_argument("--train", type=formulas.existing, metavar="FILE", help=known)
     guided = "weight of a loss that leads the attention over an image to the strokes of a symbol"
     parser.add_argument("--guided", type=float, default=0.0, metavar="WEIGHT", help=guided)
-    parser.add_argument("--turned", type=formulas.fraction, default=0.0, help=formulas.TURNED)
+    parser.add_argument("--turned", type=formulas.fraction, default=0.0, help=variations.TURNED)
     parser.add_argument("--learning-rate", type=float)
     parser.add_argument("--precision", choices=("float32", "bfloat16"), help="of the products")
     parser.add_argument("--epochs", type=int, help="passes over the formulas")

@@ -34,42 +34,42 @@ def test_strokes_are_sums_of_their_moves(example, data):
 
 
 def test_a_drawing_is_dark_where_the_pen_was(example):
-    formulas = example("formulas")
-    image = formulas.drawn(formulas.strokes_of(PLUS))
+    drawing, formulas = example("drawing"), example("formulas")
+    image = drawing.drawn(formulas.strokes_of(PLUS))
     assert image.dtype == np.uint8 and image.shape == (128, 36)  # 28 pixels, 4 on each side
     middle = image[64, 4:32]
     assert middle.max() < 128  # the line to the right
     assert image[:48].min() == 255 and image[:, :2].min() == 255  # paper above and beside it
-    np.testing.assert_array_equal(formulas.drawn([]), np.zeros((0, 0)))
+    np.testing.assert_array_equal(drawing.drawn([]), np.zeros((0, 0)))
 
 
 def test_the_second_of_two_formulas_stands_right_of_the_first(example):
-    formulas = example("formulas")
+    variations = example("variations")
     tall = [np.array([[3.0, 10.0], [3.0, 14.0]]), np.array([[3.0, 12.0], [5.0, 12.0]])]  # 4, 2
     wide = [np.array([[0.0, 0.0], [50.0, 0.0]])]
-    first, bar, second = formulas.beside(tall, wide, 0.5)
+    first, bar, second = variations.beside(tall, wide, 0.5)
     # in mean sizes, 3 and 50; from the middle of the height and the left of the first
     np.testing.assert_allclose(first, [[0, -2 / 3], [0, 2 / 3]])
     np.testing.assert_allclose(bar, [[0, 0], [2 / 3, 0]], atol=1e-12)
     np.testing.assert_allclose(second, [[2 / 3 + 0.5, 0], [2 / 3 + 1.5, 0]])
-    pairs = [(tall, "t"), (wide, "w"), (wide, " ".join("x" * (formulas.LONGEST // 2 + 1)))]
-    texts = [text for _, text in formulas.joined(pairs, 50)]
+    pairs = [(tall, "t"), (wide, "w"), (wide, " ".join("x" * (variations.LONGEST // 2 + 1)))]
+    texts = [text for _, text in variations.joined(pairs, 50)]
     assert set(texts) == {"t t", "t w", "w t", "w w"}
-    assert texts == [text for _, text in formulas.joined(pairs, 50)]
-    assert texts != [text for _, text in formulas.joined(pairs, 50, seed=1)]
+    assert texts == [text for _, text in variations.joined(pairs, 50)]
+    assert texts != [text for _, text in variations.joined(pairs, 50, seed=1)]
 
 
 @pytest.mark.parametrize("high", [1.0, 8.0], ids=["one line", "higher than the image"])
 def test_the_ink_of_a_symbol_is_in_the_cells_linked_to_it(example, high):
-    formulas = example("formulas")
+    drawing = example("drawing")
     random = np.random.default_rng(0)
     strokes = [
         np.cumsum(random.normal(0, 0.3, (8, 2)), axis=0) + [2.0 * number, high * (number % 2)]
         for number in range(4)
     ]
     source = kb.sources.ImageSource(height=128, width=1024, cell=16)
-    links = formulas.links(strokes, r"a _ 2 \pi", [0, 2, 2, 3], source)
-    (pixels,), (length,) = source.batch([formulas.drawn(strokes)])
+    links = drawing.links(strokes, r"a _ 2 \pi", [0, 2, 2, 3], source)
+    (pixels,), (length,) = source.batch([drawing.drawn(strokes)])
     grid = pixels[..., 0].reshape(8, 16, -1, 16).min(axis=(1, 3)).T.ravel()  # darkest of a cell
     assert links.shape == (5, length) and links.any(axis=1).tolist() == [1, 0, 1, 1, 0]
     cells = set(np.flatnonzero(links.any(axis=0)).tolist())
@@ -77,30 +77,30 @@ def test_the_ink_of_a_symbol_is_in_the_cells_linked_to_it(example, high):
     near = {one + step for one in cells for step in (-9, -8, -7, -1, 0, 1, 7, 8, 9)}
     assert cells <= set(np.flatnonzero(grid < 255).tolist())  # ink is in each of them
     assert dark <= near and len(dark - cells) <= len(dark) / 4  # but for the width of the pen
-    assert formulas.links(strokes, "a", None, source).size == 0
+    assert drawing.links(strokes, "a", None, source).size == 0
 
 
 def test_each_formula_is_turned_in_its_own_way(example, monkeypatch):
-    formulas = example("formulas")
+    variations = example("variations")
     inks = [[np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 1.0]])]] * 3
-    found = formulas.turned(inks, 0.1)
+    found = variations.turned(inks, 0.1)
     assert not np.allclose(found[0][0], found[1][0])
-    for one, other in zip(found, formulas.turned(inks, 0.1), strict=True):
+    for one, other in zip(found, variations.turned(inks, 0.1), strict=True):
         np.testing.assert_array_equal(one[0], other[0])
-    np.testing.assert_array_equal(formulas.turned(inks, 0.0)[0][0], np.eye(2))
-    monkeypatch.setattr(formulas, "WAVES", 0)  # without them the change is a matrix
-    for lines, corner in formulas.turned(inks, 0.1):  # the rows of `lines` are those of the matrix
+    np.testing.assert_array_equal(variations.turned(inks, 0.0)[0][0], np.eye(2))
+    monkeypatch.setattr(variations, "WAVES", 0)  # without them the change is a matrix
+    for lines, corner in variations.turned(inks, 0.1):  # `lines` are the rows of the matrix
         assert 0 < np.abs(lines - np.eye(2)).max() <= 0.5
         np.testing.assert_allclose(corner, lines.sum(axis=0, keepdims=True))
 
 
 @pytest.mark.parametrize("unit", [1.0, 300.0])
 def test_waves_change_a_small_piece_about_as_much_as_the_matrix(example, unit):
-    formulas, random = example("formulas"), np.random.default_rng(0)
+    random, variations = np.random.default_rng(0), example("variations")
     step = 1e-4 * unit
     changes = []
     for _ in range(4000):
-        bend = formulas.waves(unit, 0.1, random)
+        bend = variations.waves(unit, 0.1, random)
         begin, along_x, along_y = bend(np.array([[0.0, 0.0], [step, 0.0], [0.0, step]]))
         changes.append([(along_x - begin) / step, (along_y - begin) / step])
     np.testing.assert_allclose(np.std(changes, axis=0), 0.1 * np.sqrt(3 / 4), rtol=0.1)
@@ -119,7 +119,8 @@ def test_each_frame_of_the_ink_has_the_cell_where_it_is_drawn(example):
 
 @pytest.mark.slow
 def test_an_encoder_of_images_imitates_that_of_ink(example, data, capsys):
-    train, imitate, formulas = example("train"), example("imitate"), example("formulas")
+    train, imitate = example("train"), example("imitate")
+    formulas, drawing = example("formulas"), example("drawing")
     train.BEAM_WIDTHS, train.EXPONENTS = (2,), (0.0,)
     imitate.SAID = 1
     places = ["--data", str(data), "--epochs", "1"]
@@ -138,16 +139,16 @@ def test_an_encoder_of_images_imitates_that_of_ink(example, data, capsys):
 
     image = [*places, "--source", "image", "--turned", "0.1", "--from", str(data / "start")]
     train.main([*image, "--out", str(data / "image")])
-    pairs = [(formulas.drawn(one), text) for one, text in formulas.read(data / "dev.jsonl.gz")]
+    pairs = [(drawing.drawn(one), text) for one, text in formulas.read(data / "dev.jsonl.gz")]
     assert np.isfinite(kb.load_pipeline(data / "image" / "formulas.keras").score(pairs[:2])).all()
 
 
 def test_points_along_a_stroke_are_near_each_other(example):
-    formulas = example("formulas")
-    points = formulas.along(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0]]), 0.5)
+    drawing = example("drawing")
+    points = drawing.along(np.array([[0.0, 0.0], [3.0, 4.0], [3.0, 4.0]]), 0.5)
     assert np.hypot(*np.diff(points, axis=0).T).max() <= 0.5
     np.testing.assert_allclose(points[[0, -1]], [[0, 0], [3, 4]])
-    np.testing.assert_array_equal(formulas.along(np.array([[1.0, 2.0]]), 0.5), [[1, 2]] * 2)
+    np.testing.assert_array_equal(drawing.along(np.array([[1.0, 2.0]]), 0.5), [[1, 2]] * 2)
 
 
 @pytest.mark.slow

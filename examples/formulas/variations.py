@@ -1,0 +1,83 @@
+"""New formulas out of old ones: two side by side, and the same one in another shape."""
+
+import numpy as np
+from drawing import mean_size
+
+LONGEST = 30  # tokens of two formulas side by side
+WAVES = 3  # that bend a formula
+WAVE_LENGTHS = 2.0, 6.0  # mean sizes of a stroke
+TURNED = "strength of the change of shape that each formula gets, once: %(default)s"
+
+
+def joined(pairs, count, seed=0):
+    """So many new formulas of two, the second one written to the right of the first.
+
+    The strokes of both get the same mean size, as in `drawn`; their middles are at one height, and
+    one stroke, more or less, is free between them.
+
+    Args:
+        pairs: List of (strokes, latex).
+        count: Integer, the number of new ones.
+        seed: Integer. Chooses them, and the space between them.
+
+    Returns:
+        List of (strokes, latex).
+    """
+    random = np.random.default_rng(seed)
+    pairs = [pair for pair in pairs if len(pair[1].split()) <= LONGEST // 2]
+    chosen = random.integers(len(pairs), size=(count, 2))
+    return [
+        (beside(pairs[one][0], pairs[other][0], space), f"{pairs[one][1]} {pairs[other][1]}")
+        for (one, other), space in zip(chosen, random.uniform(0.4, 1.4, count), strict=True)
+    ]
+
+
+def beside(first, second, space):
+    """Strokes of both formulas, in mean sizes of a stroke; `space` of these is between them."""
+    strokes, end = [], -space
+    for part in (first, second):
+        part = [np.asarray(stroke, np.float64) for stroke in part]
+        points = np.concatenate(part)
+        low, high = points.min(axis=0), points.max(axis=0)
+        unit = mean_size(part)
+        begin = np.array([low[0], (low[1] + high[1]) / 2])
+        strokes += [(stroke - begin) / unit + [end + space, 0.0] for stroke in part]
+        end += space + (high[0] - low[0]) / unit
+    return strokes
+
+
+def turned(inks, strength, seed=0):
+    """The strokes of each formula, sheared, turned, scaled and bent in its own way, once.
+
+    p' = p M + sum_k a_k sin(2 pi p . u_k / l_k + f_k)
+
+    M is near the identity. The waves bend each symbol in another way, as a hand does: |a_k| is such
+    that they change a small piece of a stroke about as much as M does. (After Simard et al. 2003,
+    "Best practices for convolutional neural networks applied to visual document analysis".)
+
+    Args:
+        inks: List of lists of arrays `(points, 2)`.
+        strength: Float. Standard deviation of the change of each number of the matrix.
+        seed: Integer. Chooses the changes.
+
+    Returns:
+        List of the same form.
+    """
+    random = np.random.default_rng(seed)
+    noise = random.normal(scale=strength, size=(len(inks), 2, 2))
+    matrices = np.eye(2) + np.clip(noise, -0.5, 0.5)
+    return [
+        [stroke @ matrix + bend(stroke) for stroke in ink]
+        for ink, matrix in zip(inks, matrices, strict=True)
+        for bend in (waves(mean_size(ink), strength, random),)
+    ]
+
+
+def waves(unit, strength, random):
+    """A function from points `(points, 2)` to how far some random waves move them."""
+    length = unit * random.uniform(*WAVE_LENGTHS, WAVES)
+    angle, begin = random.uniform(0, 2 * np.pi, (2, WAVES))
+    across = np.stack([np.cos(angle), np.sin(angle)]) * 2 * np.pi / length  # (2, waves)
+    change = np.clip(random.normal(scale=strength, size=(2, WAVES)), -0.5, 0.5)
+    moves = (change * length / (2 * np.pi)).T  # (waves, 2)
+    return lambda points: np.sin(points @ across + begin) @ moves
