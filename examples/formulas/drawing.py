@@ -13,8 +13,9 @@ LARGEST = 2000  # pixels of a side
 
 
 def mean_size(strokes):
-    """The mean over strokes of the longer side of their box."""
-    return np.mean([np.ptp(stroke, axis=0).max() for stroke in strokes]) or 1.0
+    """The mean over strokes of the longer side of their box; 1 if that is 0."""
+    sides = [np.ptp(stroke, axis=0).max() for stroke in not_empty(strokes)]
+    return float(np.mean(sides or [1.0])) or 1.0
 
 
 class Drawing(NamedTuple):
@@ -62,23 +63,24 @@ def links(strokes, latex, owners, source):
     """The cells of an image that the strokes of each symbol pass, to guide the attention.
 
     Args:
-        strokes: List of arrays `(points, 2)`, none empty.
+        strokes: List of arrays `(points, 2)`.
         latex: String, tokens with spaces.
         owners: List of integers, the token of each stroke, or None.
         source: The `ImageSource` that reads the image.
 
     Returns:
-        uint8 array `(tokens + 1, cells)`, the last row for the end; empty without owners.
+        uint8 array `(tokens + 1, cells)`, the last row for the end; empty without owners, or
+        without strokes.
     """
-    if owners is None:
+    if owners is None or not not_empty(strokes):
         return np.zeros((0, 0), np.uint8)
-    where = placed(strokes)
+    where = placed(not_empty(strokes))
     columns, rows = where.size
     _, width = (int(side) for side in source.decoder.scaled(rows, columns))
     cells = -(-width // source.cell) * source.grid_height
     found = np.zeros((len(latex.split()) + 1, cells), np.uint8)
     step = source.cell / where.scale / 4
-    points = [where.places(along(stroke, step)) for stroke in strokes]
+    points = [where.places(along(stroke, step)) for stroke in strokes]  # one (points, 2) a stroke
     owner = np.repeat(owners, [len(each) for each in points])
     found[owner, cells_at(np.concatenate(points), where, source)] = 1
     return found
@@ -105,6 +107,8 @@ def cells_at(points, where, source):
 
 def along(stroke, step):
     """Points `(points, 2)` on a stroke, about `step` from each other."""
+    if not len(stroke):
+        return np.zeros((0, 2))
     way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(stroke, axis=0).T))])
     places = np.linspace(0, way[-1], int(min(way[-1] / step, LARGEST)) + 2)
     return np.stack([np.interp(places, way, axis) for axis in stroke.T], axis=1)

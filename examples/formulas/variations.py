@@ -2,6 +2,7 @@
 
 import numpy as np
 from drawing import mean_size
+from formulas import not_empty
 
 LONGEST = 30  # tokens of two formulas side by side
 WAVES = 3  # that bend a formula
@@ -22,12 +23,20 @@ def joined(pairs, count, seed=0):
 
     Returns:
         List of (strokes, latex).
+
+    Raises:
+        ValueError: If no formula is short enough.
     """
     random = np.random.default_rng(seed)
-    pairs = [pair for pair in pairs if len(pair[1].split()) <= LONGEST // 2]
-    chosen = random.integers(len(pairs), size=(count, 2))
+    short = [pair for pair in pairs if len(pair[1].split()) <= LONGEST // 2 and not_empty(pair[0])]
+    if count and not short:
+        raise ValueError(
+            f"Formulas to join must have strokes, and at most {LONGEST // 2} tokens. "
+            f"Received: {len(pairs)} formulas, none of which is such a one."
+        )
+    chosen = random.integers(max(len(short), 1), size=(count, 2))
     return [
-        (beside(pairs[one][0], pairs[other][0], space), f"{pairs[one][1]} {pairs[other][1]}")
+        (beside(short[one][0], short[other][0], space), f"{short[one][1]} {short[other][1]}")
         for (one, other), space in zip(chosen, random.uniform(0.4, 1.4, count), strict=True)
     ]
 
@@ -36,7 +45,7 @@ def beside(first, second, space):
     """Strokes of both formulas, in mean sizes of a stroke; `space` of these is between them."""
     strokes, end = [], -space
     for part in (first, second):
-        part = [np.asarray(stroke, np.float64) for stroke in part]
+        part = not_empty(part)
         points = np.concatenate(part)
         low, high = points.min(axis=0), points.max(axis=0)
         unit = mean_size(part)

@@ -257,9 +257,38 @@ def test_ink_and_image_are_read_together(example, data, capsys):
         train.main(["--data", str(data), "--source", source, "--out", str(out), "--epochs", "1"])
         models.append(str(out / "formulas.keras"))
     file = str(data / "dev.jsonl.gz")
-    together.main([file, "--models", *models, "--nbest", "2", "--shares", "0", "0.5"])
+    together.main(
+        [file, "--models", *models, "--nbest", "2", "--shares", "0", "0.5", "--turns", "1"]
+    )
     *_, first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("share 0: ExpRate") and second.startswith("share 0.5: ExpRate")
+    inks = [strokes for strokes, _ in example("formulas").read(file)][:3]
+    copies, candidates = (
+        [inks, example("variations").turned(inks, 0.1)],
+        [["1"], ["1 + 1", "x"], []],
+    )
+    pipeline = kb.load_pipeline(models[0])
+    reader = together.Reader(pipeline, copies, 2)
+    for known in reader.known:
+        candidates[0] = [*candidates[0], *known[0]]  # some that the search has found, and others
+    for place, (texts, found) in enumerate(zip(candidates, reader.scores(candidates), strict=True)):
+        of_copies = [pipeline.score([(copy[place], text) for text in texts]) for copy in copies]
+        np.testing.assert_allclose(found, np.mean(of_copies, axis=0), rtol=1e-3, atol=1e-3)
+
+
+def test_formulas_without_strokes_pass(example):
+    drawing, variations = example("drawing"), example("variations")
+    source = kb.sources.ImageSource(height=128, width=256, cell=16)
+    none, line = [], [np.zeros((0, 2)), np.array([[0.0, 0.0], [3.0, 4.0]])]
+    still, moved = variations.turned([none, line], 0.1)
+    assert still == [] and [len(stroke) for stroke in moved] == [0, 2]
+    assert drawing.mean_size(none) == 1.0 and drawing.mean_size(line) == 4.0
+    assert drawing.links(none, "", [], source).size == 0
+    assert drawing.links(line, "a b", [0, 1], source).any(axis=1).tolist() == [False, True, False]
+    assert [text for _, text in variations.joined([(none, "a"), (line, "b")], 2)] == ["b b"] * 2
+    with pytest.raises(ValueError, match="Received: 1 formulas, none"):
+        variations.joined([(none, "a")], 2)
+    assert variations.joined([], 0) == []
 
 
 @pytest.mark.parametrize("name", ["score", "symbols", "recombine", "together", "imitate"])
