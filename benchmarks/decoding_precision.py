@@ -1,9 +1,11 @@
-"""A search in bfloat16 beside the same one in float32: processor time, texts and quality.
+r"""A search in bfloat16 beside the same one in float32: processor time, texts and quality.
 
-    taskset -c 1 python benchmarks/decoding_precision.py --model runs/en-de val.en val.de
+    TF_NUM_INTRAOP_THREADS=1 TF_NUM_INTEROP_THREADS=1 taskset -c 1 \
+        python benchmarks/decoding_precision.py --model runs/en-de val.en val.de
 
-Both take turns, greedily and with a beam of 5. A ratio is one of medians, float32 / bfloat16, so
-more is better. Times are of the processor, which other work on the machine changes less.
+Both take turns, greedily and with a beam of 5, in batches and a sentence at once. A ratio is one
+of medians, float32 / bfloat16, so more is better. Times are of the processor, which other work on
+the machine changes less.
 """
 
 import argparse
@@ -19,38 +21,42 @@ import keras_bahdanau as kb
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 BEAM_WIDTHS = 1, 5
+BATCH = 64
 PRECISIONS = "float32", "bfloat16"
+SAID = "batch_size", "beam_width", "ratio", "equal", "bleu"
 
 
 def main():
     given = parsed()
+    result = {"machine": machine.described(), "measured": []}
     pairs = kb.data.read_pairs(given.source, given.target)[: given.most]
     sentences, references = zip(*pairs, strict=True)
     pipelines = {name: kb.load_pipeline(given.model, precision=name) for name in PRECISIONS}
-    measured = []
-    for width in BEAM_WIDTHS:
-        found = measured_with(width, pipelines, [*sentences], [*references], given)
-        measured.append({"beam_width": width, **found})
-        print(json.dumps({name: found[name] for name in ("ratio", "equal", "bleu")}), flush=True)
-    result = {"machine": machine.described(), "sentences": len(pairs), "measured": measured}
+    for batch_size, most in ((BATCH, given.most), (1, given.alone)):
+        for width in BEAM_WIDTHS:
+            parts = [*sentences[:most]], [*references[:most]]
+            found = measured_with(width, batch_size, pipelines, *parts, given)
+            result["measured"].append(found)
+            print(json.dumps({name: found[name] for name in SAID}), flush=True)
     if given.out:
         given.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def measured_with(width, pipelines, sentences, references, given):
+def measured_with(width, batch_size, pipelines, sentences, references, given):
     """Seconds, the share of equal texts, and BLEU of each precision, with this beam."""
     seconds, texts = {name: [] for name in pipelines}, {}
     for number in range(given.rounds + 1):  # the first one makes the graphs
         for name, pipeline in pipelines.items():
             search = dataclasses.replace(pipeline.search, beam_width=width)
             began = time.process_time()
-            results = pipeline.decode(sentences, search=search)
+            results = pipeline.decode(sentences, batch_size, search)
             if number:
                 seconds[name].append(time.process_time() - began)
             texts[name] = [one.text for one in results]
     medians = [statistics.median(seconds[name]) for name in PRECISIONS]
     pairs = zip(*texts.values(), strict=True)
     return {
+        **{"batch_size": batch_size, "beam_width": width, "sentences": len(sentences)},
         "ratio": rounded(medians[0] / medians[1]),
         "equal": rounded(statistics.mean(one == other for one, other in pairs)),
         "bleu": {name: bleu(found, references, given.tokenize) for name, found in texts.items()},
@@ -73,6 +79,7 @@ def parsed():
     parser.add_argument("target", type=pathlib.Path, help="their translations")
     parser.add_argument("--model", required=True, type=pathlib.Path)
     parser.add_argument("--most", type=int, default=1000, help="sentences at most: %(default)s")
+    parser.add_argument("--alone", type=int, default=40, help="of them at once: %(default)s")
     parser.add_argument("--tokenize", default="none", help="tokenization of BLEU: %(default)s")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, help="JSON file of all samples")

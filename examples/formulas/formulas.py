@@ -117,7 +117,7 @@ def loaded(path, *sources, on_device=False):
         raise ValueError(
             f"The model's source must be {' or '.join(one.__name__ for one in sources)}. "
             f"Received: model={str(path)!r}, whose source is {type(pipeline.source).__name__}. "
-            "Give another one of train.py."
+            "Give a model that train.py made for it."
         )
     return pipeline
 

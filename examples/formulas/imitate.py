@@ -73,10 +73,12 @@ def taught(teacher, source, inks, arguments):
 
     j is a position of the ink, h'_j the teacher's value there, h_cell(j) that of the image's cell.
     """
-    keras.config.set_dtype_policy("mixed_bfloat16")
     options = TrainingOptions(**{**OPTIONS, **NO_DROPOUT}).resolved()
-    encoder = new_model(source, teacher.target, options).encoder
-    keras.config.set_dtype_policy("float32")
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        encoder = new_model(source, teacher.target, options).encoder
+    finally:
+        keras.config.set_dtype_policy("float32")
     chosen = batches(inks, arguments.epochs)
     rate = Cosine(arguments.learning_rate, len(chosen), int(WARMUP * len(chosen)))
     optimizer = keras.optimizers.Adam(rate, clipnorm=1.0)

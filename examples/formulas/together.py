@@ -22,7 +22,7 @@ import variations
 import keras_bahdanau as kb
 
 STRENGTH = 0.08  # of the turns: see `variations.turned`
-MOST_TURNS = 100
+MOST_TURNS = 10  # whose images are all in memory
 
 
 @formulas.ends_well()

@@ -34,6 +34,7 @@ SETTINGS = {  # that differ from the preset of the source
 DEV = "dev.jsonl.gz"
 BEAM_WIDTHS = (5, 10)
 EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
+MOST_JOINED = 1_000_000
 SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
 
 
@@ -41,8 +42,8 @@ SHARES = (0.1, 0.2, 0.3)  # of CTC in the search
 def main(arguments=None):
     arguments = parsed(arguments)
     source = SOURCES[arguments.source]()
-    if arguments.initial:
-        formulas.loaded(arguments.initial, type(source))  # or say now that it reads another one
+    if arguments.initial:  # or say now that it reads another one
+        formulas.loaded(arguments.initial, type(source))
     owned = formulas.read_owned(arguments.train or arguments.data / "train.jsonl.gz")
     new = variations.joined([(ink, text) for ink, text, _ in owned], arguments.joined)
     owned += [(*pair, None) for pair in new]
@@ -108,6 +109,8 @@ def parsed(arguments):
     parser.add_argument("--epochs", type=int, help="passes over the formulas")
     parser.add_argument("--minutes", type=float, help="most time of the training")
     parsed = parser.parse_args(arguments)
+    if not 0 <= parsed.joined <= MOST_JOINED:
+        parser.error(f"--joined must be from 0 to {MOST_JOINED:,}. Received: {parsed.joined}")
     if parsed.guided and parsed.source != "image":
         parser.error("--guided is for --source image: a cell of it belongs to a symbol")
     parsed.set = {

@@ -75,11 +75,11 @@ def turned(inks, strength, seed=0):
     random = np.random.default_rng(seed)
     noise = random.normal(scale=strength, size=(len(inks), 2, 2))
     matrices = np.eye(2) + np.clip(noise, -0.5, 0.5)
-    return [
-        [stroke @ matrix + bend(stroke) for stroke in ink]
-        for ink, matrix in zip(inks, matrices, strict=True)
-        for bend in (waves(mean_size(ink), strength, random),)
-    ]
+    found = []
+    for ink, matrix in zip(inks, matrices, strict=True):
+        bend = waves(mean_size(ink), strength, random)
+        found.append([stroke @ matrix + bend(stroke) for stroke in ink])
+    return found
 
 
 def waves(unit, strength, random):

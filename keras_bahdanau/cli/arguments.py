@@ -61,7 +61,7 @@ PrecisionOption = Annotated[
     Precision | None,
     typer.Option(
         help="Precision of weights and products: bfloat16 is faster where a processor has such "
-        "products, and changes some of the texts.  [default: float32]",
+        "products, and changes some of the texts.  [default: that of the file]",
         show_default=False,
     ),
 ]

@@ -68,8 +68,8 @@ def evaluate(
     compare: Annotated[
         Path | None,
         typer.Option(
-            help="File of another system's translations, or another model: which one is better, "
-            "by paired bootstrap."
+            help="File of another system's translations, or another model, in its own precision: "
+            "which one is better, by paired bootstrap."
         ),
     ] = None,
     metrics: Annotated[

@@ -11,7 +11,13 @@ from typing import Annotated
 import typer
 
 from keras_bahdanau import exporters
-from keras_bahdanau.cli.arguments import ModelOption, PrecisionOption, check_absent, search_of
+from keras_bahdanau.cli.arguments import (
+    ModelOption,
+    Precision,
+    PrecisionOption,
+    check_absent,
+    search_of,
+)
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greetings
 from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
@@ -23,6 +29,7 @@ from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 
 ALL = "all"
+IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
 TARGET_LENGTH = 64  # tokens, of a LiteRT file
 THREADS = 1  # for times that compare
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
@@ -135,6 +142,7 @@ def export(
         "title": title,
     }
     _check_own(format.value, own)
+    _check_precision(format.value, precision)
     if format.value != ALL:
         _check_own(format.value, {"max_target_length": max_target_length})
     settings = {
@@ -178,6 +186,15 @@ def check(
     if findings:
         raise typer.Exit(1)
     print(exporters.describe(path))
+
+
+def _check_precision(format, precision):
+    """Raise ValueError if a format can't have a precision."""
+    if precision is Precision.bfloat16 and format not in IN_BFLOAT16:
+        raise ValueError(
+            f"Only a SavedModel multiplies in bfloat16. Received: precision={precision.value!r}, "
+            f"format={format!r}. Leave the precision out, or give one of {', '.join(IN_BFLOAT16)}."
+        )
 
 
 def _loaded(path, splits_text, precision):

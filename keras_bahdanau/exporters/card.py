@@ -45,6 +45,8 @@ def card_of(pipeline):
     import keras  # a card is read without them
     import tensorflow as tf
 
+    from keras_bahdanau.models.precision import precision_of
+
     files, vocabularies = vocabulary_files(pipeline)
     return {
         "keras_bahdanau": __version__,
@@ -62,7 +64,7 @@ def card_of(pipeline):
         **_described(pipeline.source),
         **_calibrated(pipeline.calibration),
         **_trained(pipeline.training),
-        **_computed(pipeline.model.compute_dtype),
+        **_computed(precision_of(pipeline.model)),
     }
 
 
@@ -78,9 +80,9 @@ def _calibrated(calibration):
     return {} if calibration is None else {"calibration": dataclasses.asdict(calibration)}
 
 
-def _computed(dtype):
+def _computed(precision):
     """The precision of weights and products, unless it is float32."""
-    return {} if dtype == "float32" else {"precision": dtype}
+    return {} if precision == "float32" else {"precision": precision}
 
 
 def _trained(options):

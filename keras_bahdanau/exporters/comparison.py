@@ -54,6 +54,8 @@ class Comparison:
             exporter: `Exporter` of its format.
             path: Path of the artefact.
         """
+        from keras_bahdanau.models.precision import precision_of
+
         self._begin(exporter.artefact)
         answers = exporter.answers(path, self.pipeline, self._sentences)
         asked = [row for row, received in enumerate(answers.received) if received]
@@ -67,7 +69,7 @@ class Comparison:
             artefact=exporter.artefact,
             sentences=len(self._sentences),
             refused=len(self._sentences) - len(asked),
-            exact=exporter.exact and self.pipeline.model.compute_dtype == "float32",
+            exact=exporter.exact and precision_of(self.pipeline.model) == "float32",
             megabytes=_megabytes(_size(Path(path))),
             **self._with_lists(found, answers),
             **self._measured(

@@ -2,17 +2,33 @@
 
 import keras
 
-from keras_bahdanau.layers.initializers import replaced_at_once
+from keras_bahdanau.layers.initializers import ORTHOGONAL, replaced_at_once
 
 PRECISIONS = "float32", "bfloat16"  # which are names of Keras' policies, too
+
+
+def precision_of(model):
+    """The precision of a model's products: "float32" unless one of its layers has another one.
+
+    Args:
+        model: `Seq2Seq` or `Ensemble`.
+
+    Returns:
+        String, a dtype.
+    """
+    others = {layer.compute_dtype for layer in model._flatten_layers()} - {"float32", None}
+    return min(others, default="float32")
 
 
 def in_precision(model, precision):
     """The same model with weights and products in another precision.
 
-    Softmax, scores, sums over positions and the logits' bias are computed in float32, as in a
+    Softmax, scores, the encoder's mean and the logits' bias are computed in float32, as in a
     training in mixed precision. But the weights are in bfloat16, too: each product would turn
     them into it once more, in each step of a search.
+
+    All layers get the precision, those that were made with another one on purpose, too. While the
+    model is built, layers of other threads get it as well.
 
     Args:
         model: Built `Seq2Seq` or `Ensemble`.
@@ -28,19 +44,21 @@ def in_precision(model, precision):
         ValueError: If the precision is another one.
 
     Example:
-        >>> in_precision(model, "bfloat16").compute_dtype
+        >>> precision_of(in_precision(model, "bfloat16"))
         'bfloat16'
     """
     if precision not in PRECISIONS:
         raise ValueError(
             f"`precision` must be one of {', '.join(PRECISIONS)}. Received: precision={precision!r}"
         )
-    if model.dtype_policy.name == precision:
+    config = model.get_config()
+    changed = _with_policy(config, precision)
+    if changed == config:
         return model
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)  # for layers that a constructor makes
     try:
-        twin = type(model).from_config(_with_policy(model.get_config(), precision))
+        twin = type(model).from_config(changed)
         with replaced_at_once():
             twin.build()
     finally:
@@ -49,12 +67,22 @@ def in_precision(model, precision):
     return twin
 
 
-def _with_policy(config, name):
-    """A config with the policy of this name for each layer that has another one of its own."""
+def _with_policy(config, precision):
+    """A config with the policy of a precision in the place of any other one."""
     if isinstance(config, list | tuple):
-        return [_with_policy(part, name) for part in config]
+        return type(config)(_with_policy(part, precision) for part in config)
     if not isinstance(config, dict):
         return config
-    if config.get("class_name") == "DTypePolicy":
-        return {**config, "config": {**config["config"], "name": name}}
-    return {key: _with_policy(part, name) for key, part in config.items()}
+    config = {name: _with_policy(part, precision) for name, part in config.items()}
+    kind = config.get("class_name")
+    if kind in ("DTypePolicy", "DTypePolicyMap"):
+        return {**config, "class_name": "DTypePolicy", "config": {"name": precision}}
+    if kind == "Orthogonal" and config.get("module") == "keras.initializers":
+        return {**config, **_ORTHOGONAL}
+    return config
+
+
+_ORTHOGONAL = {  # in place of that of Keras, which can't be drawn in bfloat16
+    "module": "keras_bahdanau.layers.initializers",
+    "registered_name": ORTHOGONAL,
+}

@@ -392,7 +392,7 @@ class Pipeline(GraphPipeline):
         Args:
             path: Path of the file.
             weights: String. With "float16" the file has less than half the size, each weight 11
-                significant bits; loaded, they are float32 again.
+                significant bits; loaded, they are float32 again. A model in bfloat16 stays so.
 
         Raises:
             ValueError: If `path` does not end in ".keras", `weights` is neither, a weight is too

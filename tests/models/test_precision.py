@@ -4,9 +4,11 @@ import extract
 import keras
 import numpy as np
 import pytest
+from options import OPTIONS, new_model, new_subwords
 
+import keras_bahdanau as kb
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
-from keras_bahdanau.models.precision import in_precision
+from keras_bahdanau.models.precision import in_precision, precision_of
 
 SOURCE = np.array([[3, 1, 4, 1], [5, 2, 0, 0]], "int32")
 TARGET_IN = np.array([[2, 5, 1], [2, 3, 4]], "int32")
@@ -58,10 +60,55 @@ def test_a_model_that_has_the_precision_stays_what_it_is():
     twin = in_precision(model, "bfloat16")
     assert in_precision(twin, "bfloat16") is twin
     back = in_precision(twin, "float32")
-    assert back.compute_dtype == "float32"
+    assert (precision_of(model), precision_of(twin), precision_of(back)) == (
+        *("float32", "bfloat16", "float32"),
+    )
     for weight, other in zip(model.weights, back.weights, strict=True):
         assert other.dtype == "float32"
         np.testing.assert_allclose(weight, other, rtol=2**-8, atol=0)
+
+
+def test_a_part_in_another_precision_counts():
+    parts = [in_precision(member(seed), "bfloat16") for seed in range(2)]
+    ensemble = Ensemble(parts)
+    assert ensemble.compute_dtype == "float32" and precision_of(ensemble) == "bfloat16"
+    whole = in_precision(ensemble, "float32")
+    assert {weight.dtype for weight in whole.weights} == {"float32"}
+    policies = keras.dtype_policies.DTypePolicyMap(default_policy="mixed_bfloat16")
+    model = Seq2Seq(Encoder(7, 8, 6, dtype=policies), Decoder(6, 8, 12))
+    model.build()
+    assert precision_of(model) == "bfloat16"
+    assert precision_of(in_precision(model, "float32")) == "float32"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(OPTIONS))
+def test_each_kind_of_model_has_finite_probabilities(name):
+    words = new_subwords()
+    model = new_model(OPTIONS[name], words)
+    model.build()
+    twin = in_precision(model, "bfloat16")
+    assert precision_of(twin) == "bfloat16"
+    try:
+        pipeline = kb.Translator(words, twin, words, kb.SearchOptions(beam_width=2, max_length=4))
+        results = pipeline.decode(["a b c", "z"])
+    except ValueError as error:  # such as alignments that only a training has
+        assert "Received: " in str(error)
+    else:
+        assert all(np.isfinite(one.score) for one in results)
+    back = in_precision(twin, "float32")
+    assert [weight.dtype for weight in back.weights] == [weight.dtype for weight in model.weights]
+
+
+def test_a_cell_of_keras_can_be_in_bfloat16():
+    """Keras' own orthogonal initializer draws no values of that dtype."""
+    cells = keras.layers.GRUCell(6), keras.layers.LSTMCell(12)
+    model = Seq2Seq(Encoder(7, 8, 6, cell=cells[0]), Decoder(6, 8, 12, cell=cells[1]))
+    model.build()
+    (found, _), (expected, _) = (
+        log_probs_of(one) for one in (in_precision(model, "bfloat16"), model)
+    )
+    np.testing.assert_allclose(found, expected, atol=0.1)
 
 
 def test_the_precision_of_later_layers_is_left_alone():

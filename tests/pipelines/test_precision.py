@@ -9,6 +9,7 @@ import pytest
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import check
+from keras_bahdanau.models.precision import precision_of
 from keras_bahdanau.training import TrainingOptions, train
 
 SENTENCES = ["one two three", "four", "five five", ""]
@@ -36,8 +37,8 @@ def test_it_translates_as_in_float32_where_no_choice_is_close(fast, toy_translat
 
 def test_each_function_that_loads_knows_it(path, fast):
     loaded = kb.load_pipeline(path, precision="bfloat16")
-    assert loaded.model.compute_dtype == fast.model.compute_dtype == "bfloat16"
-    assert kb.load_pipeline(path).model.compute_dtype == "float32"
+    assert precision_of(loaded.model) == precision_of(fast.model) == "bfloat16"
+    assert precision_of(kb.load_pipeline(path).model) == "float32"
     with pytest.raises(ValueError, match="Received: precision='int8'"):
         kb.load_pipeline(path, precision="int8")
 
@@ -45,11 +46,11 @@ def test_each_function_that_loads_knows_it(path, fast):
 def test_a_file_keeps_it_until_another_one_is_asked_for(fast, tmp_path):
     fast.save(tmp_path / "fast.keras")
     again = kb.load_pipeline(tmp_path / "fast.keras")
-    assert again.model.compute_dtype == "bfloat16"
+    assert precision_of(again.model) == "bfloat16"
     scores = [[one.score for one in each.decode(SENTENCES)] for each in (again, fast)]
     assert scores[0] == scores[1]
     whole = kb.load_pipeline(tmp_path / "fast.keras", precision="float32")
-    assert whole.model.compute_dtype == "float32"
+    assert precision_of(whole.model) == "float32"
 
 
 @pytest.mark.slow
@@ -88,7 +89,10 @@ def test_the_command_line_takes_it(path, fast, tmp_path):
     assert (ran.returncode, ran.stdout) == (0, "eins zwei drei\nvier\n"), ran.stderr
 
 
-def test_a_tflite_file_has_its_own(toy_litert, tmp_path):
+def test_what_runs_in_other_precisions_refuses_it(path, toy_litert, tmp_path):
+    given = ["--model", path, "--precision", "bfloat16"]
     (tmp_path / "sentences").write_text("four\n")
+    ran = run("export", *given, "--format", "browser", "--out", tmp_path / "page")
+    assert ran.returncode == 2 and "Received: precision='bfloat16', format='browser'" in ran.stderr
     ran = run("translate", tmp_path / "sentences", "--model", toy_litert, "--precision", "float32")
     assert ran.returncode == 2 and "Received: precision='float32'" in ran.stderr

@@ -154,14 +154,15 @@ class LiteRTExporter(Exporter):
 
     def require(self, pipeline):
         from keras_bahdanau.exporters.litert.tflite_file import load_schema
+        from keras_bahdanau.models.precision import precision_of
 
         load_schema()  # or say now that it is not installed
         super().require(pipeline)
-        if pipeline.model.compute_dtype != "float32":
+        precision = precision_of(pipeline.model)
+        if precision != "float32":
             raise ValueError(
-                "A LiteRT file multiplies in float32 or in 8 bits: its operations have no "
-                f"bfloat16. Received: a model in {pipeline.model.compute_dtype}. Load it with "
-                'precision="float32".'
+                "A LiteRT file multiplies in float32 or in 8 bits. "
+                f'Received: a model in {precision}. Load it with precision="float32".'
             )
         if pipeline.search.replace_unknown:
             raise ValueError(

@@ -64,7 +64,7 @@ class FrameConvolutions(FrontEnd):
         seed=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # places need more than 8 bits
         self.frame_size = checks.positive_integer("frame_size", "the values of a frame", frame_size)
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
@@ -118,6 +118,7 @@ class FrameConvolutions(FrontEnd):
         if training and self.augmentation and self.planes:
             values = self._changed(values)
         around = None if self.context is None else self.context(values, mask)
+        values = ops.cast(values, self.compute_dtype)
         for shrinking, norm, residual, other in self.stages:
             # two frames on each side, so that n become ceil(n / 2) whatever is padded
             values = shrinking(ops.pad(values, ((0, 0), (2, 2), (0, 0))))

@@ -52,7 +52,7 @@ class ShapeContext(keras.layers.Layer):
     """
 
     def __init__(self, units, every=4, **kwargs):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # places need more than 8 bits
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.every = checks.positive_integer("every", "the frames between places", every)
         policy = {"dtype": self.dtype_policy}
