@@ -96,8 +96,8 @@ def parsed(arguments):
     parser.add_argument("file", type=formulas.existing)
     parser.add_argument("--models", type=formulas.existing, nargs=2, required=True, metavar="MODEL")
     parser.add_argument("--nbest", type=int, default=10, help="hypotheses of a model: %(default)s")
-    tenths = [tenth / 10 for tenth in range(11)]
-    parser.add_argument("--shares", type=float, nargs="+", default=tenths, metavar="SHARE")
+    shares = [one / 20 for one in range(21)]
+    parser.add_argument("--shares", type=float, nargs="+", default=shares, metavar="SHARE")
     parser.add_argument("--turns", type=int, default=0, help="copies of each formula: %(default)s")
     parsed = parser.parse_args(arguments)
     if not 0 <= parsed.turns <= MOST_TURNS:
