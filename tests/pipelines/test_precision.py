@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import toy_sources
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import check
@@ -60,6 +61,21 @@ def test_a_saved_model_multiplies_so_and_says_so(fast, tmp_path):
     assert card["precision"] == "bfloat16"
     assert card["parity"][1]["equal"] == 1.0 and not card["parity"][1]["exact"]
     assert check(version) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", toy_sources.CASES)
+def test_each_source_is_read_as_in_float32(toy_source, name):
+    inputs = [one for one, _ in toy_sources.toy_pairs_of(name)]
+    found, expected = (
+        kb.load_pipeline(toy_source(name), precision=one).decode(inputs)
+        for one in ("bfloat16", "float32")
+    )
+    equal = [one.text == other.text for one, other in zip(found, expected, strict=True)]
+    assert np.mean(equal) >= 0.9  # two texts may be as good
+    np.testing.assert_allclose(
+        *([one.score for one in part] for part in (found, expected)), atol=0.2
+    )
 
 
 @pytest.mark.slow
