@@ -79,7 +79,9 @@ def parsed():
     parser.add_argument("target", type=pathlib.Path, help="their translations")
     parser.add_argument("--model", required=True, type=pathlib.Path)
     parser.add_argument("--most", type=int, default=1000, help="sentences at most: %(default)s")
-    parser.add_argument("--alone", type=int, default=40, help="of them at once: %(default)s")
+    parser.add_argument(
+        "--alone", type=int, default=40, help="sentences to decode one by one: %(default)s"
+    )
     parser.add_argument("--tokenize", default="none", help="tokenization of BLEU: %(default)s")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, help="JSON file of all samples")

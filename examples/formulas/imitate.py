@@ -24,6 +24,7 @@ import variations
 from train import COMMON, SETTINGS, SOURCES
 
 import keras_bahdanau as kb
+from keras_bahdanau.models.precision import computing_in
 from keras_bahdanau.sources.ink_source import pen_frames
 from keras_bahdanau.training import Cosine, Run, TrainingOptions
 
@@ -74,11 +75,8 @@ def taught(teacher, source, inks, arguments):
     j is a position of the ink, h'_j the teacher's value there, h_cell(j) that of the image's cell.
     """
     options = TrainingOptions(**{**OPTIONS, **NO_DROPOUT}).resolved()
-    keras.config.set_dtype_policy("mixed_bfloat16")
-    try:
+    with computing_in("mixed_bfloat16"):
         encoder = new_model(source, teacher.target, options).encoder
-    finally:
-        keras.config.set_dtype_policy("float32")
     chosen = batches(inks, arguments.epochs)
     rate = Cosine(arguments.learning_rate, len(chosen), int(WARMUP * len(chosen)))
     optimizer = keras.optimizers.Adam(rate, clipnorm=1.0)

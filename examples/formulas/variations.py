@@ -32,7 +32,7 @@ def joined(pairs, count, seed=0):
     if count and not short:
         raise ValueError(
             f"Formulas to join must have strokes, and at most {LONGEST // 2} tokens. "
-            f"Received: {len(pairs)} formulas, none of which is such a one."
+            f"Received: {len(pairs)} formulas, none of them such."
         )
     chosen = random.integers(max(len(short), 1), size=(count, 2))
     return [

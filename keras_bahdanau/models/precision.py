@@ -1,5 +1,7 @@
 """A model in bfloat16: faster to search, on a processor that has products of such numbers."""
 
+import contextlib
+
 import keras
 
 from keras_bahdanau.layers.initializers import ORTHOGONAL, replaced_at_once
@@ -18,6 +20,17 @@ def precision_of(model):
     """
     others = {layer.compute_dtype for layer in model._flatten_layers()} - {"float32", None}
     return min(others, default="float32")
+
+
+@contextlib.contextmanager
+def computing_in(policy):
+    """Layers that are made in this block have this dtype policy, unless they are given one."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(policy)
+    try:
+        yield
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 def in_precision(model, precision):
@@ -55,14 +68,9 @@ def in_precision(model, precision):
     changed = _with_policy(config, precision)
     if changed == config:
         return model
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(precision)  # for layers that a constructor makes
-    try:
+    with computing_in(precision), replaced_at_once():  # layers that a constructor makes, too
         twin = type(model).from_config(changed)
-        with replaced_at_once():
-            twin.build()
-    finally:
-        keras.config.set_dtype_policy(before)
+        twin.build()
     twin.set_weights(model.get_weights())
     return twin
 

@@ -221,7 +221,8 @@ def read_pipeline(path, precision=None):
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one; or of the precision.
+        ValueError: If it is not a pipeline's file, or a damaged one; or if there is no such
+            precision.
     """
     import keras
 

@@ -1,11 +1,10 @@
 """From options to a model that is ready to be trained."""
 
-import contextlib
-
 import keras
 
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
+from keras_bahdanau.models.precision import computing_in
 from keras_bahdanau.training.adaptation import freeze, resized
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
@@ -68,7 +67,7 @@ def validated_model(source, target, options):
 
 def _new_model(source, target, options, policy, config=None, devices=None):
     settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
-    with _computing_in(policy):
+    with computing_in(policy):
         if config is None:
             model = PRESETS[options.preset].model(source, target, **settings)
         else:
@@ -79,16 +78,6 @@ def _new_model(source, target, options, policy, config=None, devices=None):
         for variable in model.trainable_variables:
             variable.regularizer = keras.regularizers.L2(options.l2)
     return model
-
-
-@contextlib.contextmanager
-def _computing_in(policy):
-    before = keras.config.dtype_policy()
-    keras.config.set_dtype_policy(policy)
-    try:
-        yield
-    finally:
-        keras.config.set_dtype_policy(before)
 
 
 def _compile(model, options, **settings):

@@ -70,10 +70,13 @@ class Block(NamedTuple):
 
 
 def pages():
-    """The pages whose blocks are collected, as sorted paths."""
+    """The pages whose blocks are collected, as sorted paths; none of a hidden directory.
+
+    `benchmarks/.envs`, which the benchmarks make, has pages of other packages.
+    """
     tops = sorted(path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md")
-    nested = [path for part in PARTS for path in (ROOT / part).rglob("*")]
-    return [*tops, *sorted(path for path in nested if path.suffix == ".md")]
+    nested = sorted(path for part in PARTS for path in (ROOT / part).rglob("*.md"))
+    return [*tops, *(path for path in nested if "/." not in name_of(path))]
 
 
 def name_of(page):
