@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
+from keras_bahdanau.search.loop import rows_of, run_steps, step_of
 from keras_bahdanau.search.result import (
     SearchResult,
     entropy,
@@ -57,7 +58,7 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time, 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)` with
             tokens `(batch, beam)`, log_probs `(batch, beam, vocabulary)` and
-            weights `(batch, beam, source_time)`.
+            weights `(batch, beam, source_time)`; or a `RowStep`.
         state: Its first state: a structure of tensors `(batch, ...)`.
         limits: Int32 tensor `(batch,)`: the most tokens of each row; 0 where
             there is nothing to translate.
@@ -76,19 +77,15 @@ def beam_search(step, state, limits, options, *, start, end, time, source_time, 
     first = _first(state, limits, options.beam_width, start, time, source_time)
     limit_at = ops.expand_dims(limits, axis=1)
 
-    def go_on(*fields):
-        loop = BeamState(*fields)
-        return ops.logical_and(ops.less(loop.t, time), ops.any(loop.alive))
-
-    def body(*fields):
-        return _advance(step, BeamState(*fields), limit_at, options, end)
+    def advance_of(rows):
+        own, own_limits = step_of(step, rows), rows_of(limit_at, rows)
+        return lambda loop: _advance(own, loop, own_limits, options, end)
 
     if visit is None:
-        fields = ops.while_loop(go_on, body, tuple(first), maximum_iterations=time)
-        return _finish(BeamState(*fields), options)
-    loop = first
-    while go_on(*loop):
-        loop = body(*loop)
+        return _finish(run_steps(advance_of, first, time, step), options)
+    loop, advance = first, advance_of(None)
+    while loop.t < time and ops.any(loop.alive):
+        loop = advance(loop)
         visit(loop)
     return _finish(loop, options)
 

@@ -7,11 +7,13 @@ the step's state, so they move with their hypotheses. `docs/mechanisms.md`, "Add
 the other places of a constraint.
 """
 
+import functools
 import math
 
 import numpy as np
 from keras import ops
 
+from keras_bahdanau.search.loop import of_steps
 from keras_bahdanau.search.result import FORBIDDEN
 
 
@@ -46,7 +48,12 @@ def constrained(step, state, constraints, batch):
         constraints: List of constraints.
         batch: Integer or int32 scalar, number of rows.
     """
+    first = (state, tuple(constraint.first(batch) for constraint in constraints))
+    change = functools.partial(_constrained_step, constraints=constraints)
+    return of_steps(change, step), first
 
+
+def _constrained_step(step, rows=None, *, constraints):
     def constrained_step(tokens, state):
         inner, states = state
         log_probs, weights, inner = step(tokens, inner)
@@ -58,7 +65,7 @@ def constrained(step, state, constraints, batch):
             after.append(own)
         return ops.where(allowed, log_probs, FORBIDDEN), weights, (inner, tuple(after))
 
-    return constrained_step, (state, tuple(constraint.first(batch) for constraint in constraints))
+    return constrained_step
 
 
 def _both(allowed, wanted):

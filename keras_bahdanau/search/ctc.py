@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.models.ctc_loss import LOG_ZERO, log_sum
+from keras_bahdanau.search.loop import of_steps, rows_of
 from keras_bahdanau.search.result import take_beams
 
 LEAST = 1e-37  # of a token's probability, in parts of the largest: about the least of float32
@@ -44,15 +45,20 @@ def with_ctc(step, state, log_probs, mask, weight, end):
         weight: Float, the share w.
         end: Integer, the end token.
     """
-    prefixes = CtcPrefixes(log_probs, mask, end)
+    of_all = CtcPrefixes(log_probs, mask, end)
 
-    def joint_step(tokens, state):
-        inner, own = state
-        log_probs, weights, inner = step(tokens, inner)
-        gained, own = prefixes.step(tokens, own)
-        return (1 - weight) * log_probs + weight * gained, weights, (inner, own)
+    def joint(step, rows=None):
+        prefixes = of_all if rows is None else CtcPrefixes(*rows_of((log_probs, mask), rows), end)
 
-    return joint_step, (state, prefixes.initial_state())
+        def joint_step(tokens, state):
+            inner, own = state
+            log_probs, weights, inner = step(tokens, inner)
+            gained, own = prefixes.step(tokens, own)
+            return (1 - weight) * log_probs + weight * gained, weights, (inner, own)
+
+        return joint_step
+
+    return of_steps(joint, step), (state, of_all.initial_state())
 
 
 def forced_log_probs(log_probs, mask, target_in, target_out, end):

@@ -42,7 +42,7 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
     )
 
 
-def _most_probable(log_probs, t):
+def _most_probable(log_probs, t, rows):
     best, tokens = ops.top_k(log_probs, 1)  # `ops.argmax` compares bits, which LiteRT can't
     # (batch, 1) -> (batch,), each
     return ops.cast(ops.squeeze(tokens, axis=-1), "int32"), ops.squeeze(best, axis=-1)

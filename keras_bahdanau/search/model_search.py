@@ -6,6 +6,7 @@ from keras import ops, tree
 
 from keras_bahdanau.search.constraints import limits_of
 from keras_bahdanau.search.dispatch import search
+from keras_bahdanau.search.loop import RowStep, rows_of
 from keras_bahdanau.search.result import SearchResult
 from keras_bahdanau.search.shortlist import check_listed
 
@@ -81,16 +82,21 @@ def search_model(
     )
 
 
-def _search_prepared(model, prepared, limits, *, options, ids=None, **settings):
-    """Search with the steps of a model; `ids` makes ids of its tokens, if they are none."""
+def _search_prepared(model, prepared, limits, *, options, lists=(), **settings):
+    """Search with the steps of a model; `lists` makes ids of its tokens, if they are none."""
 
-    def step(tokens, state):
-        tokens = tokens if ids is None else ids(tokens)
-        return model.decode_step(tokens, state, prepared)
+    def of_rows(rows):
+        own, own_lists = rows_of(prepared, rows), rows_of(lists, rows)
+
+        def step(tokens, state):
+            tokens = own_lists.ids(tokens) if own_lists else tokens
+            return model.decode_step(tokens, state, own)
+
+        return step
 
     of_ctc = model.ctc_log_probs(prepared) if options.ctc_weight else None
     state = model.initial_state(prepared)
-    return search(step, state, limits, options, ctc_log_probs=of_ctc, **settings)
+    return search(RowStep(of_rows), state, limits, options, ctc_log_probs=of_ctc, **settings)
 
 
 def _search_lists(model, searched, prepared, lists, limits, given, visit):
@@ -101,7 +107,7 @@ def _search_lists(model, searched, prepared, lists, limits, given, visit):
         model.listed(prepared, lists.tokens),
         ops.where(lists.covered, limits, 0),
         listed=lists.tokens,
-        ids=lists.ids,
+        lists=lists,
         visit=visit and (lambda loop: visit(loop._replace(tokens=lists.ids(loop.tokens)))),
         **given,
     )

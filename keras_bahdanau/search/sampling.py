@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.search.loop import rows_of
 from keras_bahdanau.search.result import FORBIDDEN, SearchResult, normalized, spread
 from keras_bahdanau.search.sequential import sequential_search
 
@@ -37,9 +38,9 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
         uniforms = keras.random.uniform((ops.shape(limits)[0], draws, time), seed=options.seed)
     uniforms = ops.transpose(uniforms, (2, 0, 1))  # -> (time, batch, draws)
 
-    def choose(log_probs, t):
+    def choose(log_probs, t, rows):
         now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, draws)
-        return draw(log_probs, now, options)
+        return draw(log_probs, rows_of(now, rows), options)
 
     rows = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)  # -> (batch, draws)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}

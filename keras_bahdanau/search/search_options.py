@@ -149,7 +149,9 @@ class SearchOptions:
             )
 
     def numbers(self, source_time, vocabulary, of_hypothesis=0, readout_units=0, candidates=0):
-        """Count the numbers in a sentence's largest tensors: its scores, alignment and draws.
+        """Count the numbers in a sentence's largest tensors: scores, alignment and draws.
+
+        There are two alignments: of the rows that are alive, and of all.
 
         Args:
             source_time: Integer, positions of the memory.
@@ -165,7 +167,7 @@ class SearchOptions:
         listed = min(self.shortlist, vocabulary)
         of_list = listed and listed * readout_units + 4 * (vocabulary + source_time * candidates)
         of_step = vocabulary + of_hypothesis
-        return of_ctc + of_list + self.beam_width * (of_step + time * source_time + drawn)
+        return of_ctc + of_list + self.beam_width * (of_step + 2 * time * source_time + drawn)
 
 
 def require_deterministic(options):

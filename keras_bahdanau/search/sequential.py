@@ -1,9 +1,11 @@
 """The loop of greedy search and of sampling: one token after the other."""
 
+import functools
 from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_bahdanau.search.loop import rows_of, run_steps, step_of
 from keras_bahdanau.search.result import entropy, write_row
 
 
@@ -43,9 +45,10 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
     """Choose a token at each step, until every hypothesis has ended or is cut.
 
     Args:
-        step: Function `(tokens, state) -> (log_probs, weights, state)`.
-        choose: Function `(log_probs, t) -> (tokens, gained)`: the tokens for
-            step t, and their log-probabilities.
+        step: Function `(tokens, state) -> (log_probs, weights, state)`, or a `RowStep`.
+        choose: Function `(log_probs, t, rows) -> (tokens, gained)`: the tokens for
+            step t, and their log-probabilities; rows are those of the batch, int32 `(n,)`, or
+            None for all.
         state: The step's first state.
         limits: Int32 tensor `(batch, [draws])`: the most tokens of each hypothesis.
         start: Integer, the token that every target begins after.
@@ -71,17 +74,14 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
         model=state,
     )
 
-    def go_on(*fields):
-        here = SequentialState(*fields)
-        return ops.logical_and(ops.less(here.t, time), ops.any(here.alive))
+    def advance_of(rows):
+        own = step_of(step, rows), functools.partial(choose, rows=rows), rows_of(limits, rows)
+        return lambda here: _advance(*own, here, end)
 
-    def body(*fields):
-        return _advance(step, choose, SequentialState(*fields), limits, end)
-
-    return SequentialState(*ops.while_loop(go_on, body, tuple(first), maximum_iterations=time))
+    return run_steps(advance_of, first, time, step)
 
 
-def _advance(step, choose, here, limits, end):
+def _advance(step, choose, limits, here, end):
     """One token further, in the hypotheses that are still alive."""
     # log_probs (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
     log_probs, weights, model = step(here.tokens, here.model)

@@ -138,10 +138,10 @@ def test_it_loads_without_keras():
 
 def test_the_numbers_of_a_search_are_those_of_its_largest_tensors():
     # 3 hypotheses: 50 scores each, and weights of min(2 * 4 + 10, 256) tokens over 4 positions
-    assert SearchOptions(beam_width=3).numbers(4, 50) == 3 * (50 + 18 * 4)
+    assert SearchOptions(beam_width=3).numbers(4, 50) == 3 * (50 + 2 * 18 * 4)
     # and as many draws as the longest translation may have
-    assert SearchOptions(beam_width=3, top_k=9).numbers(4, 50) == 3 * (50 + 18 * 4 + 256)
-    assert SearchOptions(beam_width=1, max_length=7).numbers(100, 50) == 50 + 7 * 100
+    assert SearchOptions(beam_width=3, top_k=9).numbers(4, 50) == 3 * (50 + 2 * 18 * 4 + 256)
+    assert SearchOptions(beam_width=1, max_length=7).numbers(100, 50) == 50 + 2 * 7 * 100
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import numpy as np
 import reference
 from keras import ops
+from row_steps import by_rows
 
 VOCABULARY, END, START = 3, 2, -1  # no token is the start token
 LONGEST = 4
@@ -59,7 +60,7 @@ def run_search(run, search, language, limits, options, rows=None, time=None):
 
     def function(state, limits):
         return search(
-            language.step,
+            by_rows(language, state["row"]),
             state,
             limits,
             options,

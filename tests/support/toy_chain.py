@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 import reference
 from keras import ops
+from row_steps import by_rows
 
 VOCABULARY, END, START = 4, 3, -1  # no token is the start token
 LONGEST, SOURCE_TIME = 6, 3
@@ -61,7 +62,7 @@ def run_chain(run, search, chain, options, given, rows=None, time=None):
         limits = given["limits"]
         extras = {name: value for name, value in given.items() if name != "limits"}
         return search(
-            chain.step,
+            by_rows(chain, state["row"]),
             state,
             limits,
             options,

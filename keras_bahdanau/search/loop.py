@@ -1,0 +1,157 @@
+"""The loop of a search, whose steps leave out the sentences that are over."""
+
+from keras import ops, tree
+
+TIME_MAJOR = ("ids", "parents", "alignment", "of_tokens")  # fields (time, batch, ...) of a state
+KEPT = 3, 4  # share of the rows: at this one or below the steps go on with those alive alone
+
+
+class RowStep:
+    """A step function that can be had for some rows of a batch alone.
+
+    Args:
+        of_rows: Function from int32 `(n,)`, the rows, or None for all, to a step function
+            `(tokens, state) -> (log_probs, weights, state)`.
+
+    Example:
+        >>> step = RowStep(lambda rows: language_of(rows_of(memory, rows)))
+        >>> log_probs, weights, state = step(tokens, state)
+    """
+
+    def __init__(self, of_rows):
+        self.of_rows = of_rows
+        self._of_all = of_rows(None)
+
+    def __call__(self, tokens, state):
+        return self._of_all(tokens, state)
+
+
+def step_of(step, rows):
+    """The step function for these rows, or for all where they are None."""
+    return step if rows is None else step.of_rows(rows)
+
+
+def of_steps(change, step):
+    """A changed step function; of a `RowStep` one of these.
+
+    Args:
+        change: Function from a step function, and the rows that it is for, to another.
+        step: Step function.
+    """
+    if not isinstance(step, RowStep):
+        return change(step)
+    return RowStep(lambda rows: change(step.of_rows(rows), rows))
+
+
+def rows_of(structure, rows):
+    """These rows of all tensors `(batch, ...)`, or all where they are None."""
+    if rows is None:
+        return structure
+    return tree.map_structure(lambda leaf: ops.take(leaf, rows, axis=0), structure)
+
+
+def run_steps(advance_of, first, time, step):
+    """The last state of a search, one step after the other until no hypothesis is alive.
+
+    A batch goes on until its longest target has ended. In a graph for batches of any size the
+    steps of a `RowStep` are those of the sentences that are still alive: whenever a quarter of
+    the rows has ended, they are left out. Each row is computed as it would be among the others.
+
+    Args:
+        advance_of: Function from rows, as of `RowStep`, to a function from a state to the next.
+        first: NamedTuple with at least `t`, an int32 scalar, `alive`, bool `(batch, ...)`,
+            `model`, a structure, and fields of `TIME_MAJOR`.
+        time: Integer or int32 scalar, the most steps.
+        step: The step function.
+
+    Returns:
+        A state like `first`; `model` is () where rows have been left out.
+    """
+    if isinstance(step, RowStep) and first.alive.shape[0] is None:
+        return _shrinking(advance_of, first, time)
+    return _run(advance_of(None), first, time, lambda state: ops.any(state.alive))
+
+
+def _run(advance, first, time, enough):
+    kind = type(first)
+
+    def go_on(*fields):
+        here = kind(*fields)
+        return ops.logical_and(ops.less(here.t, time), enough(here))
+
+    found = ops.while_loop(
+        go_on, lambda *fields: advance(kind(*fields)), tuple(first), maximum_iterations=time
+    )
+    return kind(*found)
+
+
+def _shrinking(advance_of, first, time):
+    """Loops of fewer and fewer rows; what they have found goes back to the rows of `whole`."""
+    kind = type(first)
+
+    def go_on(rows, here, whole):
+        return ops.logical_and(ops.less(here.t, time), ops.any(here.alive))
+
+    def body(rows, here, whole):
+        here = _run(advance_of(rows), here, time, _mostly_alive)
+        whole = _merged(whole, here, rows)
+        living = _living(here.alive)
+        return ops.take(rows, living), _rows_of_state(here, living), whole
+
+    rows = ops.arange(ops.shape(first.alive)[0], dtype="int32")
+    whole = first._replace(model=())
+    *_, last, whole = ops.while_loop(go_on, body, (rows, first, whole))
+    return kind(*whole)._replace(t=kind(*last).t)
+
+
+def _mostly_alive(state):
+    """True while more than the share `KEPT` of the rows is alive."""
+    alive = ops.cast(_any_alive(state.alive), "int32")
+    share, whole = KEPT
+    return ops.greater(whole * ops.sum(alive), share * ops.shape(alive)[0])
+
+
+def _any_alive(alive):
+    """Bool `(batch,)` of `(batch, [beam])`: has the row a hypothesis that goes on?"""
+    return alive if len(alive.shape) == 1 else ops.any(alive, axis=1)
+
+
+def _living(alive):
+    """Int32 `(n,)`, the rows that are alive, in their order."""
+    alive = ops.cast(_any_alive(alive), "int32")
+    # `top_k` keeps the order of equals
+    _, order = ops.top_k(ops.cast(alive, "float32"), ops.shape(alive)[0])
+    return ops.cast(order, "int32")[: ops.sum(alive)]
+
+
+def _rows_of_state(state, rows):
+    fields = {
+        name: ops.take(field, rows, axis=1) if name in TIME_MAJOR else rows_of(field, rows)
+        for name, field in state._asdict().items()
+        if name != "t"
+    }
+    return state._replace(**fields)
+
+
+def _merged(whole, here, rows):
+    """The state of all rows with that of some in its place; without that of the model."""
+    batch = ops.shape(whole.alive)[0]
+    # (batch, 1) and (n,) -> (batch, n)
+    same = ops.equal(ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1), rows)
+    place = ops.arange(ops.shape(rows)[0], dtype="int32")
+    place = ops.sum(ops.where(same, place, 0), axis=1)  # of each row among `rows`
+    among = ops.any(same, axis=1)  # -> (batch,)
+    return whole._replace(
+        **{
+            name: _put(getattr(here, name), old, place, among, int(name in TIME_MAJOR))
+            for name, old in whole._asdict().items()
+            if name not in ("t", "model")
+        }
+    )
+
+
+def _put(new, old, place, among, axis):
+    """`new` at its `place` along an axis where `among`, and `old` elsewhere."""
+    shape = [1] * len(old.shape)
+    shape[axis] = -1
+    return ops.where(ops.reshape(among, shape), ops.take(new, place, axis=axis), old)
