@@ -1,4 +1,7 @@
-"""Upper bounds of the numbers that reach memory or time, far above the needs of a good model."""
+"""Upper bounds of the numbers that reach memory or time, far above the needs of a good model.
+
+Beside them the precisions that a model can compute in.
+"""
 
 from keras_bahdanau.option import integer, number
 
@@ -15,6 +18,8 @@ WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each squ
 HYPOTHESES = 2**16  # of a batch of a teacher: a few hundred megabytes with their attention
 
 PERCENT = number(0, 100)
+
+PRECISIONS = "float32", "bfloat16"  # of products; names of Keras' policies, too
 
 WORKERS = integer(1, 256)  # processes of a training, or of `prepare`, on one machine
 

@@ -39,6 +39,13 @@ def existing(text):
     return Path(text)
 
 
+def new_file(text):
+    """Path of a file in a directory that is there: a `type` of argparse."""
+    if not Path(text).absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is in no directory: make it first")
+    return Path(text)
+
+
 def read(path):
     """List of (strokes, latex) of a file."""
     return [pair for *pair, _ in read_owned(path)]

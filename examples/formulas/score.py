@@ -8,7 +8,6 @@ wrong tokens. The file is that of `formulas.py`.
 
 import argparse
 import json
-from pathlib import Path
 
 import drawing
 import formulas
@@ -25,8 +24,10 @@ def main(arguments=None):
     parser.add_argument(
         "--model", type=formulas.existing, required=True, help="a .keras or a .tflite file"
     )
-    parser.add_argument("--json", type=Path, help="file that receives the figures")
-    parser.add_argument("--plot", type=Path, help="picture of what each token attends to")
+    parser.add_argument("--json", type=formulas.new_file, help="file that receives the figures")
+    parser.add_argument(
+        "--plot", type=formulas.new_file, help="picture of what each token attends to"
+    )
     parser.add_argument("--formula", type=int, default=1, help="line of the file for --plot")
     arguments = parser.parse_args(arguments)
     pairs = formulas.read(arguments.file)

@@ -10,6 +10,7 @@ from typing import Annotated, get_args
 import typer
 
 from keras_bahdanau.cli.console import load_tensorflow, without_greetings
+from keras_bahdanau.limits import PRECISIONS
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.search import SearchOptions
 
@@ -56,7 +57,7 @@ JsonOption = Annotated[
         "and confidence.",
     ),
 ]
-Precision = enum.Enum("Precision", {name: name for name in ("float32", "bfloat16")}, type=str)
+Precision = enum.Enum("Precision", {name: name for name in PRECISIONS}, type=str)
 PrecisionOption = Annotated[
     Precision | None,
     typer.Option(

@@ -5,8 +5,7 @@ import contextlib
 import keras
 
 from keras_bahdanau.layers.initializers import ORTHOGONAL, replaced_at_once
-
-PRECISIONS = "float32", "bfloat16"  # which are names of Keras' policies, too
+from keras_bahdanau.limits import PRECISIONS
 
 
 def precision_of(model):

@@ -6,7 +6,7 @@ import functools
 import json
 from types import SimpleNamespace
 
-from keras_bahdanau.limits import LENGTH, VOCABULARY_SIZE, WIDTH
+from keras_bahdanau.limits import LENGTH, PRECISIONS, VOCABULARY_SIZE, WIDTH
 from keras_bahdanau.option import (
     check_option,
     documented,
@@ -489,7 +489,7 @@ class TrainingOptions:
         False,
     )
     precision: str | None = _of_training(
-        one_of("float32", "bfloat16"),
+        one_of(*PRECISIONS),
         "Precision of the products in training: {choices}, which can be faster on processors "
         "and GPUs that have it, and is slower on others. Weights, validation and the saved "
         "translator are in float32.",

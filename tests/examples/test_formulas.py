@@ -300,6 +300,18 @@ def test_what_is_absent_is_named(example, tmp_path, capsys, name):
     assert f"there is no '{absent}': check the spelling" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("score", "--json"), ("score", "--plot"), ("symbols", "--out"), ("recombine", "--out")],
+)
+def test_a_directory_that_is_absent_is_named_before_the_work(example, data, capsys, name, option):
+    absent, given = str(data / "absent" / "file.gz"), str(data / "train.jsonl.gz")
+    with pytest.raises(SystemExit) as ended:
+        example(name).main([given, "--model", given, option, absent])
+    assert ended.value.code == 2
+    assert f"{absent!r} is in no directory: make it first" in capsys.readouterr().err
+
+
 def ended(example, name, *arguments):
     """The line with which a script ends."""
     with pytest.raises(SystemExit) as ended:
