@@ -1,11 +1,13 @@
 """Speed of another revision of this repository beside this one: did a change cost text users time?
 
-    python benchmarks/revisions.py a3e1465^ --multi30k DIR
+    python benchmarks/revisions.py a3e1465^ --multi30k DIR [--model small-de.keras]
 
 A training step, and Multi30K's test sentences decoded greedily and with beam 5, by the worker of
-rows 1 and 7. Both revisions are prepared, then they take turns. Rates are per second of processor
-time, which other work on the machine changes less; a ratio is one of medians, now / before, and
-more is better. The samples tell how much of it is noise.
+rows 1 and 7, whose texts are as long as allowed. With --model a trained translator decodes the
+same sentences, too: its texts end where they end. Both revisions are prepared, then they take
+turns. Rates are per second of processor time, which other work on the machine changes less; a
+ratio is one of medians, now / before, and more is better. The samples tell how much of it is
+noise.
 """
 
 import argparse
@@ -34,7 +36,7 @@ def main(arguments=None):
     found = {}
     with corpus(options, chosen["vocabulary"]) as folder, worktree(given.revision) as before:
         trees = {"now": HERE.parent, "before": before}
-        for lane in lanes(chosen, folder):
+        for lane in lanes(chosen, folder, given.model):
             samples = measured(lane, trees, options)
             medians = {name: statistics.median(taken) for name, taken in samples.items()}
             ratio = medians["now"] / medians["before"]
@@ -45,12 +47,16 @@ def main(arguments=None):
         given.out.write_text(json.dumps(result, indent=1) + "\n")
 
 
-def lanes(chosen, folder):
+def lanes(chosen, folder, model):
     """What is measured of both revisions."""
     settings = {"sizes": chosen, "corpus": folder}
     yield Lane("training step", "ours", "training_step", {"sizes": chosen}, repeat=REPEATS)
     yield Lane("greedy", "ours", "decode", {**settings, "beam": 1})
     yield Lane("beam 5", "ours", "decode", {**settings, "beam": 5})
+    if model is not None:
+        trained = {"model": str(model.resolve()), "corpus": folder}
+        yield Lane("greedy, a trained model", "ours", "translate", {**trained, "beam": 1})
+        yield Lane("beam 5, a trained model", "ours", "translate", {**trained, "beam": 5})
 
 
 @contextlib.contextmanager
@@ -99,6 +105,7 @@ def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("revision", type=known, help="of git, such as HEAD~20")
     parser.add_argument("--multi30k", type=directory, required=True, metavar="DIR")
+    parser.add_argument("--model", type=pathlib.Path, help="a .keras file that both can read")
     parser.add_argument("--rounds", type=int, default=7, help="samples of each: %(default)s")
     parser.add_argument("--threads", type=int, default=Options.threads)
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="JSON file of the figures")

@@ -150,6 +150,24 @@ def decode(sizes, corpus, beam, batch=64, precision="float32"):
     return protocol.Job(run, _count(model), report={"target_tokens": tokens[0]})
 
 
+def translate(model, corpus, beam, batch=64):
+    """`Translator.translate` of the test sentences by a trained model, to the end of each text."""
+    import dataclasses
+
+    import keras_bahdanau as kb
+
+    pairs, _ = _corpus(corpus)
+    translator = kb.Translator.load(model)
+    translator.search = dataclasses.replace(translator.search, beam_width=beam)
+    texts = [source for source, _ in pairs["test"]]
+
+    def run():
+        return len(translator.translate(texts, batch_size=batch))
+
+    run()
+    return protocol.Job(run, _count(translator.model))
+
+
 def attention(batch, source_time, target_time, units, jit=False, warm_up=True):
     """`BahdanauAttention` on whole sequences: forward, and gradients of all that has any."""
     import keras
