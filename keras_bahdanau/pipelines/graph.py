@@ -103,7 +103,14 @@ class GraphPipeline:
         return self.source.whole_columns(asked or self.source.longest)
 
     def search_features(
-        self, features, options=None, time=None, prefix=None, uniforms=None, visit=None
+        self,
+        features,
+        options=None,
+        time=None,
+        prefix=None,
+        uniforms=None,
+        visit=None,
+        drop_ended=False,
     ):
         """Hypotheses for the features of a source.
 
@@ -116,6 +123,7 @@ class GraphPipeline:
             uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1): the
                 source of draws at random; the seed's when left out.
             visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
+            drop_ended: As in `search_model`.
 
         Returns:
             `SearchResult`.
@@ -133,6 +141,7 @@ class GraphPipeline:
             symbols=() if options.write_symbols else self.target.symbol_ids,
             shortlist=self.shortlist,
             visit=visit,
+            drop_ended=drop_ended,
         )
 
     def force_features(self, features, target_out, options=None):

@@ -337,7 +337,7 @@ class Pipeline(GraphPipeline):
         return self._graphs[key]
 
     def _search(self, options, features, extras):
-        return self.search_features(features, options, **extras)
+        return self.search_features(features, options, drop_ended=True, **extras)
 
     def _forced_graph(self, options):
         key = ("forced", options)

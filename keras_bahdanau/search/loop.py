@@ -3,7 +3,7 @@
 from keras import ops, tree
 
 TIME_MAJOR = ("ids", "parents", "alignment", "of_tokens")  # fields (time, batch, ...) of a state
-KEPT = 3, 4  # share of the rows: at this one or below the steps go on with those alive alone
+KEPT = 3, 4  # rows that have ended are left out once at most 3/4 of all are alive
 
 
 class RowStep:
@@ -55,7 +55,8 @@ def run_steps(advance_of, first, time, step):
 
     A batch goes on until its longest target has ended. In a graph for batches of any size the
     steps of a `RowStep` are those of the sentences that are still alive: whenever a quarter of
-    the rows has ended, they are left out. Each row is computed as it would be among the others.
+    the rows has ended, they are left out. No row changes another, but for rounding: how a product
+    is rounded depends on its number of rows.
 
     Args:
         advance_of: Function from rows, as of `RowStep`, to a function from a state to the next.

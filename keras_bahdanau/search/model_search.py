@@ -24,6 +24,7 @@ def search_model(
     symbols=(),
     shortlist=None,
     visit=None,
+    drop_ended=False,
 ):
     """Search for the targets of a model that has no vocabulary, such as a migrated one.
 
@@ -49,6 +50,8 @@ def search_model(
         shortlist: `Shortlist` of the model, whose `start` and `end` are below 4, for
             `options.shortlist`.
         visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
+        drop_ended: Bool. True if sources that have ended take no part in further steps, in a
+            graph for batches of any size: faster, but how a row is rounded depends on the others.
 
     Returns:
         `SearchResult` with a beam axis of `options.beam_width`.
@@ -69,6 +72,7 @@ def search_model(
         time=ops.max(limits, initial=0) if time is None else time,
         source_time=ops.shape(mask)[1],
         symbols=symbols,
+        drop_ended=drop_ended,
     )
     given = {"prefix": prefix, "source_mask": mask, "uniforms": uniforms}
     if not options.shortlist:
@@ -82,7 +86,7 @@ def search_model(
     )
 
 
-def _search_prepared(model, prepared, limits, *, options, lists=(), **settings):
+def _search_prepared(model, prepared, limits, *, options, lists=(), drop_ended, **settings):
     """Search with the steps of a model; `lists` makes ids of its tokens, if they are none."""
 
     def of_rows(rows):
@@ -96,7 +100,8 @@ def _search_prepared(model, prepared, limits, *, options, lists=(), **settings):
 
     of_ctc = model.ctc_log_probs(prepared) if options.ctc_weight else None
     state = model.initial_state(prepared)
-    return search(RowStep(of_rows), state, limits, options, ctc_log_probs=of_ctc, **settings)
+    step = RowStep(of_rows) if drop_ended else of_rows(None)
+    return search(step, state, limits, options, ctc_log_probs=of_ctc, **settings)
 
 
 def _search_lists(model, searched, prepared, lists, limits, given, visit):
