@@ -30,6 +30,8 @@ class Memory(NamedTuple):
 class ProjectedMemory(NamedTuple):
     """Memory with its projections, computed once per source for all decoder steps.
 
+    All tensors have the batch as their first axis: a search takes some rows of them.
+
     Attributes:
         memory: `Memory`.
         keys: The values as the attention's scores want them: its own structure of tensors.

@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
-from keras_bahdanau.search.loop import rows_of, run_steps, step_of
 from keras_bahdanau.search.result import (
     SearchResult,
     entropy,
@@ -13,6 +12,7 @@ from keras_bahdanau.search.result import (
     take_beams,
     write_row,
 )
+from keras_bahdanau.search.stepping import rows_of, run_steps, step_of
 from keras_bahdanau.search.top_k import top_k_tokens
 
 IMPOSSIBLE = -1e9

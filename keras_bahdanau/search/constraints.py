@@ -13,8 +13,8 @@ import math
 import numpy as np
 from keras import ops
 
-from keras_bahdanau.search.loop import of_steps
 from keras_bahdanau.search.result import FORBIDDEN
+from keras_bahdanau.search.stepping import of_steps
 
 
 def constraints_of(options, *, end, time, prefix=None, symbols=(), listed=None):

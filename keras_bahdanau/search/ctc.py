@@ -6,8 +6,8 @@ from keras import ops
 
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.models.ctc_loss import LOG_ZERO, log_sum
-from keras_bahdanau.search.loop import of_steps, rows_of
 from keras_bahdanau.search.result import take_beams
+from keras_bahdanau.search.stepping import of_steps, rows_of
 
 LEAST = 1e-37  # of a token's probability, in parts of the largest: about the least of float32
 NONE = -1  # in place of a last token

@@ -6,9 +6,9 @@ from keras import ops, tree
 
 from keras_bahdanau.search.constraints import limits_of
 from keras_bahdanau.search.dispatch import search
-from keras_bahdanau.search.loop import RowStep, rows_of
 from keras_bahdanau.search.result import SearchResult
 from keras_bahdanau.search.shortlist import check_listed
+from keras_bahdanau.search.stepping import RowStep, rows_of
 
 
 def search_model(

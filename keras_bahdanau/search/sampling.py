@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_bahdanau.search.loop import rows_of
 from keras_bahdanau.search.result import FORBIDDEN, SearchResult, normalized, spread
 from keras_bahdanau.search.sequential import sequential_search
+from keras_bahdanau.search.stepping import rows_of
 
 
 def sample(step, state, limits, options, *, start, end, time, source_time, uniforms=None):

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_bahdanau.search.loop import rows_of, run_steps, step_of
 from keras_bahdanau.search.result import entropy, write_row
+from keras_bahdanau.search.stepping import rows_of, run_steps, step_of
 
 
 class SequentialState(NamedTuple):

@@ -127,7 +127,7 @@ def test_what_is_no_list_of_frames_is_refused(pipeline):
 def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     expected, vocabulary = pipeline.decode(INPUTS), pipeline.target.vocabulary_size
     # two hypotheses of at most 6 tokens over 9 positions: two such rows fit, and four of 2 or 0
-    monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 6 * 9))
+    monkeypatch.setattr(limited, "SEARCH_NUMBERS", 2 * 2 * (vocabulary + 2 * 6 * 9))
     lengths = np.array([5, 0, 2, 9])
     parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary)
     assert [part.tolist() for part in parts] == [[3, 0], [2, 1]]
@@ -136,15 +136,15 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     # the search holds the positions of the memory: three for nine, so that all four fit
     parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, vocabulary, 3)
     assert [part.tolist() for part in parts] == [[3, 0, 2, 1]]
-    # one number more for each position and token: two rows fit of 2 and 0 positions alone
-    sizes = vocabulary, 1, lambda positions: positions * vocabulary
+    # two numbers more for each position and token: two rows fit of 2 and 0 positions alone
+    sizes = vocabulary, 1, lambda positions: 2 * positions * vocabulary
     parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, *sizes)
     assert [part.tolist() for part in parts] == [[3], [0], [2, 1]]
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
     state = pipeline.model.decoder.units
-    numbers = 2 * (pipeline.target.vocabulary_size + 6 * 9 + state)
+    numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + state)
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers)
     pipeline.decode(INPUTS)
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)

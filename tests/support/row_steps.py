@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_bahdanau.search.loop import RowStep, rows_of
+from keras_bahdanau.search.stepping import RowStep, rows_of
 
 
 def by_rows(language, row, seen=lambda tokens: tokens):

@@ -7,7 +7,7 @@ KEPT = 3, 4  # rows that have ended are left out once at most 3/4 of all are ali
 
 
 class RowStep:
-    """A step function that can be had for some rows of a batch alone.
+    """A step function that can be made for a part of the rows of a batch.
 
     Args:
         of_rows: Function from int32 `(n,)`, the rows, or None for all, to a step function
@@ -73,12 +73,13 @@ def run_steps(advance_of, first, time, step):
     return _run(advance_of(None), first, time, lambda state: ops.any(state.alive))
 
 
-def _run(advance, first, time, enough):
+def _run(advance, first, time, more):
+    """The state after the steps that there is time for, while it wants more."""
     kind = type(first)
 
     def go_on(*fields):
         here = kind(*fields)
-        return ops.logical_and(ops.less(here.t, time), enough(here))
+        return ops.logical_and(ops.less(here.t, time), more(here))
 
     found = ops.while_loop(
         go_on, lambda *fields: advance(kind(*fields)), tuple(first), maximum_iterations=time
@@ -108,8 +109,8 @@ def _shrinking(advance_of, first, time):
 def _mostly_alive(state):
     """True while more than the share `KEPT` of the rows is alive."""
     alive = ops.cast(_any_alive(state.alive), "int32")
-    share, whole = KEPT
-    return ops.greater(whole * ops.sum(alive), share * ops.shape(alive)[0])
+    share, parts = KEPT
+    return ops.greater(parts * ops.sum(alive), share * ops.shape(alive)[0])
 
 
 def _any_alive(alive):
@@ -126,6 +127,7 @@ def _living(alive):
 
 
 def _rows_of_state(state, rows):
+    """The state of these rows alone."""
     fields = {
         name: ops.take(field, rows, axis=1) if name in TIME_MAJOR else rows_of(field, rows)
         for name, field in state._asdict().items()
@@ -135,7 +137,7 @@ def _rows_of_state(state, rows):
 
 
 def _merged(whole, here, rows):
-    """The state of all rows with that of some in its place; without that of the model."""
+    """`whole` with the rows of `here` written at `rows`; `t` and `model` stay."""
     batch = ops.shape(whole.alive)[0]
     # (batch, 1) and (n,) -> (batch, n)
     same = ops.equal(ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1), rows)
