@@ -101,11 +101,18 @@ def known(revision):
     return revision
 
 
+def existing(text):
+    """Path of a file that is there: a `type` of argparse."""
+    if not pathlib.Path(text).is_file():
+        raise argparse.ArgumentTypeError(f"there is no file {text!r}: check the spelling")
+    return pathlib.Path(text)
+
+
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("revision", type=known, help="of git, such as HEAD~20")
     parser.add_argument("--multi30k", type=directory, required=True, metavar="DIR")
-    parser.add_argument("--model", type=pathlib.Path, help="a .keras file that both can read")
+    parser.add_argument("--model", type=existing, help="a .keras file that both can read")
     parser.add_argument("--rounds", type=int, default=7, help="samples of each: %(default)s")
     parser.add_argument("--threads", type=int, default=Options.threads)
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="JSON file of the figures")

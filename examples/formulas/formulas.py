@@ -41,8 +41,9 @@ def existing(text):
 
 def new_file(text):
     """Path of a file in a directory that is there: a `type` of argparse."""
-    if not Path(text).absolute().parent.is_dir():
-        raise argparse.ArgumentTypeError(f"{text!r} is in no directory: make it first")
+    folder = Path(text).parent
+    if not folder.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory {str(folder)!r}: make it first")
     return Path(text)
 
 

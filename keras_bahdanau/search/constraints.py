@@ -7,7 +7,6 @@ the step's state, so they move with their hypotheses. `docs/mechanisms.md`, "Add
 the other places of a constraint.
 """
 
-import functools
 import math
 
 import numpy as np
@@ -49,11 +48,10 @@ def constrained(step, state, constraints, batch):
         batch: Integer or int32 scalar, number of rows.
     """
     first = (state, tuple(constraint.first(batch) for constraint in constraints))
-    change = functools.partial(_constrained_step, constraints=constraints)
-    return of_steps(change, step), first
+    return of_steps(lambda step, rows: _constrained_step(step, constraints), step), first
 
 
-def _constrained_step(step, rows=None, *, constraints):
+def _constrained_step(step, constraints):
     def constrained_step(tokens, state):
         inner, states = state
         log_probs, weights, inner = step(tokens, inner)

@@ -47,7 +47,7 @@ def with_ctc(step, state, log_probs, mask, weight, end):
     """
     of_all = CtcPrefixes(log_probs, mask, end)
 
-    def joint(step, rows=None):
+    def joint(step, rows):
         prefixes = of_all if rows is None else CtcPrefixes(*rows_of((log_probs, mask), rows), end)
 
         def joint_step(tokens, state):

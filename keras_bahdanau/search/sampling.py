@@ -42,9 +42,9 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
         now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, draws)
         return draw(log_probs, rows_of(now, rows), options)
 
-    rows = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)  # -> (batch, draws)
+    of_draws = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)  # -> (batch, draws)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
-    result = sequential_search(step, choose, spread(state, draws), rows, **places)
+    result = sequential_search(step, choose, spread(state, draws), of_draws, **places)
     of_tokens = ops.transpose(result.of_tokens, (1, 2, 0, 3))  # -> (batch, draws, time, 2)
     return SearchResult(
         ids=ops.transpose(result.ids, (1, 2, 0)),  # -> (batch, draws, time)

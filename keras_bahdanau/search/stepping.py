@@ -32,14 +32,14 @@ def step_of(step, rows):
 
 
 def of_steps(change, step):
-    """A changed step function; of a `RowStep` one of these.
+    """A step function with `change` applied; a `RowStep` stays one.
 
     Args:
-        change: Function from a step function, and the rows that it is for, to another.
+        change: Function from a step function and its rows, as of `RowStep`, to another.
         step: Step function.
     """
     if not isinstance(step, RowStep):
-        return change(step)
+        return change(step, None)
     return RowStep(lambda rows: change(step.of_rows(rows), rows))
 
 
@@ -120,10 +120,8 @@ def _any_alive(alive):
 
 def _living(alive):
     """Int32 `(n,)`, the rows that are alive, in their order."""
-    alive = ops.cast(_any_alive(alive), "int32")
-    # `top_k` keeps the order of equals
-    _, order = ops.top_k(ops.cast(alive, "float32"), ops.shape(alive)[0])
-    return ops.cast(order, "int32")[: ops.sum(alive)]
+    (rows,) = ops.nonzero(_any_alive(alive))
+    return ops.cast(rows, "int32")
 
 
 def _rows_of_state(state, rows):
@@ -138,12 +136,10 @@ def _rows_of_state(state, rows):
 
 def _merged(whole, here, rows):
     """`whole` with the rows of `here` written at `rows`; `t` and `model` stay."""
-    batch = ops.shape(whole.alive)[0]
-    # (batch, 1) and (n,) -> (batch, n)
-    same = ops.equal(ops.expand_dims(ops.arange(batch, dtype="int32"), axis=1), rows)
-    place = ops.arange(ops.shape(rows)[0], dtype="int32")
-    place = ops.sum(ops.where(same, place, 0), axis=1)  # of each row among `rows`
-    among = ops.any(same, axis=1)  # -> (batch,)
+    batch, count = ops.shape(whole.alive)[0], ops.shape(rows)[0]
+    # place of each row among `rows`, from 1; 0 for none: (batch,)
+    place = ops.segment_sum(ops.arange(1, count + 1, dtype="int32"), rows, num_segments=batch)
+    among, place = ops.greater(place, 0), ops.maximum(place - 1, 0)
     return whole._replace(
         **{
             name: _put(getattr(here, name), old, place, among, int(name in TIME_MAJOR))

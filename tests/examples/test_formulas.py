@@ -302,11 +302,11 @@ def test_what_is_absent_is_named(example, tmp_path, capsys, name):
 
 @pytest.mark.parametrize("option", ["--json", "--plot"])
 def test_a_directory_that_is_absent_is_named_before_the_work(example, data, capsys, option):
-    absent, given = str(data / "absent" / "file"), str(data / "train.jsonl.gz")
+    absent, given = data / "absent", str(data / "train.jsonl.gz")
     with pytest.raises(SystemExit) as ended:
-        example("score").main([given, "--model", given, option, absent])
+        example("score").main([given, "--model", given, option, str(absent / "file")])
     assert ended.value.code == 2
-    assert f"{absent!r} is in no directory: make it first" in capsys.readouterr().err
+    assert f"there is no directory '{absent}': make it first" in capsys.readouterr().err
 
 
 def ended(example, name, *arguments):
