@@ -222,6 +222,7 @@ if __name__ == "__main__":
             "epoch": epoch,
             "losses": losses,
             "decode": decode,
+            "translate": translate,
             "attention": attention,
         },
         ["tensorflow", "keras"],
