@@ -49,37 +49,28 @@ def _guarded(tensors, specs, most_rows):
             return {name: tf.identity(tensor) for name, tensor in tensors.items()}
 
 
-@contextlib.contextmanager
 def portable(model):
     """Traces inside the block hold no cuDNN op, which no CPU and no phone could run."""
-    layers = [layer for layer in model._flatten_layers() if hasattr(layer, "use_cudnn")]
-    before = [layer.use_cudnn for layer in layers]
-    for layer in layers:
-        layer.use_cudnn = False
-    try:
-        yield
-    finally:
-        for layer, value in zip(layers, before, strict=True):
-            layer.use_cudnn = value
+    return _switched(model, "use_cudnn", False)
+
+
+def of_one_row(model):
+    """Traces inside the block are for one row alone: they read no padding behind it."""
+    return _switched(model, "stops_early", True)
 
 
 @contextlib.contextmanager
-def of_one_row(model):
-    """Traces inside the block are for one row alone, on a device.
-
-    They read no padding behind it, and have the log softmax in parts that LiteRT is fast at.
-    """
-    switches = "stops_early", "splits_log_softmax"
-    layers = [*model._flatten_layers()]
-    found = [(layer, name) for layer in layers for name in switches if hasattr(layer, name)]
-    before = [getattr(layer, name) for layer, name in found]
+def _switched(model, name, value):
+    """The layers that have an attribute of this name have this value there, inside the block."""
+    layers = [layer for layer in model._flatten_layers() if hasattr(layer, name)]
+    before = [getattr(layer, name) for layer in layers]
+    for layer in layers:
+        setattr(layer, name, value)
     try:
-        for layer, name in found:
-            setattr(layer, name, True)
         yield
     finally:
-        for (layer, name), value in zip(found, before, strict=True):
-            setattr(layer, name, value)
+        for layer, old in zip(layers, before, strict=True):
+            setattr(layer, name, old)
 
 
 class SearchedOnce:

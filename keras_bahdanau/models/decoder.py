@@ -318,9 +318,15 @@ class Decoder(keras.Model):
             # (..., embedding_units) x (embedding_units, vocabulary)
             logits = self.embedding(readout, reverse=True)
         else:
-            logits = self.output_layer(readout)
+            logits = self._output(readout)
         logits = ops.cast(logits, "float32")
         return log_mixture(logits, copying) if copying else logits
+
+    def _output(self, readout):
+        """The output layer as one product of a matrix, to which TensorFlow can add the bias."""
+        rows = ops.reshape(readout, (-1, readout.shape[-1]))  # (..., units) -> (n, units)
+        logits = self.output_layer(rows)
+        return ops.reshape(logits, (*ops.shape(readout)[:-1], self.vocabulary_size))
 
     def step(self, tokens, state, prepared):
         """One step of a search.

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.distribution import distribution_of
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.models.seq2seq import Seq2Seq
 from keras_bahdanau.models.training_output import TrainingOutput
@@ -135,6 +136,11 @@ class Ensemble(keras.Model):
         found = [model.decode_step(tokens, *own) for model, *own in members]
         log_probs, weights, states = zip(*found, strict=True)
         return log_mean_exp(log_probs), _mean(weights), states
+
+    def decode_distribution(self, tokens, state, prepared):
+        """The step of a search: as in `Seq2Seq`."""
+        log_probs, weights, states = self.decode_step(tokens, state, prepared)
+        return distribution_of(log_probs), weights, states
 
     def call(self, inputs, return_attention_scores=False, training=None):
         predictions = [_prediction(model, inputs, training) for model in self.models]

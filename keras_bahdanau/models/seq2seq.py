@@ -4,6 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.distribution import softmax_distribution
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import divergence
 from keras_bahdanau.metrics import build_compiled, update_compiled
@@ -70,8 +71,6 @@ class Seq2Seq(keras.Model):
             a loss is below 0, or `ctc_weight` not in [0, 1]; or if the decoder copies, and the
             encoder has no symbols of its vocabulary.
     """
-
-    splits_log_softmax = False  # set while a trace for LiteRT is made
 
     def __init__(
         self,
@@ -216,9 +215,13 @@ class Seq2Seq(keras.Model):
             (log_probs `(batch, [beam,] vocabulary)`, weights `(batch, [beam,] source_time)`,
             the next state); with what `listed` gives, log_probs `(batch, [beam,] listed)`.
         """
+        found, weights, state = self.decode_distribution(tokens, state, prepared)
+        return found.log_probs, weights, state
+
+    def decode_distribution(self, tokens, state, prepared):
+        """The step of a search: `decode_step` with a `Distribution` in place of log_probs."""
         logits, shown, state = self.decoder.step(tokens, state, prepared)
-        log_softmax = _split_log_softmax if self.splits_log_softmax else ops.log_softmax
-        return log_softmax(logits), shown.weights, state
+        return softmax_distribution(logits), shown.weights, state
 
     def call(self, inputs, return_attention_scores=False, training=None):
         passes = 2 if training and self.r_drop else 1
@@ -376,16 +379,6 @@ class Seq2Seq(keras.Model):
     def from_config(cls, config):
         parts = {part: from_config(config[part]) for part in ("encoder", "decoder")}
         return cls(**{**config, **parts})
-
-
-def _split_log_softmax(logits):
-    """`ops.log_softmax` over the last axis, of several operations.
-
-    LiteRT runs these faster than its own log softmax. The minimum changes nothing, but without it
-    the converter would make that operation of them.
-    """
-    shifted = ops.minimum(logits - ops.max(logits, axis=-1, keepdims=True), 0.0)
-    return shifted - ops.log(ops.sum(ops.exp(shifted), axis=-1, keepdims=True))
 
 
 def _repeated(inputs, passes):

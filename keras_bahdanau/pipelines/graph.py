@@ -4,9 +4,10 @@ import copy
 
 import tensorflow as tf
 
+from keras_bahdanau.layers.distribution import softmax_distribution
 from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
-from keras_bahdanau.search.result import add_coverage, entropy, normalized
+from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.search.shortlist import check_listed
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
@@ -163,9 +164,8 @@ class GraphPipeline:
         # logits (batch, target_time, vocabulary), weights (batch, target_time, source_time)
         logits, weights = self.model((features, target_in), return_attention_scores=True)
         real = tf.cast(target_out != PAD, tf.float32)
-        log_probs = tf.nn.log_softmax(logits)
-        # (batch, target_time, vocabulary) -> (batch, target_time)
-        entropies = entropy(log_probs) * real
+        log_probs, entropies = softmax_distribution(logits)
+        entropies *= real  # (batch, target_time)
         log_probs = tf.gather(log_probs, target_out, batch_dims=2) * real
         if options.ctc_weight:
             log_probs = self._with_ctc(log_probs, features, target_in, target_out, options)

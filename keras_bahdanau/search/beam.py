@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 from keras import ops, tree
 
+from keras_bahdanau.layers.distribution import distribution_of
 from keras_bahdanau.search.result import (
     SearchResult,
-    entropy,
     normalized,
     spread,
     take_beams,
@@ -116,7 +116,8 @@ def _first(state, limits, beam, start, time, source_time):
 def _advance(step, loop, limit_at, options, end):
     """Every hypothesis grows by its best tokens; the best `beam` of all live on."""
     # log_probs (batch, beam, vocabulary), weights (batch, beam, source_time)
-    log_probs, weights, model = step(loop.tokens, loop.model)
+    found, weights, model = step(loop.tokens, loop.model)
+    log_probs, entropies = distribution_of(found)
     beam = loop.tokens.shape[1]
     # no more than `beam` children of one hypothesis can be among the best `beam` of all
     children = min(beam, log_probs.shape[-1])
@@ -146,7 +147,7 @@ def _advance(step, loop, limit_at, options, end):
     below_limit = ops.less(loop.t + 1, limit_at)
     weights = take_beams(weights, parents)
     weights = weights * ops.expand_dims(ops.cast(was_alive, "float32"), axis=-1)
-    entropies = ops.where(loop.alive, entropy(log_probs), 0.0)  # -> (batch, beam)
+    entropies = ops.where(loop.alive, entropies, 0.0)  # -> (batch, beam)
     of_token = ops.stack([gained, take_beams(entropies, parents)], axis=-1)
     return BeamState(
         t=loop.t + 1,

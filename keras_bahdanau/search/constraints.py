@@ -12,6 +12,7 @@ import math
 import numpy as np
 from keras import ops
 
+from keras_bahdanau.layers.distribution import distribution_of
 from keras_bahdanau.search.result import FORBIDDEN
 from keras_bahdanau.search.stepping import of_steps
 
@@ -54,7 +55,8 @@ def constrained(step, state, constraints, batch):
 def _constrained_step(step, constraints):
     def constrained_step(tokens, state):
         inner, states = state
-        log_probs, weights, inner = step(tokens, inner)
+        found, weights, inner = step(tokens, inner)
+        log_probs = distribution_of(found).log_probs
         vocabulary = log_probs.shape[-1]
         allowed, after = ops.ones((vocabulary,), "bool"), []
         for constraint, own in zip(constraints, states, strict=True):

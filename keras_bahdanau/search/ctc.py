@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_bahdanau.layers.distribution import distribution_of
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.models.ctc_loss import LOG_ZERO, log_sum
 from keras_bahdanau.search.result import take_beams
@@ -52,7 +53,8 @@ def with_ctc(step, state, log_probs, mask, weight, end):
 
         def joint_step(tokens, state):
             inner, own = state
-            log_probs, weights, inner = step(tokens, inner)
+            found, weights, inner = step(tokens, inner)
+            log_probs = distribution_of(found).log_probs
             gained, own = prefixes.step(tokens, own)
             return (1 - weight) * log_probs + weight * gained, weights, (inner, own)
 

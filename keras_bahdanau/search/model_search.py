@@ -94,7 +94,7 @@ def _search_prepared(model, prepared, limits, *, options, lists=(), drop_ended, 
 
         def step(tokens, state):
             tokens = own_lists.ids(tokens) if own_lists else tokens
-            return model.decode_step(tokens, state, own)
+            return model.decode_distribution(tokens, state, own)
 
         return step
 

@@ -8,7 +8,6 @@ from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 # A log-probability: lower than that of an empty place in a beam, whatever its length makes of it.
 FORBIDDEN = -1e30
-LEAST = 1e-37  # of a sum of probabilities: about the least of float32
 
 
 class SearchResult(NamedTuple):
@@ -26,7 +25,7 @@ class SearchResult(NamedTuple):
         finished: Bool tensor `(batch, beam)`: ended by itself, not cut.
         token_log_probs: Float32 tensor `(batch, beam, target_time)`: what each token adds to
             log p, in nats; 0 behind a hypothesis' length.
-        token_entropies: Float32 tensor `(batch, beam, target_time)`: the `entropy` of what each
+        token_entropies: Float32 tensor `(batch, beam, target_time)`: the entropy of what each
             token was chosen from, in nats; 0 behind a hypothesis' length.
     """
 
@@ -37,30 +36,6 @@ class SearchResult(NamedTuple):
     finished: Any
     token_log_probs: Any
     token_entropies: Any
-
-
-def entropy(log_probs):
-    """Entropy of a distribution, in nats.
-
-    H = -sum_k q_k log q_k, with q_k = p_k / Z and Z = sum_k p_k      (Shannon 1948)
-      = log Z - 1/Z sum_k p_k log p_k
-
-    So tokens that a constraint forbids count for nothing, and what a share of CTC makes of the
-    log-probabilities is a distribution again.
-
-    Args:
-        log_probs: Float32 tensor `(..., vocabulary)`, finite.
-
-    Returns:
-        Float32 tensor `(...)`, from 0, of one sure token, to log(vocabulary).
-
-    Example:
-        >>> entropy(np.log([[0.5, 0.5, 1e-30], [1, 1e-30, 1e-30]]))
-        [0.693, 0]
-    """
-    probs = ops.exp(log_probs)
-    total = ops.maximum(ops.sum(probs, axis=-1), LEAST)  # -> (...)
-    return ops.maximum(ops.log(total) - ops.sum(probs * log_probs, axis=-1) / total, 0.0)
 
 
 def write_row(buffer, step, row):

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_bahdanau.search.result import entropy, write_row
+from keras_bahdanau.layers.distribution import distribution_of
+from keras_bahdanau.search.result import write_row
 from keras_bahdanau.search.stepping import rows_of, run_steps, step_of
 
 
@@ -84,7 +85,8 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
 def _advance(step, choose, limits, here, end):
     """One token further, in the hypotheses that are still alive."""
     # log_probs (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
-    log_probs, weights, model = step(here.tokens, here.model)
+    found, weights, model = step(here.tokens, here.model)
+    log_probs, entropies = distribution_of(found)
     real, counts = ops.cast(here.alive, "int32"), ops.cast(here.alive, "float32")
     tokens, gained = choose(log_probs, here.t)
     tokens, gained = tokens * real, gained * counts
@@ -92,7 +94,7 @@ def _advance(step, choose, limits, here, end):
     below_limit = ops.less(here.t + 1, limits)
     # by (batch, [draws,] 1)
     weights = weights * ops.expand_dims(counts, axis=-1)
-    of_token = ops.stack([gained, entropy(log_probs) * counts], axis=-1)
+    of_token = ops.stack([gained, entropies * counts], axis=-1)
     return SequentialState(
         t=here.t + 1,
         tokens=tokens,

@@ -22,7 +22,7 @@ def top_k_tokens(log_probs, count):
         (values, ids), each `(..., count)`, largest first; ids are int32.
     """
     vocabulary = log_probs.shape[-1]
-    block = _block(vocabulary)
+    block = _block(vocabulary, count)
     blocks = vocabulary // block
     if block == 1 or blocks <= 4 * count:
         values, ids = ops.top_k(log_probs, count)
@@ -40,7 +40,11 @@ def top_k_tokens(log_probs, count):
     return ops.reshape(values, (*leading, count)), ops.reshape(ids, (*leading, count))
 
 
-def _block(vocabulary):
-    """The largest size of blocks, within bounds, that divides the vocabulary; 1 if none does."""
+def _block(vocabulary, count):
+    """The size of blocks, within bounds, that leaves the fewest values to rank; 1 if none divides.
+
+    Ranked are the maxima of all blocks, and then the values of `count` blocks.
+    """
     sizes = range(SMALLEST, min(LARGEST, vocabulary) + 1)
-    return max((size for size in sizes if vocabulary % size == 0), default=1)
+    dividing = [size for size in sizes if vocabulary % size == 0]
+    return min(dividing, key=lambda size: vocabulary // size + count * size, default=1)

@@ -8,9 +8,10 @@ import reference_search
 from toy import Language, run_search
 from toy_chain import END, VOCABULARY, Chain, Given, run_chain
 
+from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
 from keras_bahdanau.search import SearchOptions, sample, search, search_model
-from keras_bahdanau.search.result import FORBIDDEN, entropy
+from keras_bahdanau.search.result import FORBIDDEN
 
 
 def of_distribution(log_probs):
@@ -25,19 +26,24 @@ def test_entropy_is_that_of_numpy_in_nats():
     logits = 4 * random.normal(size=(3, 2, 500))
     log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     expected = [[of_distribution(row) for row in rows] for rows in log_probs]
-    found = np.array(entropy(log_probs.astype("float32")))
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    found = softmax_distribution(logits.astype("float32"))
+    np.testing.assert_allclose(found.log_probs, log_probs, atol=1e-5)
+    np.testing.assert_allclose(found.entropy, expected, atol=1e-5)
+    assert distribution_of(found) is found
+    again = distribution_of(log_probs.astype("float32"))
+    np.testing.assert_allclose(again.entropy, expected, atol=1e-5)
     even = np.full((1, 8), -np.log(8), "float32")
-    np.testing.assert_allclose(entropy(even), [np.log(8)], rtol=1e-6)
+    np.testing.assert_allclose(distribution_of(even).entropy, [np.log(8)], rtol=1e-6)
 
 
 def test_what_is_forbidden_counts_for_nothing_and_one_sure_token_has_none():
     log_probs = np.log(np.array([[0.3, 0.1, 0.6], [0.3, 0.1, 0.6], [0.2, 0.7, 0.1]], "float32"))
     log_probs[0, 2] = log_probs[1, :2] = FORBIDDEN
     log_probs[2] -= 200  # no probability is a float32
-    found = np.array(entropy(log_probs))
+    found = np.array(distribution_of(log_probs).entropy)
     np.testing.assert_allclose(found[0], of_distribution(np.log([0.75, 0.25])), rtol=1e-5)
-    np.testing.assert_array_equal(found[1:], 0)
+    np.testing.assert_array_equal(found[1], 0)
+    np.testing.assert_allclose(found[2], of_distribution(np.log([0.2, 0.7, 0.1])), rtol=1e-5)
 
 
 @pytest.mark.parametrize("width", [1, 2])

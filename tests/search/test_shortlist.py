@@ -127,8 +127,8 @@ def test_a_shortlist_of_the_whole_vocabulary_gives_the_whole_search(search):
 class Listed(kb.Seq2Seq):
     """A model whose other tokens, beyond one list, have no probability."""
 
-    def decode_step(self, tokens, state, prepared):
-        log_probs, weights, state = super().decode_step(tokens, state, prepared)
+    def decode_distribution(self, tokens, state, prepared):
+        (log_probs, _), weights, state = super().decode_distribution(tokens, state, prepared)
         listed = np.isin(np.arange(TARGET), self.listed_tokens)
         return ops.log_softmax(ops.where(listed, log_probs, -1e9)), weights, state
 

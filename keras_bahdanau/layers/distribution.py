@@ -1,0 +1,56 @@
+"""Distribution of the next token: its log-probabilities and their entropy."""
+
+from typing import Any, NamedTuple
+
+from keras import ops
+
+
+class Distribution(NamedTuple):
+    """Distribution over a vocabulary.
+
+    Attributes:
+        log_probs: Float32 tensor `(..., vocabulary)`, in nats.
+        entropy: Float32 tensor `(...)`, in nats.
+    """
+
+    log_probs: Any
+    entropy: Any
+
+
+def softmax_distribution(logits):
+    """`Distribution` of logits.
+
+    log p_k = l_k - log Z,   H = -sum_k p_k log p_k = log Z - 1/Z sum_k exp(l_k) l_k
+
+    with Z = sum_k exp(l_k) (Shannon 1948) and l_k as a difference from the largest, so that one
+    exponential serves both, and no entropy is below 0.
+
+    Args:
+        logits: Float32 tensor `(..., vocabulary)`, finite.
+
+    Example:
+        >>> softmax_distribution(np.array([[1.0, 1.0, -99.0]])).entropy
+        [0.693]
+    """
+    # The minimum changes nothing, but without it LiteRT's converter would make its own log
+    # softmax of this, which is slower.
+    shifted = ops.minimum(logits - ops.max(logits, axis=-1, keepdims=True), 0.0)
+    odds = ops.exp(shifted)  # -> (..., vocabulary)
+    total = ops.sum(odds, axis=-1, keepdims=True)  # -> (..., 1)
+    log_total = ops.log(total)
+    mean = ops.sum(odds * shifted, axis=-1, keepdims=True) / total
+    return Distribution(shifted - log_total, ops.squeeze(log_total - mean, axis=-1))
+
+
+def distribution_of(log_probs):
+    """`Distribution` of log-probabilities; one stays as it is.
+
+    Tokens that a constraint forbids count for nothing in the entropy, and what a share of CTC
+    makes of the log-probabilities is a distribution again.
+
+    Args:
+        log_probs: Float32 tensor `(..., vocabulary)`, finite, or a `Distribution`.
+    """
+    if isinstance(log_probs, Distribution):
+        return log_probs
+    return Distribution(log_probs, softmax_distribution(log_probs).entropy)
