@@ -28,7 +28,7 @@ class Searcher(keras.Model):
     def call(self, source):
         prepared = self.model.encode(source)
         found = search(
-            lambda tokens, state: self.model.decode_step(tokens, state, prepared),
+            lambda tokens, state: self.model.decode_distribution(tokens, state, prepared),
             self.model.initial_state(prepared),
             ops.zeros_like(source[:, 0]) + self.steps,
             self.options,

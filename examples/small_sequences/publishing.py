@@ -13,7 +13,7 @@ LARGEST = 1_000_000  # bytes of a .tflite file
 
 CARD = """# Models
 
-Bahdanau's attention over characters (the preset `characters`{small}), one model a task:
+The preset `characters`{small}, one model a task:
 `TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16. Each file has the
 vocabularies and a card of its own (`keras-bahdanau check`). Seeds and epochs were chosen on dev,
 and no test was looked at. One command scores a file of the published format:
@@ -109,7 +109,7 @@ def _write_card(models, kind, settings, found):
     head += [*(f"{name}, int8" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
-        small=", or made smaller: `small`"
+        small=", or made smaller (`small`)"
         if any(one["system"] != "preset" for one in chosen)
         else "",
         **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},

@@ -155,11 +155,13 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
 
 # Options of `train` beside `--preset characters`.
 _SMALL = ("--units", "152", "--attention-units", "72", "--embedding-units", "72")  # 400 kB
-_HARD = ("--hard-alignment", "first-monotonic")
+_HARD = ("--hard-alignment", "first-monotonic")  # the preset's own from letters to phonemes
+_SOFT = ("--hard-alignment", "none")  # its own for all else
 _COPY = ("--copy",)  # of source and target with common characters: inflection
 SETTINGS = {
-    **{"preset": (), "hard": _HARD, "copy": _COPY},
-    **{"small": _SMALL, "small-hard": (*_SMALL, *_HARD), "small-copy": (*_SMALL, *_COPY)},
+    **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
+    **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
+    **{"small-copy": (*_SMALL, *_COPY)},
 }
 
 

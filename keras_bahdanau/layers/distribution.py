@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+LARGEST = 3.4e38  # number of float32, about
+
 
 class Distribution(NamedTuple):
     """Distribution over a vocabulary.
@@ -23,7 +25,7 @@ def softmax_distribution(logits):
     log p_k = l_k - log Z,   H = -sum_k p_k log p_k = log Z - 1/Z sum_k exp(l_k) l_k
 
     with Z = sum_k exp(l_k) (Shannon 1948) and l_k as a difference from the largest, so that one
-    exponential serves both, and no entropy is below 0.
+    exponential serves both.
 
     Args:
         logits: Float32 tensor `(..., vocabulary)`, finite.
@@ -32,14 +34,17 @@ def softmax_distribution(logits):
         >>> softmax_distribution(np.array([[1.0, 1.0, -99.0]])).entropy
         [0.693]
     """
+    largest = ops.max(logits, axis=-1, keepdims=True, initial=-LARGEST)  # of no row, too
     # The minimum changes nothing, but without it LiteRT's converter would make its own log
     # softmax of this, which is slower.
-    shifted = ops.minimum(logits - ops.max(logits, axis=-1, keepdims=True), 0.0)
+    shifted = ops.minimum(logits - largest, 0.0)
     odds = ops.exp(shifted)  # -> (..., vocabulary)
     total = ops.sum(odds, axis=-1, keepdims=True)  # -> (..., 1)
     log_total = ops.log(total)
     mean = ops.sum(odds * shifted, axis=-1, keepdims=True) / total
-    return Distribution(shifted - log_total, ops.squeeze(log_total - mean, axis=-1))
+    # rounding leaves no entropy below 0
+    entropy = ops.maximum(ops.squeeze(log_total - mean, axis=-1), 0.0)
+    return Distribution(shifted - log_total, entropy)
 
 
 def distribution_of(log_probs):

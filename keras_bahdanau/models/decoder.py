@@ -318,11 +318,11 @@ class Decoder(keras.Model):
             # (..., embedding_units) x (embedding_units, vocabulary)
             logits = self.embedding(readout, reverse=True)
         else:
-            logits = self._output(readout)
+            logits = self._output_logits(readout)
         logits = ops.cast(logits, "float32")
         return log_mixture(logits, copying) if copying else logits
 
-    def _output(self, readout):
+    def _output_logits(self, readout):
         """The output layer as one product of a matrix, to which TensorFlow can add the bias."""
         rows = ops.reshape(readout, (-1, readout.shape[-1]))  # (..., units) -> (n, units)
         logits = self.output_layer(rows)

@@ -4,7 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.distribution import softmax_distribution
+from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import divergence
 from keras_bahdanau.metrics import build_compiled, update_compiled
@@ -216,10 +216,13 @@ class Seq2Seq(keras.Model):
             the next state); with what `listed` gives, log_probs `(batch, [beam,] listed)`.
         """
         found, weights, state = self.decode_distribution(tokens, state, prepared)
-        return found.log_probs, weights, state
+        return distribution_of(found).log_probs, weights, state
 
     def decode_distribution(self, tokens, state, prepared):
-        """The step of a search: `decode_step` with a `Distribution` in place of log_probs."""
+        """The step of a search: `decode_step` with a `Distribution` in place of log_probs.
+
+        This is the method for a subclass with other probabilities; it may give log_probs alone.
+        """
         logits, shown, state = self.decoder.step(tokens, state, prepared)
         return softmax_distribution(logits), shown.weights, state
 

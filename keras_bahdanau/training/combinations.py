@@ -2,6 +2,7 @@
 
 from keras_bahdanau.limits import HARD_VOCABULARY_SIZE
 
+AUTO = "auto"  # for what is found from the text
 PARALLEL_CELLS = ("ssru", "sru", "min-gru", "min-lstm")
 UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
 _OF_HARD_ALIGNMENT = {  # what it takes
@@ -11,9 +12,14 @@ _OF_HARD_ALIGNMENT = {  # what it takes
 }
 _OF_BLOCKS = {  # what they take
     **{"query": "state", "context_gate": False, "context_dropout": 0, "residual": False},
-    **{"hard_alignment": "none", "scheduled_sampling": 0},
+    **{"scheduled_sampling": 0},
 }
 _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none", "heads": 1}
+
+
+def is_hard(options):
+    """True for exact hard alignments; those that are still to be found are soft ones."""
+    return options.hard_alignment not in ("none", AUTO)
 
 
 def check_together(options):
@@ -34,7 +40,7 @@ def _demands(options):
     yield from _of_the_model(options)
     yield from _of_cells_and_blocks(options)
     yield from _of_attention_weights(options)
-    if options.hard_alignment != "none":
+    if is_hard(options):
         yield from _of_hard_alignments(options)
     yield (
         "Only Adam keeps a moving average of the weights",

@@ -20,6 +20,7 @@ _OF_TEXT = (
     *("normalization", "source_normalization", "target_normalization"),
     *("model_type", "source_model_type", "target_model_type", "joint"),
 )
+_AS_IT_IS = {"hard_alignment": "none"}
 _OF_ADAPTATION = ("freeze", "update_vocabulary", "appended_pieces")
 
 
@@ -54,7 +55,9 @@ class InitialModel(NamedTuple):
             preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
         given = {**_given(options), "preset": preset}
         following = _RATES if "dropout" in given else ()
-        kept = {} if self.options is None else _kept(self.options, _of_model(options))
+        # of a model that is taken as it is, nothing is found
+        as_it_is = self.options is None
+        kept = _AS_IT_IS if as_it_is else _kept(self.options, _of_model(options))
         inherited = {name: kept[name] for name in kept if name not in following}
         return TrainingOptions(**{**inherited, **given})
 

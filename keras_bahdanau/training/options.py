@@ -21,10 +21,14 @@ from keras_bahdanau.option import (
     or_registered,
     some_of,
 )
-from keras_bahdanau.training.combinations import PARALLEL_CELLS, check_together
+from keras_bahdanau.training.combinations import (
+    AUTO,
+    PARALLEL_CELLS,
+    check_together,
+    is_hard,
+)
 from keras_bahdanau.training.presets import PRESETS
 
-AUTO = "auto"  # for what is found from the text
 _CELLS = (
     *("simple", "gru", "gru-reset-before", "lstm", "layer-norm-gru", "layer-norm-lstm"),
     *PARALLEL_CELLS,
@@ -241,10 +245,11 @@ class TrainingOptions:
         0,
     )
     hard_alignment: str | None = _of_model(
-        one_of("none", "zeroth", "zeroth-monotonic", "first", "first-monotonic"),
+        one_of("none", "zeroth", "zeroth-monotonic", "first", "first-monotonic", AUTO),
         "Exact hard attention: each token comes from one position, and all alignments are summed "
         'up. {choices}: of zeroth or first order, which has scores of jumps; "monotonic" ones '
-        "never go back. For characters and other small vocabularies.",
+        'never go back; "auto" is "first-monotonic" from letters to symbols with spaces between, '
+        'such as phonemes, and else "none". For characters and other small vocabularies.',
         "none",
     )
     when: str | None = _of_model(
@@ -252,7 +257,7 @@ class TrainingOptions:
         'Time of attention: "before" the cell moves, "after" it (input feeding), "between" '
         'two cells, "apart": after it, without feeding, as hard alignments need it; or in '
         '"blocks" of a cell, attention and a feed-forward network, as in a Transformer.',
-        lambda options: "before" if options.hard_alignment == "none" else "apart",
+        lambda options: "apart" if is_hard(options) else "before",
     )
     query: str | None = _of_model(
         some_of("state", "embedding", "context", "task"),

@@ -6,6 +6,7 @@ from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.training.hard_alignments import with_hard_alignment
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.normalizations import with_normalizations
@@ -69,11 +70,12 @@ class TrainingData(NamedTuple):
         return Sides(source, target, [*dict.fromkeys([*symbols, *self.pairs.tags])])
 
     def with_found(self, options, symbols, say):
-        """Options with those that follow from the pairs: model types, normalizations, defaults."""
+        """Options with those that follow from the pairs: model types, alignments, defaults."""
         shards = self.shards
         options = with_model_types(options, shards[0] if shards else self.pairs, symbols, say)
         options = with_normalizations(options, [] if shards else self.pairs, say)
-        return with_defaults_of_many(options, len(self.pairs), say)
+        options = with_defaults_of_many(options, len(self.pairs), say)
+        return with_hard_alignment(options, [] if shards else self.pairs, say)
 
     def write_symbols(self, target):
         """False if the target's vocabulary has symbols, and no target text has one of them."""

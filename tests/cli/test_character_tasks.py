@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.cli.translating import _sentences
 
@@ -91,11 +92,12 @@ def test_phonemes_need_no_option_and_a_training_resumes_without_one(command, tmp
     )
     settings = "--units 16 --embedding-units 8 --attention-units 8 --epoch-steps 2".split()
     train = ("train", table, "--preset", "characters", *settings, "--out", run)
-    assert "source char, target word (symbols with spaces between)" in command(
-        *train, "--epochs", "1"
-    )
+    lines = command(*train, "--epochs", "1")
+    assert "source char, target word (symbols with spaces between)" in lines
+    assert "hard_alignment first-monotonic: symbols are in the order of the letters" in lines
     card = json.loads((run / "run.json").read_text())
     assert card["options"]["target_model_type"] == "word"
+    assert kb.load_pipeline(run).model.decoder.__class__ is kb.HardDecoder
     (run / "checkpoint.weights.h5").unlink()  # as if it had been killed before the first
     assert "model types" not in command(*train, "--epochs", "1")
     report = command("evaluate", table, "--model", run)

@@ -54,7 +54,7 @@ def test_tasks_are_chosen_by_name_group_and_example(example):
         chosen("ice,klingon")
 
 
-@pytest.mark.parametrize("setting", ["preset", "small", "hard", "small-copy"])
+@pytest.mark.parametrize("setting", ["preset", "soft", "small", "hard", "small-copy"])
 def test_train_takes_the_options_of_each_setting(example, setting, tmp_path, capsys):
     tasks = example("tasks")
     assert {"preset", setting} <= {*tasks.SETTINGS}

@@ -10,6 +10,7 @@ from keras_bahdanau.layers import (
 from keras_bahdanau.models import Decoder, Encoder, HardDecoder, Seq2Seq
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.vocabulary import END
+from keras_bahdanau.training.combinations import is_hard
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 _NONE_IS_A_CHOICE = ("attention", "coverage")
@@ -99,7 +100,7 @@ def _readers(options):
 
 
 def _decoder(source, target, options):
-    hard = options.hard_alignment != "none"
+    hard = is_hard(options)
     return (HardDecoder if hard else Decoder)(
         target.vocabulary_size,
         options.embedding_units,

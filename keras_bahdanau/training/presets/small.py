@@ -1,10 +1,10 @@
 """The package's own default."""
 
-from keras_bahdanau.training.combinations import UNDROPPED_CELLS
+from keras_bahdanau.training.combinations import UNDROPPED_CELLS, is_hard
 
 
 def _when(options):
-    if options.hard_alignment != "none":
+    if is_hard(options):
         return "apart"
     return "before" if options.readout_state == "previous" else "between"
 
