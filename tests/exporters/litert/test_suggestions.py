@@ -239,8 +239,11 @@ def test_the_file_describes_what_it_suggests_and_is_compared(suggesting, command
     assert check(suggesting) == []  # no bool, every shape fixed
     code, out, _ = command("check", suggesting)
     assert code == 0
-    assert "translate_nbest: source -> alignment, finished, ids, lengths, scores\n" in out
-    assert "translate_prefix: prefix, prefix_length, source -> alignment, finished, ids" in out
+    answers = (
+        "alignment, confidences, finished, ids, lengths, scores, token_entropies, token_log_probs"
+    )
+    assert f"translate_nbest: source -> {answers}\n" in out
+    assert f"translate_prefix: prefix, prefix_length, source -> {answers}\n" in out
     assert "n-best" in out
     with zipfile.ZipFile(suggesting) as archive:
         keras, row = json.loads(archive.read("card.json"))["parity"]
