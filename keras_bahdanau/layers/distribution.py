@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-LARGEST = 3.4e38  # number of float32, about
+LARGEST = 3.4e38  # about the largest float32
 
 
 class Distribution(NamedTuple):
@@ -34,7 +34,8 @@ def softmax_distribution(logits):
         >>> softmax_distribution(np.array([[1.0, 1.0, -99.0]])).entropy
         [0.693]
     """
-    largest = ops.max(logits, axis=-1, keepdims=True, initial=-LARGEST)  # of no row, too
+    # eagerly, Keras refuses the maximum of a batch without rows if it has no `initial`
+    largest = ops.max(logits, axis=-1, keepdims=True, initial=-LARGEST)
     # The minimum changes nothing, but without it LiteRT's converter would make its own log
     # softmax of this, which is slower.
     shifted = ops.minimum(logits - largest, 0.0)

@@ -1,7 +1,6 @@
 """Hard or soft attention, found from the pairs: phonemes are in the order of the letters."""
 
 import dataclasses
-import itertools
 
 from keras_bahdanau.training.combinations import AUTO
 from keras_bahdanau.training.many_pairs import MANY
@@ -13,10 +12,10 @@ MONOTONIC = "first-monotonic"
 def with_hard_alignment(options, pairs, say=None):
     """Options with the kind of attention that was to be found.
 
-    Where pairs are few, attention is exact, hard and monotonic (Wu and Cotterell 2019) from letters
-    to symbols with spaces between, such as phonemes. It is soft for all else; for many pairs, which
-    teach soft attention the order; where an option is given that only soft attention takes; and
-    where there are too many positions for the sums of hard attention.
+    From letters to symbols with spaces between, such as phonemes, attention is exact, hard and
+    monotonic (Wu and Cotterell 2019). It is soft for all other texts, for more than 20,000 pairs,
+    from which soft attention learns the order, too, with an option that only soft attention takes,
+    and with more positions in a batch than the sums of hard attention may have.
 
     Args:
         options: `TrainingOptions`, with model types that are found.
@@ -36,7 +35,8 @@ def with_hard_alignment(options, pairs, say=None):
         return options
     soft = dataclasses.replace(options, hard_alignment="none")
     types = resolved.source_model_type, resolved.target_model_type
-    in_order = types[0] in LETTERS and types[1] == SYMBOLS and _are_texts(pairs)
+    first, _ = next(iter(pairs), (None, None))  # another source than text has model types, too
+    in_order = types[0] in LETTERS and types[1] == SYMBOLS and isinstance(first, str)
     if not in_order or len(pairs) > MANY:
         return soft
     try:
@@ -46,8 +46,3 @@ def with_hard_alignment(options, pairs, say=None):
     if say is not None:
         say(f"hard_alignment {MONOTONIC}: symbols are in the order of the letters")
     return hard
-
-
-def _are_texts(pairs):
-    first = [one for one, _ in itertools.islice(pairs, 1)]
-    return bool(first) and isinstance(first[0], str)

@@ -20,7 +20,7 @@ _OF_TEXT = (
     *("normalization", "source_normalization", "target_normalization"),
     *("model_type", "source_model_type", "target_model_type", "joint"),
 )
-_AS_IT_IS = {"hard_alignment": "none"}
+_AS_IT_IS = {"hard_alignment": "none"}  # or it would be found from the pairs
 _OF_ADAPTATION = ("freeze", "update_vocabulary", "appended_pieces")
 
 
@@ -55,7 +55,6 @@ class InitialModel(NamedTuple):
             preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
         given = {**_given(options), "preset": preset}
         following = _RATES if "dropout" in given else ()
-        # of a model that is taken as it is, nothing is found
         as_it_is = self.options is None
         kept = _AS_IT_IS if as_it_is else _kept(self.options, _of_model(options))
         inherited = {name: kept[name] for name in kept if name not in following}

@@ -72,10 +72,11 @@ class TrainingData(NamedTuple):
     def with_found(self, options, symbols, say):
         """Options with those that follow from the pairs: model types, alignments, defaults."""
         shards = self.shards
+        texts = [] if shards else self.pairs  # shards have no texts to look at
         options = with_model_types(options, shards[0] if shards else self.pairs, symbols, say)
-        options = with_normalizations(options, [] if shards else self.pairs, say)
+        options = with_normalizations(options, texts, say)
         options = with_defaults_of_many(options, len(self.pairs), say)
-        return with_hard_alignment(options, [] if shards else self.pairs, say)
+        return with_hard_alignment(options, texts, say)
 
     def write_symbols(self, target):
         """False if the target's vocabulary has symbols, and no target text has one of them."""
