@@ -11,12 +11,20 @@ class Distribution(NamedTuple):
     """Distribution over a vocabulary.
 
     Attributes:
-        log_probs: Float32 tensor `(..., vocabulary)`, in nats.
+        logits: Float32 tensor `(..., vocabulary)`, log-probabilities but for `log_total`. The best
+            tokens are found in them, so that a search needs the log-probabilities of these alone.
+        log_total: Float32 tensor `(..., 1)`: log p_k = logits_k - log_total.
         entropy: Float32 tensor `(...)`, in nats.
     """
 
-    log_probs: Any
+    logits: Any
+    log_total: Any
     entropy: Any
+
+    @property
+    def log_probs(self):
+        """Float32 tensor `(..., vocabulary)`, in nats."""
+        return self.logits - self.log_total
 
 
 def softmax_distribution(logits):
@@ -36,16 +44,14 @@ def softmax_distribution(logits):
     """
     # eagerly, Keras refuses the maximum of a batch without rows if it has no `initial`
     largest = ops.max(logits, axis=-1, keepdims=True, initial=-LARGEST)
-    # The minimum changes nothing, but without it LiteRT's converter would make its own log
-    # softmax of this, which is slower.
-    shifted = ops.minimum(logits - largest, 0.0)
+    shifted = logits - largest
     odds = ops.exp(shifted)  # -> (..., vocabulary)
     total = ops.sum(odds, axis=-1, keepdims=True)  # -> (..., 1)
     log_total = ops.log(total)
     mean = ops.sum(odds * shifted, axis=-1, keepdims=True) / total
     # rounding leaves no entropy below 0
     entropy = ops.maximum(ops.squeeze(log_total - mean, axis=-1), 0.0)
-    return Distribution(shifted - log_total, entropy)
+    return Distribution(shifted, log_total, entropy)
 
 
 def distribution_of(log_probs):
@@ -59,4 +65,5 @@ def distribution_of(log_probs):
     """
     if isinstance(log_probs, Distribution):
         return log_probs
-    return Distribution(log_probs, softmax_distribution(log_probs).entropy)
+    entropy = softmax_distribution(log_probs).entropy
+    return Distribution(log_probs, ops.zeros_like(log_probs[..., :1]), entropy)

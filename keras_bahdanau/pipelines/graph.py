@@ -164,9 +164,9 @@ class GraphPipeline:
         # logits (batch, target_time, vocabulary), weights (batch, target_time, source_time)
         logits, weights = self.model((features, target_in), return_attention_scores=True)
         real = tf.cast(target_out != PAD, tf.float32)
-        log_probs, entropies = softmax_distribution(logits)
-        entropies *= real  # (batch, target_time)
-        log_probs = tf.gather(log_probs, target_out, batch_dims=2) * real
+        found = softmax_distribution(logits)
+        entropies = found.entropy * real  # (batch, target_time)
+        log_probs = tf.gather(found.log_probs, target_out, batch_dims=2) * real
         if options.ctc_weight:
             log_probs = self._with_ctc(log_probs, features, target_in, target_out, options)
         lengths = tf.math.count_nonzero(target_out, axis=1, dtype=tf.int32)

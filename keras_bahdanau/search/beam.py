@@ -13,7 +13,7 @@ from keras_bahdanau.search.result import (
     write_row,
 )
 from keras_bahdanau.search.stepping import rows_of, run_steps, step_of
-from keras_bahdanau.search.top_k import top_k_tokens
+from keras_bahdanau.search.top_k import best_tokens
 
 IMPOSSIBLE = -1e9
 
@@ -115,13 +115,13 @@ def _first(state, limits, beam, start, time, source_time):
 
 def _advance(step, loop, limit_at, options, end):
     """Every hypothesis grows by its best tokens; the best `beam` of all live on."""
-    # log_probs (batch, beam, vocabulary), weights (batch, beam, source_time)
+    # found of (batch, beam, vocabulary), weights (batch, beam, source_time)
     found, weights, model = step(loop.tokens, loop.model)
-    log_probs, entropies = distribution_of(found)
+    found = distribution_of(found)
     beam = loop.tokens.shape[1]
     # no more than `beam` children of one hypothesis can be among the best `beam` of all
-    children = min(beam, log_probs.shape[-1])
-    gained, tokens = top_k_tokens(log_probs, children)  # -> (batch, beam, children)
+    children = min(beam, found.logits.shape[-1])
+    gained, tokens = best_tokens(found, children)  # -> (batch, beam, children)
 
     # a frozen hypothesis has one child, itself: padding, at no cost
     alive = ops.expand_dims(loop.alive, axis=-1)  # -> (batch, beam, 1)
@@ -147,7 +147,7 @@ def _advance(step, loop, limit_at, options, end):
     below_limit = ops.less(loop.t + 1, limit_at)
     weights = take_beams(weights, parents)
     weights = weights * ops.expand_dims(ops.cast(was_alive, "float32"), axis=-1)
-    entropies = ops.where(loop.alive, entropies, 0.0)  # -> (batch, beam)
+    entropies = ops.where(loop.alive, found.entropy, 0.0)  # -> (batch, beam)
     of_token = ops.stack([gained, take_beams(entropies, parents)], axis=-1)
     return BeamState(
         t=loop.t + 1,

@@ -4,7 +4,7 @@ from keras import ops
 
 from keras_bahdanau.search.result import SearchResult, normalized
 from keras_bahdanau.search.sequential import sequential_search
-from keras_bahdanau.search.top_k import top_k_tokens
+from keras_bahdanau.search.top_k import best_tokens
 
 
 def greedy_search(step, state, limits, options, *, start, end, time, source_time):
@@ -43,6 +43,6 @@ def greedy_search(step, state, limits, options, *, start, end, time, source_time
     )
 
 
-def _most_probable(log_probs, t, rows):
-    best, tokens = top_k_tokens(log_probs, 1)  # `ops.argmax` compares bits, which LiteRT can't
+def _most_probable(distribution, t, rows):
+    best, tokens = best_tokens(distribution, 1)  # `ops.argmax` compares bits, which LiteRT can't
     return ops.squeeze(tokens, axis=-1), ops.squeeze(best, axis=-1)  # (batch, 1) -> (batch,), each

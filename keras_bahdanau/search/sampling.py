@@ -38,9 +38,9 @@ def sample(step, state, limits, options, *, start, end, time, source_time, unifo
         uniforms = keras.random.uniform((ops.shape(limits)[0], draws, time), seed=options.seed)
     uniforms = ops.transpose(uniforms, (2, 0, 1))  # -> (time, batch, draws)
 
-    def choose(log_probs, t, rows):
+    def choose(distribution, t, rows):
         now = ops.reshape(ops.take(uniforms, t, axis=0), (-1, draws))  # -> (batch, draws)
-        return draw(log_probs, rows_of(now, rows), options)
+        return draw(distribution.log_probs, rows_of(now, rows), options)
 
     of_draws = ops.repeat(ops.expand_dims(limits, axis=1), draws, axis=1)  # -> (batch, draws)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}

@@ -47,7 +47,7 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
 
     Args:
         step: Function `(tokens, state) -> (log_probs, weights, state)`, or a `RowStep`.
-        choose: Function `(log_probs, t, rows) -> (tokens, gained)`: the tokens for
+        choose: Function `(distribution, t, rows) -> (tokens, gained)`: the tokens for
             step t, and their log-probabilities; rows are those of the batch, int32 `(n,)`, or
             None for all.
         state: The step's first state.
@@ -84,17 +84,17 @@ def sequential_search(step, choose, state, limits, *, start, end, time, source_t
 
 def _advance(step, choose, limits, here, end):
     """One token further, in the hypotheses that are still alive."""
-    # log_probs (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
+    # found of (batch, [draws,] vocabulary), weights (batch, [draws,] source_time)
     found, weights, model = step(here.tokens, here.model)
-    log_probs, entropies = distribution_of(found)
+    found = distribution_of(found)
     real, counts = ops.cast(here.alive, "int32"), ops.cast(here.alive, "float32")
-    tokens, gained = choose(log_probs, here.t)
+    tokens, gained = choose(found, here.t)
     tokens, gained = tokens * real, gained * counts
     ended = ops.logical_and(here.alive, ops.equal(tokens, end))
     below_limit = ops.less(here.t + 1, limits)
     # by (batch, [draws,] 1)
     weights = weights * ops.expand_dims(counts, axis=-1)
-    of_token = ops.stack([gained, entropies * counts], axis=-1)
+    of_token = ops.stack([gained, found.entropy * counts], axis=-1)
     return SequentialState(
         t=here.t + 1,
         tokens=tokens,

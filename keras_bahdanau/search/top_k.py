@@ -7,6 +7,17 @@ from keras_bahdanau.search.result import take_beams
 SMALLEST, LARGEST = 16, 128  # tokens of a block
 
 
+def best_tokens(distribution, count):
+    """The most probable tokens: (log-probabilities, ids), each `(..., count)`, best first.
+
+    Args:
+        distribution: `Distribution` over `(..., vocabulary)`.
+        count: Positive integer, at most `vocabulary`.
+    """
+    logits, ids = top_k_tokens(distribution.logits, count)
+    return logits - distribution.log_total, ids
+
+
 def top_k_tokens(log_probs, count):
     """`ops.top_k` over the last axis, faster for a large vocabulary.
 

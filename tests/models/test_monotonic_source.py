@@ -7,6 +7,7 @@ import extract
 import numpy as np
 import pytest
 
+import keras_bahdanau as kb
 from keras_bahdanau.layers import ATTENTIONS, AudioFrames, FrameConvolutions, FrameProjection
 from keras_bahdanau.layers.front_ends.audio_frames import Samples
 from keras_bahdanau.layers.front_ends.frame_projection import Frames
@@ -115,6 +116,32 @@ def test_frames_behind_the_place_of_a_stop_change_no_step_up_to_it(name):
         early_weights = early_weights[rows, step]
         known = early_weights.shape[-1]
         np.testing.assert_allclose(early_weights, weights[rows, step, :known], atol=1e-5)
+
+
+def searched(model, case, length):
+    """Ids, their log-probabilities and weights `(rows, steps, ...)` of a greedy search."""
+    options = kb.SearchOptions(max_length=STEPS, min_length=STEPS)
+    features = case.features([length] * ROWS)
+    found = kb.search.search_model(model, features, options, start=1, end=2)
+    fields = found.ids, found.token_log_probs, found.alignment
+    return [np.asarray(field)[:, 0, :STEPS] for field in fields]
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("name", CASES)
+def test_words_searched_so_far_stay_as_they_are_when_the_source_goes_on(name):
+    case = CASES[name]
+    model = new(case)
+    ids, log_probs, weights = searched(model, case, SHORT)
+    stops = stops_of(weights)
+    needed = np.where(stops >= 0, case.needed(stops), SHORT + 1)
+    ready = np.logical_and.accumulate(needed <= SHORT, axis=1)  # (rows, steps)
+    assert ready.sum() >= 20, stops
+    more_ids, more_log_probs, _ = searched(model, case, LONG)
+    np.testing.assert_array_equal(more_ids[ready], ids[ready])
+    np.testing.assert_allclose(more_log_probs[ready], log_probs[ready], atol=1e-5)
+    # those without a stop have become others
+    assert np.abs(more_log_probs - log_probs)[~ready].max() > 1e-3
 
 
 @pytest.mark.few(1)
