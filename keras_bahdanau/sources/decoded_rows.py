@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.file_content import read_or
 
 
 class DecodedRows(abc.ABC):
@@ -27,7 +28,7 @@ class DecodedRows(abc.ABC):
         lengths: Int array `(rows,)`, number of positions of each by its header.
         truncated: Bool array `(rows,)`, which have more than those.
         broken: Bool array `(rows,)`, which have positions by their headers, and gave none when
-            they were decoded.
+            they were decoded, or whose file could not be read any more.
     """
 
     blank = 0  # value of padding
@@ -47,6 +48,9 @@ class DecodedRows(abc.ABC):
         """The values of an input as an array, without padding, of at most `longest` positions.
 
         A broken one gives an empty array.
+
+        Raises:
+            OSError: If the system can't read its file.
         """
 
     @abc.abstractmethod
@@ -65,9 +69,11 @@ class DecodedRows(abc.ABC):
         lengths = np.zeros(shape[0], np.int32)
 
         def place(row, member):
-            array = self._array(member)[tuple(map(slice, values.shape[1:]))]
-            values[(row, *map(slice, array.shape))] = array
-            lengths[row] = min(self.lengths[member], self.positions(array))
+            array = read_or(None, self._array, member)  # which the cache does not keep then
+            if array is not None:
+                array = array[tuple(map(slice, values.shape[1:]))]
+                values[(row, *map(slice, array.shape))] = array
+                lengths[row] = min(self.lengths[member], self.positions(array))
             self.broken[member] = self.lengths[member] > lengths[row] == 0
 
         with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:

@@ -187,9 +187,8 @@ def test_paths_are_read_when_their_pixels_are_wanted(tmp_path):
     assert rows.lengths.tolist() == [6] and SOURCE.key(path) == SOURCE.key(path.read_bytes())
     path.write_bytes(file_of(255 - image))
     np.testing.assert_array_equal(rows.padded([0], (1, 6)).values[0, :, :20, 0], 255 - image)
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        rows.padded([0], (1, 6))
+    path.unlink()  # a disk may go away: the training goes on without the image, and names it
+    assert rows.padded([0], (1, 6)).lengths.tolist() == [0] and rows.broken.tolist() == [True]
 
 
 def test_broken_pixels_behind_a_right_header_are_an_empty_row_of_any_batch():
