@@ -1,5 +1,7 @@
 """Bytes of inputs that are files, and files that the system can't read."""
 
+import os
+
 
 def content_of(one, most):
     """The first bytes of an input.
@@ -15,6 +17,15 @@ def content_of(one, most):
         return one[:most]
     with open(one, "rb") as file:
         return file.read(most)
+
+
+def size_of(one):
+    """Number of bytes of an input, as the system says it of a file.
+
+    Raises:
+        OSError: As in `content_of`.
+    """
+    return len(one) if isinstance(one, bytes) else os.path.getsize(one)
 
 
 def read_or(otherwise, read, one):

@@ -10,6 +10,12 @@ from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.file_content import read_or
 
 
+def side_by_side(function, *lists):
+    """The results of a function of the elements of lists, as `map` gives them, by threads."""
+    with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
+        return [*pool.map(function, *lists)]
+
+
 class DecodedRows(abc.ABC):
     """Rows of a source whose inputs have a header, which is read at once.
 
@@ -76,8 +82,7 @@ class DecodedRows(abc.ABC):
                 lengths[row] = min(self.lengths[member], self.positions(array))
             self.broken[member] = self.lengths[member] > lengths[row] == 0
 
-        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-            [*pool.map(place, range(len(members)), members)]
+        side_by_side(place, range(len(members)), members)
         return type(specs)(values, lengths)
 
     def _array(self, member):

@@ -10,10 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau import checks
-from keras_bahdanau.file_content import content_of, read_or
+from keras_bahdanau.file_content import content_of, read_or, size_of
 from keras_bahdanau.layers.front_ends.image_patches import CELLS, PAPER, ImagePatches, Pixels
-from keras_bahdanau.sources.decoded_rows import DecodedRows
+from keras_bahdanau.sources.decoded_rows import DecodedRows, side_by_side
 from keras_bahdanau.sources.image_decoding import (
+    HEAD,
     MOST_BYTES,
     MOST_PIXELS,
     PIXEL_BYTES,
@@ -163,7 +164,7 @@ class ImageSource(Source):
     def rows(self, inputs):
         inputs = list(inputs)
         columns = functools.partial(_declared_columns, self.decoder)
-        columns = [read_or(0, columns, one) for one in inputs]
+        columns = side_by_side(lambda one: read_or(0, columns, one), inputs)
         return ImageRows(self, inputs, columns, self.longest)
 
     def limits(self, longest):
@@ -282,7 +283,9 @@ def _declared_columns(decoder, one):
     """Columns of cells of an input by its header; 0 if there is none, or it is refused."""
     if isinstance(one, bytes | os.PathLike):
         try:
-            return int(decoder.declared_columns(_content(one)))
+            head = content_of(one, HEAD)
+            # a file of the system itself may say that it has no size
+            return int(decoder.declared_columns(head, max(size_of(one), len(head))))
         except tf.errors.InvalidArgumentError:
             return 0
     pixels = _pixels(one)
