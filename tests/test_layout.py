@@ -18,6 +18,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 FLOORS = (
     *("lazy", "cores", "option", "limits", "checks", "finite", "integrity", "ownership"),
     "whole_file",
+    "file_content",
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "sources", "data"),
     *("training.rounded_weights", "training.optimizers"),

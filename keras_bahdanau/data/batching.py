@@ -8,6 +8,7 @@ from keras_bahdanau.data.epochs import (
     Epochs,
     check_batching,
     checked_worker,
+    count_pathless,
     padded_batch,
     require_usable,
     usable,
@@ -173,6 +174,13 @@ class BatchedPairs(Epochs):
                 f"Received: {len(self.kept)} pairs, whose sources are all broken behind their "
                 "headers. Give others."
             )
+
+    def pathless(self, reduction):
+        """Number of pairs with too few places for CTC: see `epochs.count_pathless`.
+
+        With `subword_sampling` it is that of the whole words' usual pieces.
+        """
+        return count_pathless((self._source, self._target), self.kept, reduction)
 
     def _batches_of_pass(self, number, first_step):
         random = np.random.default_rng((self.seed, number)) if self.shuffle else None

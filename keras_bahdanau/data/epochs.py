@@ -188,6 +188,22 @@ def usable(lengths, max_length, max_source_length=None):
     return ~empty & ~too_long, Skipped(int(empty.sum()), int(too_long.sum()))
 
 
+def count_pathless(sides, kept, reduction):
+    """Number of pairs that are trained on, and whose text CTC can't write into its source.
+
+    It needs a place for each label, and one between two that are equal: see `models.ctc_loss`.
+
+    Args:
+        sides: Pair of rows of the sources and the targets, `IdRows` those of the targets.
+        kept: Bool array `(pairs,)`, or int array of the rows that take part.
+        reduction: Positive integer, positions of the source for one place.
+    """
+    source, target = (rows.lengths for rows in sides)
+    labels = target - 1  # without the end token
+    places = -(-source // reduction)
+    return int((places < labels + sides[1].repeats())[kept].sum())
+
+
 def require_usable(count, skipped, max_length):
     """Raise ValueError if all of so many pairs are left out."""
     if skipped.empty + skipped.too_long == count:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from keras_bahdanau.file_content import read_or
 from keras_bahdanau.integrity import Damage
 
 LARGEST_FILE = 2**30  # bytes of a source
@@ -58,10 +59,9 @@ class FileRows:
         """Rows of files that are in no shard yet, in memory.
 
         Raises:
-            OSError: If a file can't be read.
             ValueError: If one has more than 2^30 bytes.
         """
-        files = [_content(path) for path in paths]
+        files = [read_or(b"", _content, path) for path in paths]
         sizes = np.fromiter(map(len, files), np.int64, len(files))
         contents = Contents(
             np.frombuffer(b"".join(files), np.uint8), np.cumsum(sizes) - sizes, sizes

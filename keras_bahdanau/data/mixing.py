@@ -75,6 +75,10 @@ class MixedBatches(Epochs):
         for part in self.parts:
             part.require_readable()
 
+    def pathless(self, reduction):
+        """Number of pairs of all corpora with too few places for CTC: see `BatchedPairs`."""
+        return sum(part.pathless(reduction) for part in self.parts)
+
     def order(self, number: int) -> np.ndarray:
         """Int array `(steps,)`: the corpus of each batch of a pass."""
         corpora = np.arange(len(self.parts), dtype=np.int16)

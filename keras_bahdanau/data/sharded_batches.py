@@ -11,6 +11,7 @@ from keras_bahdanau.data.epochs import (
     Skipped,
     check_batching,
     checked_worker,
+    count_pathless,
     padded_batch,
     require_usable,
     usable,
@@ -132,6 +133,15 @@ class ShardedBatches(Epochs):
 
     def require_readable(self):
         """Do nothing: see `broken`."""
+
+    def pathless(self, reduction):
+        """Number of pairs with too few places for CTC, as in `BatchedPairs`: reads all targets."""
+        total = 0
+        for number in range(len(self._shards.entries)):
+            sides = self._shards.shard(number)
+            kept, _ = usable([rows.lengths for rows in sides], *self._limits)
+            total += count_pathless(sides, kept, reduction)
+        return total
 
     def _passed_over(self):
         """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""

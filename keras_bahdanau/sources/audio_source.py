@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau import checks
+from keras_bahdanau.file_content import read_or
 from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
 from keras_bahdanau.limits import SOURCE_LENGTH
@@ -32,7 +33,8 @@ class AudioSource(Source):
     An input is the content of a WAV file (PCM of 8, 16, 24 or 32 bits, floats of 32 or 64; 1 to
     192 kHz; up to 64 channels, of which the mean is taken), its path as `pathlib.Path`, or a
     pair (array, rate). With `soundfile` installed it may be FLAC, which is decoded before a
-    request is made of it. Bytes that are no such file are a sound without a sample. A position
+    request is made of it. Bytes that are no such file, and files that the system can't read, are
+    a sound without a sample. A position
     is a frame of 10 ms. A sound of more than `longest` of them is cut, as is one of more than
     7,680 bytes for each.
 
@@ -98,7 +100,9 @@ class AudioSource(Source):
             _check_sound(f"{name}[{number}]", one)
 
     def rows(self, inputs):
-        return AudioRows(self, list(inputs), [sounds.size_of(one) for one in inputs], _MOST)
+        inputs = list(inputs)
+        sizes = [read_or(sounds.BROKEN, sounds.size_of, one) for one in inputs]
+        return AudioRows(self, inputs, sizes, _MOST)
 
     def cut(self, inputs, longest):
         rows = self.rows(inputs).cut(longest)
@@ -115,7 +119,7 @@ class AudioSource(Source):
 
     def requests(self, inputs):
         array = np.empty(len(inputs), object)
-        array[:] = [sounds.wav_of(one) for one in inputs]
+        array[:] = [read_or(b"", sounds.wav_of, one) for one in inputs]
         return {"audio_bytes": array}
 
     def feature_requests(self, features):
@@ -130,8 +134,8 @@ class AudioSource(Source):
         return Picture.of_frames(spectra[0, : samples.lengths[0]], "seconds", 1 / POSITIONS)
 
     def key(self, one):
-        content = sounds.wav_of(one) if isinstance(one, tuple | list) else sounds.content_of(one)
-        return zlib.crc32(content)
+        read = sounds.wav_of if isinstance(one, tuple | list) else sounds.whole
+        return zlib.crc32(read_or(b"", read, one))
 
     def features(self, audio_bytes):
         return _decoded(audio_bytes, _MOST)[0]
@@ -242,7 +246,7 @@ def _check_sound(name, one):
         )
     if not isinstance(one, bytes) and not os.path.isfile(one):
         raise ValueError(f"`{name}` must be the path of a file. Received: {os.fspath(one)!r}.")
-    if sounds.is_flac(one):
+    if read_or(False, sounds.is_flac, one):
         sounds.require_soundfile()
 
 

@@ -7,6 +7,13 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.file_content import read_or
+
+
+def side_by_side(function, *lists):
+    """The results of a function of the elements of lists, as `map` gives them, by threads."""
+    with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
+        return [*pool.map(function, *lists)]
 
 
 class DecodedRows(abc.ABC):
@@ -27,7 +34,7 @@ class DecodedRows(abc.ABC):
         lengths: Int array `(rows,)`, number of positions of each by its header.
         truncated: Bool array `(rows,)`, which have more than those.
         broken: Bool array `(rows,)`, which have positions by their headers, and gave none when
-            they were decoded.
+            they were decoded, or whose file could not be read any more.
     """
 
     blank = 0  # value of padding
@@ -47,6 +54,9 @@ class DecodedRows(abc.ABC):
         """The values of an input as an array, without padding, of at most `longest` positions.
 
         A broken one gives an empty array.
+
+        Raises:
+            OSError: If the system can't read its file.
         """
 
     @abc.abstractmethod
@@ -65,13 +75,14 @@ class DecodedRows(abc.ABC):
         lengths = np.zeros(shape[0], np.int32)
 
         def place(row, member):
-            array = self._array(member)[tuple(map(slice, values.shape[1:]))]
-            values[(row, *map(slice, array.shape))] = array
-            lengths[row] = min(self.lengths[member], self.positions(array))
+            array = read_or(None, self._array, member)  # which the cache does not keep then
+            if array is not None:
+                array = array[tuple(map(slice, values.shape[1:]))]
+                values[(row, *map(slice, array.shape))] = array
+                lengths[row] = min(self.lengths[member], self.positions(array))
             self.broken[member] = self.lengths[member] > lengths[row] == 0
 
-        with concurrent.futures.ThreadPoolExecutor(usable_cores()) as pool:
-            [*pool.map(place, range(len(members)), members)]
+        side_by_side(place, range(len(members)), members)
         return type(specs)(values, lengths)
 
     def _array(self, member):

@@ -15,7 +15,7 @@ from keras_bahdanau.sources.orientation import is_turned, orientation_of, uprigh
 MOST_BYTES = 2**24  # of a file
 MOST_PIXELS = 2**24  # that it declares
 PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
-_HEAD = 2**18  # bytes, in which a header must end
+HEAD = 2**18  # bytes, in which a header must end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
 _MOST_TEXTS = 8  # compressed ones, of a PNG file
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -37,7 +37,8 @@ class ImageDecoder:
         self.height, self.width, self.channels = height, width, channels
         self.cell, self.ink = cell, ink
         text = [tf.TensorSpec((), tf.string)]
-        self.declared_columns = _graph(self._declared_columns, text)
+        head = [*text, tf.TensorSpec((), tf.int64)]
+        self.declared_columns = _graph(self._declared_columns, head)
         self.read = _graph(self._read, text)
         self.rows = _graph(self._rows, [tf.TensorSpec((None,), tf.string)])
         self.draw = {
@@ -82,23 +83,23 @@ class ImageDecoder:
         ).get_single_element()
         return pixels[:-1], columns[:-1]
 
-    def _declared_columns(self, content):
-        """Columns of cells by the header of a file, 0 if it is refused."""
-        _, columns = self._picture(content)
+    def _declared_columns(self, head, length):
+        """Columns of cells by the first `HEAD` bytes of a file of so many, 0 if it is refused."""
+        _, columns = self._picture(head, length)
         return -(-columns // self.cell)
 
-    def _picture(self, content):
+    def _picture(self, content, length):
         """(rows, columns) of pixels that a file will have, 0 both if it is refused."""
-        size = tf.cast(_declared_size(tf.strings.substr(content, 0, _HEAD)), tf.int64)
+        size = tf.cast(_declared_size(tf.strings.substr(content, 0, HEAD)), tf.int64)
         high, wide = tf.maximum(size[0], 1), tf.maximum(size[1], 1)
         rows, columns = self.scaled(high, wide)
         fine = tf.reduce_all(size > 0) & (high * wide <= MOST_PIXELS) & (rows > 0) & (columns > 0)
-        fine &= tf.strings.length(content) <= MOST_BYTES
+        fine &= length <= MOST_BYTES
         return [tf.cast(tf.where(fine, side, 0), tf.int32) for side in (rows, columns)]
 
     def _read(self, content):
         """Pixels of one file; an error if it is broken, and no column if it is refused."""
-        rows, _ = self._picture(content)
+        rows, _ = self._picture(content, tf.strings.length(content))
 
         def decoded():
             ink = tf.cond(
@@ -171,7 +172,7 @@ def _decoded_png(content):
 
 def _decoded_jpeg(content):
     """Pixels uint8 `(high, wide, 3)`, upright."""
-    orientation = orientation_of(tf.strings.substr(content, 0, _HEAD))
+    orientation = orientation_of(tf.strings.substr(content, 0, HEAD))
     return upright(tf.io.decode_jpeg(content, channels=3), orientation)
 
 

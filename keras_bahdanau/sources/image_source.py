@@ -10,9 +10,11 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau import checks
+from keras_bahdanau.file_content import content_of, read_or, size_of
 from keras_bahdanau.layers.front_ends.image_patches import CELLS, PAPER, ImagePatches, Pixels
-from keras_bahdanau.sources.decoded_rows import DecodedRows
+from keras_bahdanau.sources.decoded_rows import DecodedRows, side_by_side
 from keras_bahdanau.sources.image_decoding import (
+    HEAD,
     MOST_BYTES,
     MOST_PIXELS,
     PIXEL_BYTES,
@@ -38,7 +40,8 @@ class ImageSource(Source):
     It keeps its proportions: one that would be too wide is scaled to `width`, and stands in the
     middle of the height. Transparent pixels show the paper, and a JPEG file is turned as its
     camera asks (EXIF). Bytes that are no image, or an image of more than 2^24 pixels or bytes,
-    are an empty input, and the header says so before anything is decoded. Positions are square
+    are an empty input, and the header says so before anything is decoded. So is a file that the
+    system can't read. Positions are square
     cells, column by column; a name "x,y" is that of the cell in column x and row y. Features are
     `Pixels`.
 
@@ -160,7 +163,8 @@ class ImageSource(Source):
 
     def rows(self, inputs):
         inputs = list(inputs)
-        columns = [_declared_columns(self.decoder, one) for one in inputs]
+        columns = functools.partial(_declared_columns, self.decoder)
+        columns = side_by_side(lambda one: read_or(0, columns, one), inputs)
         return ImageRows(self, inputs, columns, self.longest)
 
     def limits(self, longest):
@@ -169,7 +173,7 @@ class ImageSource(Source):
 
     def requests(self, inputs):
         contents = np.empty(len(inputs), object)
-        contents[:] = [_content(one) for one in inputs]
+        contents[:] = [read_or(b"", _content, one) for one in inputs]
         return {"image_bytes": contents}
 
     def feature_requests(self, features):
@@ -193,7 +197,7 @@ class ImageSource(Source):
 
     def key(self, one):
         if isinstance(one, bytes | os.PathLike):
-            return zlib.crc32(_content(one))
+            return zlib.crc32(read_or(b"", _content, one))
         pixels = _pixels(one)
         return zlib.crc32(pixels.tobytes(), zlib.crc32(str(pixels.shape).encode()))
 
@@ -279,7 +283,9 @@ def _declared_columns(decoder, one):
     """Columns of cells of an input by its header; 0 if there is none, or it is refused."""
     if isinstance(one, bytes | os.PathLike):
         try:
-            return int(decoder.declared_columns(_content(one)))
+            head = content_of(one, HEAD)
+            # a file of the system itself may say that it has no size
+            return int(decoder.declared_columns(head, max(size_of(one), len(head))))
         except tf.errors.InvalidArgumentError:
             return 0
     pixels = _pixels(one)
@@ -305,11 +311,8 @@ def _read(decoder, one):
 
 def _content(one):
     """The bytes of an input, as a server gets them."""
-    if isinstance(one, bytes):
-        return one
-    if isinstance(one, os.PathLike):
-        with open(one, "rb") as file:
-            return file.read(MOST_BYTES + 1)  # one more says that there are too many
+    if isinstance(one, bytes | os.PathLike):
+        return content_of(one, MOST_BYTES + 1)  # one more says that there are too many
     pixels = _pixels(one)
     return tf.io.encode_png(pixels).numpy() if pixels.size else b""
 

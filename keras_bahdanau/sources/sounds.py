@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.file_content import content_of
 from keras_bahdanau.sources.wav import LOUDEST, MOST_CHANNELS, RATES, wav_format
 
 _FLAC = b"fLaC"
@@ -29,7 +30,11 @@ BROKEN = SoundSize(RATES[0], 1, 0)
 
 
 def size_of(one):
-    """The `SoundSize` of an input, from its header alone; no frame if it is broken."""
+    """The `SoundSize` of an input, from its header alone; no frame if it is broken.
+
+    Raises:
+        OSError: If the system can't read its file. So do `wav_of` and `is_flac`.
+    """
     if isinstance(one, tuple | list):
         array, rate = pair_of(one)
         return SoundSize(rate, array[:1].nbytes or 1, len(array))
@@ -39,7 +44,7 @@ def size_of(one):
     size = len(one) if isinstance(one, bytes) else os.path.getsize(one)
     found = _wav_size(beginning, size)
     if not found.frames and len(beginning) < size:
-        found = _wav_size(content_of(one), size)
+        found = _wav_size(whole(one), size)
     return found
 
 
@@ -53,16 +58,13 @@ def wav_of(one, frames=None):
     if isinstance(one, tuple | list):
         array, rate = pair_of(one)
         return encoded(array[:frames], rate)
-    content = content_of(one)
+    content = whole(one)
     return _decoded_flac(content, frames) if content.startswith(_FLAC) else content
 
 
-def content_of(one, most=_MOST_BYTES):
-    """The first bytes of a file, given by its path or whole."""
-    if isinstance(one, bytes):
-        return one[:most]
-    with open(one, "rb") as file:
-        return file.read(most)
+def whole(one):
+    """The bytes of a file, given by its path or whole; 2^30 at most."""
+    return content_of(one, _MOST_BYTES)
 
 
 def pair_of(one):

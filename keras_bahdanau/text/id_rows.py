@@ -59,6 +59,16 @@ class IdRows:
         moved = np.repeat(moved, self.lengths)  # -> (ids of all rows,)
         return self._values[np.arange(len(moved)) + moved]
 
+    def repeats(self):
+        """Int array `(rows,)`: number of ids of each row that are equal to the one before."""
+        flat, ends = self.flat(), np.cumsum(self.lengths, dtype=np.int64)
+        starts = ends - self.lengths
+        same = np.zeros(len(flat), bool)
+        same[1:] = flat[1:] == flat[:-1]
+        same[starts[self.lengths > 0]] = False  # the one before is of another row
+        before = np.concatenate([[0], np.cumsum(same)])  # (ids of all rows + 1,)
+        return before[ends] - before[starts]
+
     def stored(self):
         """The arrays that a shard keeps: a dictionary from the names of its parts."""
         return {"ids": self.flat(), "lengths": self.lengths}

@@ -30,7 +30,7 @@ from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.resumption import check_workers, resumed
 from keras_bahdanau.training.rounded_weights import round_weights
 from keras_bahdanau.training.schedules import learning_rate
-from keras_bahdanau.training.skipped_pairs import TellBroken, tell_skipped
+from keras_bahdanau.training.skipped_pairs import TellBroken, tell_pathless, tell_skipped
 from keras_bahdanau.training.slow_steps import TellSteps
 from keras_bahdanau.training.training_data import LONGEST_VALID, training_data
 from keras_bahdanau.training.validation import ValidateAndSave
@@ -185,6 +185,7 @@ class _Training:
         self.rate = learning_rate(options, self.batches.steps)
         config = self.initial and self.initial["model"]
         self.model = compiled_model(source, target, options, self.rate, config, devices)
+        tell_pathless(self.batches, self.model, say)
         if old is not None:
             old.give_weights(self.model, source, target)
         say(

@@ -1,4 +1,4 @@
-"""Reports of the pairs that a training leaves out, with the names of their files."""
+"""Reports of the pairs that a training leaves out or can't use, with the names of their files."""
 
 import os
 
@@ -27,6 +27,29 @@ def tell_skipped(kind, batches, inputs, max_length, say):
         of = f"{_pairs(skipped.too_long, kind)} with more than {max_length} tokens"
         option = " (--max-length)" if kind == "training" else ""
         say(f"{of} {_are(skipped.too_long)} left out{option}{_named(inputs, batches.too_long)}")
+
+
+def tell_pathless(batches, model, say):
+    """Report the pairs from which the CTC loss learns nothing: they stay in the training.
+
+    Args:
+        batches: `BatchedPairs`, or other batches of training.
+        model: `Seq2Seq`.
+        say: Function of one string.
+    """
+    if not model.ctc_weight:
+        return
+    reduction = model.encoder.reduction
+    count = batches.pathless(reduction)
+    if count:
+        have, them = ("has", "it") if count == 1 else ("have", "them")
+        positions = "each position" if reduction == 1 else f"each {reduction} positions"
+        say(
+            f"{_pairs(count, 'training')} {have} more target tokens than CTC has places, one for "
+            f"{positions} of the source: it learns nothing from {them}. Take an encoder or cells "
+            "that shorten the source less, longer tokens such as subwords or words, or "
+            "--ctc-weight 0"
+        )
 
 
 def _pairs(count, kind):

@@ -15,7 +15,7 @@ import tensorflow as tf
 from keras_bahdanau import ImageToText, SearchOptions
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.layers import Pixels
-from keras_bahdanau.sources import FeatureSource, ImageSource
+from keras_bahdanau.sources import FeatureSource, ImageSource, image_source
 
 SOURCE = ImageSource(16, 48)
 COLOURED = ImageSource(16, 48, channels=3)
@@ -187,9 +187,30 @@ def test_paths_are_read_when_their_pixels_are_wanted(tmp_path):
     assert rows.lengths.tolist() == [6] and SOURCE.key(path) == SOURCE.key(path.read_bytes())
     path.write_bytes(file_of(255 - image))
     np.testing.assert_array_equal(rows.padded([0], (1, 6)).values[0, :, :20, 0], 255 - image)
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        rows.padded([0], (1, 6))
+    path.unlink()  # a disk may go away: the training goes on without the image, and names it
+    assert rows.padded([0], (1, 6)).lengths.tolist() == [0] and rows.broken.tolist() == [True]
+
+
+def test_a_header_is_that_of_the_whole_file_and_needs_its_beginning_alone(tmp_path, monkeypatch):
+    image = RANDOM.integers(0, 256, (16, 24), np.uint8)
+    good, jpeg = file_of(image), tf.io.encode_jpeg(image[..., np.newaxis]).numpy()
+    comment = b"\xff\xfe" + struct.pack(">H", 60_002) + bytes(60_000)
+    with_comments = [jpeg[:2] + count * comment + jpeg[2:] for count in (1, 4, 5)]
+    large = [good + bytes(size - len(good)) for size in (2**24, 2**24 + 1)]
+    cases = [b"", b"no image", good[:20], good, jpeg, jpeg[:30], *with_comments, *large]
+    paths = [tmp_path / f"{number}" for number in range(len(cases))]
+    for path, content in zip(paths, cases, strict=True):
+        path.write_bytes(content)
+    taken, plain = [], image_source.content_of
+    monkeypatch.setattr(
+        *(image_source, "content_of"), lambda *given: taken.append(given[1]) or plain(*given)
+    )
+    lengths = SOURCE.rows(paths).lengths.tolist()
+    assert taken == [2**18] * len(paths)
+    assert lengths == SOURCE.rows(cases).lengths.tolist()
+    # a server refuses a size behind 2^18 bytes of comments, and more than 2^24 bytes, too
+    assert lengths == [0, 0, 0, 6, 6, 0, 6, 6, 0, 6, 0]
+    assert lengths[6:] == SOURCE.features(tf.constant(cases[6:])).lengths.numpy().tolist()
 
 
 def test_broken_pixels_behind_a_right_header_are_an_empty_row_of_any_batch():

@@ -1,13 +1,21 @@
 """Reports of what a training leaves out, and of its first and long steps."""
 
+import types
+
 import keras
 import numpy as np
 import pytest
 
 from keras_bahdanau.data import BatchedPairs
+from keras_bahdanau.data.mixing import MixedBatches
+from keras_bahdanau.data.sharded_batches import ShardedBatches
+from keras_bahdanau.data.shards import write_card, write_shard
+from keras_bahdanau.models.ctc_loss import ctc_loss
+from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords
+from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions, slow_steps, train, vocabularies
-from keras_bahdanau.training.skipped_pairs import tell_skipped
+from keras_bahdanau.training.skipped_pairs import tell_pathless, tell_skipped
 from keras_bahdanau.training.slow_steps import TellSteps
 
 LONG = "a b " * 30
@@ -36,6 +44,68 @@ def test_of_many_pairs_three_are_named_and_the_others_counted():
         "1,005 training pairs with more than 8 tokens are left out (--max-length): "
         "'a0 ', 'a1 ', 'a2 ' and 1,002 more"
     ]
+
+
+def characters():
+    return Subwords.train(["ab", "ba"], 7, model_type="char", exact=False)
+
+
+def model_of(reduction, ctc_weight=0.3):
+    encoder = types.SimpleNamespace(reduction=reduction)
+    return types.SimpleNamespace(encoder=encoder, ctc_weight=ctc_weight)
+
+
+def told_of_ctc(pairs, *settings):
+    lines, side = [], characters()
+    batches = BatchedPairs(pairs, side, side, max_length=20)
+    tell_pathless(batches, model_of(*settings), lines.append)
+    return lines
+
+
+def test_pairs_without_a_path_of_ctc_are_counted_and_told():
+    # as ids: a mark, the letters and, in sources, the end token
+    pairs = [("abab", "ab"), ("ab", "aba"), ("abab", "abbb"), ("ab" * 20, "a"), ("", "abab")]
+    advice = (
+        "Take an encoder or cells that shorten the source less, longer tokens such as subwords or "
+        "words, or --ctc-weight 0"
+    )
+    assert told_of_ctc(pairs, 1) == [
+        "1 training pair has more target tokens than CTC has places, one for each position of the "
+        f"source: it learns nothing from it. {advice}"
+    ]
+    assert told_of_ctc(pairs, 2) == [
+        "2 training pairs have more target tokens than CTC has places, one for each 2 positions of "
+        f"the source: it learns nothing from them. {advice}"
+    ]
+    assert told_of_ctc(pairs[:1], 2) == []
+    assert told_of_ctc(pairs, 2, 0.0) == []
+
+
+@pytest.mark.parametrize("reduction", [1, 2, 4])
+def test_the_count_is_that_of_the_losses_without_a_path(tmp_path, reduction):
+    random, side = np.random.default_rng(0), characters()
+    pairs = [
+        tuple("".join(random.choice([*"ab"], size)) for size in random.integers(1, 12, 2))
+        for _ in range(60)
+    ]
+    sources, targets = (IdRows.encoded(side, texts) for texts in zip(*pairs, strict=True))
+    labels = targets.padded(np.arange(60), (60, 15))
+    labels = np.where(np.pad(labels[:, 1:], ((0, 0), (0, 1))) > 0, labels, 0)  # without the end
+    places = -(-sources.lengths // reduction)
+    mask = np.arange(15) < places[:, np.newaxis]
+    losses = np.asarray(ctc_loss(np.zeros((60, 15, side.vocabulary_size), "float32"), mask, labels))
+    expected = int((losses == 0).sum())
+    batches = BatchedPairs(pairs, side, side)
+    entries = [
+        write_shard(
+            tmp_path, first // 30, sources.part(first, first + 30), targets.part(first, first + 30)
+        )
+        for first in (0, 30)
+    ]
+    shards = write_card(tmp_path, entries, as_source(side), side)
+    assert 0 < expected < 60 and batches.pathless(reduction) == expected
+    assert ShardedBatches(shards, batch_tokens=90).pathless(reduction) == expected
+    assert MixedBatches([batches, batches], [1, 1]).pathless(reduction) == 2 * expected
 
 
 @pytest.mark.slow

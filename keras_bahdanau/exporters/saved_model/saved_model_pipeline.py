@@ -6,6 +6,7 @@ import numpy as np
 
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
 from keras_bahdanau.exporters.saved_model.version_card import load_card
+from keras_bahdanau.file_content import read_or
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
 
@@ -72,10 +73,9 @@ class SavedModelPipeline:
             List of `Translation`, one an input.
 
         Raises:
-            OSError: If a file can't be read.
             RuntimeError: If the graph fails.
         """
-        contents = [_content(one) for one in inputs]
+        contents = [read_or(b"", _content, one) for one in inputs]
         size = min(batch_size, self.card.get("max_rows", batch_size))
         results = [None] * len(contents)
         order = sorted(range(len(contents)), key=lambda number: -len(contents[number]))

@@ -8,6 +8,7 @@ from keras import ops
 from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
 from keras_bahdanau.layers.front_ends.grid_cells import GridCells
+from keras_bahdanau.layers.front_ends.random_affine import moved_images
 
 PAPER = 255  # of a pixel: nothing is there
 CELLS = (2, 4, 8, 16, 32, 64)
@@ -51,7 +52,8 @@ class ImagePatches(FrontEnd):
             log2(cell), and those beyond that keep the size.
         cell: 2, 4, 8, 16, 32 or 64. Height and width of a cell in pixels.
         augmentation: Float in [0, 1]. Strength of random shear, rotation, zoom and translation in
-            training.
+            training, around the middle of each image: see `random_affine`.
+        seed: Integer, for the same changes in each run.
 
     Call arguments:
         pixels: `Pixels`. The values behind a row's length may be anything.
@@ -77,6 +79,7 @@ class ImagePatches(FrontEnd):
         convolutions=(32, 64, 96),
         cell=8,
         augmentation=0.0,
+        seed=None,
         **kwargs,
     ):
         super().__init__(**kwargs)
@@ -86,12 +89,15 @@ class ImagePatches(FrontEnd):
         self.cell = checks.choice("cell", cell, CELLS)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
         self.convolutions = widths_of(convolutions, cell.bit_length() - 1)
+        self.seed = seed
+        if augmentation:
+            self.seed_generator = keras.random.SeedGenerator(seed)
+            self.supports_jit = False  # XLA has no affine transform of TensorFlow
         if height % cell:
             raise ValueError(
                 f"`height` must be a multiple of `cell`. Received: height={height}, cell={cell}"
             )
         policy = {"dtype": self.dtype_policy}
-        self.changes = _changes(self.augmentation, policy)
         halvings = cell.bit_length() - 1
         self.stages = [
             Stage(width, 5 if index == 0 else 3, 2 if index < halvings else 1, index > 0, **policy)
@@ -120,16 +126,19 @@ class ImagePatches(FrontEnd):
         values, lengths = pixels
         lengths = ops.cast(lengths, "int32")
         real = -(-lengths // self.grid_height) * self.cell  # columns of pixels: (batch,)
-        ink = 1.0 - ops.cast(values, "float32") / PAPER
-        ink = _up_to(real, ops.cast(ink, self.compute_dtype))
-        for change in self.changes:
-            ink = change(ink, training=training)
-        if self.changes:
-            ink = _up_to(real, ink)
+        ink = ops.cast(self.ink(values, real, training), self.compute_dtype)
         for stage in self.stages:
             ink, real = stage(ink, real)
         vectors = self.cells(ink)  # (batch, source_time, units)
         return vectors, until(lengths, ops.shape(vectors)[1])
+
+    def ink(self, values, real, training=None):
+        """Ink x^0 of pixels, float32, zero behind so many columns of each row."""
+        ink = _up_to(real, 1.0 - ops.cast(values, "float32") / PAPER)
+        if training and self.augmentation:
+            ink = moved_images(ink, real, self.augmentation, self.seed_generator)
+            ink = _up_to(real, ink)
+        return ink
 
     def compute_output_shape(self, pixels_shape):
         batch, width = pixels_shape[0][0], pixels_shape[0][2]
@@ -145,6 +154,7 @@ class ImagePatches(FrontEnd):
             "convolutions": list(self.convolutions),
             "cell": self.cell,
             "augmentation": self.augmentation,
+            "seed": self.seed,
         }
 
 
@@ -214,16 +224,3 @@ def _up_to(real, images):
     """Images `(batch, height, width, channels)`, zero behind so many columns of each row."""
     # (batch, width) -> (batch, 1, width)
     return zeroed(images, ops.expand_dims(until(real, ops.shape(images)[2]), axis=1))
-
-
-def _changes(strength, policy):
-    """Layers that change images at random in training; paper comes in from outside."""
-    if not strength:
-        return []
-    blank = {"fill_mode": "constant", "fill_value": 0.0, **policy}
-    return [
-        keras.layers.RandomShear(x_factor=0.3 * strength, y_factor=0.0, **blank),
-        keras.layers.RandomRotation(0.01 * strength, **blank),
-        keras.layers.RandomZoom(0.15 * strength, 0.05 * strength, **blank),
-        keras.layers.RandomTranslation(0.1 * strength, 0.02 * strength, **blank),
-    ]

@@ -113,6 +113,22 @@ def test_changes_are_for_training_and_leave_padding_blank():
     np.testing.assert_array_equal(changed[2:][empty], plain[2:][empty])
 
 
+def test_changes_of_an_image_are_the_same_alone_and_padded_further():
+    layers = [new_layer(augmentation=1.0, seed=3) for _ in "abc"]
+    for layer in layers[1:]:
+        layer.set_weights(layers[0].get_weights())
+    wider = np.pad(PIXELS.values, ((0, 0), (0, 0), (0, 40), (0, 0)), constant_values=99)
+    inputs = [PIXELS, Pixels(wider, LENGTHS), PIXELS]
+    together, padded, plain = (
+        layer(pixels, training=training)[0]
+        for layer, pixels, training in zip(layers, inputs, (True, True, False), strict=True)
+    )
+    np.testing.assert_allclose(padded[:, :20][REAL], together[REAL], rtol=1e-3, atol=1e-3)
+    assert not np.allclose(together[REAL], plain[REAL], atol=0.1)
+    restored = ImagePatches.from_config(layers[0].get_config())
+    assert (restored.augmentation, restored.seed) == (1.0, 3)
+
+
 def test_it_says_its_sizes_and_shapes():
     layer = ImagePatches(64, 3, 7, cell=16, convolutions=[4, 4, 4, 4, 4])
     assert (layer.source_size, layer.units, layer.grid_height) == (64 * 16 * 3, 7, 4)
