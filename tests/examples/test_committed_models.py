@@ -74,6 +74,30 @@ def loaded(name):
     return LiteRTPipeline(EXAMPLES / name)
 
 
+# textbook cases, none of them in the data of the model
+KNOWN = {
+    "pronounce/models/fre.tflite": {"eau": "o", "chat": "ʃ a", "vache": "v a ʃ"},
+    "transliterate/models/wd-russian.tflite": {
+        "moskva": "м о с к в а",
+        "ladoga": "л а д о г а",
+    },
+    "inflect/models/turkish-high.tflite": {  # "ev", a house
+        "<N> <ACC> <PL> ev": "evleri",
+        "<N> <LOC> <SG> ev": "evde",
+        "<N> <ABL> <SG> ev": "evden",
+    },
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_model_of_characters_knows_textbook_cases(name):
+    pytest.importorskip("ai_edge_litert", reason="a .tflite file runs with the extra litert")
+    from keras_bahdanau.exporters import OnDeviceTranslator
+
+    found = OnDeviceTranslator(EXAMPLES / name).translate_nbest([*KNOWN[name]], 1)
+    assert [best.text for (best,) in found] == [*KNOWN[name].values()]
+
+
 def line(*ends):
     return np.linspace(*np.reshape(ends, (2, 2)), num=12)
 
