@@ -17,6 +17,9 @@ class MetricCallback(keras.callbacks.Callback):
     `monitor="val_exact", mode="max"`, or "min" for an error rate), `CSVLogger` and
     `TensorBoard` (which Keras' callback needs installed: `pip install tensorboard`).
 
+    It is the metric alone; for its interval of 95 %, which an epoch would wait for, score the
+    saved model with `evaluate`.
+
     With an `AveragingAdam` optimizer the averaged weights decode. Keras'
     callbacks see, and save, those that are trained: keep what was measured with
     `save_best` or `restore_best_weights`.

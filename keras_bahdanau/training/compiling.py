@@ -66,7 +66,7 @@ def validated_model(source, target, options):
 
 
 def _new_model(source, target, options, policy, config=None, devices=None):
-    settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
+    settings = {name: getattr(options, name) for name in (*MODEL_OPTIONS, "max_length")}
     with computing_in(policy):
         if config is None:
             model = PRESETS[options.preset].model(source, target, **settings)

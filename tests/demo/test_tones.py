@@ -1,6 +1,10 @@
 """Tones of the demo of speech: their frequencies, their times, and that they are no real speech."""
 
+import json
+import os
+import sys
 import wave
+from shutil import which
 
 import numpy as np
 import pytest
@@ -20,6 +24,49 @@ def utterances():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tones.shutil, "which", lambda name: None)
         return tones.split(train=30, valid=5, test=10)
+
+
+# A stand-in for espeak-ng: no voice, but a file as it gives one, of 22,050 Hz, whose header does
+# not know its size. A quarter of a second for each word, 400 Hz and one more for each of --pitch.
+SPEAKER = """#!{python}
+import array, io, json, math, sys, wave
+asked = sys.argv[1:]
+with open({log!r}, "a") as log:
+    log.write(json.dumps(asked) + "\\n")
+pitch, words = int(asked[asked.index("-p") + 1]), len(asked[-1].split())
+turn = 2 * math.pi * (400 + pitch) / 22050
+sound = array.array("h", (int(16384 * math.sin(turn * n)) for n in range(22050 * words // 4)))
+file = io.BytesIO()
+with wave.open(file, "wb") as writer:
+    writer.setparams((1, 2, 22050, 0, "NONE", ""))
+    writer.writeframes(sound.tobytes())
+content = bytearray(file.getvalue())
+content[4:8], content[40:44] = bytes.fromhex("24f0ff7f"), bytes.fromhex("00f0ff7f")
+sys.stdout.buffer.write(content)
+"""
+
+
+def test_utterances_are_spoken_by_espeak_ng_where_it_is_installed(tmp_path, monkeypatch):
+    """By a stand-in on PATH: no machine of the tests has espeak-ng, whose voice is not the point.
+
+    What counts is which program is called, how, and that its file becomes samples at 16 kHz.
+    """
+    program, log = tmp_path / "espeak-ng", tmp_path / "log"
+    program.write_text(SPEAKER.format(python=sys.executable, log=str(log)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(tones.shutil, "which", which)
+    assert tones.synthesizer() == "espeak-ng"
+    utterances = [one for part in tones.split(train=1, valid=1, test=1) for one in part]
+    calls = [json.loads(line) for line in log.read_text().splitlines()]
+    for one, (v, voice, s, speed, p, pitch, stdout, text) in zip(utterances, calls, strict=True):
+        assert (v, s, p, stdout, text) == ("-v", "-s", "-p", "--stdout", one.text)
+        assert voice in tones.VOICES and 130 <= int(speed) <= 200 and 20 <= int(pitch) <= 80
+        seconds = len(one.samples) / tones.RATE
+        assert seconds == pytest.approx(len(one.text.split()) / 4, abs=0.011)  # whole frames
+        assert loudest(one.samples) == pytest.approx(400 + int(pitch), abs=1)
+        assert np.abs(one.samples).max() == pytest.approx(0.5, abs=0.02)
+        assert one.samples.dtype == np.float32 and one.seconds == ()
 
 
 def loudest(samples):

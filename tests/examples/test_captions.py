@@ -78,6 +78,19 @@ def test_the_canvases_are_those_of_the_demo(example):
     np.testing.assert_array_equal(found[-1].image, test[-1].image)
 
 
+@pytest.mark.slow
+def test_the_model_in_the_repository_reads_canvases():
+    """Of another seed than those of its training and its test, half with new handwriting."""
+    pytest.importorskip("ai_edge_litert", reason="a .tflite file runs with the extra litert")
+    from keras_bahdanau.exporters import LiteRTPipeline
+
+    *_, some = digits.split(train=0, valid=0, test=12, seed=1)
+    pipeline = LiteRTPipeline(FOLDER / "models" / "captions.tflite")
+    found = pipeline.decode([one.image for one in some])
+    assert [one.text for one in found] == [one.text for one in some]
+    assert len({one.text for one in some}) > 10
+
+
 def test_a_model_is_scored_by_known_and_by_new_handwriting(captions, tmp_path, monkeypatch):
     some = captions.chosen(8)  # four of each
     path = tmp_path / "some.tflite"

@@ -13,11 +13,19 @@ MEGABYTE = 10**6
 # most bytes of a file, by its ending
 READER = dict.fromkeys((".keras", ".tflite"), 6 * MEGABYTE)
 CHARACTERS = {".keras": 4 * MEGABYTE, ".tflite": 1 * MEGABYTE}
+SMALL = {**CHARACTERS, ".tflite": 400_000}
+# above the goal of 400 kB, with the reason
+LARGER = {
+    "cmudict.tflite": 1 * MEGABYTE,  # 101,347 words: the preset `characters`, not made smaller
+    "eng_us.tflite": 401_000,  # soft attention, for its 33,344 words: 109 bytes too many
+    "kor.tflite": 534_000,  # 173 kB are its rules that take Hangul syllables apart
+}
 LIMITS = {
     "an4": READER,
     "formulas": READER,
     "captions": READER,
-    **dict.fromkeys(("dates", "inflect", "pronounce", "transliterate"), CHARACTERS),
+    **dict.fromkeys(("inflect", "transliterate"), CHARACTERS),
+    **dict.fromkeys(("dates", "pronounce"), SMALL),
     "multi30k": dict.fromkeys((".keras", ".tflite"), 25 * MEGABYTE),
 }
 TOGETHER = {"multi30k": 25 * MEGABYTE}
@@ -42,10 +50,15 @@ def test_each_model_is_listed_with_its_hash(folder):
 def test_models_stay_small(folder):
     example = folder.parent.name
     sizes = {path: path.stat().st_size for path in models_of(folder)}
+    larger = LARGER if example == "pronounce" else {}
     too_large = {
-        path.name: size for path, size in sizes.items() if size > LIMITS[example][path.suffix]
+        path.name: size
+        for path, size in sizes.items()
+        if size > larger.get(path.name, LIMITS[example][path.suffix])
     }
     assert too_large == {}
+    # an exception that is none by now
+    assert not [name for name in larger if sizes[folder / name] <= LIMITS[example][".tflite"]]
     assert sum(sizes.values()) < TOGETHER.get(example, np.inf)
 
 
@@ -59,6 +72,30 @@ def loaded(name):
     from keras_bahdanau.exporters import LiteRTPipeline
 
     return LiteRTPipeline(EXAMPLES / name)
+
+
+# textbook cases, none of them in the data of the model
+KNOWN = {
+    "pronounce/models/fre.tflite": {"eau": "o", "chat": "ʃ a", "vache": "v a ʃ"},
+    "transliterate/models/wd-russian.tflite": {
+        "moskva": "м о с к в а",
+        "ladoga": "л а д о г а",
+    },
+    "inflect/models/turkish-high.tflite": {  # "ev", a house
+        "<N> <ACC> <PL> ev": "evleri",
+        "<N> <LOC> <SG> ev": "evde",
+        "<N> <ABL> <SG> ev": "evden",
+    },
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_model_of_characters_knows_textbook_cases(name):
+    pytest.importorskip("ai_edge_litert", reason="a .tflite file runs with the extra litert")
+    from keras_bahdanau.exporters import OnDeviceTranslator
+
+    found = OnDeviceTranslator(EXAMPLES / name).translate_nbest([*KNOWN[name]], 1)
+    assert [best.text for (best,) in found] == [*KNOWN[name].values()]
 
 
 def line(*ends):

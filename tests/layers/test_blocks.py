@@ -30,18 +30,23 @@ def built(attention=None, **options):
     return extract.randomize(cell)
 
 
+def side_by_side(shown):
+    """Output, context and weights, of which the last are float32 under every policy."""
+    return tf.concat([tf.cast(each, shown.output.dtype) for each in shown[:3]], axis=-1)
+
+
 def stepwise(cell, inputs, prepared):
     """Output, context and weights side by side, step after step."""
     state, steps = cell.initial_state(prepared), []
     for t in range(INPUTS.shape[1]):
         shown, state = cell(inputs[:, t], state, prepared)
-        steps.append(tf.concat(shown[:3], axis=-1))
+        steps.append(side_by_side(shown))
     return tf.stack(steps, axis=1)
 
 
 def at_once(cell, inputs, prepared):
     shown, _ = cell.teacher_forced(inputs, prepared, with_weights=True)
-    return tf.concat(shown[:3], axis=-1)
+    return side_by_side(shown)
 
 
 def layer_norm(x, layer):
@@ -111,6 +116,21 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
         results.append([result, *(0 if each is None else each for each in gradients)])
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("cell", ["self-attention", "ssru", "sru", "min-gru", "min-lstm"])
+def test_in_float64_a_target_read_at_once_is_what_its_steps_give(cell):
+    """To about 1e-7, and not further: norms and softmax are in float32 under every policy."""
+    attention, bridge = BahdanauAttention(3, dtype="float64"), "summary"
+    if cell == "self-attention":
+        cell, bridge = SelfAttentionCell(7, heads=1, length=3, dtype="float64"), "zeros"
+    cell = built(attention, cell=cell, bridge=bridge, dtype="float64")
+    values, summary, inputs = (np.float64(each) for each in (VALUES, SUMMARY, INPUTS))
+    prepared = cell.prepare(memory_of(values, MASK, summary))
+    found, expected = (way(cell, inputs, prepared) for way in (at_once, stepwise))
+    assert found.dtype == "float64"
+    np.testing.assert_allclose(found, expected, atol=3e-7)
 
 
 def test_a_beam_is_as_good_as_separate_rows(run):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from conftest import toy_pairs
 
+from keras_bahdanau import cli
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.losses import guided_alignment
 from keras_bahdanau.pipelines import ensemble
@@ -240,6 +241,43 @@ def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_w
     assert [row.split()[0] for row in rows] == ["teacher", "undistilled", "student"]
     again = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)  # the table alone
     assert again == path and lines[-3] == "the training of the student has ended before"
+
+
+@pytest.mark.slow
+def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tmp_path, capsys):
+    """Every sixth text of the file is nonsense with a low score, and the references are wrong."""
+    texts = [target for _, target in PAIRS]
+    texts[5::6] = ["unsinn"] * 25  # after any word
+    lines = {
+        "hypotheses": [
+            f"{number} ||| {text} ||| {-9 if text == 'unsinn' else -1}"
+            for number, text in enumerate(texts)
+        ],
+        "train.tsv": ["\t".join(pair) for pair in WRONG],
+        "valid.tsv": ["\t".join(pair) for pair in PAIRS[::5]],
+    }
+    for name, rows in lines.items():
+        (tmp_path / name).write_text("\n".join([*rows, ""]), "utf-8")
+    out, train, valid = (tmp_path / name for name in ("student", "train.tsv", "valid.tsv"))
+    given = {name: value for name, value in dataclasses.asdict(SMALL).items() if value is not None}
+    options = [word for name in given for word in (f"--{name.replace('_', '-')}", given[name])]
+    options += ["--hypotheses", tmp_path / "hypotheses", "--drop-worst", 25.5 / 155]
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*map(str, ["distill", train, "--valid-source", valid, "--out", out, *options])])
+    printed = capsys.readouterr()
+    assert ended.value.code == 0, printed.err
+    report = json.loads((out / "distilled" / "report.json").read_text())
+    assert (report["dropped"]["worst"], report["kept"]) == (25, 130)
+    sides = (lines_of(out / "distilled" / f"{side}.txt") for side in ("source", "target"))
+    assert [*zip(*sides, strict=True)] == [
+        pair for pair, text in zip(PAIRS, texts, strict=True) if text != "unsinn"
+    ]
+    student = load_pipeline(out / "translator.keras")
+    found = [one.text for one in student.translate([source for source, _ in PAIRS])]
+    assert np.mean([text == true for text, (_, true) in zip(found, PAIRS, strict=True)]) > 0.7
+    assert not {"unsinn", "falsch"} & {*" ".join(found).split()}
+    heading, row = printed.out.splitlines()[-3:-1]  # of no teacher
+    assert heading.split()[0] == "BLEU" and row.split()[0] == "student"
 
 
 @pytest.mark.slow

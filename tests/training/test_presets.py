@@ -12,6 +12,7 @@ from keras_bahdanau import HardDecoder, layers, presets
 from keras_bahdanau.sources import FeatureSource, TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions
+from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.presets.initial_weights import draw_as_bahdanau, draw_as_luong
 
 SIZES = {"units": 6, "embedding_units": 4}
@@ -382,6 +383,21 @@ def test_the_small_can_have_any_encoder(encoder):
     model = presets.small(*separate_sides(), encoder=encoder, **SIZES)
     assert model.decoder.cell.recurrent_dropout > 0, "whatever the encoder has"
     model.build()
+
+
+@pytest.mark.parametrize(("longest", "window"), [(40, 128), (200, 200)])
+def test_a_transformer_keeps_as_many_steps_as_a_target_of_its_training_has(longest, window):
+    """But 128 at least. One block sees no further, so a forgotten token changes nothing."""
+    one = {**SIZES, "depth": 1, "decoder_depth": 1}
+    options = TrainingOptions(preset="transformer-tiny", max_length=longest, **one)
+    model = compiled_model(*separate_sides(), options, 1e-3)
+    target = np.tile(TARGET_IN, 50)[None]  # 200 tokens
+    other = np.concatenate([[[7]], target[:, 1:]], axis=1)
+    of_both = [np.asarray(model((np.array([SOURCE]), ids))) for ids in (target, other)]
+    changed = (of_both[0] != of_both[1]).any(axis=-1)[0]
+    assert changed[:window].mean() > 0.9 and not changed[window:].any()
+    copy = type(model).from_config(model.get_config())
+    assert copy.decoder.cell.stack.cells[0].length == window
 
 
 def test_an_override_that_is_no_setting_of_a_model_is_named():

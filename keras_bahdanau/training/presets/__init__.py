@@ -51,7 +51,7 @@ class Preset:
     Attributes:
         name: String, as in `PRESETS`.
         model: Function `(source, target, **overrides) -> Seq2Seq`, not yet compiled; the
-            overrides are named as in `training.MODEL_OPTIONS`.
+            overrides are named as in `training.MODEL_OPTIONS`, or `max_length`.
         settings: Dictionary of the training options that differ from the defaults: a
             value, or a function of the other options.
         of_many_pairs: Dictionary of those, each a value, that are others where there are many

@@ -14,6 +14,7 @@ from keras_bahdanau.training.combinations import is_hard
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 _NONE_IS_A_CHOICE = ("attention", "coverage")
+_LEAST_WINDOW = 128  # steps that self-attention keeps at least
 
 
 def new_model(source, target, preset, overrides):
@@ -25,7 +26,8 @@ def new_model(source, target, preset, overrides):
         target: The `Subwords` of the target text.
         preset: A name of `PRESETS`.
         overrides: Dictionary of the options that differ, by the names of
-            `training.MODEL_OPTIONS`. For `attention` and `coverage` None means "none".
+            `training.MODEL_OPTIONS`, and "max_length": steps that a decoder of self-attention
+            keeps, 128 at least. For `attention` and `coverage` None means "none".
 
     Returns:
         A `Seq2Seq`, not yet compiled.
@@ -34,11 +36,11 @@ def new_model(source, target, preset, overrides):
         TypeError: If an override is no setting of a model.
         ValueError: If a value is out of range, or does not go with the others.
     """
-    unknown = sorted(set(overrides) - set(MODEL_OPTIONS))
+    known = (*MODEL_OPTIONS, "max_length")
+    unknown = sorted(set(overrides) - set(known))
     if unknown:
         raise TypeError(
-            f"A preset's overrides must be among {', '.join(MODEL_OPTIONS)}. "
-            f"Received: {', '.join(unknown)}"
+            f"A preset's overrides must be among {', '.join(known)}. Received: {', '.join(unknown)}"
         )
     named = {
         name: "none" if value is None and name in _NONE_IS_A_CHOICE else value
@@ -133,7 +135,9 @@ def _decoder(source, target, options):
 def _cell(options):
     if options.cell != "self-attention":
         return options.cell
-    return SelfAttentionCell(options.units, heads=options.heads)
+    # the longest target of the training; the buffers of a hypothesis are that long
+    window = max(_LEAST_WINDOW, options.max_length)
+    return SelfAttentionCell(options.units, heads=options.heads, length=window)
 
 
 def _symbols(source, target):

@@ -7,9 +7,11 @@ import sys
 import zipfile
 from pathlib import Path
 
+import extract
 import numpy as np
 import pytest
 import steps
+from conftest import toy_pairs
 from frames import frames_of, new_frames_pipeline
 
 import keras_bahdanau as kb
@@ -269,6 +271,33 @@ def test_other_sources_have_the_signatures_under_their_verb(tmp_path):
             labels = expected[row][0].source_tokens
             prefix = "" if prefixes is None else prefixes[row]
             assert_same(on_device.decode_nbest(features, labels, prefix=prefix), expected[row])
+
+
+@pytest.mark.slow
+def test_exact_hard_attention_suggests_as_in_keras(tmp_path):
+    sides = kb.text.Subwords.train_pair(toy_pairs(), vocabulary_size=48)
+    sizes = {"units": 12, "embedding_units": 8, "attention_units": 6, "depth": 1}
+    model = kb.presets.characters(*sides, hard_alignment="first-monotonic", **sizes)
+    model.build()
+    extract.randomize(model)
+    assert isinstance(model.decoder, kb.HardDecoder)
+    search = kb.SearchOptions(beam_width=3, max_length=6)
+    translator = kb.Translator(sides[0], model, sides[1], search)
+    path = kb.export_litert(
+        translator,
+        tmp_path / "hard.tflite",
+        max_source_length=8,
+        max_target_length=6,
+        signatures=("nbest", "prefix"),
+    )
+    on_device, sentences = OnDeviceTranslator(path), ["three one two", "", "five"]
+    for prefixes in (None, ["vier", "eins", "zwei"]):
+        found = on_device.translate_nbest(sentences, prefixes=prefixes)
+        expected = translator.translate_nbest(sentences, prefixes=prefixes)
+        for one, other in zip(found, expected, strict=True):
+            assert_same(one, other)
+        assert len(found[0]) > 1 and len({one.text for one in found[0]}) > 1
+    assert all(one.text.startswith("vier") for one in found[0])
 
 
 @pytest.mark.slow
