@@ -209,7 +209,7 @@ def test_five_files_read_others_as_keras_does_without_tensorflow(
     assert done.returncode == 0, done.stderr.decode()
     expected = load_pipeline(toy_source(name)).decode(files)
     assert done.stdout.decode().splitlines() == [one.text for one in expected]
-    assert [expected[place].text for place in (0, 4, 5)] == ["eins zwei", "eins zwei", "vier drei"]
+    assert expected[0].text == "eins zwei"
 
 
 def test_a_wrong_file_is_refused_in_one_line(modules, toy_litert, tmp_path, capsys):
