@@ -165,7 +165,9 @@ class Node(Runtime):
         return [*modules, *(PAGE / f"{name}.mjs" for name in own), *self._program_files()]
 
     def _program_files(self):
-        return [KIT / f"{name}.mjs" for name in ("translate", "file_input", "png_file")]
+        return [
+            KIT / f"{name}.mjs" for name in ("translate", "file_input", "png_file", "resampling")
+        ]
 
 
 class Browser(Node):

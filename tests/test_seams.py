@@ -1,6 +1,7 @@
 """One decoder over anything: no branch by the kind of source outside of sources and front ends."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -49,13 +50,12 @@ def modules():
             yield name, ast.parse(path.read_text())
 
 
+@functools.cache
 def classes_of_kinds():
     """Names of the classes in the modules of sources and front ends, but for the protocol's."""
-    for folder in ("sources", "layers/front_ends"):
-        for path in (PACKAGE / folder).glob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ClassDef) and node.name not in {"Source", "Picture"}:
-                    yield node.name
+    paths = [*(PACKAGE / "sources").glob("*.py"), *(PACKAGE / "layers/front_ends").glob("*.py")]
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text()))]
+    return {node.name for node in nodes if isinstance(node, ast.ClassDef)} - {"Source", "Picture"}
 
 
 def names_of(tree):
@@ -80,7 +80,7 @@ def conditions_of(tree):
 
 
 def test_no_module_elsewhere_knows_a_source_or_its_front_end():
-    kinds = set(classes_of_kinds())
+    kinds = classes_of_kinds()
     assert {"TextSource", "ImageSource", "AudioFrames", "Pixels", "InkSource"} <= kinds
     # the arguments of `Encoder` that stand for text are those of its first version
     allowed = {"models/encoder.py": {"TokenEmbedding"}}
@@ -97,6 +97,17 @@ def kinds_asked(tree):
 def test_no_branch_elsewhere_asks_for_a_kind_of_source():
     asked = {name: kinds_asked(tree) for name, tree in modules()}
     assert {name: found for name, found in asked.items() if found} == {}
+
+
+def classes_named(tree):
+    """Names of classes of sources or front ends that a module holds as strings."""
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return {value for value in constants if isinstance(value, str)} & classes_of_kinds()
+
+
+def test_no_module_elsewhere_holds_the_name_of_a_source_as_a_string():
+    named = {name: classes_named(tree) for name, tree in modules()}
+    assert {name: found for name, found in named.items() if found} == {}
 
 
 def comparisons_of(tree):
@@ -157,3 +168,15 @@ def test_what_stands_for_a_kind_is_found(count, code):
 )
 def test_a_branch_is_found(code):
     assert kinds_asked(ast.parse(code))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'entered = ("ImageSource", "Own")\nif type(source).__name__ in entered: pass',
+        'name = card.get("class_name", "TextSource")',
+        'pages = {"AudioFrames": 1}',
+    ],
+)
+def test_a_name_of_a_source_in_a_string_is_found(code):
+    assert classes_named(ast.parse(code))

@@ -1,23 +1,24 @@
-// A PNG, WAV or JSON file to an input of a `Reader`: what needs no resampling, as `read_files.py` takes it.
+// A PNG, WAV or JSON file to an input of a `Reader`, as `read_files.py` takes it.
 
 import { closeSync, openSync, readSync } from "node:fs";
 
-import { RATE } from "../../keras_bahdanau/exporters/browser/page/audio_source.mjs";
+import { HOP, RATE } from "../../keras_bahdanau/exporters/browser/page/audio_source.mjs";
 import { checkStrokes } from "../../keras_bahdanau/exporters/browser/page/ink_source.mjs";
 import { InputError } from "../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
 import { readWav } from "../../keras_bahdanau/exporters/browser/page/wav.mjs";
 import { PngFile } from "./png_file.mjs";
+import { resampled } from "./resampling.mjs";
 
-const MOST_BYTES = 2 ** 24;  // of a file
+const MOST_BYTES = 2 ** 24, MOST_PIXELS = 2 ** 24;  // of a file
 const READERS = { AudioSource: soundOf, ImageSource: imageOf, InkSource: inkOf };
 
 /** The input in a file for the model with this card. */
-export function inputOf(path, { source }) {
+export function inputOf(path, { source, max_source_length: longest }) {
   const content = contentOf(path);
   if (content.length > MOST_BYTES) {
     throw refusal(path, `a file of at most ${MOST_BYTES.toLocaleString("en")} bytes`, "a larger one");
   }
-  return READERS[source.class_name](path, content, source.config);
+  return READERS[source.class_name](path, content, longest);
 }
 
 /** The error about a file that can't be read. */
@@ -43,27 +44,26 @@ function contentOf(path) {
   }
 }
 
-/** {samples} of a WAV file of 16 kHz; channels are mixed. */
-function soundOf(path, content) {
-  const wanted = "a WAV file of 16 kHz, PCM of 8 to 32 bits or floats";
+/** {samples} of a WAV file at 16 kHz; channels are mixed. */
+function soundOf(path, content, longest) {
   const found = readWav(content);
-  if (!found) throw refusal(path, wanted, "no such sound");
-  if (found.rate === RATE) return { samples: found.samples };
-  const [rate, bits, channels] = [found.rate, found.bits, found.channels].map((one) => one.toLocaleString("en"));
-  throw refusal(path, wanted, `${rate} Hz, ${bits} bits, ${channels} channels`);
+  if (!found) throw refusal(path, "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats", "no such sound");
+  const { rate, samples } = found;
+  const positions = Math.ceil(samples.length * RATE / (rate * HOP));
+  if (positions > longest) throw refusal(path, `a sound of at most ${longest} positions in this file`, positions);
+  return { samples: resampled(samples, rate) };
 }
 
-/** The image of a PNG file as high as those of the model, at most so wide. */
-function imageOf(path, content, { height, width }) {
+/** The image of a PNG file. */
+function imageOf(path, content) {
   let png;
   try {
     png = new PngFile(content);
   } catch (error) {
     throw refusal(path, "a whole PNG file", error.message);
   }
-  if (png.height !== height || png.width > width || !["1", "L", "P", "RGB"].includes(png.mode) || png.hasTransparency) {
-    throw refusal(path, `a PNG file ${height} pixels high, at most ${width} wide, plain`,
-      `${png.width} x ${png.height}, ${png.mode}`);
+  if (png.width * png.height > MOST_PIXELS) {
+    throw refusal(path, `a PNG file of at most ${MOST_PIXELS.toLocaleString("en")} pixels`, `${png.width} x ${png.height}`);
   }
   try {
     return png.image();

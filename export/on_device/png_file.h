@@ -40,9 +40,10 @@ class PngFile {
 
   bool ReadPixels() {
     if (setjmp(png_jmpbuf(png_))) return false;
+    png_set_expand(png_);  // a palette, less than 8 bits, and a transparent colour, to alpha
     png_set_strip_16(png_);
-    png_set_expand_gray_1_2_4_to_8(png_);
-    png_set_palette_to_rgb(png_);
+    png_set_gray_to_rgb(png_);
+    png_set_add_alpha(png_, 0xff, PNG_FILLER_AFTER);
     png_set_interlace_handling(png_);
     png_read_update_info(png_, info_);
     const size_t row = png_get_rowbytes(png_, info_);
@@ -55,29 +56,10 @@ class PngFile {
 
   size_t width() const { return png_get_image_width(png_, info_); }
   size_t height() const { return png_get_image_height(png_, info_); }
-  size_t channels() const { return png_get_channels(png_, info_); }
-  bool has_transparency() const { return png_get_valid(png_, info_, PNG_INFO_tRNS); }
 
-  // Pixels (height, width, channels), of 1 or 3 channels if `mode` is 1, L, P or RGB.
+  // Pixels (height, width, 4): red, green, blue and alpha.
   const std::vector<uint8_t>& pixels() const { return pixels_; }
   const std::string& error() const { return error_; }
-
-  // The name that Pillow gives to such images.
-  std::string mode() const {
-    const int depth = png_get_bit_depth(png_, info_);
-    switch (png_get_color_type(png_, info_)) {
-      case PNG_COLOR_TYPE_GRAY:
-        return depth == 1 ? "1" : depth == 16 ? "I;16" : "L";
-      case PNG_COLOR_TYPE_PALETTE:
-        return "P";
-      case PNG_COLOR_TYPE_RGB:
-        return "RGB";
-      case PNG_COLOR_TYPE_GRAY_ALPHA:
-        return depth == 16 ? "RGBA" : "LA";
-      default:
-        return "RGBA";
-    }
-  }
 
  private:
   [[noreturn]] static void Fail(png_structp png, png_const_charp message) {

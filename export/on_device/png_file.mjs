@@ -29,20 +29,26 @@ export class PngFile {
     if (!known || !this.width || !this.height) throw new Error("its header is wrong");
     [this.palette] = of("PLTE");
     if (this.colour === PALETTE && !this.palette?.length) throw new Error("it has no palette");
-    this.hasTransparency = of("tRNS").length > 0;
+    this.alphas = this.alphasOf(of("tRNS")[0]);
     this.packed = Buffer.concat(of("IDAT"));
   }
 
-  /** The name that Pillow gives to such images. */
-  get mode() {
-    if (this.colour === GREY) return { 1: "1", 16: "I;16" }[this.depth] ?? "L";
-    if (this.colour === GREY_ALPHA) return this.depth === 16 ? "RGBA" : "LA";
-    return { [RGB]: "RGB", [PALETTE]: "P", [RGBA]: "RGBA" }[this.colour];
+  /** Transparency by its chunk: of each colour of a palette, or the numbers of the one that is clear; null for none. */
+  alphasOf(body) {
+    if (!body || this.hasAlpha) return null;
+    if (this.colour === PALETTE) return body;
+    if (body.length < 2 * NUMBERS[this.colour]) throw new Error("its transparency is wrong");
+    const numbers = Array.from({ length: NUMBERS[this.colour] }, (_, place) => body.readUInt16BE(2 * place));
+    return numbers.map((number) => number & 2 ** this.depth - 1);
   }
 
-  /** {data, width, height, channels} of an image of the mode 1, L, P or RGB; throws an Error if a row is missing. */
+  get hasAlpha() {
+    return this.colour === GREY_ALPHA || this.colour === RGBA;
+  }
+
+  /** {data, width, height, channels}: 1 for grey, 3 for colours, 4 with alpha; throws an Error if a row is missing. */
   image() {
-    const channels = this.colour === GREY ? 1 : 3;
+    const channels = this.hasAlpha || this.alphas ? 4 : this.colour === GREY ? 1 : 3;
     const data = new Uint8Array(this.width * this.height * channels);
     const passes = (this.interlaced ? PASSES : [[0, 0, 1, 1]]).map(([x, y, right, down]) => ({
       ...{ x, y, right, down },
@@ -59,7 +65,9 @@ export class PngFile {
         const line = unfiltered(rows[place], rows.subarray(place + 1, place + 1 + before.length), before, Math.ceil(bits / 8));
         place += 1 + line.length;
         for (let column = 0; column < wide; ++column) {
-          this.write(data, ((y + row * down) * this.width + x + column * right) * channels, line, column);
+          const pixel = this.pixelOf(line, column);  // [red, green, blue, alpha], of which grey needs one
+          const at = ((y + row * down) * this.width + x + column * right) * channels;
+          for (let c = 0; c < channels; ++c) data[at + c] = pixel[c];
         }
         before = line;
       }
@@ -67,21 +75,28 @@ export class PngFile {
     return { data, width: this.width, height: this.height, channels };
   }
 
-  /** Write the pixel of a column of a line to its place. */
-  write(data, place, line, column) {
-    const bytes = this.depth >> 3;
-    if (this.colour === RGB) {
-      for (let c = 0; c < 3; ++c) data[place + c] = line[(3 * column + c) * bytes];
-      return;
+  /** [red, green, blue, alpha] of a column of a line, 8 bits each. */
+  pixelOf(line, column) {
+    const count = NUMBERS[this.colour];
+    const numbers = [];
+    for (let c = 0; c < count; ++c) numbers.push(this.numberAt(line, column * count + c));
+    if (this.colour === PALETTE) {
+      const [number] = numbers;
+      if (3 * number + 3 > this.palette.length) throw new Error("it has a colour that its palette lacks");
+      return [...this.palette.subarray(3 * number, 3 * number + 3), this.alphas?.[number] ?? 255];
     }
-    const value = line[column * this.depth >> 3] >> (bytes ? 0 : 8 - this.depth - column * this.depth % 8);
-    const number = bytes ? value : value & (1 << this.depth) - 1;
-    if (this.colour === GREY) {
-      data[place] = bytes ? number : number * 255 / ((1 << this.depth) - 1);
-      return;
-    }
-    if (3 * number + 3 > this.palette.length) throw new Error("it has a colour that its palette lacks");
-    data.set(this.palette.subarray(3 * number, 3 * number + 3), place);
+    const clear = this.alphas?.every((number, c) => number === numbers[c]);
+    const bytes = numbers.map((number) => this.depth === 16 ? number >> 8 : number * 255 / (2 ** this.depth - 1));
+    if (!this.hasAlpha) bytes.push(clear ? 0 : 255);
+    return bytes.length === 2 ? [bytes[0], bytes[0], bytes[0], bytes[1]] : bytes;
+  }
+
+  /** A number of a line, of 1 to 16 bits. */
+  numberAt(line, index) {
+    if (this.depth === 16) return line[2 * index] << 8 | line[2 * index + 1];
+    if (this.depth === 8) return line[index];
+    const bit = index * this.depth;
+    return line[bit >> 3] >> 8 - this.depth - bit % 8 & (1 << this.depth) - 1;
   }
 }
 

@@ -17,9 +17,9 @@ constexpr char kHelp[] =
 
 Reads PNG images or transcribes WAV recordings: a file in, a line out.
 
-It takes what needs no resampling, and makes the same features of it as in training, bit for bit:
-WAV files of 16 kHz, 16 bits and one channel, and PNG files of 8 bits and without transparency that
-have the height of the model. `keras-bahdanau read` takes all others.
+The features are those of training: WAV files of any rate from 1 to 192 kHz, PCM of 8 to 32 bits or
+floats, of which it mixes the channels, and PNG files of any size, in grey or colours, with
+transparency or without. `keras-bahdanau read` takes JPEG and FLAC, too.
 
   --greedy       no beam search: faster, a little worse
   --nbest K      print the K best texts of each file as 'number ||| text ||| score'

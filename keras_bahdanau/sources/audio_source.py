@@ -58,6 +58,7 @@ class AudioSource(Source):
     inputs_are = "files"
     preset = "speech"
     unit = "frames"
+    page_entry = "sound_entry.mjs"
     inputs = {"audio_bytes": tf.TensorSpec((None,), tf.string)}
     feature_spec = Samples(
         tf.TensorSpec((None, None), tf.float32, name="samples"),

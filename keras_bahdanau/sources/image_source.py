@@ -64,6 +64,7 @@ class ImageSource(Source):
     inputs_are = "files"
     preset = "images"
     unit = "cells"
+    page_entry = "image_entry.mjs"
 
     def __init__(self, height=64, width=512, channels=1, cell=8, ink="dark"):
         self.cell = checks.choice("cell", cell, CELLS)

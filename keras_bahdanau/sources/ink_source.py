@@ -42,6 +42,7 @@ class InkSource(FeatureSource):
     """
 
     preset = "ink"
+    page_entry = "ink_entry.mjs"
 
     def __init__(self, surroundings=False):
         super().__init__(SIZE)

@@ -47,6 +47,8 @@ class Source(FeatureStructure, abc.ABC):
         grid_height: Integer, number of positions of a column where positions are the cells of a
             grid, column by column from the left, each from the top; 1 for a sequence.
         cache: `FeatureCache` of a source that `cached` gave, or None.
+        page_entry: String, name of the module by which a visitor of a page enters an input:
+            see `exporters.browser`. None where there is none.
     """
 
     size: int
@@ -66,6 +68,7 @@ class Source(FeatureStructure, abc.ABC):
     fixed_length: int = 64
     grid_height: int = 1
     cache = None
+    page_entry = None
 
     @property
     def counted_in(self):

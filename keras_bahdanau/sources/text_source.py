@@ -65,6 +65,7 @@ class TextSource(Source):
     unit = "tokens"
     length_band = 5
     longest_of_training = None
+    page_entry = "text_entry.mjs"
     edge_cases = _EDGE_CASES
     examples = ["a", "a b c"]
 

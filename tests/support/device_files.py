@@ -20,7 +20,7 @@ def card_of(source, longest, reduction=1):
 
 def image_file(mode, high, wide, **settings):
     """A PNG file of random pixels."""
-    depth = {"RGB": (3,), "LA": (2,)}.get(mode, ())
+    depth = {"RGB": (3,), "LA": (2,), "RGBA": (4,)}.get(mode, ())
     pixels = np.random.default_rng(high * wide).integers(0, 256, (high, wide, *depth), np.uint8)
     content = io.BytesIO()
     image = Image.fromarray(pixels)
@@ -37,9 +37,72 @@ def sound_file(samples, rate=16_000, width=2, channels=1):
     return content.getvalue()
 
 
-def png_of(wide, high, *chunks):
-    """A PNG file of 8 bits grey that declares a size, and has other chunks than it needs."""
-    head = (b"IHDR", struct.pack(">IIBBBBB", wide, high, 8, 0, 0, 0, 0))
+def float_file(values, rate=16_000, channels=1, extensible=False):
+    """A WAV file of floats, of 32 or 64 bits as the array has."""
+    tag = 0xFFFE if extensible else 3
+    form = struct.pack("<HHIIHH", tag, channels, rate, 0, 0, 8 * values.itemsize)
+    form += struct.pack("<HHIH", 22, 32, 4, 3) + bytes(14) if extensible else b""
+    chunks = b"fmt " + struct.pack("<I", len(form)) + form
+    chunks += b"data" + struct.pack("<I", values.nbytes) + values.tobytes()
+    return b"RIFF\xff\xff\xff\xffWAVE" + chunks
+
+
+def other_sounds():
+    """WAV files of other rates, widths and channels than the model's, the first an ordinary one."""
+    values = np.array([0.5, -1, np.nan, np.inf, 1e30, 0.1] * 40, "<f4")
+    return [
+        sound_file(5000, rate=22_050, width=3, channels=2),
+        *(sound_file(700, rate=rate) for rate in (1000, 8000, 11_025, 44_100, 48_000, 192_000)),
+        *(sound_file(1, rate=rate) for rate in (1000, 44_100, 12_347)),
+        *(sound_file(300, width=width, channels=width) for width in (1, 3, 4)),
+        sound_file(0, rate=8000),
+        float_file(values),
+        float_file(values, extensible=True),
+        float_file(values.astype("<f8"), 48_000, 3),
+    ]
+
+
+def png_of_rows(pixels, bits, colour, *chunks):
+    """A PNG file of rows of bytes, with other chunks before them."""
+    high, wide = len(pixels), len(pixels[0]) * 8 // bits // {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
+    rows = zlib.compress(b"".join(b"\0" + bytes(row) for row in pixels))
+    return png_of(wide, high, *chunks, (b"IDAT", rows), bits=bits, colour=colour)
+
+
+def other_images():
+    """PNG files of other sizes, of 16 bits and with transparency, the first an ordinary one."""
+    draw = np.random.default_rng(4)
+    sizes = [(1, 1), (3, 70), (70, 3), (9, 20), (33, 47), (200, 310), (1, 400), (400, 1)]
+    modes = ("RGBA", "L", "LA", "RGB", "P", "1")
+    images = [image_file("RGBA", 37, 61), *(image_file(m, 16, 40) for m in ("LA", "RGBA"))]
+    images += [image_file(modes[place % 6], *size) for place, size in enumerate(sizes)]
+    images += [image_file(mode, 16, 40, transparency=3) for mode in ("L", "P")]
+    images.append(image_file("P", 16, 40, transparency=bytes(range(0, 256, 30))))
+    for bits, colour in ((1, 0), (2, 0), (4, 0), (16, 0), (8, 2), (16, 2), (16, 4), (16, 6)):
+        numbers = {0: 1, 2: 3, 4: 2, 6: 4}[colour]
+        rows = draw.integers(0, 256, (16, 40 * bits * numbers // 8), np.uint8)
+        images.append(png_of_rows(rows, bits, colour))
+        if colour == 0 or bits == 8:
+            first = int.from_bytes(rows[3, :2].tobytes(), "big") if bits == 16 else rows[3, 0]
+            first = first if bits >= 8 else first >> (8 - bits)
+            key = [first] if colour == 0 else rows[3, :3]
+            images.append(
+                png_of_rows(rows, bits, colour, (b"tRNS", struct.pack(f">{len(key)}H", *key)))
+            )
+    return images
+
+
+def clear_colour_of_16_bits():
+    """A PNG file of 16 bits a channel with a transparent colour."""
+    rows = np.random.default_rng(5).integers(0, 256, (16, 240), np.uint8)
+    rows[5, :6] = rows[6, :6] = rows[7, :6]
+    rows[6, 1] ^= 1  # a colour that differs from the clear one in the lower bits alone
+    return png_of_rows(rows, 16, 2, (b"tRNS", rows[5, :6].tobytes()))
+
+
+def png_of(wide, high, *chunks, bits=8, colour=0):
+    """A PNG file, of 8 bits grey by default, that declares a size, and has only these chunks."""
+    head = (b"IHDR", struct.pack(">IIBBBBB", wide, high, bits, colour, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
         for name, body in (head, *chunks, (b"IEND", b""))

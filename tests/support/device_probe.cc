@@ -1,6 +1,7 @@
 // Shows what the headers of export/on_device make of files, a line for each: `probe KIND FILE...`.
 //
 //   features  name, length and sha256 of the inputs of a model; the first file is its card
+//   numbers   the same with their bytes in hexadecimal digits in place of the sha256
 //   archives  names of the files packed in a .tflite file
 //   json      the value, with strings in hexadecimal digits
 //
@@ -58,15 +59,16 @@ std::string Line(const std::string& kind, const std::string& path, const std::st
     return std::string_view(reinterpret_cast<const char*>(values.data()),
                             values.size() * sizeof values[0]);
   };
+  const std::string_view values = std::visit(bytes, features.values);
   return features.name + " " + std::to_string(features.length) + " " +
-         sha256::Hex(std::visit(bytes, features.values));
+         (kind == "numbers" ? Digits(std::string(values)) : sha256::Hex(values));
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
   const std::string kind = arguments[1];
-  const bool with_card = kind == "features";
+  const bool with_card = kind == "features" || kind == "numbers";
   const std::string card = with_card ? on_device::ReadFile(arguments[2], 1 << 20) : "";
   for (int i = with_card ? 3 : 2; i < count; ++i) {
     try {

@@ -27,12 +27,12 @@ def bars(numbers):
     return image
 
 
-def tones(numbers):
+def tones(numbers, rate=16_000):
     """80 ms of a fading tone for each number, as samples and their rate."""
-    steps = np.arange(1280) / 16_000
+    steps = np.arange(80 * rate // 1000) / rate
     fading = np.exp(-60 * steps)
     waves = [fading * np.sin(2 * np.pi * 400 * 2**number * steps) for number in numbers]
-    return np.concatenate(waves).astype(np.float32), 16_000
+    return np.concatenate(waves).astype(np.float32), rate
 
 
 def pen(numbers):
@@ -61,6 +61,22 @@ def write_wav(sound, path):
     return path.with_suffix(".wav")
 
 
+def write_other_png(numbers, path):
+    """Write bars of three times the height, as ink without paper: black pixels with alpha."""
+    alpha = 255 - bars(numbers).repeat(3, axis=0).repeat(3, axis=1)
+    return write_png(np.stack([np.zeros_like(alpha), alpha], axis=2), path)
+
+
+def write_other_wav(numbers, path):
+    """Write tones of 22,050 Hz in 24 bits, of two channels, one louder than the other."""
+    samples, rate = tones(numbers, 22_050)
+    channels = np.rint(samples[:, np.newaxis] * [0.6 * 2**23, 0.4 * 2**23]).astype("<i4")
+    with wave.open(str(path.with_suffix(".wav")), "wb") as file:
+        file.setparams((2, 3, rate, 0, "NONE", None))
+        file.writeframes(channels.view(np.uint8).reshape(-1, 4)[:, :3].tobytes())
+    return path.with_suffix(".wav")
+
+
 class Case(NamedTuple):
     """One kind of source.
 
@@ -71,6 +87,7 @@ class Case(NamedTuple):
         learning_rate: Float, of its training.
         write: Function of an input and a path without suffix that writes a file and gives its
             path; None if there are no files of this kind.
+        write_other: Likewise for a tuple of numbers, of a file of another size or rate.
     """
 
     input_of: Callable
@@ -78,6 +95,7 @@ class Case(NamedTuple):
     empty: object
     learning_rate: float = 1e-2
     write: Callable | None = None
+    write_other: Callable | None = None
 
 
 CASES = {
@@ -85,10 +103,16 @@ CASES = {
     "features": Case(
         one_hot_frames, lambda _: kb.sources.FeatureSource(4), np.zeros((0, 4), np.float32)
     ),
-    "images": Case(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3, write_png),
+    "images": Case(
+        *(bars, lambda _: kb.sources.ImageSource(16, 48), b"no image", 3e-3),
+        write=write_png,
+        write_other=write_other_png,
+    ),
     "ink": Case(pen, lambda _: kb.sources.InkSource(), [], 3e-3),
     "audio": Case(
-        *(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)), write=write_wav
+        *(tones, lambda _: kb.sources.AudioSource(20), (np.zeros(0), 16_000)),
+        write=write_wav,
+        write_other=write_other_wav,
     ),
 }
 NUMBERS = [(a, b) for a in range(4) for b in range(4)] + [(a, 1, b) for a in (0, 2) for b in (1, 3)]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -16,9 +17,6 @@ BROWSER = "The page"
 MODULES = Path(__file__).parent / "page"
 LICENSE = Path(__file__).parent / "apache_license.txt"  # that of LiteRT.js, whose packages lack it
 _LONGEST_TITLE = 200  # characters
-_TYPED = "TextSource"  # for a page with a field for text, as it stands among the modules
-# names of the sources that a page can enter otherwise, as cards have them
-_ENTERED = ("ImageSource", "AudioSource", "InkSource")
 _FORMS = {"bytes": {str: int}, "sha256": {str: str}, "model": str, "title": str}
 # of LiteRT.js: its modules, and its programs for browsers with relaxed SIMD and for those without
 _PACKAGES = {"core": "@litertjs/core", "wasm-utils": "@litertjs/wasm-utils"}
@@ -90,14 +88,16 @@ class BrowserExporter(LiteRTExporter):
     def require(self, pipeline):
         self._packages()  # or say now that they are not installed
         super().require(pipeline)
-        source = type(pipeline.source)
+        source = pipeline.source
         _, vocabularies = vocabulary_files(pipeline)
-        own = source.__module__.startswith("keras_bahdanau.")
-        if "source" not in vocabularies and not (own and source.__name__ in _ENTERED):
+        # a module makes the features of the very class that names it
+        entered = vars(type(source)).get("page_entry") and (MODULES / source.page_entry).is_file()
+        if "source" not in vocabularies and not entered:
             raise ValueError(
                 "A page takes text that somebody types, images, sound or ink: its source must have "
-                f"a vocabulary, or be one of {', '.join(_ENTERED)}. Received: a pipeline of "
-                f"{source.__name__}, verb={pipeline.verb!r}. Export it with --format litert."
+                "a vocabulary, or a module of the page in `page_entry` of its own class. Received: "
+                f"a pipeline of {type(source).__name__}, verb={pipeline.verb!r}. "
+                "Export it with --format litert."
             )
 
     def write(self, pipeline, path):
@@ -174,11 +174,15 @@ class BrowserExporter(LiteRTExporter):
 
 
 def _say_source(path):
-    """Write into the page of which source its model is: so it shows the right fields at once."""
-    name = read_packed_card(path / MODEL).get("source", {}).get("class_name", _TYPED)
-    page = (path / PAGE).read_text("utf-8")
-    page = page.replace(f'data-source="{_TYPED}"', f'data-source="{name}"')
-    (path / PAGE).write_text(page, "utf-8")
+    """Write into the page of which source its model is: so it shows the right fields at once.
+
+    The page stands among the modules as one of text, whose cards name no source.
+    """
+    name = read_packed_card(path / MODEL).get("source", {}).get("class_name")
+    if name is not None:
+        page = (path / PAGE).read_text("utf-8")
+        page = re.sub(r'(?<=<body data-source=")\w+', name, page)
+        (path / PAGE).write_text(page, "utf-8")
 
 
 def _is_title(value):

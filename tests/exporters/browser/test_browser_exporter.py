@@ -14,7 +14,13 @@ from keras_bahdanau.exporters import BrowserExporter, LiteRTExporter, check, des
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.browser.browser_exporter import _LITERT, _PACKAGES, MODULES
 from keras_bahdanau.pipelines import by_source
-from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource
+from keras_bahdanau.sources import (
+    AudioSource,
+    FeatureSource,
+    ImageSource,
+    InkSource,
+    TextSource,
+)
 from keras_bahdanau.text import Subwords
 
 CHECKOUT = Path(__file__).parents[3]
@@ -207,6 +213,12 @@ def test_a_source_that_no_page_can_enter_is_refused(source, packages):
 @pytest.mark.parametrize("source", [ImageSource(16, 48), AudioSource(20), InkSource()])
 def test_images_sound_and_ink_can_be_entered(source, packages):
     BrowserExporter(litert_js=packages).require(pipeline_of(source))
+
+
+@pytest.mark.parametrize("source", [TextSource, ImageSource, AudioSource, InkSource])
+def test_the_page_has_the_module_by_which_a_source_says_that_it_is_entered(source):
+    assert "export class Entry" in (MODULES / source.page_entry).read_text("utf-8")
+    assert f'"./{source.page_entry}"' in (MODULES / "app.mjs").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", ["formulas/models/ink", "an4/models/an4"])

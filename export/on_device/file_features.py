@@ -1,0 +1,274 @@
+"""A WAV or PNG file to the inputs of a model, as in training but by NumPy alone: see read_files.py.
+
+Sound is resampled by the Fourier transform, images by weights that fall linearly, as
+`sources/resampling.py` and `tf.image.resize` do it. Files of the model's own rate or height have
+the very numbers of training; others differ by no more than rounding.
+"""
+
+import io
+import math
+import struct
+import zlib
+
+import numpy as np
+import translate
+from translate import InputError
+
+RATE, HOP = 16_000, 160  # samples a second, and of a position
+RATES, MOST_CHANNELS = (1000, 192_000), 64  # of a WAV file
+LOUDEST = 1e3  # of a sample, where full scale is 1
+ROLL_OFF, MARGIN = 0.95, 50  # where the spectrum fades, and parts of a second of silence behind
+FORM = struct.Struct("<HHIIHH8xH14x")  # of a WAV file, with the tag of an extensible one
+PCM, FLOAT, EXTENSIBLE = 1, 3, 0xFFFE
+MOST_CHUNKS = 256
+PAPER = 255
+GREY = (77, 150, 29)  # shares of red, green and blue, in 256ths
+MOST_BYTES = MOST_PIXELS = 2**24  # of a file
+# of a PNG file: its beginning and its end
+HEADER, LAST_CHUNK = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
+
+
+def features_of(path, card):
+    """The inputs of a model for one file, and the names of the positions of its alignments.
+
+    Args:
+        path: String.
+        card: Dictionary, the card of the model.
+
+    Returns:
+        (dictionary from the names of the inputs to arrays without a batch, list of strings).
+
+    Raises:
+        InputError: If the model reads no such files, or the file is another one.
+    """
+    source = card.get("source", {})
+    kinds = {"ImageSource": _image, "AudioSource": _sound}
+    if source.get("class_name") not in kinds:
+        raise InputError(
+            "A model must read images or sound. "
+            f"Received: a model of {source.get('class_name', 'text')}. Use translate.py for text."
+        )
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(translate.unreadable(path, error)) from None
+    if len(content) > MOST_BYTES:
+        raise _wrong(path, f"a file of at most {MOST_BYTES:,} bytes", "a larger one")
+    features, labels = kinds[source["class_name"]](path, content, source["config"], card)
+    return features, labels[:: card["reduction"]]
+
+
+def _sound(path, content, settings, card):
+    form, data = _chunks(content)
+    tag, channels, rate, _, _, bits, extended = form
+    tag, width = extended if tag == EXTENSIBLE else tag, (bits + 7) // 8
+    known = RATES[0] <= rate <= RATES[1] and 1 <= channels <= MOST_CHANNELS
+    if not known or (tag, width) not in _NUMBERS:
+        wanted = "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats"
+        received = f"{rate:,} Hz, {bits} bits, {channels} channels" if data else "no samples"
+        raise _wrong(path, wanted, received)
+    frames = len(data) // (channels * width)
+    count = -(-frames * RATE // (rate * HOP))
+    _check_length(path, count, card)
+    values = _NUMBERS[tag, width](data[: frames * channels * width]).reshape(frames, channels)
+    samples = resampled(values.mean(axis=1, dtype=np.float32), rate)
+    return {"samples": samples, "lengths": count}, [f"{n * HOP / RATE:.2f}" for n in range(count)]
+
+
+def _chunks(content):
+    """The numbers of the first "fmt " chunk of a WAV file, and the bytes of its first "data".
+
+    As in training, no other size counts than those of the chunks, and of the file.
+    """
+    found, place, count = {}, 12, 0
+    if content[:4] not in (b"RIFF", b"RF64") or content[8:12] != b"WAVE":
+        place = len(content)
+    while place + 8 <= len(content) and len(found) < 2 and count < MOST_CHUNKS:
+        name, size = struct.unpack_from("<4sI", content, place)
+        if name == b"data" or name == b"fmt " and size >= 16:
+            found.setdefault(name, content[place + 8 : place + 8 + size])
+        place, count = place + 8 + size + size % 2, count + 1  # chunks begin at even places
+    form = found.get(b"fmt ", b"")[: FORM.size]
+    return FORM.unpack(form.ljust(FORM.size, b"\0")), found.get(b"data", b"")
+
+
+def _integers(dtype, full_scale, zero=0):
+    return lambda data: np.frombuffer(data, dtype) / np.float32(full_scale) - np.float32(zero)
+
+
+def _signed_24(data):
+    # three bytes, as the upper ones of four
+    numbers = np.zeros((len(data) // 3, 4), np.uint8)
+    numbers[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
+    return (numbers.view("<i4") // 256).astype(np.float32) / np.float32(2**23)
+
+
+def _floats(dtype):
+    def read(data):
+        values = np.frombuffer(data, dtype)
+        return np.where(np.isfinite(values), values, 0).clip(-LOUDEST, LOUDEST).astype(np.float32)
+
+    return read
+
+
+_NUMBERS = {  # by their tag and their bytes: full scale is 1
+    (PCM, 1): _integers("u1", 2**7, 1),
+    (PCM, 2): _integers("<i2", 2**15),
+    (PCM, 3): _signed_24,
+    (PCM, 4): lambda data: np.frombuffer(data, "<i4").astype(np.float32) / np.float32(2**31),
+    (FLOAT, 4): _floats("<f4"),
+    (FLOAT, 8): _floats("<f8"),
+}
+
+
+def resampled(values, rate):
+    """The same sound at 16 kHz, float32 `(ceil(samples * 16000 / rate),)`, band-limited.
+
+    The spectrum is cut at the lower of both Nyquist frequencies, or padded with 0; it fades
+    between 95 % and 100 % of that frequency.
+    """
+    count = len(values)
+    if rate == RATE or not count:
+        return values
+    common = math.gcd(rate, RATE)
+    # both lengths are whole numbers if that at the old rate is a multiple of rate / common
+    multiple = -(-(count + rate // MARGIN) * common // rate)
+    before, after = multiple * rate // common, multiple * RATE // common
+    bins = min(before, after) // 2 + 1
+    share = np.arange(bins) * 2 / min(before, after)  # of the highest frequency that is kept
+    fading = np.clip((share - ROLL_OFF) / (1 - ROLL_OFF), 0, 1)
+    gain = (0.5 + 0.5 * np.cos(np.pi * fading)) * after / before
+    spectrum = np.fft.rfft(values.astype(np.float64), before)[:bins] * gain
+    found = np.fft.irfft(spectrum, after)[: -(-count * RATE // rate)]
+    return found.clip(-LOUDEST, LOUDEST).astype(np.float32)
+
+
+def _image(path, content, settings, card):
+    height, width, cell = settings["height"], settings["width"], settings["cell"]
+    image = _pixels(path, content)  # (high, wide, 4)
+    high, wide = image.shape[:2]
+    # the full height or the full width, the other side rounded
+    rows = min((2 * high * width + wide) // (2 * wide), height)
+    columns = min((2 * wide * height + high) // (2 * high), width)
+    grid, cells = height // cell, -(-columns // cell) if rows else 0
+    _check_length(path, cells * grid, card)
+    whole = -(-card["max_source_length"] // grid) * cell
+    pixels = np.full((height, whole, settings["channels"]), PAPER, np.uint8)
+    if cells:
+        ink = resized(_ink(image, settings), rows, columns)
+        above = (height - rows) // 2  # in the middle of the height
+        drawn = PAPER - np.rint(ink / 256).clip(0, PAPER)
+        pixels[above : above + rows, :columns] = drawn
+    labels = [f"{x},{y}" for x in range(cells) for y in range(grid)]
+    return {"pixels": pixels, "lengths": len(labels)}, labels
+
+
+def _ink(image, settings):
+    """Float32 `(high, wide, channels)`, 256 times the ink on blank paper."""
+    ink = image[..., :3].astype(np.uint16)
+    ink = PAPER - ink if settings["ink"] == "dark" else ink
+    ink = ink * image[..., 3:] + np.uint16(128)
+    ink = (ink + (ink >> 8)) >> 8  # alpha * ink / 255, rounded
+    if settings["channels"] == 1:
+        return (ink @ np.array(GREY, np.uint16))[..., np.newaxis].astype(np.float32)
+    return (ink * np.uint16(256)).astype(np.float32)
+
+
+def resized(image, rows, columns):
+    """An image of another size, as `tf.image.resize` with `antialias` makes it.
+
+    Args:
+        image: Float32 array `(high, wide, channels)`.
+        rows: Integer, the new height.
+        columns: Integer, the new width.
+    """
+    between = _weighted(image, rows)  # -> (rows, wide, channels)
+    return _weighted(between.swapaxes(0, 1), columns).swapaxes(0, 1)
+
+
+def _weighted(image, after):
+    """Means of neighbours along the first axis.
+
+    Weights fall linearly with the distance, to 0 at that of an old pixel or of a new one,
+    whichever is larger.
+    """
+    before = len(image)
+    step = np.float32(1) / (np.float32(after) / np.float32(before))
+    reach = max(step, np.float32(1))  # in old pixels
+    middle = (np.arange(after, dtype=np.float32) + np.float32(0.5)) * step
+    first = np.maximum(np.ceil(middle - reach - np.float32(0.5)), 0).astype(int)
+    last = np.minimum(np.floor(middle + reach - np.float32(0.5)), before - 1).astype(int)
+    places = first + np.arange((last - first).max() + 1)[:, np.newaxis]  # (taps, after)
+    distances = np.abs(places.astype(np.float32) + np.float32(0.5) - middle) / reach
+    weights = np.where(places <= last, np.maximum(1 - distances, 0), 0)
+    weights /= weights.sum(axis=0)
+    found = np.zeros((after, *image.shape[1:]), np.float32)
+    for place, weight in zip(np.minimum(places, before - 1), weights, strict=True):
+        found += weight[:, np.newaxis, np.newaxis] * image[place]
+    return found
+
+
+def _pixels(path, content):
+    """Pixels uint8 `(high, wide, 4)` of a PNG file, with alpha."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise InputError(
+            "Images need the package pillow. Received: no pillow. Run pip install pillow"
+        ) from None
+    wide, high = _declared_size(content)
+    if wide * high > MOST_PIXELS:
+        raise _wrong(path, f"a PNG file of at most {MOST_PIXELS:,} pixels", f"{wide} x {high}")
+    try:
+        Image.open(io.BytesIO(content), formats=["PNG"]).verify()  # or a broken one may be read
+        image = Image.open(io.BytesIO(content), formats=["PNG"])
+        image.load()
+        if LAST_CHUNK not in content:
+            raise ValueError("it has no end")
+    except (
+        *(IndexError, OSError, SyntaxError, ValueError),  # Pillow's, of a broken file
+        struct.error,
+    ) as error:
+        raise _wrong(path, "a whole PNG file", str(error)) from None
+    bits, key = content[24], image.info.get("transparency")
+    if image.mode in ("P", "LA", "RGBA"):
+        return np.asarray(image.convert("RGBA"))
+    if key is not None and bits == 16 and image.mode == "RGB":
+        wanted = "a PNG file of 8 bits a channel if one of its colours is transparent"
+        raise _wrong(path, wanted, "16 bits")  # of which Pillow keeps 8
+    return _with_alpha(np.asarray(image.convert("L") if bits == 1 else image), bits, key)
+
+
+def _declared_size(content):
+    """(width, height) by the header of a PNG file; (0, 0) if it has none."""
+    head, check = content[12:29], content[29:33]
+    if not content.startswith(HEADER) or zlib.crc32(head) != int.from_bytes(check, "big"):
+        return 0, 0
+    return struct.unpack_from(">II", head, 4)
+
+
+def _with_alpha(array, bits, key):
+    """Pixels with alpha, of grey `(high, wide)` or colours `(high, wide, 3)`; a key is clear."""
+    array = array.reshape(*array.shape[:2], -1)
+    alpha = np.full((*array.shape[:2], 1), PAPER, np.uint8)
+    if key is not None:
+        levels = 2**bits - 1
+        key = np.array(key) & levels
+        alpha[(array == (key * PAPER // levels if bits < 8 else key)).all(axis=2)] = 0
+    if array.dtype != np.uint8:
+        array = (array >> 8).astype(np.uint8)  # of 16 bits
+    return np.concatenate([np.broadcast_to(array, (*array.shape[:2], 3)), alpha], axis=2)
+
+
+def _check_length(path, count, card):
+    longest = card["max_source_length"]
+    if count > longest:
+        raise _wrong(path, f"a file of at most {longest} positions", f"{count}")
+
+
+def _wrong(path, wanted, received):
+    return InputError(
+        f"This program takes {wanted}. Received: {path!r}, {received}. "
+        "Convert it, or use keras-bahdanau read."
+    )
