@@ -10,7 +10,13 @@ prefix that has more than `max_length` tokens. `answer_fields` says what the oth
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of, confidences
+from keras_bahdanau.exporters.answer_fields import (
+    all_ids,
+    best_ids,
+    best_of,
+    confidences,
+    token_words,
+)
 from keras_bahdanau.text.byte_limit import byte_limit
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, requested_ids
@@ -57,6 +63,7 @@ def decode_with_alignment(pipeline, **inputs):
         "target_length": best.lengths,
         "token_log_probs": best.token_log_probs,
         "token_entropies": best.token_entropies,
+        "token_words": token_words(pipeline, best.ids),
         "alignment": best.alignment,
         "finished": best.finished,
         "truncated": truncated,
