@@ -33,7 +33,7 @@ WITHOUT_TENSORFLOW = {
     *("training.rounded_weights", "training.optimizers", "training.schedules"),
 }
 TEXT_ON_THE_HOST = (
-    *("alignments", "bpe_dropout", "decomposition", "id_rows", "replace_unknown"),
+    *("alignments", "bpe_dropout", "copied_ids", "decomposition", "id_rows", "replace_unknown"),
     *("subword_sampling", "subwords", "unigram_draws", "vocabulary", "vocabulary_update"),
 )
 TENSORFLOW_BRANCHES = {

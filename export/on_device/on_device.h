@@ -23,13 +23,15 @@ namespace on_device {
 
 constexpr int kPad = 0, kStart = 2, kEnd = 3;
 
-// What a search says of a text. The last three are empty or NaN of an older file.
+// What a search says of a text. Empty or NaN is what an older file does not say.
 struct Hypothesis {
   std::string text;
   float score;
   float confidence;  // 0 to 1: the probability that it is right, if the model is calibrated
   std::vector<float> token_log_probs;  // of each token, the end token included, in nats
   std::vector<float> token_entropies;
+  std::vector<int32_t> token_words;  // number of the word of each token; -1 for those of none
+  std::vector<std::vector<float>> alignment;  // of each token: a weight for each source position
 };
 
 // {"hypotheses": [{"text": "...", "score": -0.5}, ...]}, as in a conformance file.
@@ -115,31 +117,48 @@ class Pipeline {
     const auto ids = runner_.Output("ids").Read<int32_t>();  // (1, [K,] T)
     const auto lengths = runner_.Output(lists ? "lengths" : "length").Read<int32_t>();
     const auto scores = runner_.Output(lists ? "scores" : "score").Read<float>();
-    const auto confidences = Optional(lists ? "confidences" : "confidence");
-    const auto log_probs = Optional("token_log_probs"), entropies = Optional("token_entropies");
+    const auto confidences = Optional<float>(lists ? "confidences" : "confidence");
+    const auto log_probs = Optional<float>("token_log_probs");
+    const auto entropies = Optional<float>("token_entropies");
+    const auto words = Optional<int32_t>("token_words");
+    const auto weights = runner_.Output("alignment").Read<float>();  // (1, [K,] T, S)
     const size_t time = ids.size() / Most();
     std::vector<Hypothesis> found;
     for (size_t row = 0; row < Most() && found.size() < nbest_; ++row) {
       if (row > 0 && lengths.at(row) < 1) continue;  // there are fewer hypotheses
       const size_t length = std::clamp<int64_t>(lengths.at(row), 0, time);
-      const auto first = ids.begin() + row * time;
-      found.push_back({Text({first, first + length}), scores.at(row),
+      const size_t first = row * time;
+      found.push_back({Text(Part(ids, first, length)), scores.at(row),
                        confidences.empty() ? NAN : confidences.at(row),
-                       Part(log_probs, row * time, length), Part(entropies, row * time, length)});
+                       Part(log_probs, first, length), Part(entropies, first, length),
+                       Part(words, first, length),
+                       Rows(weights, weights.size() / ids.size(), first, length)});
     }
     return found;
   }
 
  private:
   // The numbers of an output; none if the file lacks it.
-  std::vector<float> Optional(const std::string& name) const {
+  template <typename T>
+  std::vector<T> Optional(const std::string& name) const {
     const litert::Tensor* output = runner_.FindOutput(name);
-    return output == nullptr ? std::vector<float>() : output->Read<float>();
+    return output == nullptr ? std::vector<T>() : output->Read<T>();
   }
 
-  static std::vector<float> Part(const std::vector<float>& all, size_t first, size_t length) {
+  template <typename T>
+  static std::vector<T> Part(const std::vector<T>& all, size_t first, size_t length) {
     if (all.size() < first + length) return {};
     return {all.begin() + first, all.begin() + first + length};
+  }
+
+  // Rows of a flat matrix of so many columns. Those behind the source's last position are 0.
+  static std::vector<std::vector<float>> Rows(const std::vector<float>& matrix, size_t columns,
+                                              size_t first, size_t length) {
+    std::vector<std::vector<float>> rows;
+    for (size_t row = first; row < first + length; ++row) {
+      rows.push_back(Part(matrix, row * columns, columns));
+    }
+    return rows;
   }
 
   // The main signature, or one for several texts or a prefix if the file has any such.

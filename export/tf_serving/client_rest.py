@@ -41,6 +41,15 @@ FILE_LIMIT = 2**26  # bytes of one file
 DAY = 86_400.0  # seconds
 
 TEXT, NUMBER, COUNT = str, float, int
+_LIST = {"translations": [TEXT], "scores": [NUMBER]}
+_ALIGNED_LIST = {
+    **_LIST,
+    "source_tokens": [TEXT],
+    "source_length": COUNT,
+    "target_tokens": [[TEXT]],
+    "target_lengths": [COUNT],
+    "alignment": [[[NUMBER]]],
+}
 FIELDS = {  # outputs that are printed, by signature; a list stands for one of any length
     "serving_default": {"translation": TEXT, "score": NUMBER},
     "translate_with_alignment": {
@@ -51,13 +60,16 @@ FIELDS = {  # outputs that are printed, by signature; a list stands for one of a
         "target_length": COUNT,
         "alignment": [[NUMBER]],
     },
-    "translate_nbest": {"translations": [TEXT], "scores": [NUMBER]},
-    "translate_prefix": {"translations": [TEXT], "scores": [NUMBER]},
+    "translate_nbest": _LIST,
+    "translate_prefix": _LIST,
+    "translate_nbest_with_alignment": _ALIGNED_LIST,
+    "translate_prefix_with_alignment": _ALIGNED_LIST,
     "decode_ids": {"ids": [COUNT], "length": COUNT},
     "score_pair": {"score": NUMBER, "length": COUNT},
 }
-LISTS = ("translate_nbest", "translate_prefix")  # which give several texts
 VERBS = ("translate", "read", "transcribe", "decode")  # that begin the names of such signatures
+LISTS_WITH_ALIGNMENT = ("translate_nbest_with_alignment", "translate_prefix_with_alignment")
+OF_EACH = ("target_tokens", "target_lengths", "alignment")  # outputs for each text of a list
 SIZES = {  # outputs that are longer lists than another output says, or as long
     "source_tokens": "source_length",
     "target_tokens": "target_length",
@@ -291,18 +303,37 @@ def _wrong_output(signature, answer):
             return f"no {name}"
         if not _fits(answer[name], kind):
             return f"{name}={shortened(repr(answer[name]))}"
-    for name, counted in SIZES.items():
-        if name in kinds and len(answer[name]) < answer[counted]:
-            return f"{len(answer[name])} {name} with {counted}={answer[counted]}"
-    if form in LISTS:
-        name = _name_in(answer, "translations")
-        if len(answer[name]) != len(answer["scores"]):
+    if "scores" not in kinds:
+        return _wrong_sizes(answer, kinds)
+    for name in (_name_in(answer, "translations"), *OF_EACH):
+        if name in kinds and len(answer[name]) != len(answer["scores"]):
             return f"{len(answer[name])} {name} with {len(answer['scores'])} scores"
-    if form == "translate_with_alignment":
+    wrong = (_wrong_sizes(one, kinds) for one in _of_list(answer)) if "alignment" in kinds else ()
+    return next(filter(None, wrong), None)
+
+
+def _wrong_sizes(answer, names):
+    """What is wrong with the sizes of these outputs for one text, as a string, or None."""
+    for name, counted in SIZES.items():
+        if name in names and len(answer[name]) < answer[counted]:
+            return f"{len(answer[name])} {name} with {counted}={answer[counted]}"
+    if "alignment" in names:
         columns = min(map(len, answer["alignment"]), default=answer["source_length"])
         if columns < answer["source_length"]:
             return f"{columns} columns with source_length={answer['source_length']}"
     return None
+
+
+def _of_list(answer):
+    """The answer for each text of a list, as `translate_with_alignment` gives that of the best."""
+    of_source = {name: answer[name] for name in ("source_tokens", "source_length")}
+    for tokens, length, alignment in zip(*(answer[name] for name in OF_EACH), strict=True):
+        yield {
+            **of_source,
+            "target_tokens": tokens,
+            "target_length": length,
+            "alignment": alignment,
+        }
 
 
 def _form(signature):
@@ -423,6 +454,12 @@ def to_lines(signature, answer, number):
         case "translate_nbest" | "translate_prefix":
             pairs = zip(answer[_name_in(answer, "translations")], answer["scores"], strict=True)
             return [f"{number} ||| {text} ||| {score:.4f}" for text, score in pairs]
+        case form if form in LISTS_WITH_ALIGNMENT and "translations" in answer:
+            rows = zip(answer["translations"], answer["scores"], _of_list(answer), strict=True)
+            return [
+                f"{number} ||| {text} ||| {score:.4f} ||| {word_links(one)}"
+                for text, score, one in rows
+            ]
         case "decode_ids":
             return [" ".join(map(str, answer["ids"][: answer["length"]]))]
         case "score_pair":
@@ -489,20 +526,17 @@ def parse(description, default_server, arguments=None):
         "--label",
         help="stable or canary, instead of a version; none by default, for servers without labels",
     )
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
+    parser.add_argument(
         "--signature",
         default="serving_default",
         help="serving_default, translate_with_alignment, translate_nbest, decode_ids or "
         "score_pair; read_nbest or transcribe_nbest of files [default: %(default)s]",
     )
-    for flag, name, explanation in (
-        ("--alignment", "translate_with_alignment", "append ' ||| 0-0 1-2', the linked words"),
-        ("--nbest", "translate_nbest", "print 'number ||| text ||| score', best first"),
+    for flag, explanation in (
+        ("--alignment", "append ' ||| 0-0 1-2', the linked words: of translate_with_alignment"),
+        ("--nbest", "print 'number ||| text ||| score', best first: of translate_nbest"),
     ):
-        what.add_argument(
-            flag, dest="signature", action="store_const", const=name, help=explanation
-        )
+        parser.add_argument(flag, action="store_true", help=explanation)
     parser.add_argument(
         "--prefix",
         metavar="TEXT",
@@ -525,11 +559,24 @@ def parse(description, default_server, arguments=None):
     options = parser.parse_intermixed_args(arguments)
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
-    if options.prefix is not None and options.signature in ("serving_default", "translate_nbest"):
-        options.signature = "translate_prefix"
-    if (options.prefix is None) == (_form(options.signature) == "translate_prefix"):
+    if (options.alignment or options.nbest) and options.signature != "serving_default":
+        parser.error("--signature goes with neither --alignment nor --nbest, which name one")
+    options.signature = _signature(options)
+    if (options.prefix is None) == _form(options.signature).startswith("translate_prefix"):
         parser.error("--prefix and a signature for prefixes go together")
     return options
+
+
+def _signature(options):
+    """The signature that the options of a command line ask for together."""
+    if options.signature not in ("serving_default", "translate_nbest"):
+        return options.signature
+    ending = "_with_alignment" if options.alignment else ""
+    if options.prefix is not None:
+        return f"translate_prefix{ending}"
+    if options.nbest:
+        return f"translate_nbest{ending}"
+    return f"translate{ending}" if ending else options.signature
 
 
 def positive(kind, most):

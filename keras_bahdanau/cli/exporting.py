@@ -23,8 +23,9 @@ from keras_bahdanau.cli.inputs import inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.exporters.all_formats import exporter_of
-from keras_bahdanau.exporters.litert.litert_exporter import SIGNATURES
+from keras_bahdanau.exporters.litert import litert_exporter
 from keras_bahdanau.exporters.publishing import next_version
+from keras_bahdanau.exporters.saved_model import saved_model_exporter
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 
@@ -33,7 +34,8 @@ IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats
 TARGET_LENGTH = 64  # tokens, of a LiteRT file
 THREADS = 1  # for times that compare
 Format = enum.Enum("Format", {name: name for name in (*exporters.FORMATS, ALL)}, type=str)
-Signature = enum.Enum("Signature", {name: name for name in SIGNATURES}, type=str)
+_SIGNATURES = *litert_exporter.SIGNATURES, *saved_model_exporter.SIGNATURES
+Signature = enum.Enum("Signature", {name: name for name in _SIGNATURES}, type=str)
 
 
 class Quantization(str, enum.Enum):
@@ -87,8 +89,9 @@ def export(
         typer.Option(
             help="Signatures of a LiteRT file beside its main one, given once for each: greedy "
             "(no beam), nbest (the best few texts), prefix (those that begin with a given text), "
-            "steps (for programs that choose each token). Of a SavedModel prefix, beside those "
-            "that all have.  [default: greedy, steps of litert; nbest, prefix of browser]",
+            "steps (for programs that choose each token). Of a SavedModel prefix, and alignments "
+            "(of the texts of lists), beside those that all have.  [default: greedy, steps of "
+            "litert; nbest, prefix of browser]",
             show_default=False,
         ),
     ] = None,

@@ -2,12 +2,13 @@
 
 Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. Where its tokens are an
 output, so are `token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0
-behind the last token.
+behind the last token; and `token_words`, int32, which word each belongs to: see `token_words`.
 """
 
 import keras
 
 from keras_bahdanau.exporters.graph_confidence import graph_confidence
+from keras_bahdanau.text.graph_word_numbers import graph_word_numbers, word_parts
 
 
 def best_of(result):
@@ -21,6 +22,12 @@ def confidences(pipeline, result, features):
     return graph_confidence(result, pipeline.lengths(features), pipeline.calibration)
 
 
+def token_words(pipeline, ids):
+    """Int32 tensor like `ids`, the number of the word of each token; -1 for those of none."""
+    target = pipeline.target
+    return graph_word_numbers(ids, word_parts(target.tokens(range(target.vocabulary_size))))
+
+
 def best_ids(pipeline, result, features):
     """The fields of the best hypotheses, but for their alignments."""
     best = best_of(result)
@@ -31,6 +38,7 @@ def best_ids(pipeline, result, features):
         "confidence": confidences(pipeline, result, features)[:, 0],
         "token_log_probs": best.token_log_probs,
         "token_entropies": best.token_entropies,
+        "token_words": token_words(pipeline, best.ids),
         "finished": best.finished,
     }
 
@@ -44,5 +52,6 @@ def all_ids(pipeline, result, features):
         "confidences": confidences(pipeline, result, features),
         "token_log_probs": result.token_log_probs,
         "token_entropies": result.token_entropies,
+        "token_words": token_words(pipeline, result.ids),
         "finished": result.finished,
     }

@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source, refuse_convolutions
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes, text_limits
+from keras_bahdanau.text.copied_ids import copied_ids
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, known_ids, requested_ids
 from keras_bahdanau.text.id_rows import IdRows
@@ -93,11 +94,7 @@ class TextSource(Source):
         return TokenEmbedding(self.size, units, name="front_end")
 
     def symbols(self, target):
-        own, others = (
-            one.tokens(np.arange(one.vocabulary_size)).tolist() for one in (self.subwords, target)
-        )
-        id_of = {token: number for number, token in enumerate(others) if token}  # "" is padding
-        return [id_of.get(token, -1) for token in own]
+        return copied_ids(self.subwords, target)
 
     def check(self, name, inputs):
         check_strings(name, inputs)

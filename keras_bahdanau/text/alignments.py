@@ -34,7 +34,7 @@ def join_subwords(tokens):
     words, groups, alone, ended = [], [], {END, UNKNOWN}, False
     for position, token in enumerate(tokens):
         begins = ended or token.startswith(WORD_START)
-        if not words or (words[-1] and (begins or alone & {token, words[-1]})):
+        if not words or (words[-1] and (begins or alone & {token, tokens[position - 1]})):
             words.append("")
             groups.append([])
         words[-1] += token.replace(WORD_START, "")

@@ -310,7 +310,8 @@ class TrainingOptions:
     copy: bool | None = _of_model(
         flag(),
         "Copy tokens of the source to which the decoder attends, beside generating tokens (a "
-        "pointer-generator). Source and target are texts with common tokens, such as characters.",
+        "pointer-generator). Source and target are texts with common tokens, such as characters, "
+        "or characters and symbols with spaces between. The attention is soft.",
         False,
     )
     word_dropout: float | None = _of_model(

@@ -832,7 +832,10 @@ def test_check_tells_what_an_artefact_says_of_itself(
     assert (served.code, phone.code) == (0, 0)
     assert "translate_nbest: text\n" in served.out and "SavedModel " in served.out
     outputs = "alignment, confidence, finished, ids, length, score"
-    assert f"translate: source -> {outputs}, token_entropies, token_log_probs\n" in phone.out
+    assert (
+        f"translate: source -> {outputs}, token_entropies, token_log_probs, token_words\n"
+        in phone.out
+    )
     digest = json.loads(zipfile.ZipFile(toy_litert).read("card.json"))["sha256"]["model"]
     assert f"sha256 {digest}\n" in phone.out
     changed = bytearray(toy_litert.read_bytes())

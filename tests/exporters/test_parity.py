@@ -58,6 +58,11 @@ def test_the_saved_model_answers_as_keras_does(toy_translator, served):
         alignment = aligned["alignment"][row]
         np.testing.assert_allclose(alignment[:targets, :sources], result.alignment, atol=1e-5)
         assert not alignment[targets:].any() and not alignment[:, sources:].any()
+        for number, word in enumerate(result.words):
+            assert np.flatnonzero(aligned["token_words"][row] == number).tolist() == [
+                *range(word.first, word.last + 1)
+            ]
+        assert aligned["token_words"][row].max(initial=-1) == len(result.words) - 1
         assert aligned["finished"][row] == result.finished
     assert served["only empty"]["translation"].tolist() == [b""]
     assert len(served["bytes"]["translation"]) == 2 and np.isfinite(served["bytes"]["score"]).all()

@@ -13,13 +13,18 @@ SENTENCES = ["axbc q", "dxaa q", "", "qqq", "w d"]
 SIZES = {"units": 12, "embedding_units": 8, "dropout": 0.0}
 
 
-@pytest.fixture(scope="module")
-def translator(tmp_path_factory):
-    options = kb.training.TrainingOptions(
-        model_type="char", joint=False, copy=True, epochs=2, ema_momentum=0.0, **SIZES
-    )
+SPACED = [(source, " ".join(target.replace(" ", ""))) for source, target in PAIRS]
+LETTERS = {"model_type": "char", "joint": False, "epochs": 2}
+PHONEMES = {"preset": "characters", "attention_units": 8, "epoch_steps": 10, "epochs": 2}
+
+
+@pytest.fixture(scope="module", params=[(PAIRS, LETTERS), (SPACED, PHONEMES)], ids=["a", "a b"])
+def translator(request, tmp_path_factory):
+    """Of letters to letters, and of letters to symbols with spaces between."""
+    pairs, options = request.param
+    options = kb.training.TrainingOptions(copy=True, ema_momentum=0.0, **options, **SIZES)
     run = tmp_path_factory.mktemp("copied") / "run"
-    path = kb.training.train(PAIRS, PAIRS, run, options, verbose=0, say=lambda line: None)
+    path = kb.training.train(pairs, pairs, run, options, verbose=0, say=lambda line: None)
     return kb.Translator.load(path)
 
 
@@ -35,7 +40,8 @@ def test_its_symbols_are_those_of_its_vocabularies(translator):
     tokens = source.tokens(np.arange(source.vocabulary_size)).tolist()
     copied = {tokens[one]: symbol for one, symbol in enumerate(translator.model.encoder.symbols)}
     assert source != target and copied["x"] == copied["q"] == copied[""] == -1
-    assert [*target.tokens([copied[one] for one in "abcd"])] == [*"abcd"]
+    mark = "▁" if target.model_type == "word" else ""
+    assert [*target.tokens([copied[one] for one in "abcd"])] == [mark + one for one in "abcd"]
 
 
 @pytest.mark.slow
@@ -48,6 +54,22 @@ def test_it_searches_draws_and_shows_its_gate(translator):
         assert np.isfinite(aligned.score)
     generation = translator.trace(SENTENCES[0]).generation
     assert np.all((generation > 0) & (generation < 1))
+
+
+@pytest.mark.slow
+def test_a_closed_gate_leaves_only_tokens_of_the_source(translator):
+    assert type(translator.model.decoder) is kb.Decoder  # not hard, as phonemes are without copying
+    bias = translator.model.decoder.pointer.projection.bias
+    usual = bias.numpy()
+    bias.assign([-40.0])  # p_gen is 0
+    try:
+        results = translator.translate(SENTENCES[:2])
+    finally:
+        bias.assign(usual)
+    for one, sentence in zip(results, SENTENCES, strict=False):
+        known = {*sentence} & {*"abcd"}
+        assert {token.strip("▁") for token in one.target_tokens} <= {*known, "<unk>", "</s>", ""}
+        assert known & {token.strip("▁") for token in one.target_tokens}
 
 
 @pytest.mark.slow

@@ -1,5 +1,5 @@
 // Shows how sure a model is: `probe MODEL NBEST ID...`, with a line for each text: its confidence,
-// the log-probabilities of its tokens, and their entropies.
+// the log-probabilities of its tokens, their entropies, their words, and their alignment.
 
 #include <iostream>
 #include <string>
@@ -19,6 +19,10 @@ int main(int count, char** arguments) {
     std::cout << one.confidence;
     for (const float value : one.token_log_probs) std::cout << ' ' << value;
     for (const float value : one.token_entropies) std::cout << ' ' << value;
+    for (const int32_t value : one.token_words) std::cout << ' ' << value;
+    for (const std::vector<float>& row : one.alignment) {
+      for (const float value : row) std::cout << ' ' << value;
+    }
     std::cout << '\n';
   }
 }

@@ -1,5 +1,5 @@
 // Shows how sure a model is, in Node, as JSON: a list for each text, of its confidence, the
-// log-probabilities of its tokens, and their entropies.
+// log-probabilities of its tokens, their entropies, and their words.
 //
 //   node confidences.mjs TRANSLATE.mjs MODEL.tflite KIND SENTENCE     (where @litertjs/core is installed)
 
@@ -10,5 +10,5 @@ const [program, model, kind, sentence] = process.argv.slice(2);
 const { litertInNode, Translator } = await import(pathToFileURL(program));
 const translator = await Translator.load(await litertInNode(), new Uint8Array(readFileSync(model)));
 const found = await translator.translate(sentence, kind);
-const lists = found.map((one) => [one.confidence ?? null, one.tokenLogProbs ?? [], one.tokenEntropies ?? []]);
-console.log(JSON.stringify(lists.map(([confidence, ...rows]) => [confidence, ...rows.map((row) => [...row])])));
+const rows = (one) => [one.tokenLogProbs, one.tokenEntropies, one.tokenWords].map((row) => [...row ?? []]);
+console.log(JSON.stringify(found.map((one) => [one.confidence ?? null, ...rows(one)])));

@@ -107,7 +107,27 @@ ALIGNED = {
     "target_length": 2,
     "alignment": [[1, 0], [0.25, 0.75]],
 }
+LISTED = {
+    **ALIGNED,
+    "translations": ["eins", ""],
+    "scores": [-0.5, -1e9],
+    "target_tokens": [["▁eins", "</s>"], ["", ""]],
+    "target_lengths": [2, 0],
+    "alignment": [[[1, 0], [0.25, 0.75]], [[0, 0], [0, 0]]],
+}
+LIST = "translate_nbest_with_alignment"
 WRONG = [
+    *((LIST, {name: None}) for name in LISTED if name not in ("translation", "target_length")),
+    (LIST, {"target_lengths": [2]}),
+    (LIST, {"target_lengths": [3, 0]}),
+    (LIST, {"target_lengths": [2, -1]}),
+    (LIST, {"source_length": 3}),
+    (LIST, {"target_tokens": [["▁eins", "</s>"]]}),
+    (LIST, {"target_tokens": ["▁eins", ""]}),
+    (LIST, {"alignment": [[[1, 0], [0.25, 0.75]]]}),
+    (LIST, {"alignment": [[[1, 0]], []]}),
+    (LIST, {"alignment": [[[1], [0]], []]}),
+    ("translate_prefix_with_alignment", {"alignment": [[1, 0], [0.25, 0.75]]}),
     *(("translate_with_alignment", {name: None}) for name in ALIGNED),
     ("translate_with_alignment", {"source_length": 3}),
     ("translate_with_alignment", {"target_length": 3}),

@@ -38,6 +38,10 @@ _TENSORS = {  # name: (description, axes)
         "Entropy of what each of `ids` was chosen from, in nats, 0 behind the last.",
         ("batch", "target_time"),
     ),
+    "token_words": (
+        "Number of the word that each of `ids` stands for, from 0; -1 for those of none.",
+        ("batch", "target_time"),
+    ),
     "finished": ("1 if the text ended by itself, else 0.", ("batch",)),
     "tokens": ("The token chosen last; 2 at the start.", ("batch",)),
     "log_probs": ("The logarithm of each next token's probability.", ("batch", "vocabulary")),

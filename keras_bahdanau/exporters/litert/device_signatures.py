@@ -15,7 +15,7 @@ def decode_on_device(pipeline, time, **features):
 
     `ids` int32 `(1, time)`, `length` int32 `(1,)`, `score` and `confidence` float32 `(1,)`,
     `alignment` float32 `(1, time, source_time)`, `token_log_probs` and `token_entropies` float32
-    `(1, time)`, `finished` int32 `(1,)`, 0 or 1.
+    and `token_words` int32 `(1, time)`, `finished` int32 `(1,)`, 0 or 1.
     """
     features = _known(pipeline, features)
     result = pipeline.search_features(features, time=time)
@@ -32,8 +32,9 @@ def decode_nbest_on_device(pipeline, time, prefix=None, prefix_length=None, **fe
 
     `ids` int32 `(1, beam, time)`, `lengths` int32, `scores` and `confidences` float32, `finished`
     int32, 0 or 1, `(1, beam)`, `alignment` float32 `(1, beam, time, source_time)`,
-    `token_log_probs` and `token_entropies` float32 `(1, beam, time)`. Each begins with `prefix`
-    int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32 `(1,)` ids count.
+    `token_log_probs` and `token_entropies` float32 and `token_words` int32 `(1, beam, time)`. Each
+    begins with `prefix` int32 `(1, prefix_time)`, if it is given, of which `prefix_length` int32
+    `(1,)` ids count.
     """
     if prefix is not None:
         prefix = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)

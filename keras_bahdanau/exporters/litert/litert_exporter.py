@@ -146,6 +146,8 @@ class LiteRTExporter(Exporter):
     def variants(cls, **settings):
         """One file for each precision."""
         given = {name: value for name, value in settings.items() if value is not None}
+        if "signatures" in given:  # a list of a file has alignments, whatever is asked for
+            given["signatures"] = tuple(one for one in given["signatures"] if one != "alignments")
         return [cls(quantization=quantization, **given) for quantization in QUANTIZATIONS]
 
     @staticmethod

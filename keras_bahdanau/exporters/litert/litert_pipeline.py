@@ -162,7 +162,10 @@ class LiteRTPipeline:
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
         results = self._runner.decode_nbest(tensors, labels[:: self._reduction], nbest, prefix)
         beside = {"truncated": bool(truncated), "calibration": self._calibration}
-        return [Translation(**one._asdict(), **beside) for one in results]
+        fields = [one._asdict() for one in results]
+        for one in fields:
+            del one["token_words"]  # `Translation.words` has them
+        return [Translation(**one, **beside) for one in fields]
 
 
 def check_fixed(**options):

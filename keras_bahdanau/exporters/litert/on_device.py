@@ -16,9 +16,8 @@ import numpy as np
 import sentencepiece
 
 PAD, START, END = 0, 2, 3
-_BEST = ("ids", "length", "score", "alignment", "finished")  # outputs, in the order of `_read`
-_ALL = ("ids", "lengths", "scores", "alignment", "finished")
-_TOKENS = ("token_log_probs", "token_entropies")  # which files of version 0.1.0 lack
+_ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # outputs of lists
+_TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older files lack
 _SEAL = 64  # bytes at the end of a file
 _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
@@ -27,7 +26,11 @@ _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
 
 
 class OnDeviceTranslation(NamedTuple):
-    """One translation; the fields of `keras_bahdanau.Translation`."""
+    """One translation; the fields of `keras_bahdanau.Translation`, and the words of its tokens.
+
+    `token_words`, int32 `(len(target_tokens),)`, has the number of the word of each target token,
+    from 0, and -1 for tokens of none, such as the end token.
+    """
 
     text: str
     score: float
@@ -38,6 +41,7 @@ class OnDeviceTranslation(NamedTuple):
     token_log_probs: np.ndarray | None = None
     token_entropies: np.ndarray | None = None
     confidence: float | None = None
+    token_words: np.ndarray | None = None
 
 
 class OnDevicePipeline:
@@ -136,8 +140,7 @@ class OnDevicePipeline:
                 for, or more positions.
         """
         result = self._answer(self._run, features)
-        names = (*_BEST, *_TOKENS, "confidence")
-        return self._read(labels, *(result[name][0] for name in names if name in result))
+        return self._read(labels, {name: output[0] for name, output in result.items()})
 
     def decode_nbest(self, features, labels, nbest=None, prefix=""):
         """The best few texts for the features of one input, best first.
@@ -166,9 +169,10 @@ class OnDevicePipeline:
         if prefix or run is None:
             run, given = self._completing, self._prefix(prefix)
         result = self._answer(run, {**features, **given})
-        names = (*_ALL, *_TOKENS, "confidences")
-        rows = zip(*(result[name][0] for name in names if name in result), strict=True)
-        first, *others = [self._read(labels, *row) for row in rows]
+        first, *others = (
+            self._read(labels, {_ONE.get(name, name): row[0, k] for name, row in result.items()})
+            for k in range(self.most)
+        )
         return [first, *(one for one in others if one.target_tokens)][:nbest]
 
     def check_nbest(self, nbest):
@@ -209,23 +213,21 @@ class OnDevicePipeline:
         }
         return run(**tensors)
 
-    def _read(self, labels, ids, length, score, alignment, finished, *of_tokens):
-        target = ids[:length].tolist()
-        beside = {}
-        if of_tokens:
-            *rows, confidence = of_tokens
-            beside = {name: row[:length] for name, row in zip(_TOKENS, rows, strict=True)}
-            beside["confidence"] = float(confidence)
+    def _read(self, labels, outputs):
+        """The text in the outputs for one hypothesis, by name."""
+        length, confidence = outputs["length"], outputs.get("confidence")
+        target = outputs["ids"][:length].tolist()
         return OnDeviceTranslation(
             text=self._target.decode([one for one in target if one not in (PAD, START, END)]),
-            score=float(score),
+            score=float(outputs["score"]),
             source_tokens=list(labels),
             target_tokens=[
                 "" if token == PAD else self._target.id_to_piece(token) for token in target
             ],
-            alignment=alignment[: len(target), : len(labels)],
-            finished=bool(finished),
-            **beside,
+            alignment=outputs["alignment"][: len(target), : len(labels)],
+            finished=bool(outputs["finished"]),
+            confidence=None if confidence is None else float(confidence),
+            **{name: outputs[name][:length] for name in _TOKENS if name in outputs},
         )
 
 

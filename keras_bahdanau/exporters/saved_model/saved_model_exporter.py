@@ -26,7 +26,7 @@ from keras_bahdanau.exporters.publishing import (
 from keras_bahdanau.exporters.saved_model.version_card import find_damage, load_card, write_card
 from keras_bahdanau.search import SearchOptions
 
-SIGNATURES = ("prefix",)  # beside those that every version has
+SIGNATURES = ("prefix", "alignments")  # beside those that every version has
 BATCH = 64  # the most rows that the artefact's own settings let a server put into one batch
 
 
@@ -61,7 +61,9 @@ def export_saved_model(
             text included; that of the pipeline's search when left out. Of a text no more than
             32 bytes a position are read.
         signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few
-            texts that begin with a given one. A server pays for each at every start.
+            texts that begin with a given one; "alignments" for `translate_nbest_with_alignment`
+            and, beside "prefix", `translate_prefix_with_alignment`: their tokens and alignments,
+            too, in answers that are many times as large. A server pays for each at every start.
 
     Returns:
         Path of the new version.
@@ -209,10 +211,11 @@ class SavedModelExporter(Exporter):
         for step in (1, -1):
             asked += [(aligned, rows, None) for rows in _batches(len(inputs), step)]
         first = range(len(inputs))[:MOST_LISTED]
-        asked.append((nbest, first, None))
+        endings = ("", "_with_alignment") if "alignments" in self.signatures else ("",)
+        asked += [(nbest + ending, first, None) for ending in endings]
         if "prefix" in self.signatures:
             begun = begun_texts(pipeline, [inputs[row] for row in first])
-            asked.append((prefix, first, begun))
+            asked += [(prefix + ending, first, begun) for ending in endings]
         return asked
 
     def signature(self, pipeline, kind):
@@ -229,12 +232,7 @@ class SavedModelExporter(Exporter):
     def read(self, pipeline, result):
         """The `Answer` of each row of a result; not all signatures give an alignment."""
         for row, text in enumerate(self.texts(pipeline, result)):
-            of_tokens = ()
-            if "alignment" in result:
-                sources, targets = result["source_length"][row], result[self.target_length][row]
-                alignment = result["alignment"][row][:targets, :sources]
-                names = "token_log_probs", "token_entropies"
-                of_tokens = alignment, *(result[name][row][:targets] for name in names)
+            of_tokens = _of_tokens(result, self.target_length, row)
             confidence = float(result["confidence"][row])
             yield Answer(text, float(result["score"][row]), *of_tokens, confidence=confidence)
 
@@ -247,12 +245,15 @@ class SavedModelExporter(Exporter):
         from keras_bahdanau.search.beam import IMPOSSIBLE
 
         lists = self.listed_texts(pipeline, result), result["scores"], result["confidences"]
-        for texts, scores, confidences in zip(*lists, strict=True):
+        for row, (texts, scores, confidences) in enumerate(zip(*lists, strict=True)):
             first, *others = (
-                Answer(text, score, confidence=confidence)
-                for text, score, confidence in zip(
-                    texts, scores.tolist(), confidences.tolist(), strict=True
+                Answer(
+                    texts[rank],
+                    float(scores[rank]),
+                    *_of_tokens(result, f"{self.target_length}s", row, rank),
+                    confidence=float(confidences[rank]),
                 )
+                for rank in range(len(texts))
             )
             yield [first, *(one for one in others if one.score > IMPOSSIBLE)]
 
@@ -305,6 +306,23 @@ def describe_limits(card):
         f"{card['max_batch_bytes'] / 1e6:,.0f} MB beside the loaded model and "
         f"{work} operations suffice for any batch"
     )
+
+
+def _of_tokens(result, length, row, *rank):
+    """The alignment, log-probabilities and entropies of a text; none if the result has none.
+
+    Args:
+        result: Dictionary from the names of outputs to arrays.
+        length: String, name of the output with the number of its tokens.
+        row: Integer, its row.
+        *rank: Integer, its place in the list of the row, if there are lists.
+    """
+    if "alignment" not in result:
+        return ()
+    sources, targets = result["source_length"][row], result[length][(row, *rank)]
+    names = "alignment", "token_log_probs", "token_entropies"
+    alignment, *others = (result[name][(row, *rank)][:targets] for name in names)
+    return alignment[:, :sources], *others
 
 
 def _batches(count, step):

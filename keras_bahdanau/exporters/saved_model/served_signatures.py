@@ -10,7 +10,13 @@ prefix that has more than `max_length` tokens. `answer_fields` says what the oth
 import keras
 import tensorflow as tf
 
-from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of, confidences
+from keras_bahdanau.exporters.answer_fields import (
+    all_ids,
+    best_ids,
+    best_of,
+    confidences,
+    token_words,
+)
 from keras_bahdanau.text.byte_limit import byte_limit
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, requested_ids
@@ -57,6 +63,7 @@ def decode_with_alignment(pipeline, **inputs):
         "target_length": best.lengths,
         "token_log_probs": best.token_log_probs,
         "token_entropies": best.token_entropies,
+        "token_words": token_words(pipeline, best.ids),
         "alignment": best.alignment,
         "finished": best.finished,
         "truncated": truncated,
@@ -79,6 +86,29 @@ def decode_prefix(pipeline, prefix, **inputs):
     ids, longer = _split_prefix(pipeline, prefix)
     result = pipeline.search_features(features, prefix=ids)
     return _listed(pipeline, result, inputs, features, truncated | longer)
+
+
+def decode_nbest_with_alignment(pipeline, **inputs):
+    """The lists of `decode_nbest`, and all that the alignment of each text is drawn from.
+
+    `source_tokens` `(batch, source_time)` and `source_length` `(batch,)` as in
+    `decode_with_alignment`; `target_tokens` strings, `token_log_probs`, `token_entropies` and
+    `token_words` `(batch, beam, target_time)`, of which `target_lengths` int32 `(batch, beam)`
+    count; `alignment` float32 `(batch, beam, target_time, source_time)`.
+    """
+    inputs, features, truncated = _cut(pipeline, inputs)
+    result = pipeline.search_features(features)
+    listed = _listed(pipeline, result, inputs, features, truncated)
+    return {**listed, **_aligned(pipeline, result, features)}
+
+
+def decode_prefix_with_alignment(pipeline, prefix, **inputs):
+    """The same of the texts that begin with `prefix`, as in `decode_prefix`."""
+    inputs, features, truncated = _cut(pipeline, inputs)
+    ids, longer = _split_prefix(pipeline, prefix)
+    result = pipeline.search_features(features, prefix=ids)
+    listed = _listed(pipeline, result, inputs, features, truncated | longer)
+    return {**listed, **_aligned(pipeline, result, features)}
 
 
 def score_pair(pipeline, target, **inputs):
@@ -134,6 +164,22 @@ def decode_ids_prefix(pipeline, prefix, prefix_length, **inputs):
     return {**all_ids(pipeline, result, features), "truncated": truncated | longer}
 
 
+def decode_ids_nbest_with_alignment(pipeline, **inputs):
+    """All hypotheses, with `alignment` `(batch, beam, target_time, source_time)`."""
+    features, truncated = _cut_features(pipeline, inputs)
+    result = pipeline.search_features(features)
+    return {**_all_aligned(pipeline, result, features), "truncated": truncated}
+
+
+def decode_ids_prefix_with_alignment(pipeline, prefix, prefix_length, **inputs):
+    """The same of hypotheses that begin with given ids, as in `decode_ids_prefix`."""
+    features, truncated = _cut_features(pipeline, inputs)
+    ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
+    ids, longer = _cut_prefix(pipeline, ids)
+    result = pipeline.search_features(features, prefix=ids)
+    return {**_all_aligned(pipeline, result, features), "truncated": truncated | longer}
+
+
 def score_ids(pipeline, target, target_length, **inputs):
     """The score of given ids: `score` float32, `length` int32, `(batch,)`.
 
@@ -153,12 +199,17 @@ def served(pipeline, beside=()):
         beside: Tuple of strings, the `signatures` of `export_saved_model`.
     """
     source, verb = pipeline.source, pipeline.verb
-    of_prefix = {f"{verb}_prefix": (decode_prefix, {**source.inputs, "prefix": TEXT})}
+    given = {**source.inputs, "prefix": TEXT}
+    lists = {
+        f"{verb}_prefix": (decode_prefix, given),
+        f"{verb}_nbest_with_alignment": (decode_nbest_with_alignment, source.inputs),
+        f"{verb}_prefix_with_alignment": (decode_prefix_with_alignment, given),
+    }
     return {
         "serving_default": (decode, source.inputs),
         f"{verb}_with_alignment": (decode_with_alignment, source.inputs),
         f"{verb}_nbest": (decode_nbest, source.inputs),
-        **(of_prefix if "prefix" in beside else {}),
+        **_requested(lists, beside),
         "decode_ids": (decode_ids, source.feature_inputs),
         "score_pair": (score_pair, {**source.inputs, "target": TEXT}),
     }
@@ -168,13 +219,27 @@ def served_ids(pipeline, beside=()):
     """Signatures of an ids-only SavedModel: likewise."""
     inputs = pipeline.source.feature_inputs
     given = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
-    of_prefix = {"decode_ids_prefix": (decode_ids_prefix, given)}
+    lists = {
+        "decode_ids_prefix": (decode_ids_prefix, given),
+        "decode_ids_nbest_with_alignment": (decode_ids_nbest_with_alignment, inputs),
+        "decode_ids_prefix_with_alignment": (decode_ids_prefix_with_alignment, given),
+    }
     return {
         "serving_default": (decode_ids, inputs),
         "decode_ids_with_alignment": (decode_ids_with_alignment, inputs),
         "decode_ids_nbest": (decode_ids_nbest, inputs),
-        **(of_prefix if "prefix" in beside else {}),
+        **_requested(lists, beside),
         "score_ids": (score_ids, {**inputs, "target": IDS, "target_length": LENGTH}),
+    }
+
+
+def _requested(signatures, beside):
+    """Those of the signatures whose parts, prefix and alignment, an export has asked for."""
+    return {
+        name: one
+        for name, one in signatures.items()
+        if ("prefix" in beside or "prefix" not in one[1])
+        and ("alignments" in beside or not name.endswith("_with_alignment"))
     }
 
 
@@ -213,6 +278,29 @@ def _listed(pipeline, result, inputs, features, truncated):
         "confidences": confidences(pipeline, result, features),
         "finished": result.finished,
         "truncated": truncated,
+    }
+
+
+def _aligned(pipeline, result, features):
+    """The tokens of all texts of each row, with what is known of each."""
+    return {
+        "source_tokens": pipeline.label_tensor(features),
+        "source_length": pipeline.lengths(features),
+        "target_tokens": pipeline.target.graph.tokens(result.ids),
+        "target_lengths": result.lengths,
+        "token_log_probs": result.token_log_probs,
+        "token_entropies": result.token_entropies,
+        "token_words": token_words(pipeline, result.ids),
+        "alignment": result.alignment,
+    }
+
+
+def _all_aligned(pipeline, result, features):
+    """The ids of all hypotheses of each row, with what is known of each."""
+    return {
+        **all_ids(pipeline, result, features),
+        "alignment": result.alignment,
+        "source_length": pipeline.lengths(features),
     }
 
 

@@ -351,7 +351,7 @@ def test_a_program_in_c_lists_the_signatures_that_python_lists(compiled, suggest
                 expected.add(f"{name} {side} {tensor} {dtype} {shape}")
     code, lines, complaints = answer([compiled / "signatures", suggesting])
     assert (code, complaints) == (0, [])
-    assert {*lines} == expected and len(lines) == 39
+    assert {*lines} == expected and len(lines) == 43
     for path in [path for path in bad_models if path.name in ("no model", "nothing", "none")]:
         code, texts, (complaint,) = answer([compiled / "signatures", path])
         assert (code, texts) == (2, [""]) and f"Received: '{path}'" in complaint
@@ -366,9 +366,19 @@ def compile_checked(source, path):
     subprocess.run([*command, f"-Wl,-rpath,{LIBRARY.parent}", *found], check=True)
 
 
+def numbers_of(one, longest):
+    """The numbers of a text that the probe shows of those that are there."""
+    of_tokens = one.token_log_probs, one.token_entropies, one.token_words
+    padded = np.zeros((len(one.target_tokens), longest))
+    padded[:, : one.alignment.shape[1]] = one.alignment
+    rows = (*(row for row in of_tokens if row is not None), padded)
+    confidence = float("nan") if one.confidence is None else one.confidence
+    return [confidence, *np.concatenate([np.ravel(row) for row in rows])]
+
+
 @needs_compiler
 @pytest.mark.slow
-def test_texts_have_the_confidences_of_python_and_of_older_files_none(suggesting, tmp_path):
+def test_texts_have_the_confidences_and_alignments_of_python(suggesting, tmp_path):
     compile_checked(CONFIDENCES, tmp_path / "probe")
     _, files, *_ = unpack(suggesting.read_bytes())
     vocabulary = sentencepiece.SentencePieceProcessor(model_proto=files["source.spm"])
@@ -379,9 +389,15 @@ def test_texts_have_the_confidences_of_python_and_of_older_files_none(suggesting
         code, lines, complaints = answer([tmp_path / "probe", suggesting, nbest, *ids])
         assert (code, complaints) == (0, [])
         for line, one in zip(lines[:-1], expected, strict=True):
-            values = [one.confidence, *one.token_log_probs, *one.token_entropies]
+            values = numbers_of(one, python.card["max_source_length"])
             assert [*map(float, line.split())] == pytest.approx(values, abs=1e-4)
-    assert answer([tmp_path / "probe", DATES, 1, *ids]) == (0, ["nan", ""], [])
+    dates = OnDeviceTranslator(DATES)
+    ids = [*dates.vocabulary("source").encode("5 May 2020"), 3]
+    (expected,) = dates.translate(["5 May 2020"])
+    code, (line, _), complaints = answer([tmp_path / "probe", DATES, 1, *ids])
+    assert (code, complaints) == (0, [])
+    values = numbers_of(expected, dates.card["max_source_length"])
+    assert [*map(float, line.split())] == pytest.approx(values, abs=1e-4, nan_ok=True)
 
 
 @pytest.fixture(scope="module")

@@ -140,8 +140,9 @@ def test_texts_have_the_confidences_of_python_and_of_older_files_none(speller):
             assert confidence == pytest.approx(one.confidence, abs=1e-4)
             assert found[0] == pytest.approx(one.token_log_probs.tolist(), abs=1e-4)
             assert found[1] == pytest.approx(one.token_entropies.tolist(), abs=1e-4)
+            assert found[2] == one.token_words.tolist()
     code, (line,), error = node(PROGRAM, OLDER, "", "abc", program=CONFIDENCES)
-    assert (code, json.loads(line)) == (0, [[None, [], []]]), error
+    assert (code, json.loads(line)) == (0, [[None, [], [], []]]), error
 
 
 @needs_node

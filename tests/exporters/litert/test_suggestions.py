@@ -67,6 +67,11 @@ def assert_same(found, expected):
         assert (one.source_tokens, one.target_tokens) == (other.source_tokens, other.target_tokens)
         assert one.score == pytest.approx(other.score, abs=1e-5)
         np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-5)
+        if isinstance(other, kb.Translation):
+            numbers = np.full(len(other.target_tokens), -1)
+            for number, word in enumerate(other.words):
+                numbers[word.first : word.last + 1] = number
+            assert one.token_words.tolist() == numbers.tolist()
 
 
 @pytest.fixture(params=["in Python", pytest.param("in LiteRT", marks=pytest.mark.slow)])
@@ -242,7 +247,8 @@ def test_the_file_describes_what_it_suggests_and_is_compared(suggesting, command
     code, out, _ = command("check", suggesting)
     assert code == 0
     answers = (
-        "alignment, confidences, finished, ids, lengths, scores, token_entropies, token_log_probs"
+        "alignment, confidences, finished, ids, lengths, scores, token_entropies, token_log_probs, "
+        "token_words"
     )
     assert f"translate_nbest: source -> {answers}\n" in out
     assert f"translate_prefix: prefix, prefix_length, source -> {answers}\n" in out
@@ -378,4 +384,4 @@ def test_a_wrong_command_line_is_refused(translate, toy_litert, options):
 def test_the_fields_of_a_suggestion_are_those_of_a_translation():
     fields = kb.Translation.__dataclass_fields__
     of_host = {"truncated", "calibration", "rejected"}
-    assert {*OnDeviceTranslation._fields} == {*fields} - of_host
+    assert {*OnDeviceTranslation._fields} == {*fields, "token_words"} - of_host

@@ -101,6 +101,7 @@ def test_control_characters_are_escaped(kit, capsys, arguments):
 def test_an_output_of_a_wrong_type_or_size_is_refused(kit, signature, changed):
     rest = kit["client_rest"]
     good = hostile.ALIGNED if signature == "translate_with_alignment" else {}
+    good = hostile.LISTED if signature.count("_") == 3 else good
     with pytest.raises(rest.ServerError, match="must answer as .* Received: .* in answer 1"):
         rest.checked(signature, 1, [{**good, **changed}], "it")
     rest.checked("translate_with_alignment", 1, [hostile.ALIGNED], "it")

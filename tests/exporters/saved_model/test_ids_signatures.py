@@ -116,6 +116,16 @@ def text_of(client, ids):
     return client("target").decode([int(token) for token in ids if token != END])
 
 
+def words_of(result):
+    """The number of the word of each target token of a `Translation`."""
+    numbers = {
+        place: number
+        for number, word in enumerate(result.words)
+        for place in range(word.first, word.last + 1)
+    }
+    return (numbers.get(place, -1) for place in range(len(result.target_tokens)))
+
+
 def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_translator):
     plain, aligned = answers["serving_default"], answers["decode_ids_with_alignment"]
     for row, result in enumerate(toy_translator.translate(SENTENCES)):
@@ -132,6 +142,9 @@ def test_a_client_gets_the_texts_and_alignments_of_keras(answers, client, toy_tr
                 found = answer[name][row, :length]
                 np.testing.assert_allclose(found, getattr(result, name), atol=1e-4)
                 assert not answer[name][row, length:].any()
+            words = answer["token_words"][row].tolist()
+            assert words[:length] == [*words_of(result)]
+            assert set(words[length:]) <= {-1}
         sources, alignment = aligned["source_length"][row], aligned["alignment"][row]
         assert sources == len(result.source_tokens)
         np.testing.assert_allclose(alignment[:length, :sources], result.alignment, atol=1e-5)

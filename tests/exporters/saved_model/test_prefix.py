@@ -15,7 +15,9 @@ from keras_bahdanau.exporters import (
     run_in_clean_process,
 )
 from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
+from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.saved_model.served_signatures import served as signatures_of
+from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 SENTENCES = ["three one two", "", "five", "qqq ☃", "one one four four two"]
 PREFIXES = ["vier", "eins", "", "zw☃", "eins eins"]
@@ -24,10 +26,11 @@ LONG = "eins " * 300
 
 @pytest.fixture(scope="module")
 def version(toy_translator, once):
-    """A SavedModel of the toy with the signature for prefixes: the path of version 1."""
+    """A SavedModel of the toy with the signatures beside: the path of version 1."""
 
     def write(path):
-        kb.export_saved_model(toy_translator, path.parent, signatures=("prefix",))
+        signatures = "prefix", "alignments"
+        kb.export_saved_model(toy_translator, path.parent, signatures=signatures)
 
     return once("begun/1", write)
 
@@ -40,9 +43,16 @@ def expected(toy_translator):
 def test_the_signature_is_there_if_it_is_asked_for(toy_translator):
     names = set(signatures_of(toy_translator))
     assert set(signatures_of(toy_translator, ("prefix",))) - names == {"translate_prefix"}
+    (aligned,) = set(signatures_of(toy_translator, ("alignments",))) - names
+    assert aligned == "translate_nbest_with_alignment"
+    both = set(signatures_of(toy_translator, ("prefix", "alignments"))) - names
+    assert both == {"translate_prefix", aligned, "translate_prefix_with_alignment"}
     settings = {"max_source_length": None, "max_target_length": 64}
-    (exporter,) = SavedModelExporter.variants(**settings, signatures=("greedy", "prefix"))
-    assert exporter.signatures == ("prefix",)
+    asked = "greedy", "prefix", "alignments"
+    (exporter,) = SavedModelExporter.variants(**settings, signatures=asked)
+    assert exporter.signatures == ("prefix", "alignments")
+    exporters = LiteRTExporter.variants(**settings, signatures=asked)
+    assert {one.signatures for one in exporters} == {("greedy", "prefix")}
     with pytest.raises(ValueError, match="must be some of 'prefix'.* Received: signatures="):
         SavedModelExporter(signatures=("nbest",))
 
@@ -75,9 +85,61 @@ def test_texts_with_a_prefix_are_those_of_keras(version, expected):
     assert np.isfinite(strange["scores"]).all()
 
 
+def numbers_of(one):
+    """The number of the word of each target token of a `Translation`."""
+    numbers = np.full(len(one.target_tokens), -1)
+    for number, word in enumerate(one.words):
+        numbers[word.first : word.last + 1] = number
+    return numbers
+
+
+def assert_aligned(found, lists, texts=None):
+    """The lists of an answer are those of Keras, with the tokens and the alignment of each text."""
+    lengths = found["target_lengths" if texts else "lengths"]
+    for row, hypotheses in enumerate(lists):
+        sources = found["source_length"][row]
+        assert sources == len(hypotheses[0].source_tokens)
+        if texts:
+            tokens = [token.decode() for token in found["source_tokens"][row]]
+            assert tokens[:sources] == hypotheses[0].source_tokens and not any(tokens[sources:])
+        for rank, one in enumerate(hypotheses):
+            place, targets = (row, rank), len(one.target_tokens)
+            assert lengths[place] == targets
+            if texts:
+                assert found["translations"][place].decode() == one.text
+                tokens = [token.decode() for token in found["target_tokens"][place]]
+                assert tokens[:targets] == one.target_tokens and not any(tokens[targets:])
+            assert found["token_words"][place][:targets].tolist() == numbers_of(one).tolist()
+            assert set(found["token_words"][place][targets:].tolist()) <= {-1}
+            alignment = found["alignment"][place]
+            np.testing.assert_allclose(alignment[:targets, :sources], one.alignment, atol=1e-5)
+            assert not alignment[targets:].any() and not alignment[:, sources:].any()
+            for name in ("token_log_probs", "token_entropies"):
+                values = found[name][place]
+                np.testing.assert_allclose(values[:targets], getattr(one, name), atol=1e-4)
+                assert not values[targets:].any()
+        assert not lengths[row, len(hypotheses) :].any()
+        assert not found["alignment"][row, len(hypotheses) :].any()
+
+
+@pytest.mark.slow
+def test_lists_with_alignments_are_those_of_keras(version, toy_translator, expected):
+    free, begun = {"text": SENTENCES}, {"text": SENTENCES, "prefix": PREFIXES}
+    names = "translate_nbest", "translate_prefix"
+    requests = [(names[0], free), (names[1], begun)]
+    requests += [(f"{name}_with_alignment", given) for name, given in requests]
+    plain, plainly_begun, nbest, prefix = run_in_clean_process(version, requests)
+    assert_aligned(nbest, toy_translator.translate_nbest(SENTENCES), texts=True)
+    assert_aligned(prefix, expected, texts=True)
+    assert any(-1 < word for word in prefix["token_words"][3, 0])  # of an unknown one
+    for short, whole in ((plain, nbest), (plainly_begun, prefix)):
+        for name, value in short.items():
+            np.testing.assert_array_equal(whole[name], value, err_msg=name)
+
+
 @pytest.mark.slow
 def test_ids_with_a_prefix_are_those_of_keras(toy_translator, expected, tmp_path):
-    exporter = IdsSavedModelExporter(signatures=("prefix",))
+    exporter = IdsSavedModelExporter(signatures=("prefix", "alignments"))
     version = export(exporter, toy_translator, tmp_path / "ids")
     assert check(version) == []
     source = toy_translator.source.batch(SENTENCES)
@@ -89,7 +151,13 @@ def test_ids_with_a_prefix_are_those_of_keras(toy_translator, expected, tmp_path
         "prefix_length": np.array([99], np.int32),
     }
     requests = [("decode_ids_prefix", request), ("decode_ids_prefix", wild)]
-    (found, strange), _ = timed_in_clean_process(version, requests, text_operations=False)
+    requests.append(("decode_ids_prefix_with_alignment", request))
+    free = {name: request[name] for name in ("source", "source_length")}
+    requests.append(("decode_ids_nbest_with_alignment", free))
+    answers, _ = timed_in_clean_process(version, requests, text_operations=False)
+    found, strange, aligned, listed = answers
+    assert_aligned(aligned, expected)
+    assert_aligned(listed, toy_translator.translate_nbest(SENTENCES))
     for row, hypotheses in enumerate(expected):
         for rank, one in enumerate(hypotheses):
             ids = found["ids"][row, rank, : found["lengths"][row, rank]]
@@ -106,10 +174,13 @@ def card_of(version):
 def test_the_version_is_compared_checked_and_states_its_memory(version, toy_saved_model):
     assert check(version) == []
     card, plain = card_of(version), card_of(toy_saved_model)
-    assert card["signatures"].pop("translate_prefix") == ["prefix", "text"]
+    for ending in ("", "_with_alignment"):
+        assert card["signatures"].pop(f"translate_prefix{ending}") == ["prefix", "text"]
+    assert card["signatures"].pop("translate_nbest_with_alignment") == ["text"]
     assert card["signatures"] == plain["signatures"]
     assert card["max_batch_bytes"] > plain["max_batch_bytes"]
     assert card["parity"][1]["nbest"] == plain["parity"][1]["nbest"] == 1
+    assert 0 < card["parity"][1]["alignment"] < 1e-5  # of lists, too
 
 
 @pytest.mark.slow
@@ -128,10 +199,28 @@ def test_a_client_prints_what_begins_with_a_prefix(
             assert [line[:2] for line in lines] == [[row, one.text] for row, one in expected]
             scores = [float(line[2]) for line in lines]
             assert scores == pytest.approx([one.score for _, one in expected], abs=1.1e-4)
+        for options in (["--prefix", "vier", "--alignment"], ["--nbest", "--alignment"]):
+            assert kit[program].main([*server, *options, *sentences]) == 0
+            lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
+            if "--prefix" not in options:
+                lists = toy_translator.translate_nbest(sentences)
+                expected = [(str(row), one) for row, several in enumerate(lists) for one in several]
+            links = [
+                format_pharaoh(word_links(one.source_tokens, one.target_tokens, one.alignment))
+                for _, one in expected
+            ]
+            texts = [[row, one.text] for row, one in expected]
+            assert [line[:2] for line in lines] == texts
+            assert [line[3] for line in lines] == links and any(links)
 
 
 @pytest.mark.parametrize(
-    "options", ["--prefix a --alignment", "--signature translate_prefix", "--signature read_prefix"]
+    "options",
+    [
+        *("--signature translate_prefix", "--signature read_prefix"),
+        *("--signature score_pair --nbest", "--prefix a --signature score_pair"),
+        "--alignment --signature translate_prefix_with_alignment --prefix a",
+    ],
 )
 def test_a_client_refuses_options_that_do_not_go_together(options):
     with programs() as kit, pytest.raises(SystemExit, match="2"):

@@ -39,7 +39,7 @@ LENGTHS = {  # of what a server pads, the axes that do not count the rows
     "alignment": ["target_length", "source_length"],
     "ids": ["length"],
 }
-OF_TOKENS = ("token_log_probs", "token_entropies")  # as long as the ids or the tokens beside them
+OF_TOKENS = ("token_log_probs", "token_entropies", "token_words")  # as long as the ids or tokens
 TOLERANCE = {
     "alignment": 1e-5,
     **dict.fromkeys(("score", "scores", "confidence", "confidences", *OF_TOKENS), 1e-4),

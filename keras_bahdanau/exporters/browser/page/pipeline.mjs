@@ -84,14 +84,14 @@ export class Pipeline {
   }
 
   /**
-   * [{text, score, confidence, finished, tokens, tokenLogProbs, tokenEntropies, sourceTokens, alignment}] of one
-   * input, best first, as many as there are.
+   * [{text, score, confidence, finished, tokens, tokenLogProbs, tokenEntropies, tokenWords, sourceTokens,
+   * alignment}] of one input, best first, as many as there are.
    *
    * `features` has numbers by the name of an input, in the order of its axes, without a batch; 0 stands behind
    * them. `sourceTokens` are the names of the columns of an alignment. `kind` is "", "_greedy", "_nbest" or
    * "_prefix", and `begun` the ids of that prefix. `alignment` has a Float32Array of weights of the columns for each
-   * of `tokens`, which end with the end token. Older files give no confidence, no log-probabilities and no
-   * entropies of tokens.
+   * of `tokens`, which end with the end token. `tokenWords` has the number of the word of each, from 0, and -1 for
+   * those of none. Older files give no confidence, no log-probabilities, no entropies and no words of tokens.
    */
   async decode(features, sourceTokens, kind = "", begun = []) {
     const key = this.signature(kind);
@@ -117,7 +117,7 @@ export class Pipeline {
     const [rows, finished, weights] = [read("ids"), read("finished"), read("alignment")];
     const given = (name) => outputs[name] && read(name);
     const confidences = given("confidences") ?? given("confidence");
-    const [logProbs, entropies] = [given("token_log_probs"), given("token_entropies")];
+    const [logProbs, entropies, words] = ["token_log_probs", "token_entropies", "token_words"].map(given);
     const time = rows.length / lengths.length;
     const columns = weights.length / rows.length;
     return Array.from(lengths, (length, hypothesis) => {
@@ -129,6 +129,7 @@ export class Pipeline {
         confidence: confidences?.[hypothesis],
         tokenLogProbs: logProbs?.slice(first, first + length),
         tokenEntropies: entropies?.slice(first, first + length),
+        tokenWords: words?.slice(first, first + length),
         finished: finished[hypothesis] === 1,
         tokens: ids.map((id) => id === PAD ? "" : this.target.pieces[id]),
         sourceTokens,

@@ -1,0 +1,58 @@
+"""Words of tokens in a TensorFlow graph: the numbers that `join_subwords` gives its groups."""
+
+import numpy as np
+import tensorflow as tf
+
+from keras_bahdanau.text.alignments import END, UNKNOWN, WORD_START
+
+# Part that a token has in the words of a text:
+BETWEEN = 0  # none by itself: a mark alone, the end, padding
+INSIDE = 1  # goes on with the word before, if there is one
+FIRST = 2  # begins a word
+ALONE = 3  # begins a word and ends it
+LAST = 4  # ends a word
+
+
+def word_parts(tokens) -> np.ndarray:
+    """Part of each token of a vocabulary in words: int8 array `(vocabulary_size,)`.
+
+    Args:
+        tokens: Sequence of strings, as `Subwords.tokens` gives them.
+    """
+    return np.array([_part(token) for token in tokens], np.int8)
+
+
+def graph_word_numbers(ids, parts) -> tf.Tensor:
+    """Number of the word that each token stands for, of operations that LiteRT has, too.
+
+    Words are those of `Translation.words`: a mark `▁` that stands alone belongs to the word behind
+    it.
+
+    Args:
+        ids: Int32 tensor `(..., time)`, right-padded with 0.
+        parts: Int8 array, from `word_parts`.
+
+    Returns:
+        Int32 tensor `(..., time)`: 0 for the tokens of the first word, 1 for those of the next,
+        and -1 for those of none, which are the end token, padding, and marks without a word.
+    """
+    part = tf.cast(tf.gather(parts, ids), tf.int32)
+    ends = (part == BETWEEN) | (part >= ALONE)
+    edges = [[0, 0]] * (len(part.shape) - 1) + [[1, 0]]
+    after_end = tf.pad(tf.cast(ends, tf.int32), edges, constant_values=1)[..., :-1]
+    begins = (part == FIRST) | (part == ALONE) | (after_end == 1)
+    written = part != BETWEEN
+    begun = tf.cumsum(tf.cast(written & begins, tf.int32), axis=-1)  # -> (..., time)
+    words = tf.reduce_max(begun, axis=-1, keepdims=True)  # -> (..., 1)
+    # of its own word, or of the next one
+    numbers = begun - tf.cast(written, tf.int32)
+    return tf.where(numbers < words, numbers, -1)
+
+
+def _part(token):
+    """The part of one token: see `join_subwords`."""
+    if token == END or not token.replace(WORD_START, ""):
+        return BETWEEN
+    begins = token == UNKNOWN or token.startswith(WORD_START)
+    ends = token == UNKNOWN or token.endswith(WORD_START)
+    return (INSIDE, FIRST, LAST, ALONE)[begins + 2 * ends]
