@@ -10,11 +10,12 @@ import keras_bahdanau as kb
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 LARGEST = 1_000_000  # bytes of a .tflite file
+LARGE = "large"  # setting of models for machines, of which the .keras file alone is published
 
 CARD = """# Models
 
 The preset `characters`{small}, one model a task:
-`TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16. Each file has the
+`TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16.{large} Each file has the
 vocabularies and a card of its own (`keras-bahdanau check`). Seeds and epochs were chosen on dev,
 and no test was looked at. One command scores a file of the published format:
 
@@ -32,6 +33,8 @@ Scores are of dev, greedy. `minutes` limit a training on one core.
 {licence}
 """
 
+LARGE_CARD = " `TASK-large.keras` is a larger\nmodel, for machines."
+
 LICENCES = {
     "pronounce": """**Licence.** `cmudict` was trained on CMUdict, which is free for any purpose if
 its notice is kept: copyright (c) 1993-2015 Carnegie Mellon University, all rights reserved. All
@@ -48,7 +51,8 @@ def publish(found, tasks, settings, runs, examples):
     """Copy the models of some tasks, and write the cards of all that are there.
 
     Of the settings the first one is taken that a task has results of, with a file of at most a
-    megabyte in 8 bits; and of its seeds the one whose file is the best on dev.
+    megabyte in 8 bits; and of its seeds the one whose file is the best on dev. Beside it stands
+    `TASK-large.keras`, where `large` is among the settings and the task has results of it.
 
     Args:
         found: List of results, as `Results.read` gives them.
@@ -65,32 +69,44 @@ def publish(found, tasks, settings, runs, examples):
     """
     paths = []
     for task in tasks:
-        chosen = _chosen(task, settings, found)
-        if chosen is None:
-            continue
-        folder = runs / task.name / f"{chosen['system']}-{chosen['seed']}"
         models = examples / task.kind / "models"
-        models.mkdir(parents=True, exist_ok=True)
-        path = models / f"{task.name}.tflite"
-        shutil.copyfile(folder / "model.int8.tflite", path)
-        translator = kb.load_pipeline(folder / "run" / "translator.keras")
-        translator.save(path.with_suffix(".keras"), weights="float16")
-        paths.append(path)
+        chosen = _chosen(task, settings, found)
+        large = _best(task, LARGE, found) if LARGE in settings else None
+        if chosen or large:
+            models.mkdir(parents=True, exist_ok=True)
+        if chosen:
+            paths.append(models / f"{task.name}.tflite")
+            shutil.copyfile(_folder(runs, chosen) / "model.int8.tflite", paths[-1])
+            _save(_folder(runs, chosen), models / f"{task.name}.keras")
+        if large:
+            _save(_folder(runs, large), models / f"{task.name}-{LARGE}.keras")
     for kind in sorted({task.kind for task in tasks}):
         _write_card(examples / kind / "models", kind, settings, found)
     return paths
 
 
+def _folder(runs, result):
+    return runs / result["task"] / f"{result['system']}-{result['seed']}"
+
+
+def _save(folder, path):
+    kb.load_pipeline(folder / "run" / "translator.keras").save(path, weights="float16")
+
+
 def _chosen(task, settings, found):
-    """The result of the best seed of a task, or None."""
+    """The result of a task whose .tflite file is published, or None."""
+    small = [one for one in found if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
+    results = (_best(task, setting, small) for setting in settings if setting != LARGE)
+    return next(filter(None, results), None)
+
+
+def _best(task, setting, found):
+    """The result of the best seed of a task and setting, or None."""
     metric = task.metrics[0]
     sign = -1 if metrics_of((metric,))[0].higher_is_better else 1
-    for setting in settings:
-        own = [one for one in found if (one["task"], one["system"]) == (task.name, setting)]
-        own = [one for one in own if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
-        if own:
-            return min(own, key=lambda one: (sign * one["int8"][metric], one["seed"]))
-    return None
+    own = [one for one in found if (one["task"], one["system"]) == (task.name, setting)]
+    own = [one for one in own if "int8" in one]  # or it is an ensemble
+    return min(own, key=lambda one: (sign * one["int8"][metric], one["seed"]), default=None)
 
 
 def _write_card(models, kind, settings, found):
@@ -99,10 +115,13 @@ def _write_card(models, kind, settings, found):
         return
     names = [path.stem for path in files]
     rows, chosen = [], [_chosen(TASKS[name], settings, found) for name in names]
-    for name, one in zip(names, chosen, strict=True):
+    for path, one in zip(files, chosen, strict=True):
         if one is None:
-            raise FileNotFoundError(f"{models / name}.tflite is of a task without results")
-        rows.append(_row(TASKS[name], one, models))
+            raise FileNotFoundError(f"{path} is of a task without results")
+        rows.append(_row(TASKS[path.stem], one, path.with_suffix("")))
+        large = path.with_name(f"{path.stem}-{LARGE}")
+        if large.with_suffix(".keras").is_file():
+            rows.append(_row(TASKS[path.stem], _best(TASKS[path.stem], LARGE, found), large))
     metrics = TASKS[names[0]].metrics
     unit = UNITS[metrics[0]]
     head = ["file", "setting", "seed", "minutes", "epochs", f"{unit}, float32", f"{unit}, int8"]
@@ -112,6 +131,7 @@ def _write_card(models, kind, settings, found):
         small=", or made smaller (`small`)"
         if any(one["system"] != "preset" for one in chosen)
         else "",
+        large=LARGE_CARD if any(models.glob(f"*-{LARGE}.keras")) else "",
         **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},
         metrics=",".join(metrics),
         table="\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)),
@@ -120,18 +140,20 @@ def _write_card(models, kind, settings, found):
     (models / "README.md").write_text(text, encoding="utf-8")
     sums = [
         f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
-        for path in sorted([*files, *(file.with_suffix(".keras") for file in files)])
+        for path in sorted([*files, *models.glob("*.keras")])
     ]
     (models / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
 
 
-def _row(task, one, models):
+def _row(task, one, stem):
+    """Cells of the table for a result and its files, `stem` with .tflite, if any, and .keras."""
     first, *others = task.metrics
-    sizes = [(models / f"{task.name}{end}").stat().st_size for end in (".tflite", ".keras")]
+    files = stem.with_name(f"{stem.name}.tflite"), stem.with_name(f"{stem.name}.keras")
+    sizes = [f"{file.stat().st_size / 1000:.0f}" if file.is_file() else "" for file in files]
     return [
-        *(f"`{task.name}`", one["system"], str(one["seed"])),
+        *(f"`{stem.name}`", one["system"], str(one["seed"])),
         *(f"{one['minutes'] or 0:g}", str(one["epochs"])),
         *(f"{one[part][first]:.1f}" for part in ("dev", "int8")),
         *(f"{one['int8'][name]:.1f}" for name in others),
-        *(f"{size / 1000:.0f}" for size in sizes),
+        *sizes,
     ]

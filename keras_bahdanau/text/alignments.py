@@ -16,7 +16,7 @@ def join_subwords(tokens):
     """Join SentencePiece pieces to words.
 
     A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
-    that stands alone belongs to the word that follows. A piece that ends with it, such as the
+    that stands alone belongs to the word that follows, and so does padding, which is "". A piece that ends with it, such as the
     symbol `<PST>▁` of a text of characters, ends its word. The end token is a word of its own, and
     so is an unknown one, which in text has a space on both sides.
 
@@ -33,7 +33,7 @@ def join_subwords(tokens):
     """
     words, groups, alone, ended = [], [], {END, UNKNOWN}, False
     for position, token in enumerate(tokens):
-        begins = ended or token.startswith(WORD_START)
+        begins = ended or not token or token.startswith(WORD_START)
         if not words or (words[-1] and (begins or alone & {token, tokens[position - 1]})):
             words.append("")
             groups.append([])

@@ -209,16 +209,22 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     cells = row(capsys.readouterr().out, "toy")
     assert cells[:3] == ["toy", "WER", "1"] and cells[4] == f"{one['dev']['ser']:.1f}"
     monkeypatch.setitem(tasks.TASKS, "toy", toy)
-    assert not run.main(["publish", *places, "--examples", str(tmp_path)])
+    monkeypatch.setitem(tasks.SETTINGS, "large", (*TINY.split(), "--depth", "2"))
+    assert not run.main(["train", *places, "--settings", "large", "--seeds", "1", "--minutes", "1"])
+    asked = ["--settings", "preset,large", "--examples", str(tmp_path)]
+    assert not run.main(["publish", *places, *asked])
     models = tmp_path / "pronounce" / "models"
     assert {path.name for path in models.iterdir()} == {
-        *("README.md", "SHA256SUMS", "toy.keras", "toy.tflite")
+        *("README.md", "SHA256SUMS", "toy-large.keras", "toy.keras", "toy.tflite")
     }
+    assert row((models / "README.md").read_text(), "`toy-large`")[1] == "large"
+    large = kb.load_pipeline(models / "toy-large.keras")
+    assert large.model.encoder.get_config()["depth"] == 2
     lines = (models / "SHA256SUMS").read_text().splitlines()
     sums = dict(reversed(line.split()) for line in lines)
     for name, digest in sums.items():
         assert hashlib.sha256((models / name).read_bytes()).hexdigest() == digest
-    assert len(sums) == 2 and row((models / "README.md").read_text(), "`toy`")[1] == "preset"
+    assert len(sums) == 3 and row((models / "README.md").read_text(), "`toy`")[1] == "preset"
     full = kb.Translator.load(folder / "run" / "translator.keras").translate(stems)
     halved = kb.Translator.load(models / "toy.keras").translate(stems)
     scores = [[one.score for one in side] for side in (full, halved)]
