@@ -112,9 +112,9 @@ def test_the_model_of_ink_reads_a_sum():
 
 
 def test_the_model_of_speech_reads_any_sound(tmp_path):
-    sound = write_wav(tones((0, 1, 2)), tmp_path / "tones")
+    sound = write_wav(tones(3 * (0, 1, 2, 3)), tmp_path / "tones")
     first, nothing = loaded("an4/models/an4.tflite").decode([sound, b""])
     assert first.text.replace(" ", "").isalpha() and first.text.isupper()  # words of AN4
-    assert len(first.source_tokens) == 6  # 240 ms, 40 for each
-    assert first.alignment.shape == (len(first.target_tokens), 6)
+    assert len(first.source_tokens) == 24  # 960 ms, 40 for each
+    assert first.alignment.shape == (len(first.target_tokens), 24)
     assert nothing.text == ""
