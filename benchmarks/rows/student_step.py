@@ -17,11 +17,14 @@ NAME = "student-step"
 GOAL = ">= 2"
 ABOUT = "one training step of ssru-student, float32: target tokens/s, ours / best peer as large"
 MODEL = "ssru-student"
+QUICK_WIDTHS = {"embedding_units": 16, "units": 16}
 
 
 def measure(options):
     model = options.model or MODEL
     preset, overrides = parsed(model)
+    if options.quick:
+        overrides = {**QUICK_WIDTHS, **overrides}
     given = {"preset": preset, "overrides": overrides}
     vocabulary = sizes(options.quick)["vocabulary"]
     counted = Lane("ours", "presets", "weights", {**given, "vocabulary": vocabulary}, ours=True)
