@@ -116,6 +116,11 @@ def _table(results):
         met = "yes" if result["met"] else "no"
         lines.append(f"{result['name']:24} {_goal(result['goal']):24} {ratio:>8}  {met}")
         lines += [f"    {name}: {text}" for name, text in _details(result)]
+        by_precision = result.get("ratios_by_precision", {})
+        lines += [
+            f"    / best peer in {precision}: {'-' if one is None else f'{one:.2f}'}"
+            for precision, one in by_precision.items()
+        ]
     return "\n".join(lines)
 
 
