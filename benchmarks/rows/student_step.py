@@ -15,7 +15,7 @@ from rows.sizes import sizes, sizes_as_large
 NUMBER = 12
 NAME = "student-step"
 GOAL = ">= 2"
-ABOUT = "one training step of ssru-student, float32: target tokens/s, ours / best peer as large"
+ABOUT = "a training step of ssru-student or --model, float32: tokens/s, ours / best peer as large"
 MODEL = "ssru-student"
 QUICK_WIDTHS = {"embedding_units": 16, "units": 16}
 
