@@ -53,6 +53,7 @@ class Options:
     sentences: int | None = None
     tflite: pathlib.Path | None = None
     words: pathlib.Path | None = None
+    model: str | None = None
     node_modules: pathlib.Path | None = None
 
 

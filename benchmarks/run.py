@@ -75,6 +75,11 @@ def _parser():
     parser.add_argument(
         "--node-modules", type=pathlib.Path, metavar="DIR", help="where @litertjs/core is installed"
     )
+    parser.add_argument(
+        "--model",
+        metavar="PRESET[:NAME=VALUE,...]",
+        help="for `student-step`, such as small:cell=min-gru,encoder_cell=min-gru",
+    )
     parser.add_argument("--steps", type=int, help="batches of an epoch that are measured; all")
     parser.add_argument("--sentences", type=int, help="test sentences that are decoded; all")
     return parser
@@ -87,7 +92,7 @@ def _measured(module, options, command):
     names = [field.name for field in dataclasses.fields(Options)]
     found = module.measure(Options(**{name: getattr(options, name) for name in names}))
     result = {
-        "name": module.NAME,
+        "name": module.NAME,  # unless the row has named it
         "row": module.NUMBER,
         "about": module.ABOUT,
         **found,
@@ -99,7 +104,7 @@ def _measured(module, options, command):
         "seconds": round(time.perf_counter() - start, 1),
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"{module.NAME}.json"
+    path = options.out / f"{result['name']}.json"
     path.write_text(json.dumps(result, indent=1, default=str) + "\n")
     return result
 
@@ -111,6 +116,11 @@ def _table(results):
         met = "yes" if result["met"] else "no"
         lines.append(f"{result['name']:24} {_goal(result['goal']):24} {ratio:>8}  {met}")
         lines += [f"    {name}: {text}" for name, text in _details(result)]
+        by_precision = result.get("ratios_by_precision", {})
+        lines += [
+            f"    / best peer in {precision}: {'-' if one is None else f'{one:.2f}'}"
+            for precision, one in by_precision.items()
+        ]
     return "\n".join(lines)
 
 
@@ -118,8 +128,9 @@ def _details(result):
     """(lane, what it gave) of ours and of each peer."""
     lanes = [result["ours"], *result.get("ours_otherwise", ()), *result["peers"].values()]
     for lane in lanes:
-        error, median = lane.get("error"), lane.get("median")
-        yield lane.get("lane", "ours"), error or f"{median:,.5g} {result['unit']}"
+        error, median, weights = map(lane.get, ("error", "median", "parameters"))
+        size = f", {weights:,} weights" if weights else ""
+        yield lane.get("lane", "ours"), error or f"{median:,.5g} {result['unit']}{size}"
 
 
 def _goal(goal):

@@ -41,6 +41,21 @@ def own_lanes(case, sizes, repeat, precisions=("float32",), jits=JITS, **setting
     ]
 
 
+def bfloat16_lanes(sizes, repeat):
+    """A training step of the peers that have a mixed precision, in bfloat16, in the same ways."""
+    keras, torch = {"precision": "mixed_bfloat16"}, {"precision": "bfloat16"}
+    ways = [
+        ("keras_layers bfloat16", "keras_layers", {**keras, "jit": "auto"}),
+        ("keras_layers bfloat16 jit=True", "keras_layers", {**keras, "jit": True}),
+        ("pytorch bfloat16", "pytorch", torch),
+        ("pytorch bfloat16 compiled", "pytorch", {**torch, "compiled": True}),
+    ]
+    return [
+        Lane(name, worker, "training_step", {"sizes": sizes, **way}, repeat=repeat)
+        for name, worker, way in ways
+    ]
+
+
 def peer_lanes(case, sizes, repeat, **settings):
     """Every peer in float32, in each of its usual ways; the best way of each counts."""
     fixed_shapes = case == "training_step"  # what compiles for a shape is no good for an epoch

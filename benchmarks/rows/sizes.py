@@ -1,4 +1,4 @@
-"""The sizes of rows 1 to 5 and 7, how wide each peer must be, and the arithmetic of a step."""
+"""The sizes of rows 1 to 5, 7 and 12, how wide each peer must be, and the arithmetic of a step."""
 
 SIZES = {
     "vocabulary": 8000,
@@ -11,6 +11,7 @@ SIZES = {
     "source_time": 16,
     "target_time": 16,
 }
+WIDTHS = ("embedding", "encoder", "decoder", "attention", "readout")
 QUICK = {
     "vocabulary": 600,
     "embedding": 16,
@@ -36,14 +37,44 @@ def sizes(quick=False, **others):
     - `decoder_all`: OpenNMT-tf's one width.
     """
     chosen = {**(QUICK if quick else SIZES), **others}
-    wanted = _ours(chosen)
+    return _matched(chosen, _ours(chosen))
+
+
+def sizes_as_large(weights, quick=False):
+    """The sizes at which every peer has as many weights as another model of ours.
+
+    All widths are row 1's, times one factor; then each peer's own width makes up the rest, and for
+    PyTorch, whose equations are row 1's, the readout does. All are multiples of 8, which suit a
+    processor's vectors. The peers share no embeddings, as in row 1: with shared ones they would be
+    wider, and slower.
+
+    Args:
+        weights: Integer, the weights of our model.
+        quick: Whether the sizes are the tiny ones.
+
+    Returns:
+        Dictionary, as from `sizes`.
+    """
+    base, step = (QUICK, 1) if quick else (SIZES, 8)
+    scaled = [
+        {**base, **{name: base[name] * width // base["encoder"] for name in WIDTHS}}
+        for width in range(step, 4 * base["encoder"], step)
+    ]
+    chosen = min(scaled, key=lambda s: abs(_ours(s) - weights))
+    widths = range(step, 4 * chosen["decoder"], step)
+    chosen["readout"] = min(widths, key=lambda w: abs(_ours({**chosen, "readout": w}) - weights))
+    return _matched(chosen, weights, step)
+
+
+def _matched(chosen, weights, step=1):
+    """The sizes with the widths of the peers that have other equations."""
     for name, count in (
         ("readout_behind", _keras_layers),
         ("readout_fed", _addons),
         ("decoder_all", _opennmt),
     ):
-        widths = range(1, 4 * chosen["decoder"])
-        chosen[name] = min(widths, key=lambda w, n=count: abs(n(chosen, w) - wanted))
+        widths = range(step, 4 * chosen["decoder"], step)
+        chosen[name] = min(widths, key=lambda w, n=count: abs(n(chosen, w) - weights))
     return chosen
 
 

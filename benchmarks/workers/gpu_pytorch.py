@@ -1,7 +1,5 @@
 """PyTorch on a GPU: the model of pytorch.py, as it is or through torch.compile."""
 
-import contextlib
-
 import pytorch
 import sentences
 import torch
@@ -15,15 +13,14 @@ if GPU:
 
 def training(size, precision, compiled):
     """So many batches; the loop over time is inside of what is compiled."""
-    trained = pytorch.Training(_sizes(size))
+    trained = pytorch.Training(_sizes(size), precision=precision)
     if compiled:
         trained.model.compile(dynamic=False)
     tensors = _batch(size)
 
     def run():
         for _ in range(size["steps"]):
-            with _autocast(precision):
-                trained(*tensors)
+            trained(*tensors)
         return size["steps"] * size["batch"] * size["target_time"]
 
     run()
@@ -40,7 +37,7 @@ def decoding(size, precision, beam, compiled):
 
     @torch.inference_mode()
     def run():
-        with _autocast(precision):
+        with pytorch.autocast(precision):
             search(model, source, size["target_time"], beam).cpu()
         return size["batch"] * size["target_time"]
 
@@ -62,12 +59,6 @@ def _sizes(size):
         "decoder": size["units"],
         "readout": size["embedding"],
     }
-
-
-def _autocast(precision):
-    if precision == "float32":
-        return contextlib.nullcontext()
-    return torch.autocast("cuda" if GPU else "cpu", dtype=torch.bfloat16)
 
 
 if __name__ == "__main__":

@@ -59,15 +59,16 @@ def _step(model, batch, source_time, target_time, vocabulary):
     return run
 
 
-def training_step(sizes, jit="auto", warm_up=True):
+def training_step(sizes, jit="auto", precision="float32", warm_up=True):
     """Forward, loss, gradients, clipping, Adam: `train_on_batch`."""
+    keras.config.set_dtype_policy(precision)
     model = _model(sizes, jit)
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
     run = _step(model, *shape, sizes["vocabulary"])
     if warm_up:
         run(), run()
     small = _step(model, 2, 4, 4, sizes["vocabulary"])
-    note = f"jit_compile={jit}, readout {sizes['readout_behind']}"
+    note = f"precision={precision}, jit_compile={jit}, readout {sizes['readout_behind']}"
     return protocol.Job(run, _count(model), note=note, small=small)
 
 

@@ -28,6 +28,15 @@ def _model(sizes, precision, jit):
         ),
     )
     model.build()
+    return compiled(model, jit)
+
+
+def compiled(model, jit):
+    """The same model with the optimizer and the loss of every row."""
+    import keras
+
+    import keras_bahdanau as kb
+
     model.compile(
         optimizer=keras.optimizers.Adam(1e-3, global_clipnorm=CLIP_NORM),
         loss=kb.losses.TokenCrossentropy(),
@@ -63,7 +72,11 @@ def _step(model, batch, source_time, target_time, vocabulary):
 
 def training_step(sizes, precision="float32", jit="auto", warm_up=True):
     """Forward, loss, gradients, clipping, Adam: `train_on_batch`."""
-    model = _model(sizes, precision, jit)
+    return step_job(_model(sizes, precision, jit), sizes, f"precision={precision}", jit, warm_up)
+
+
+def step_job(model, sizes, note, jit, warm_up=True):
+    """The `Job` of one training step of a compiled model."""
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
     run = _step(model, *shape, sizes["vocabulary"])
     if warm_up:
@@ -71,7 +84,7 @@ def training_step(sizes, precision="float32", jit="auto", warm_up=True):
     return protocol.Job(
         run,
         _count(model),
-        note=f"precision={precision}, jit_compile={jit}",
+        note=f"{note}, jit_compile={jit}",
         small=_step(model, 2, 4, 4, sizes["vocabulary"]),
     )
 

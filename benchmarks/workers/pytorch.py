@@ -4,6 +4,8 @@ The form of the Annotated Encoder-Decoder, with everything that needs no loop ou
 keys, the embeddings, the readout and the output layer.
 """
 
+import contextlib
+
 import protocol
 import sentences
 import torch
@@ -64,19 +66,24 @@ class Model(nn.Module):
 
 
 class Training:
-    """A model and its optimizer; `compiled` by torch.compile, step by step."""
+    """A model and its optimizer; `compiled` by torch.compile, step by step.
 
-    def __init__(self, sizes, compiled=False):
+    In "bfloat16" the forward pass and the loss are under `autocast`; weights stay in float32.
+    """
+
+    def __init__(self, sizes, compiled=False, precision="float32"):
         torch.manual_seed(0)
         self.model = Model(sizes)
         if compiled:
             self.model.step = torch.compile(self.model.step, dynamic=False)
             self.model.logits = torch.compile(self.model.logits, dynamic=False)
         self.optimizer = torch.optim.Adam(self.model.parameters(), 1e-3, fused=True)
+        self.precision = precision
 
     def __call__(self, source, target_in, target_out):
-        logits = self.model(source, target_in)
-        loss = functional.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=0)
+        with autocast(self.precision):
+            logits = self.model(source, target_in).flatten(0, 1)
+            loss = functional.cross_entropy(logits, target_out.flatten(), ignore_index=0)
         loss.backward()
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
         self.optimizer.step()
@@ -86,6 +93,13 @@ class Training:
     @property
     def parameters(self):
         return sum(one.numel() for one in self.model.parameters())
+
+
+def autocast(precision):
+    """Context of PyTorch's mixed precision, on the default device."""
+    if precision == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast(torch.get_default_device().type, dtype=torch.bfloat16)
 
 
 def _tensors(arrays):
@@ -102,14 +116,14 @@ def _step(training, batch, source_time, target_time, vocabulary):
     return run
 
 
-def training_step(sizes, compiled=False, warm_up=True):
+def training_step(sizes, compiled=False, precision="float32", warm_up=True):
     """Forward, loss, gradients, clipping, Adam (fused)."""
-    training = Training(sizes, compiled)
+    training = Training(sizes, compiled, precision)
     shape = sizes["batch"], sizes["source_time"], sizes["target_time"]
     run = _step(training, *shape, sizes["vocabulary"])
     if warm_up:
         run(), run()
-    note = "torch.compile" if compiled else "eager"
+    note = f"precision={precision}, {'torch.compile' if compiled else 'eager'}"
     small = _step(training, 2, 4, 4, sizes["vocabulary"])
     return protocol.Job(run, training.parameters, note=note, small=small)
 

@@ -153,6 +153,76 @@ def test_all_models_are_of_one_size_at_all_sizes(imported):
         assert abs(count(chosen, chosen[name]) - wanted) < 0.005 * wanted
 
 
+@pytest.mark.parametrize("weights", [3_952_640, 5_605_376, 9_763_648])
+def test_all_peers_can_be_as_large_as_another_model_of_ours(imported, weights):
+    sizes = imported("rows.sizes")
+    chosen = sizes.sizes_as_large(weights)
+    found = {
+        "pytorch": sizes._ours(chosen),
+        "keras_layers": sizes._keras_layers(chosen, chosen["readout_behind"]),
+        "addons": sizes._addons(chosen, chosen["readout_fed"]),
+        "opennmt_tf": sizes._opennmt(chosen, chosen["decoder_all"]),
+    }
+    assert found == {name: pytest.approx(weights, rel=0.01) for name in found}
+    assert chosen["decoder"] == 2 * chosen["encoder"] == 2 * chosen["embedding"]
+    assert not any(chosen[name] % 8 for name in sizes.WIDTHS)
+    assert chosen["vocabulary"] == 8000
+
+
+def test_sizes_as_large_as_row_1_are_about_those_of_row_1(imported):
+    sizes = imported("rows.sizes")
+    widths = {name: sizes.SIZES[name] for name in sizes.WIDTHS}
+    assert widths.items() <= sizes.sizes_as_large(9_763_648).items()
+
+
+def test_a_preset_is_given_with_its_options(imported):
+    parsed = imported("rows.student_step").parsed
+    assert parsed("ssru-student") == ("ssru-student", {})
+    given = "small:cell=min-gru,units=128,residual=true,dropout=0.1"
+    options = {"cell": "min-gru", "units": 128, "residual": True, "dropout": 0.1}
+    assert parsed(given) == ("small", options)
+
+
+def test_the_result_of_another_preset_has_a_name_of_its_own(imported):
+    name = imported("rows.student_step")._name
+    assert name("ssru-student") == "student-step"
+    assert name("small:cell=min-gru") == "student-step-small-cell-min-gru"
+
+
+@pytest.fixture
+def row_2(imported, harness, monkeypatch):
+    """Row 2 on a processor with or without bfloat16, its lanes' rates given; 1 for the others."""
+
+    def measure(in_processor, **given):
+        module = imported("rows.training_step_bfloat16")
+        monkeypatch.setattr(module.machine, "has_bfloat16", lambda: in_processor)
+        monkeypatch.setattr(
+            module,
+            "rates",
+            lambda lanes, _: [harness.Measured(one, [given.get(one.name, 1)]) for one in lanes],
+        )
+        return module.measure(harness.Options(quick=True))
+
+    return measure
+
+
+OURS_IN_BFLOAT16 = {"ours mixed_bfloat16 jit=True": 12}
+
+
+def test_in_bfloat16_the_ratio_is_to_the_best_peer_of_both_precisions(row_2):
+    found = row_2(True, **OURS_IN_BFLOAT16, **{"pytorch bfloat16 compiled": 6, "opennmt_tf": 3})
+    assert found["ratio"] == 2
+    assert found["ratios_by_precision"] == {"float32": 4, "bfloat16": 2}
+    settings = found["peers"]["pytorch bfloat16"]["settings"]
+    assert settings["precision"] == "bfloat16"
+
+
+def test_a_processor_without_bfloat16_has_no_peers_in_it(row_2):
+    found = row_2(False, **OURS_IN_BFLOAT16, **{"pytorch compiled": 6})
+    assert found["ratios_by_precision"] == {"float32": 2, "bfloat16": None}
+    assert not any("bfloat16" in name for name in found["peers"])
+
+
 def test_operations_are_three_times_the_products_of_a_forward_pass(imported):
     one = dict.fromkeys(imported("rows.sizes").SIZES, 1)
     # encoder 2 directions x (1 + 1) x 3 gates, keys 2, bridge 2, query 1, scores and context 3,
@@ -188,7 +258,7 @@ def test_the_teacher_begins_with_the_start_token_and_says_no_end(imported):
 def test_the_list_names_all_rows(imported, capsys):
     assert imported("run").main(["--list"]) == 0
     listed = {int(line.split()[0]) for line in capsys.readouterr().out.splitlines()}
-    assert listed == {*range(1, 12)}
+    assert listed == {*range(1, 13)}
 
 
 def test_an_unknown_row_is_refused_with_the_names_there_are(imported, capsys):
