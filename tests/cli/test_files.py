@@ -5,6 +5,7 @@ import sys
 from typing import NamedTuple
 
 import keras
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -112,4 +113,4 @@ def test_a_manifest_becomes_a_model_that_reads_files(command, kind, tmp_path, mo
     assert code == 0 and out.startswith(first), err
     code, out, err = command(f"align --model run 0.{kind.ending} --plot picture.png")
     assert (code, out.count("\n")) == (0, 1), err
-    assert (tmp_path / "picture.png").stat().st_size > 5000
+    assert plt.imread(tmp_path / "picture.png").std() > 0.05  # something is drawn
