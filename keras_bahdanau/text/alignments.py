@@ -16,9 +16,9 @@ def join_subwords(tokens):
     """Join SentencePiece pieces to words.
 
     A piece with the mark `▁` starts a word, and so does the first piece, marked or not. A mark
-    that stands alone belongs to the word that follows, and so does padding, which is "". A piece that ends with it, such as the
-    symbol `<PST>▁` of a text of characters, ends its word. The end token is a word of its own, and
-    so is an unknown one, which in text has a space on both sides.
+    that stands alone belongs to the word that follows, and so does padding, which is "". A piece
+    that ends with it, such as the symbol `<PST>▁` of a text of characters, ends its word. The end
+    token is a word of its own, and so is an unknown one, which in text has a space on both sides.
 
     Args:
         tokens: Sequence of strings, the pieces of one sentence.
