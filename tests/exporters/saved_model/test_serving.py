@@ -317,7 +317,10 @@ def test_a_client_says_what_is_wrong_with_its_input(client, capsys, arguments, m
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--batch", "0"], ["--timeout", "x"], ["--nbest", "--alignment"], ["--file", "f", "one"]],
+    [
+        *(["--batch", "0"], ["--timeout", "x"], ["--file", "f", "one"]),
+        ["--nbest", "--signature", "score_pair"],
+    ],
 )
 def test_a_wrong_command_line_ends_with_2(client, arguments):
     with pytest.raises(SystemExit) as stopped:
