@@ -80,7 +80,8 @@ class InitialModel(NamedTuple):
 
     def _check_as_it_is(self, options):
         """Raise ValueError if an option is one of a model that is taken as it is."""
-        for name, value in _given(options).items():
+        given = _given(options).items() - _AS_IT_IS.items()  # which it may have been told already
+        for name, value in given:
             if name in _of_model(options) or (name, value) == ("precision", "bfloat16"):
                 raise ValueError(
                     "The model of a file without the run.json of its training is taken as it is. "
