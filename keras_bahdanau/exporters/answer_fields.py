@@ -2,7 +2,8 @@
 
 Each hypothesis has its `confidence`, float32 in [0, 1]: see `Translation`. Where its tokens are an
 output, so are `token_log_probs` and `token_entropies`, float32 of the same shape, in nats, 0
-behind the last token; and `token_words`, int32, which word each belongs to: see `token_words`.
+behind the last token; and `token_words`, int32, the number of the word of each, -1 for tokens of
+none: see `graph_word_numbers`.
 """
 
 import keras
@@ -22,10 +23,15 @@ def confidences(pipeline, result, features):
     return graph_confidence(result, pipeline.lengths(features), pipeline.calibration)
 
 
-def token_words(pipeline, ids):
-    """Int32 tensor like `ids`, the number of the word of each token; -1 for those of none."""
+def token_fields(pipeline, result):
+    """The fields of the tokens of a result, but for their ids."""
     target = pipeline.target
-    return graph_word_numbers(ids, word_parts(target.tokens(range(target.vocabulary_size))))
+    parts = word_parts(target.tokens(range(target.vocabulary_size)))
+    return {
+        "token_log_probs": result.token_log_probs,
+        "token_entropies": result.token_entropies,
+        "token_words": graph_word_numbers(result.ids, parts),
+    }
 
 
 def best_ids(pipeline, result, features):
@@ -36,9 +42,7 @@ def best_ids(pipeline, result, features):
         "length": best.lengths,
         "score": best.scores,
         "confidence": confidences(pipeline, result, features)[:, 0],
-        "token_log_probs": best.token_log_probs,
-        "token_entropies": best.token_entropies,
-        "token_words": token_words(pipeline, best.ids),
+        **token_fields(pipeline, best),
         "finished": best.finished,
     }
 
@@ -50,8 +54,6 @@ def all_ids(pipeline, result, features):
         "lengths": result.lengths,
         "scores": result.scores,
         "confidences": confidences(pipeline, result, features),
-        "token_log_probs": result.token_log_probs,
-        "token_entropies": result.token_entropies,
-        "token_words": token_words(pipeline, result.ids),
+        **token_fields(pipeline, result),
         "finished": result.finished,
     }

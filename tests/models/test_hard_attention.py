@@ -230,5 +230,11 @@ def test_it_learns_where_to_look(expected):
     train, held = slice(0, 1600), slice(1600, rows)
     model.fit((source[train], target_in[train]), target[train], batch_size=64, epochs=30, verbose=0)
     logits, weights = model((source[held], target_in[held]), return_attention_scores=True)
-    assert np.mean(np.argmax(weights, axis=-1) == where[held]) > 0.9
+    right = np.argmax(weights, axis=-1) == where[held]  # (rows, 2)
+    shares = [
+        [right[named[held, step] == digit, step].mean() for digit in range(digits)]
+        for step in range(2)
+    ]
+    # a blank may mean one of the digits, that which none of the other five is
+    assert np.min(np.sort(shares, axis=1)[:, 1:]) > 0.95
     assert np.mean(np.all(np.argmax(logits, axis=-1) == target[held], axis=1)) > 0.95

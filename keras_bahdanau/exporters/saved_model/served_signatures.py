@@ -7,6 +7,8 @@ bool `(batch,)`: an input that has more positions than `max_source_length`, or a
 prefix that has more than `max_length` tokens. `answer_fields` says what the other outputs are.
 """
 
+import functools
+
 import keras
 import tensorflow as tf
 
@@ -15,7 +17,7 @@ from keras_bahdanau.exporters.answer_fields import (
     best_ids,
     best_of,
     confidences,
-    token_words,
+    token_fields,
 )
 from keras_bahdanau.text.byte_limit import byte_limit
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
@@ -61,54 +63,33 @@ def decode_with_alignment(pipeline, **inputs):
         "source_length": pipeline.lengths(features),
         "target_tokens": pipeline.target.graph.tokens(best.ids),
         "target_length": best.lengths,
-        "token_log_probs": best.token_log_probs,
-        "token_entropies": best.token_entropies,
-        "token_words": token_words(pipeline, best.ids),
+        **token_fields(pipeline, best),
         "alignment": best.alignment,
         "finished": best.finished,
         "truncated": truncated,
     }
 
 
-def decode_nbest(pipeline, **inputs):
+def decode_nbest(pipeline, aligned=False, **inputs):
     """A request -> texts, such as `translations`, `scores`, `confidences`, `finished`.
 
-    All are `(batch, beam)`.
+    All are `(batch, beam)`. With `aligned` there are also `source_tokens` `(batch, source_time)`
+    and `source_length` `(batch,)` as in `decode_with_alignment`; `target_tokens` strings,
+    `token_log_probs`, `token_entropies` and `token_words` `(batch, beam, target_time)`, of which
+    `target_lengths` int32 `(batch, beam)` count; and `alignment` float32
+    `(batch, beam, target_time, source_time)`.
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
-    return _listed(pipeline, result, inputs, features, truncated)
+    return _listed(pipeline, result, inputs, features, truncated, aligned)
 
 
-def decode_prefix(pipeline, prefix, **inputs):
+def decode_prefix(pipeline, prefix, aligned=False, **inputs):
     """The same of the texts that begin with `prefix`, strings `(batch,)`; "" for a free one."""
     inputs, features, truncated = _cut(pipeline, inputs)
     ids, longer = _split_prefix(pipeline, prefix)
     result = pipeline.search_features(features, prefix=ids)
-    return _listed(pipeline, result, inputs, features, truncated | longer)
-
-
-def decode_nbest_with_alignment(pipeline, **inputs):
-    """The lists of `decode_nbest`, and all that the alignment of each text is drawn from.
-
-    `source_tokens` `(batch, source_time)` and `source_length` `(batch,)` as in
-    `decode_with_alignment`; `target_tokens` strings, `token_log_probs`, `token_entropies` and
-    `token_words` `(batch, beam, target_time)`, of which `target_lengths` int32 `(batch, beam)`
-    count; `alignment` float32 `(batch, beam, target_time, source_time)`.
-    """
-    inputs, features, truncated = _cut(pipeline, inputs)
-    result = pipeline.search_features(features)
-    listed = _listed(pipeline, result, inputs, features, truncated)
-    return {**listed, **_aligned(pipeline, result, features)}
-
-
-def decode_prefix_with_alignment(pipeline, prefix, **inputs):
-    """The same of the texts that begin with `prefix`, as in `decode_prefix`."""
-    inputs, features, truncated = _cut(pipeline, inputs)
-    ids, longer = _split_prefix(pipeline, prefix)
-    result = pipeline.search_features(features, prefix=ids)
-    listed = _listed(pipeline, result, inputs, features, truncated | longer)
-    return {**listed, **_aligned(pipeline, result, features)}
+    return _listed(pipeline, result, inputs, features, truncated | longer, aligned)
 
 
 def score_pair(pipeline, target, **inputs):
@@ -144,14 +125,18 @@ def decode_ids_with_alignment(pipeline, **inputs):
     }
 
 
-def decode_ids_nbest(pipeline, **inputs):
-    """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ..."""
+def decode_ids_nbest(pipeline, aligned=False, **inputs):
+    """The same, all hypotheses, best first: `ids` `(batch, beam, target_time)`, ...
+
+    With `aligned` there are also `alignment` float32 `(batch, beam, target_time, source_time)`
+    and `source_length`.
+    """
     features, truncated = _cut_features(pipeline, inputs)
     result = pipeline.search_features(features)
-    return {**all_ids(pipeline, result, features), "truncated": truncated}
+    return _listed_ids(pipeline, result, features, truncated, aligned)
 
 
-def decode_ids_prefix(pipeline, prefix, prefix_length, **inputs):
+def decode_ids_prefix(pipeline, prefix, prefix_length, aligned=False, **inputs):
     """The same of hypotheses that begin with given ids.
 
     `prefix` int32 `(batch, prefix_time)` has no end token; of it `prefix_length` int32 `(batch,)`
@@ -161,23 +146,7 @@ def decode_ids_prefix(pipeline, prefix, prefix_length, **inputs):
     ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
     ids, longer = _cut_prefix(pipeline, ids)
     result = pipeline.search_features(features, prefix=ids)
-    return {**all_ids(pipeline, result, features), "truncated": truncated | longer}
-
-
-def decode_ids_nbest_with_alignment(pipeline, **inputs):
-    """All hypotheses, with `alignment` `(batch, beam, target_time, source_time)`."""
-    features, truncated = _cut_features(pipeline, inputs)
-    result = pipeline.search_features(features)
-    return {**_all_aligned(pipeline, result, features), "truncated": truncated}
-
-
-def decode_ids_prefix_with_alignment(pipeline, prefix, prefix_length, **inputs):
-    """The same of hypotheses that begin with given ids, as in `decode_ids_prefix`."""
-    features, truncated = _cut_features(pipeline, inputs)
-    ids = requested_ids(prefix, prefix_length, pipeline.target.vocabulary_size)
-    ids, longer = _cut_prefix(pipeline, ids)
-    result = pipeline.search_features(features, prefix=ids)
-    return {**_all_aligned(pipeline, result, features), "truncated": truncated | longer}
+    return _listed_ids(pipeline, result, features, truncated | longer, aligned)
 
 
 def score_ids(pipeline, target, target_length, **inputs):
@@ -202,8 +171,8 @@ def served(pipeline, beside=()):
     given = {**source.inputs, "prefix": TEXT}
     lists = {
         f"{verb}_prefix": (decode_prefix, given),
-        f"{verb}_nbest_with_alignment": (decode_nbest_with_alignment, source.inputs),
-        f"{verb}_prefix_with_alignment": (decode_prefix_with_alignment, given),
+        f"{verb}_nbest_with_alignment": (_aligned(decode_nbest), source.inputs),
+        f"{verb}_prefix_with_alignment": (_aligned(decode_prefix), given),
     }
     return {
         "serving_default": (decode, source.inputs),
@@ -221,8 +190,8 @@ def served_ids(pipeline, beside=()):
     given = {**inputs, "prefix": IDS, "prefix_length": LENGTH}
     lists = {
         "decode_ids_prefix": (decode_ids_prefix, given),
-        "decode_ids_nbest_with_alignment": (decode_ids_nbest_with_alignment, inputs),
-        "decode_ids_prefix_with_alignment": (decode_ids_prefix_with_alignment, given),
+        "decode_ids_nbest_with_alignment": (_aligned(decode_ids_nbest), inputs),
+        "decode_ids_prefix_with_alignment": (_aligned(decode_ids_prefix), given),
     }
     return {
         "serving_default": (decode_ids, inputs),
@@ -233,8 +202,13 @@ def served_ids(pipeline, beside=()):
     }
 
 
+def _aligned(signature):
+    """The same function, with alignments in its lists."""
+    return functools.partial(signature, aligned=True)
+
+
 def _requested(signatures, beside):
-    """Those of the signatures whose parts, prefix and alignment, an export has asked for."""
+    """The signatures for which an export has asked: those with a prefix, an alignment, or both."""
     return {
         name: one
         for name, one in signatures.items()
@@ -270,38 +244,33 @@ def _cut_prefix(pipeline, ids):
     return ids[:, :longest], tf.reduce_any(ids[:, longest:] != PAD, axis=1)
 
 
-def _listed(pipeline, result, inputs, features, truncated):
-    """All texts of each row, with their scores."""
-    return {
+def _listed(pipeline, result, inputs, features, truncated, aligned):
+    """All texts of each row, with their scores; and with their tokens and alignments."""
+    listed = {
         f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
         "scores": result.scores,
         "confidences": confidences(pipeline, result, features),
         "finished": result.finished,
         "truncated": truncated,
     }
-
-
-def _aligned(pipeline, result, features):
-    """The tokens of all texts of each row, with what is known of each."""
+    if not aligned:
+        return listed
     return {
+        **listed,
         "source_tokens": pipeline.label_tensor(features),
         "source_length": pipeline.lengths(features),
         "target_tokens": pipeline.target.graph.tokens(result.ids),
         "target_lengths": result.lengths,
-        "token_log_probs": result.token_log_probs,
-        "token_entropies": result.token_entropies,
-        "token_words": token_words(pipeline, result.ids),
+        **token_fields(pipeline, result),
         "alignment": result.alignment,
     }
 
 
-def _all_aligned(pipeline, result, features):
-    """The ids of all hypotheses of each row, with what is known of each."""
-    return {
-        **all_ids(pipeline, result, features),
-        "alignment": result.alignment,
-        "source_length": pipeline.lengths(features),
-    }
+def _listed_ids(pipeline, result, features, truncated, aligned):
+    """All hypotheses of each row; and with their alignments."""
+    beside = {"alignment": result.alignment, "source_length": pipeline.lengths(features)}
+    fields = all_ids(pipeline, result, features)
+    return {**fields, **(beside if aligned else {}), "truncated": truncated}
 
 
 def _best_text(pipeline, result, inputs):
