@@ -8,6 +8,7 @@ what ours gains on trained models by dropping finished sentences is not in here.
 text to text, with alignments; the peers from ids to ids.
 """
 
+import machine
 from environments import Unavailable
 from harness import Lane, compared, rates, unmeasured
 from rows.lanes import both_ways
@@ -18,18 +19,44 @@ PEERS = ("addons", "opennmt_tf", "pytorch", "keras_layers")
 
 
 def decoded(options, goal, beam):
-    """The result of a beam width."""
+    """The result of a beam width.
+
+    Where the processor multiplies bfloat16 by itself, ours and PyTorch are measured in it, too.
+    """
     chosen = sizes(options.quick, **({"vocabulary": QUICK_VOCABULARY} if options.quick else {}))
     try:
         with corpus(options, chosen["vocabulary"]) as folder:
             settings = {"sizes": chosen, "corpus": folder, "beam": beam}
             if options.quick:
                 settings["batch"] = 4
-            own = Lane("ours", "ours", "decode", settings, ours=True)
-            peers = [Lane(name, name, "decode", settings) for name in PEERS]
-            if beam > 1:
-                peers = [lane for lane in peers if lane.worker != "keras_layers"]  # it has none
-            measured = rates(both_ways([own, *peers]), options)
+            lanes = [*_own_lanes(settings), *peer_lanes(settings)]
+            measured = rates(both_ways(lanes), options)
     except Unavailable as error:
         return unmeasured(goal, "sentences/s", str(error))
     return compared(goal, measured, unit="sentences/s", beam=beam, sizes=chosen)
+
+
+def precisions():
+    """Those that the processor has by itself."""
+    return ("float32", "bfloat16") if machine.has_bfloat16() else ("float32",)
+
+
+def _own_lanes(settings):
+    return [
+        Lane(named("ours", one), "ours", "decode", {**settings, "precision": one}, ours=True)
+        for one in precisions()
+    ]
+
+
+def peer_lanes(settings):
+    """Every peer that has the search, in float32; PyTorch in all `precisions`."""
+    names = [name for name in PEERS if settings["beam"] == 1 or name != "keras_layers"]
+    lanes = [Lane(name, name, "decode", settings) for name in names if name != "pytorch"]
+    for one in precisions():
+        given = {**settings, "precision": one}
+        lanes.append(Lane(named("pytorch", one), "pytorch", "decode", given))
+    return lanes
+
+
+def named(name, precision):
+    return name if precision == "float32" else f"{name} {precision}"

@@ -1,4 +1,4 @@
-"""The sizes of rows 1 to 5, 7 and 12, how wide each peer must be, and the arithmetic of a step."""
+"""The sizes of rows 1 to 5, 7, 12 and 13, how wide a peer must be, and the arithmetic of a step."""
 
 SIZES = {
     "vocabulary": 8000,
@@ -40,7 +40,7 @@ def sizes(quick=False, **others):
     return _matched(chosen, _ours(chosen))
 
 
-def sizes_as_large(weights, quick=False):
+def sizes_as_large(weights, quick=False, **others):
     """The sizes at which every peer has as many weights as another model of ours.
 
     All widths are row 1's, times one factor; then each peer's own width makes up the rest, and for
@@ -51,11 +51,12 @@ def sizes_as_large(weights, quick=False):
     Args:
         weights: Integer, the weights of our model.
         quick: Whether the sizes are the tiny ones.
+        **others: What is not row 1's, such as `vocabulary=3200`.
 
     Returns:
         Dictionary, as from `sizes`.
     """
-    base, step = (QUICK, 1) if quick else (SIZES, 8)
+    base, step = ({**QUICK, **others}, 1) if quick else ({**SIZES, **others}, 8)
     scaled = [
         {**base, **{name: base[name] * width // base["encoder"] for name in WIDTHS}}
         for width in range(step, 4 * base["encoder"], step)

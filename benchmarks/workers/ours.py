@@ -141,12 +141,23 @@ def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, se
 
 def decode(sizes, corpus, beam, batch=64, precision="float32"):
     """`Translator.translate`: text in, text out, alignments too; no end before the limit."""
+    return decode_job(_model(sizes, "float32", "auto"), corpus, beam, batch, precision)
+
+
+def decode_job(model, corpus, beam, batch, precision):
+    """The `Job` of a search with a model that no training has seen, computed in `precision`.
+
+    An output layer with a bias never ends before the limit; one that is the embedding has none,
+    and hardly ever does: the report has the number of tokens.
+    """
     import keras_bahdanau as kb
+    from keras_bahdanau.models.precision import in_precision
 
     pairs, subwords = _corpus(corpus)
-    model = _model(sizes, precision, "auto")
-    bias = model.decoder.output_layer.bias
-    bias.assign([-1e4 if id_ == sentences.END else 0.0 for id_ in range(sizes["vocabulary"])])
+    if model.decoder.output_layer is not None:
+        bias = model.decoder.output_layer.bias
+        bias.assign([-1e4 if id_ == sentences.END else 0.0 for id_ in range(bias.shape[0])])
+    model = in_precision(model, precision)
     search = kb.SearchOptions(
         beam_width=beam, max_length_ratio=1.0, max_length_offset=sentences.SEARCH_STEPS_MORE
     )
@@ -160,7 +171,8 @@ def decode(sizes, corpus, beam, batch=64, precision="float32"):
 
     tokens = []
     run()
-    return protocol.Job(run, _count(model), report={"target_tokens": tokens[0]})
+    note = f"precision={precision}"
+    return protocol.Job(run, _count(model), note=note, report={"target_tokens": tokens[0]})
 
 
 def translate(model, corpus, beam, batch=64):

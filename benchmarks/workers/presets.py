@@ -1,4 +1,4 @@
-"""Models of the presets, made as a training makes them, in a training step as row 1 has it."""
+"""Models of the presets, made as a training makes them: the step of row 1, the search of row 7."""
 
 import keras
 import ours
@@ -33,5 +33,14 @@ def training_step(preset, overrides, sizes, jit="auto"):
     return ours.step_job(model, sizes, f"{preset}, {overrides}", jit)
 
 
+def decode(preset, overrides, vocabulary, corpus, beam, batch=64, precision="float32"):
+    """`Translator.translate`: text in, text out, alignments too; no end before the limit."""
+    model = _model(preset, overrides, vocabulary)
+    return ours.decode_job(model, corpus, beam, batch, precision)
+
+
 if __name__ == "__main__":
-    protocol.serve({"weights": weights, "training_step": training_step}, ["tensorflow", "keras"])
+    protocol.serve(
+        {"weights": weights, "training_step": training_step, "decode": decode},
+        ["tensorflow", "keras"],
+    )

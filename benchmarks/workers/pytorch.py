@@ -144,11 +144,11 @@ def epoch(sizes, corpus, batch=64):
     return protocol.Job(run, training.parameters, note=f"batches of {batch}, sorted by length")
 
 
-def decode(sizes, corpus, beam, batch=64):
-    """Ids in, ids out; no end before the limit."""
+def decode(sizes, corpus, beam, batch=64, precision="float32"):
+    """Ids in, ids out; no end before the limit. In "bfloat16" so are the weights."""
     source, _ = sentences.read_corpus(corpus, "test")
     torch.manual_seed(0)
-    model = Model(sizes).eval()
+    model = Model(sizes).eval().to(getattr(torch, precision))
     with torch.no_grad():
         model.output.bias[sentences.END] = -1e4
     batches = [*sentences.search_batches(source, batch)]
@@ -161,7 +161,8 @@ def decode(sizes, corpus, beam, batch=64):
         return len(source)
 
     run()
-    return protocol.Job(run, sum(one.numel() for one in model.parameters()))
+    weights = sum(one.numel() for one in model.parameters())
+    return protocol.Job(run, weights, note=f"precision={precision}")
 
 
 def _greedy(model, source, steps, _):
@@ -194,7 +195,7 @@ def _beam_search(model, source, steps, beam):
     for _ in range(steps):
         embedded = model.target_embedding(tokens)
         state, context = model.step(embedded, state, values, keys, mask)
-        gained = torch.log_softmax(model.logits(state, context, embedded), 1)
+        gained = torch.log_softmax(model.logits(state, context, embedded).float(), 1)
         gained = gained.view(rows, beam, -1)
         gained[finished] = -1e9
         gained[..., sentences.PAD][finished] = 0.0

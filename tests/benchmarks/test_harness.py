@@ -1,5 +1,6 @@
 """The benchmarks' own arithmetic and protocol; nothing is timed, no library is needed."""
 
+import contextlib
 import json
 import pathlib
 import sys
@@ -223,6 +224,30 @@ def test_a_processor_without_bfloat16_has_no_peers_in_it(row_2):
     assert not any("bfloat16" in name for name in found["peers"])
 
 
+def test_a_student_has_peers_of_both_sizes(imported, harness, monkeypatch):
+    row, weights = imported("rows.decode_student"), 50_000
+    given = {"ours bfloat16, side by side": 12, "addons": 4, "opennmt_tf": 3, "addons, as large": 6}
+
+    def prepared(lanes, _):
+        return [harness.Measured(lanes[0], about={"parameters": weights})]
+
+    def rates(lanes, _):
+        return [harness.Measured(one, [given.get(one.name, 1)]) for one in lanes]
+
+    for name, fake in (("prepared", prepared), ("rates", rates)):
+        monkeypatch.setattr(row, name, fake)
+    monkeypatch.setattr(row, "corpus", lambda options, size: contextlib.nullcontext(str(size)))
+    monkeypatch.setattr(imported("rows.decoding").machine, "has_bfloat16", lambda: True)
+    found = row.measure(harness.Options())
+    assert found["ratio"] == 3 and found["met"]
+    assert found["ratio_as_large"] == 2
+    assert found["sizes"]["vocabulary"] == 8000
+    assert found["sizes_as_large"]["vocabulary"] == 3200
+    large, small = (found["peers"][name]["settings"] for name in ("pytorch", "pytorch, as large"))
+    assert large["sizes"]["decoder"] == 512 > small["sizes"]["decoder"]
+    assert {one["settings"]["beam"] for one in found["peers"].values()} == {5}
+
+
 def test_operations_are_three_times_the_products_of_a_forward_pass(imported):
     one = dict.fromkeys(imported("rows.sizes").SIZES, 1)
     # encoder 2 directions x (1 + 1) x 3 gates, keys 2, bridge 2, query 1, scores and context 3,
@@ -258,7 +283,7 @@ def test_the_teacher_begins_with_the_start_token_and_says_no_end(imported):
 def test_the_list_names_all_rows(imported, capsys):
     assert imported("run").main(["--list"]) == 0
     listed = {int(line.split()[0]) for line in capsys.readouterr().out.splitlines()}
-    assert listed == {*range(1, 13)}
+    assert listed == {*range(1, 14)}
 
 
 def test_an_unknown_row_is_refused_with_the_names_there_are(imported, capsys):
