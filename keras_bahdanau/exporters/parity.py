@@ -2,8 +2,7 @@
 
 import dataclasses
 
-SCORE_TOLERANCE = 1e-4
-ALIGNMENT_TOLERANCE = 1e-5
+TOLERANCE = 1e-4  # of all numbers: float32 in another order, through a network of fifty layers
 LISTED = 0.9  # of hypotheses: two that are as good may change places at the end of a beam
 _SHOWN = 200  # bytes of an input in an error
 
@@ -60,9 +59,9 @@ class Parity:
             self.equal == 1
             and self.unstable == 0
             and (self.nbest is None or self.nbest >= LISTED)
-            and self.score <= SCORE_TOLERANCE
-            and self.alignment <= ALIGNMENT_TOLERANCE
-            and (self.tokens or 0.0) <= SCORE_TOLERANCE
+            and self.score <= TOLERANCE
+            and self.alignment <= TOLERANCE
+            and (self.tokens or 0.0) <= TOLERANCE
         )
 
     def __str__(self):
