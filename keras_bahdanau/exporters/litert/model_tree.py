@@ -18,6 +18,13 @@ class Kind(NamedTuple):
     runtime: str
 
 
+_TREATED = (
+    *("ADD", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
+    "WHILE",
+)
+ADD = Kind("ADD", 1, "1.5.0")
+RELU = Kind("RELU", 1, "1.5.0")
+SUB = Kind("SUB", 1, "1.6.0")
 DEQUANTIZE = Kind("DEQUANTIZE", 5, "2.7.0")  # of a scale for each channel
 FILL = Kind("FILL", 1, "1.13.0")
 
@@ -26,8 +33,7 @@ def name_of(tree, operator, schema):
     """The name of an operation, "" of one that is none of those treated here."""
     code = tree.operatorCodes[operator.opcodeIndex]
     number = max(code.builtinCode, code.deprecatedBuiltinCode)
-    names = ("ADD", "CONV_2D", "DEPTHWISE_CONV_2D", "WHILE")
-    return next((name for name in names if getattr(schema.BuiltinOperator, name) == number), "")
+    return next((name for name in _TREATED if getattr(schema.BuiltinOperator, name) == number), "")
 
 
 def operands_of(operator):
@@ -41,24 +47,31 @@ def constant_of(tree, graph, index):
     return b"" if data is None else data.tobytes()
 
 
+def users_of(graph, index):
+    """The operations that take a tensor, and the graph itself if it gives that one."""
+    users = [operator for operator in graph.operators if index in operands_of(operator)]
+    return users + [graph] * (index in graph.outputs)
+
+
 def add_tensor(graph, schema, shape, dtype):
     """The index of a new tensor, which holds nothing yet."""
     graph.tensors.append(schema.TensorT(shape=np.array(shape, np.int32), type=dtype, hasRank=True))
     return len(graph.tensors) - 1
 
 
-def add_operator(tree, graph, schema, kind, inputs, output):
-    """Put an operation before all others of a graph."""
+def add_operator(tree, graph, schema, kind, inputs, output, place=0):
+    """Put an operation before another one of a graph, the first if `place` is left out."""
     number = getattr(schema.BuiltinOperator, kind.name)
-    options = kind.name.title() + "Options"
     operator = schema.OperatorT(
         opcodeIndex=_code(tree, schema, number, kind.version),
         inputs=np.array(inputs, np.int32),
         outputs=np.array([output], np.int32),
-        builtinOptionsType=getattr(schema.BuiltinOptions, options),
-        builtinOptions=getattr(schema, options + "T")(),
     )
-    graph.operators.insert(0, operator)
+    options = kind.name.title() + "Options"
+    if hasattr(schema.BuiltinOptions, options):
+        operator.builtinOptionsType = getattr(schema.BuiltinOptions, options)
+        operator.builtinOptions = getattr(schema, options + "T")()
+    graph.operators.insert(place, operator)
     _require_runtime(tree, kind.runtime)
 
 

@@ -3,13 +3,15 @@
 The converter gives each tensor between two operations a name and a buffer of its own, and
 writes each shape again; no runtime reads the names, and in a model of 300,000 weights this is a
 third of the file. The zeros that a loop begins with are constants, too: of a long source, as
-many bytes as a matrix. `eight_bits` has what else changes where weights are rounded.
+many bytes as a matrix. `eight_bits` and `joined_inputs` have what else changes where weights are
+rounded.
 """
 
 import flatbuffers
 import numpy as np
 
 from keras_bahdanau.exporters.litert.eight_bits import round_tables, use_float_filters
+from keras_bahdanau.exporters.litert.joined_inputs import split_joined_inputs
 from keras_bahdanau.exporters.litert.model_tree import (
     FILL,
     add_operator,
@@ -27,8 +29,8 @@ _LEAST_FILLED = 1024  # bytes of a constant that is worth two operands and an op
 def rewritten(model):
     """The bytes of a smaller model.
 
-    It answers the same in floats. In 8 bits its convolutions are closer to those of floats, and
-    its tables are rounded.
+    It answers the same in floats. In 8 bits its convolutions and its products of joined vectors
+    are closer to those of floats, and its tables are rounded.
 
     Args:
         model: Bytes of a model, as `tf.lite.TFLiteConverter` gives them.
@@ -38,6 +40,7 @@ def rewritten(model):
     types = {tensor.type for graph in tree.subgraphs for tensor in graph.tensors}
     if schema.TensorType.INT8 in types:
         round_tables(tree, schema)
+        split_joined_inputs(tree, schema)
     for graph in tree.subgraphs:
         use_float_filters(tree, graph, schema)
         _fill_constants(tree, graph, schema)

@@ -1,4 +1,4 @@
-"""The rewritten model is smaller, answers the same, and its convolutions do not round inputs."""
+"""The rewritten model is smaller, answers the same, and rounds less."""
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from keras_bahdanau.text.subwords import Subwords
 FILTER = np.random.default_rng(0).normal(size=(5, 8, 32)).astype(np.float32)
 FRAMES = tf.TensorSpec([1, 64, 8], tf.float32, "x")
 ROW = tf.TensorSpec([1, 300], tf.float32, "x")
+MATRIX = np.random.default_rng(4).normal(size=(300, 40)).astype(np.float32)
 PLACES = np.random.default_rng(2).normal(size=(60, 96)).astype(np.float32)
 
 
@@ -28,6 +29,12 @@ def convolved(x, _):
 def placed(x, _):
     """A convolution whose values get those of their places."""
     return convolved(x, None)[..., :1] + PLACES
+
+
+def projected(x, _):
+    """The product of a joined vector, the second part of which is a hundredth of the first."""
+    parts = [tf.tanh(x[:, :180]), tf.tanh(x[:, 180:]) / 100]
+    return tf.concat(parts, axis=1) @ MATRIX + tf.range(40.0)
 
 
 def summed(x, _):
@@ -82,6 +89,37 @@ def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     assert np.abs(before - expected).max() > 1  # the converter's own
     np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-3)
     assert len(rewritten(convolution)) < len(convolution)  # the filter is still of 8 bits
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_parts_of_a_joined_vector_and_their_signs_are_rounded_apart(per_channel, tmp_path):
+    given = {
+        "optimizations": [tf.lite.Optimize.DEFAULT],
+        "_experimental_disable_per_channel_quantization_for_dense_layers": not per_channel,
+    }
+    before = converted(tmp_path, projected, ROW, **given)
+    x = np.random.default_rng(5).normal(size=(1, 300))
+    scale = np.abs(MATRIX.astype(np.float64)).max(axis=0 if per_channel else None) / 127
+    matrix = np.rint(MATRIX / scale) * scale
+    exact = expected = np.arange(40.0)
+    for columns, size in ((slice(180), 1), (slice(180, 300), 100)):
+        part = np.tanh(x[0, columns]) / size
+        exact = exact + part @ matrix[columns]
+        for half in (np.maximum(part, 0), np.minimum(part, 0)):
+            step = np.abs(half).max() / 255
+            expected = expected + np.rint(half / step) * step @ matrix[columns]
+    (old,), (new,) = (answer(one, x.astype(np.float32)) for one in (before, rewritten(before)))
+    np.testing.assert_allclose(new, expected, atol=2e-3)
+    assert np.abs(new - exact).max() < np.abs(old - exact).max() / 2
+    assert len(rewritten(before)) < len(before) + 1000
+
+
+def test_a_joined_vector_of_floats_keeps_its_product(tmp_path):
+    before = converted(tmp_path, projected, ROW)
+    x = np.random.default_rng(5).normal(size=(1, 300)).astype(np.float32)
+    np.testing.assert_array_equal(answer(before, x), answer(rewritten(before), x))
+    counts = [len(tree_of(model).subgraphs[0].operators) for model in (before, rewritten(before))]
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.slow

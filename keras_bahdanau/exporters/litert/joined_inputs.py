@@ -1,0 +1,113 @@
+"""Products of joined vectors and a matrix of 8 bits, with finer steps.
+
+With 8 bits, a product rounds its input at run time, in 255 equal steps from the least to the
+largest number of a row. Where the row is joined of several vectors, such as [s; c; y] before a
+readout, the widest of them decides how coarse all are. So each has a product of its own here, and
+so have its positive and its negative numbers, whose steps then are half as wide:
+
+W [s; c; y] = W_s max(s, 0) + W_s min(s, 0) + W_c max(c, 0) + ...
+
+The numbers of the matrix and their scale stay as they are.
+"""
+
+import copy
+
+import numpy as np
+
+from keras_bahdanau.exporters.litert.model_tree import (
+    ADD,
+    RELU,
+    SUB,
+    add_operator,
+    add_tensor,
+    constant_of,
+    name_of,
+    users_of,
+)
+
+
+def split_joined_inputs(tree, schema):
+    """Split all such products of a model: see the module."""
+    columns = {}  # from (buffer of a matrix, widths of the parts) to the buffers of its columns
+    for graph in tree.subgraphs:
+        for product in list(graph.operators):
+            parts = _parts_of(tree, graph, product, schema)
+            if parts:
+                factors = _factors(tree, graph, product.inputs[1], parts, columns, schema)
+                _split(tree, graph, product, parts, factors, schema)
+
+
+def _parts_of(tree, graph, product, schema):
+    """The vectors that a product's input is joined of; none where it is no such product."""
+    if name_of(tree, product, schema) != "FULLY_CONNECTED":
+        return []
+    joined, matrix = (graph.tensors[index] for index in product.inputs[:2])
+    if (joined.type, matrix.type) != (schema.TensorType.FLOAT32, schema.TensorType.INT8):
+        return []
+    if product.builtinOptions.fusedActivationFunction != schema.ActivationFunctionType.NONE:
+        return []
+    if len(users_of(graph, product.inputs[1])) > 1:
+        return []
+    makers = [one for one in graph.operators if product.inputs[0] in one.outputs]
+    if not makers or name_of(tree, makers[0], schema) != "CONCATENATION":
+        return []
+    is_last = makers[0].builtinOptions.axis in (-1, len(joined.shape) - 1)
+    return list(makers[0].inputs) if is_last else []
+
+
+def _factors(tree, graph, matrix, parts, columns, schema):
+    """The tensors of a matrix's columns for each part; the first takes the matrix' place."""
+    whole = graph.tensors[matrix]
+    widths = [int(graph.tensors[part].shape[-1]) for part in parts]
+    key = (whole.buffer, *widths)
+    if key not in columns:
+        numbers = np.frombuffer(constant_of(tree, graph, matrix), np.int8).reshape(whole.shape)
+        columns[key] = []
+        for some in np.split(numbers, np.cumsum(widths)[:-1], axis=1):
+            columns[key].append(len(tree.buffers))
+            content = np.ascontiguousarray(some).reshape(-1).view(np.uint8)
+            tree.buffers.append(schema.BufferT(data=content))
+    factors = [matrix]
+    for _ in widths[1:]:
+        graph.tensors.append(copy.copy(whole))
+        factors.append(len(graph.tensors) - 1)
+    for factor, width, buffer in zip(factors, widths, columns[key], strict=True):
+        graph.tensors[factor].shape = np.array([whole.shape[0], width], np.int32)
+        graph.tensors[factor].buffer = buffer
+    return factors
+
+
+def _split(tree, graph, product, parts, factors, schema):
+    """Put the products of the parts, and their sum, in the place of a product."""
+    joined, _, *bias = product.inputs
+    (result,) = product.outputs
+    floats = schema.TensorType.FLOAT32
+    place = graph.operators.index(product)
+    behind, graph.operators = graph.operators[place + 1 :], graph.operators[:place]
+
+    def add(kind, inputs, like, output=None):
+        if output is None:
+            output = add_tensor(graph, schema, graph.tensors[like].shape, floats)
+        add_operator(tree, graph, schema, kind, inputs, output, len(graph.operators))
+        return output
+
+    terms = []
+    for part, factor in zip(parts, factors, strict=True):
+        positive = add(RELU, [part], like=part)
+        for half in (positive, add(SUB, [part, positive], like=part)):
+            terms.append(add_tensor(graph, schema, graph.tensors[result].shape, floats))
+            term = copy.copy(product)
+            term.inputs, term.outputs = _numbers(half, factor, *bias), _numbers(terms[-1])
+            graph.operators.append(term)
+            bias = [-1] * len(bias)  # the first term has it
+    total, *others, last = terms
+    for term in others:
+        total = add(ADD, [total, term], like=result)
+    add(ADD, [total, last], like=result, output=result)
+    graph.operators += behind
+    if not users_of(graph, joined):
+        graph.operators = [one for one in graph.operators if joined not in one.outputs]
+
+
+def _numbers(*indices):
+    return np.array(indices, np.int32)
