@@ -18,6 +18,7 @@ from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.adaptation import Adaptation
+from keras_bahdanau.training.combinations import is_hard
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.distributed import fit_of
 from keras_bahdanau.training.inheritance import (
@@ -36,6 +37,10 @@ from keras_bahdanau.training.training_data import LONGEST_VALID, training_data
 from keras_bahdanau.training.validation import ValidateAndSave
 from keras_bahdanau.training.vocabularies import vocabularies
 from keras_bahdanau.training.workers import FollowChief, Workers
+
+# Behind the end of its source a hard alignment may repeat a symbol, and a mean over tokens then
+# ranks such a text above other right ones. A sum alone favours texts that end too early.
+HARD_EXPONENT = 0.5
 
 
 def train(
@@ -222,8 +227,11 @@ class _Training:
         if options.precision != "float32":
             model = validated_model(self.source, self.target, options)
         if initial is None:
-            allowed = self.data.write_symbols(self.target)
-            search = SearchOptions(ctc_weight=model.ctc_weight, write_symbols=allowed)
+            search = SearchOptions(
+                ctc_weight=model.ctc_weight,
+                write_symbols=self.data.write_symbols(self.target),
+                length_normalization=HARD_EXPONENT if is_hard(options) else 1.0,
+            )
         else:
             search = SearchOptions(**initial["search"])
         metrics = _metrics(self.source, options) or (initial and initial["metrics"])

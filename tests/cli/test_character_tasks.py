@@ -97,7 +97,9 @@ def test_phonemes_need_no_option_and_a_training_resumes_without_one(command, tmp
     assert "hard_alignment first-monotonic: symbols are in the order of the letters" in lines
     card = json.loads((run / "run.json").read_text())
     assert card["options"]["target_model_type"] == "word"
-    assert kb.load_pipeline(run).model.decoder.__class__ is kb.HardDecoder
+    pipeline = kb.load_pipeline(run)
+    assert pipeline.model.decoder.__class__ is kb.HardDecoder
+    assert pipeline.search.length_normalization == 0.5  # 1 favours texts that repeat a symbol
     (run / "checkpoint.weights.h5").unlink()  # as if it had been killed before the first
     assert "model types" not in command(*train, "--epochs", "1")
     report = command("evaluate", table, "--model", run)
