@@ -94,7 +94,7 @@ def test_lists_of_hypotheses_are_compared_each_hypothesis_once():
 @pytest.mark.parametrize(
     "wrong",
     [
-        *({"equal": 0.99}, {"unstable": 1}, {"score": 1.1e-4}, {"alignment": 1.1e-5}),
+        *({"equal": 0.99}, {"unstable": 1}, {"score": 1.1e-4}, {"alignment": 1.1e-4}),
         *({"nbest": 0.89}, {"tokens": 1.1e-4}),
     ],
 )
