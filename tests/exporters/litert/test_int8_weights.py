@@ -45,14 +45,24 @@ def new_pipeline(preset, kind, options):
 
 
 def tensors_of_8_bits(content):
-    """(int8 array, its scales in float64) of each."""
+    """(int8 array, its scales in float64) of each.
+
+    A matrix of which `joined_inputs` made several, with the very same scale, is one again. A
+    table of whole numbers, such as which tokens begin a word, has no scale.
+    """
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content))
     for graph in tree.subgraphs:
+        parts = {}  # by scales: the arrays of each buffer
         for tensor in graph.tensors:
             data = tree.buffers[tensor.buffer].data
-            if tensor.type == schema.TensorType.INT8 and data is not None:
+            is_rounded = tensor.type == schema.TensorType.INT8 and tensor.quantization is not None
+            if is_rounded and data is not None:
                 assert not np.any(tensor.quantization.zeroPoint)
-                yield data.view(np.int8), np.float64(tensor.quantization.scale)
+                scales = np.float64(tensor.quantization.scale)
+                arrays = parts.setdefault(scales.tobytes(), (scales, {}))[1]
+                arrays[tensor.buffer] = data.view(np.int8)
+        for scales, arrays in parts.values():
+            yield np.concatenate([*arrays.values()]), scales
 
 
 def in_order(array):
