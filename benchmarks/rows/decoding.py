@@ -29,7 +29,8 @@ def decoded(options, goal, beam):
             settings = {"sizes": chosen, "corpus": folder, "beam": beam}
             if options.quick:
                 settings["batch"] = 4
-            lanes = [*_own_lanes(settings), *peer_lanes(settings)]
+            own = in_precisions("ours", "ours", settings, ours=True)
+            lanes = [*own, *peer_lanes(settings)]
             measured = rates(both_ways(lanes), options)
     except Unavailable as error:
         return unmeasured(goal, "sentences/s", str(error))
@@ -41,9 +42,16 @@ def precisions():
     return ("float32", "bfloat16") if machine.has_bfloat16() else ("float32",)
 
 
-def _own_lanes(settings):
+def in_precisions(name, worker, settings, ours=False):
+    """A lane of a search for each of the `precisions`."""
     return [
-        Lane(named("ours", one), "ours", "decode", {**settings, "precision": one}, ours=True)
+        Lane(
+            name if one == "float32" else f"{name} {one}",
+            worker,
+            "decode",
+            {**settings, "precision": one},
+            ours=ours,
+        )
         for one in precisions()
     ]
 
@@ -52,11 +60,4 @@ def peer_lanes(settings):
     """Every peer that has the search, in float32; PyTorch in all `precisions`."""
     names = [name for name in PEERS if settings["beam"] == 1 or name != "keras_layers"]
     lanes = [Lane(name, name, "decode", settings) for name in names if name != "pytorch"]
-    for one in precisions():
-        given = {**settings, "precision": one}
-        lanes.append(Lane(named("pytorch", one), "pytorch", "decode", given))
-    return lanes
-
-
-def named(name, precision):
-    return name if precision == "float32" else f"{name} {precision}"
+    return [*lanes, *in_precisions("pytorch", "pytorch", settings)]

@@ -230,7 +230,7 @@ class _Training:
             search = SearchOptions(
                 ctc_weight=model.ctc_weight,
                 write_symbols=self.data.write_symbols(self.target),
-                length_normalization=HARD_EXPONENT if is_hard(options) else 1.0,
+                **({"length_normalization": HARD_EXPONENT} if is_hard(options) else {}),
             )
         else:
             search = SearchOptions(**initial["search"])
