@@ -136,7 +136,7 @@ def from_bytes(content):
 def _write(builder, value):
     """Write a string or a table, and what it points at before it; return its offset."""
     if isinstance(value, str):
-        return builder.CreateString(value)
+        return builder.CreateSharedString(value)  # signatures have descriptions in common
     fields = _FIELDS[type(value)]
     written = {
         name: getattr(value, name) if kind is int else _write_field(builder, getattr(value, name))
@@ -154,7 +154,7 @@ def _write(builder, value):
 def _write_field(builder, value):
     """The offset of a string or vector; 0, for no field at all, if there is nothing in it."""
     if isinstance(value, str) or not value:
-        return builder.CreateString(value) if value else 0
+        return builder.CreateSharedString(value) if value else 0
     offsets = [_write(builder, item) for item in value]
     builder.StartVector(4, len(offsets), 4)
     for offset in reversed(offsets):

@@ -3,8 +3,8 @@
 The converter gives each tensor between two operations a name and a buffer of its own, and
 writes each shape again; no runtime reads the names, and in a model of 300,000 weights this is a
 third of the file. The zeros that a loop begins with are constants, too: of a long source, as
-many bytes as a matrix. `eight_bits` and `joined_inputs` have what else changes where weights are
-rounded.
+many bytes as a matrix. `shared_loops` keeps what signatures have in common once; `eight_bits` and
+`joined_inputs` have what else changes where weights are rounded.
 """
 
 import flatbuffers
@@ -20,6 +20,7 @@ from keras_bahdanau.exporters.litert.model_tree import (
     name_of,
     operands_of,
 )
+from keras_bahdanau.exporters.litert.shared_loops import share_loops
 from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, load_schema
 
 _MOST_SHARED = 4096  # bytes of a vector that is looked up among those written
@@ -45,6 +46,7 @@ def rewritten(model):
         use_float_filters(tree, graph, schema)
         _fill_constants(tree, graph, schema)
     _forget_names(tree)
+    share_loops(tree)
     _forget_empty_buffers(tree)
     builder = _SharingBuilder(len(model))
     builder.Finish(tree.Pack(builder), IDENTIFIER)
