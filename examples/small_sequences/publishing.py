@@ -70,14 +70,14 @@ def publish(found, tasks, settings, runs, examples):
     paths = []
     for task in tasks:
         models = examples / task.kind / "models"
-        chosen = _chosen(task, settings, found)
+        best = chosen(task, settings, found)
         large = _best(task, LARGE, found) if LARGE in settings else None
-        if chosen or large:
+        if best or large:
             models.mkdir(parents=True, exist_ok=True)
-        if chosen:
+        if best:
             paths.append(models / f"{task.name}.tflite")
-            shutil.copyfile(_folder(runs, chosen) / "model.int8.tflite", paths[-1])
-            _save(_folder(runs, chosen), models / f"{task.name}.keras")
+            shutil.copyfile(_folder(runs, best) / "model.int8.tflite", paths[-1])
+            _save(_folder(runs, best), models / f"{task.name}.keras")
         if large:
             _save(_folder(runs, large), models / f"{task.name}-{LARGE}.keras")
     for kind in sorted({task.kind for task in tasks}):
@@ -93,7 +93,7 @@ def _save(folder, path):
     kb.load_pipeline(folder / "run" / "translator.keras").save(path, weights="float16")
 
 
-def _chosen(task, settings, found):
+def chosen(task, settings, found):
     """The result of a task whose .tflite file is published, or None."""
     small = [one for one in found if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
     results = (_best(task, setting, small) for setting in settings if setting != LARGE)
@@ -114,8 +114,8 @@ def _write_card(models, kind, settings, found):
     if not files:
         return
     names = [path.stem for path in files]
-    rows, chosen = [], [_chosen(TASKS[name], settings, found) for name in names]
-    for path, one in zip(files, chosen, strict=True):
+    rows, results = [], [chosen(TASKS[name], settings, found) for name in names]
+    for path, one in zip(files, results, strict=True):
         if one is None:
             raise FileNotFoundError(f"{path} is of a task without results")
         rows.append(_row(TASKS[path.stem], one, path.with_suffix("")))
@@ -129,7 +129,7 @@ def _write_card(models, kind, settings, found):
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
         small=", or made smaller (`small`)"
-        if any(one["system"] != "preset" for one in chosen)
+        if any(one["system"] != "preset" for one in results)
         else "",
         large=LARGE_CARD if any(models.glob(f"*-{LARGE}.keras")) else "",
         **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},

@@ -5,11 +5,13 @@ r"""Train, compare and tabulate the tasks of `pronounce`, `transliterate` and `i
     python examples/small_sequences/run.py peers --data DIR --tasks ice --minutes 9
     python examples/small_sequences/run.py report
     python examples/small_sequences/run.py publish --tasks ice --settings small
+    python examples/small_sequences/run.py renew --data DIR --tasks ice --settings small
 
 DIR of --data has the files that `list` names. `--tasks` takes names, groups and examples, with
 commas between. Each result is a file in --results: what is there is not made again, and a command
-that was killed goes on where it was. `publish` copies the best models beside the examples. All
-choices are made on dev; nothing here reads a test.
+that was killed goes on where it was. `publish` copies the best models beside the examples; `renew`
+exports those that are there again, as after a change of the exporter, and scores them. All choices
+are made on dev; nothing here reads a test.
 """
 
 import argparse
@@ -19,6 +21,8 @@ from pathlib import Path
 import tables
 import tasks
 from results import Results
+
+COMMANDS = ("list", "train", "peers", "report", "publish", "renew")
 
 
 def main(arguments=None):
@@ -34,9 +38,11 @@ def main(arguments=None):
         except ValueError as error:
             sys.exit(str(error))
         return False
-    if arguments.command == "publish":
+    if arguments.command in ("publish", "renew"):
         import publishing  # Keras, which takes time
 
+        if arguments.command == "renew":
+            renew(arguments, results)
         chosen = arguments.tasks, arguments.settings
         paths = publishing.publish(results.read(), *chosen, arguments.out, arguments.examples)
         print(*paths, sep="\n")
@@ -71,6 +77,22 @@ def plan(arguments):
             if len(arguments.seeds) > 1:
                 make = _later(trainings.ensemble, task, setting, arguments.seeds, arguments)
                 yield task, setting, "ensemble", make
+
+
+def renew(arguments, results):
+    """Export and score the models that `publish` copied again, in `arguments.out`."""
+    import publishing
+    import trainings
+
+    for task in arguments.tasks:
+        one = publishing.chosen(task, arguments.settings, results.read())
+        published = arguments.examples / task.kind / "models" / f"{task.name}.keras"
+        if one and published.is_file():
+            training = trainings.Training(task, one["system"], one["seed"], arguments)
+            new = training.renewed(published, one)
+            results.write(new)
+            first = task.metrics[0]
+            print(f"{task.name}: {first} {new['int8'][first]:.2f}, {one['int8'][first]:.2f} before")
 
 
 def _later(function, *arguments):
@@ -126,7 +148,7 @@ def _seeds(text):
 
 def parsed(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("command", choices=("list", "train", "peers", "report", "publish"))
+    parser.add_argument("command", choices=COMMANDS)
     add = parser.add_argument
     add("--data", type=Path, metavar="DIR", help="directory of the data")
     add("--out", type=Path, default=Path("runs/small_sequences"), help="of models (%(default)s)")
@@ -144,7 +166,7 @@ def parsed(arguments):
     add("--beam-width", type=int, default=1, help="of yoyodyne where it has a beam (%(default)s)")
     add("--environment", type=Path, help="that has the peers (made in benchmarks/.envs)")
     parsed = parser.parse_args(arguments)
-    if parsed.command in ("train", "peers") and parsed.data is None:
+    if parsed.command in ("train", "peers", "renew") and parsed.data is None:
         parser.error("--data is needed")
     if parsed.command == "peers" and not parsed.minutes:
         parser.error("--minutes is needed")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -72,11 +73,26 @@ class Training:
             **{"epochs": progress.epoch, "seconds": progress.seconds},
             "processor_seconds": trained,
             "dev": kept(self._evaluated("keras", self.run.translator), metrics),
-            "int8": kept(self._evaluated("int8", self.file), metrics),
-            "bytes": {
-                "keras": self.run.translator.stat().st_size,
-                "int8": self.file.stat().st_size,
-            },
+            **self._of_file({"keras": self.run.translator.stat().st_size}),
+        }
+
+    def renewed(self, published, result):
+        """The result with what is new in it: a .tflite file made again of the published model.
+
+        Args:
+            published: Path of the .keras file, which takes the place of the training.
+            result: Dictionary, the result of that training.
+        """
+        self.run.directory.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(published, self.run.translator)
+        self._export()
+        return {**result, **self._of_file(result["bytes"])}
+
+    def _of_file(self, sizes):
+        """The parts of a result that are of the file in 8 bits."""
+        return {
+            "int8": kept(self._evaluated("int8", self.file), self.task.metrics),
+            "bytes": {**sizes, "int8": self.file.stat().st_size},
         }
 
     def _train(self):
@@ -95,7 +111,7 @@ class Training:
         no_room = left_out(self.setting)
         signatures = [one for one in KINDS[self.task.kind].signatures if one not in no_room]
         self._command(
-            *("export", "--model", self.run.directory, "--format", "litert"),
+            *("export", "--model", self.run.translator, "--format", "litert"),
             *("--quantization", "int8", *LENGTHS, "--out", self.file),
             *(part for name in signatures for part in ("--signatures", name)),
         )

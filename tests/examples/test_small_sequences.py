@@ -229,10 +229,21 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     halved = kb.Translator.load(models / "toy.keras").translate(stems)
     scores = [[one.score for one in side] for side in (full, halved)]
     np.testing.assert_allclose(*scores, rtol=2e-2)
+    published = (models / "toy.tflite").read_bytes()
+    (models / "toy.tflite").write_bytes(b"of an exporter of before")
+    asked += ["--out", str(tmp_path / "again")]
+    assert not run.main(["renew", *places, *asked, "--settings", "preset"])
+    made = kb.load_pipeline(models / "toy.tflite").translate(stems)
+    (tmp_path / "before.tflite").write_bytes(published)
+    before = kb.load_pipeline(tmp_path / "before.tflite").translate(stems)
+    assert [each.text for each in made] == [each.text for each in before]
+    new = json.loads(files[1].read_text())
+    assert new["bytes"]["int8"] == (models / "toy.tflite").stat().st_size
+    assert new["dev"] == one["dev"] and new["int8"] == one["int8"]
 
 
 def test_the_published_seed_is_the_best_one_of_the_first_setting(example):
-    chosen, tasks = example("publishing")._chosen, example("tasks").TASKS
+    chosen, tasks = example("publishing").chosen, example("tasks").TASKS
     for name, metric, scores in (("ice", "ser", (12, 9, 11)), ("turkish-high", "exact", (7, 9, 8))):
         found = [
             {
