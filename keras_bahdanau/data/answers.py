@@ -19,6 +19,26 @@ class Answers(NamedTuple):
     references: list
     numbers: list
 
+    def checked(self, metrics):
+        """These answers, which `metrics` can count.
+
+        Args:
+            metrics: List of `CorpusMetric`.
+
+        Raises:
+            ValueError: If one of them counts a source once, and a source has more than 1,000
+                different answers.
+        """
+        if any(metric.by_source for metric in metrics):
+            for one, answers in zip(self.sources, self.references, strict=True):
+                if len(answers) > MOST_ANSWERS and len(set(answers)) > MOST_ANSWERS:
+                    raise ValueError(
+                        f"A source must have at most {MOST_ANSWERS:,} different answers. Received: "
+                        f"{len(set(answers)):,} of {one!r:.80}. Name the columns in their order, "
+                        "or a metric that counts pairs, such as bleu."
+                    )
+        return self
+
     def lines(self, texts, by_source=True):
         """The arguments of `CorpusMetric.corpus_score`.
 
@@ -48,9 +68,6 @@ def answers_by_source(pairs) -> Answers:
     Returns:
         `Answers`.
 
-    Raises:
-        ValueError: If a source has more than 1,000 different answers.
-
     Example:
         >>> answers_by_source([("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D")])
         Answers(sources=['read', 'red'], references=[['R IY D', 'R EH D'], ['R EH D']],
@@ -65,10 +82,4 @@ def answers_by_source(pairs) -> Answers:
             references.append([])
         references[place].append(text)
         numbers.append(place)
-    for one, answers in zip(sources, references, strict=True):
-        if len(answers) > MOST_ANSWERS and len(set(answers)) > MOST_ANSWERS:
-            raise ValueError(
-                f"A source must have at most {MOST_ANSWERS:,} different answers. Received: "
-                f"{len(set(answers)):,} of {one!r:.80}. Name the columns in their order."
-            )
     return Answers(sources, references, numbers)

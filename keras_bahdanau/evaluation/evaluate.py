@@ -58,7 +58,7 @@ def evaluate(
     source = translator.source
     metrics = metrics_of(translator.metrics if metrics is None else metrics, tokenize, lowercase)
     references = [text for _, text in pairs]
-    answers = answers_by_source(pairs)
+    answers = answers_by_source(pairs).checked(metrics)
     batches = None
     if translator.model is not None:
         batches = _batches(translator, pairs, translator.longest(search))

@@ -10,6 +10,7 @@ from keras_bahdanau.option import check_value, integer
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 SAMPLES = integer(1, 100_000)
+MOST_DRAWN = 50_000_000  # sentences of all samples: sacreBLEU holds some 100 bytes of each
 _SEED = 12345  # that of sacreBLEU
 
 
@@ -104,7 +105,8 @@ def compare(
 
     Raises:
         ValueError: If the lists differ in length, or are empty, a metric is unknown or needs
-            more than one text, or `samples` is not from 1 to 100,000.
+            more than one text, or `samples` is not from 1 to 100,000, or they have more than
+            50,000,000 sentences together.
 
     Example:
         >>> bleu, chrf = compare(new, old, references)
@@ -117,6 +119,11 @@ def compare(
             "Systems are compared on the same sentences. "
             f"Received: len(hypotheses)={len(hypotheses)}, len(others)={len(others)}, "
             f"len(references)={len(references)}. Translate the same file with both."
+        )
+    if samples * len(hypotheses) > MOST_DRAWN:
+        raise ValueError(
+            f"All samples together must have at most {MOST_DRAWN:,} sentences. Received: "
+            f"samples={samples:,} of {len(hypotheses):,} sentences. Draw fewer samples."
         )
     metrics = metrics_of(metrics, tokenize, lowercase)
     several = [metric.name for metric in metrics if metric.nbest > 1]

@@ -160,7 +160,7 @@ def tune(
         search.check_nbest(measure.nbest)
     (bleu,) = metrics_of(["bleu"], tokenize)
     length = _tokens(bleu, references)
-    answers = answers_by_source(pairs)
+    answers = answers_by_source(pairs).checked([measure])
     trials = []
     for search in searches:
         began = time.perf_counter()

@@ -202,6 +202,11 @@ def within(most):
     return count
 
 
+def _exprate(most):
+    label = f"ExpRate{f' <={most}' if most else ''}"  # sacreBLEU's bootstrap tells metrics by it
+    return label, True, lambda tok, lc: Rate(label, within(most), f"formula-{most}", lc, hits=True)
+
+
 # name: (label, whether higher is better, function of (tokenize, lowercase) to its scorer)
 METRICS = {
     # force: no warning of tokenized text, as many corpora have it
@@ -224,16 +229,7 @@ METRICS = {
         )
         for most in (2, 3, 5, 10)
     },
-    **{
-        f"exprate{most or ''}": (
-            f"ExpRate{f' <={most}' if most else ''}",
-            True,
-            lambda tok, lc, most=most: Rate(
-                "ExpRate", within(most), f"formula-{most}", lc, hits=True
-            ),
-        )
-        for most in range(4)
-    },
+    **{f"exprate{most or ''}": _exprate(most) for most in range(4)},
 }
 
 

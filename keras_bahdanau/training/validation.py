@@ -59,6 +59,7 @@ class ValidateAndSave(keras.callbacks.Callback):
         best_by = options.resolved().best_by
         if best_by != "perplexity":
             (self.judge,) = metrics_of([best_by])
+            self.answers.checked([self.judge])
         self.run = run
         self.translator = translator
         self.validation = validation

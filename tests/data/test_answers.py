@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from keras_bahdanau.cli.training_files import held_out
 from keras_bahdanau.data import answers_by_source
+from keras_bahdanau.text.corpus_metrics import metrics_of
 
 PAIRS = [("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D"), ("bow", "B OW")]
 
@@ -47,6 +49,15 @@ def test_the_same_answer_counts_once_by_source():
 
 def test_a_source_may_have_so_many_answers_and_no_more():
     pairs = [("a", str(number)) for number in range(1001)]
-    assert len(answers_by_source(pairs[1:] + [("a", "1")]).references[0]) == 1001
+    by_source, by_pair = metrics_of(["ser"]), metrics_of(["bleu"])
+    many = answers_by_source(pairs[1:] + [("a", "1")])  # one of them twice
+    assert many.checked(by_source) is many and len(many.references[0]) == 1001
     with pytest.raises(ValueError, match="at most 1,000 different answers. Received: 1,001 of 'a'"):
-        answers_by_source(pairs)
+        answers_by_source(pairs).checked([*by_pair, *by_source])
+
+
+def test_a_metric_of_pairs_takes_any_number_of_answers_to_a_source():
+    pairs = [("What?", f"reply {number}") for number in range(1001)]
+    assert answers_by_source(pairs).checked(metrics_of(["bleu"])).numbers == [0] * 1001
+    others = [(f"line {number}", "text") for number in range(99)]
+    assert held_out(pairs + others) == {*range(1001), 1001 + 49}  # every 50th source

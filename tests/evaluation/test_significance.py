@@ -122,3 +122,17 @@ def test_systems_are_compared_with_the_nearest_of_several_answers():
     assert both[0].score == alone[0].score and both[0].p_value == alone[0].p_value
     with pytest.raises(ValueError, match="best texts. Received: metrics=.'top2'."):
         compare(REFERENCES, REFERENCES, REFERENCES, metrics=["exact", "top2"])
+
+
+def test_metrics_of_one_kind_are_compared_side_by_side():
+    texts = ["a b", "c", "d"]
+    exact, nearly = compare(
+        texts, ["a", "c", "e"], ["a b", "d", "d"], samples=10, metrics=["exprate", "exprate1"]
+    )
+    assert (exact.score, exact.other) == (pytest.approx(200 / 3), 0)
+    assert (nearly.score, nearly.other) == (100, 100)
+
+
+def test_samples_that_would_take_all_memory_are_refused():
+    with pytest.raises(ValueError, match="Received: samples=100,000 of 501 sentences. Draw fewer"):
+        compare(["a"] * 501, ["a"] * 501, ["a"] * 501, samples=100_000)
