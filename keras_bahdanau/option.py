@@ -4,7 +4,8 @@ import dataclasses
 import difflib
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -15,11 +16,13 @@ class Check(NamedTuple):
         demand: String, what the value must be, such as "an integer in [1, 9]".
         allows: Function of a value that returns a bool.
         choices: Tuple of the allowed names; () where the option is no choice of names.
+        mends: Dictionary from strings that are likely to be tried to the end of their error.
     """
 
     demand: str
     allows: Callable
     choices: tuple = ()
+    mends: Mapping = MappingProxyType({})
 
 
 def integer(lowest, highest):
@@ -100,10 +103,9 @@ def flag():
 
 def optional(check):
     """The same check, which allows None too."""
-    return Check(
-        f"{check.demand}, or None",
-        lambda value: value is None or check.allows(value),
-        check.choices,
+    return check._replace(
+        demand=f"{check.demand}, or None",
+        allows=lambda value: value is None or check.allows(value),
     )
 
 
@@ -138,16 +140,22 @@ def or_registered(check):
         return isinstance(value, str) and len(value) <= 200 and ">" in value.strip(">")
 
     demand = f"{check.demand}, or a registered name such as 'package>Class'"
-    return Check(demand, allows, check.choices)
+    return check._replace(demand=demand, allows=allows)
 
 
 def check_value(name, value, check):
     """Raise ValueError if a check does not allow the value of that name."""
     if not check.allows(value):
         raise ValueError(
-            f"`{name}` must be {check.demand}. Received: {name}={value!r}"
-            f"{nearest(value, check.choices)}"
+            f"`{name}` must be {check.demand}. Received: {name}={value!r}{_mend(value, check)}"
         )
+
+
+def _mend(value, check):
+    """The end of an error: what to do, where it is known; else the nearest name, if any."""
+    if isinstance(value, str) and value in check.mends:
+        return f". {check.mends[value]}"
+    return nearest(value, check.choices)
 
 
 def nearest(value, names):

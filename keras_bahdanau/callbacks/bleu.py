@@ -26,6 +26,8 @@ class BleuCallback(MetricCallback):
             had the highest BLEU. They are averaged already: save them as they are.
         save_best: Path of a `.keras` file, written with each highest BLEU:
             `Translator.load` reads it.
+        intervals: Bool. True to log "val_bleu_low" and "val_bleu_high", too, between which the
+            BLEU is in 95 % of the samples of a bootstrap.
         **bleu: Settings of `sacrebleu.metrics.BLEU`, such as `lowercase=True`.
 
     Attributes:
@@ -45,8 +47,9 @@ class BleuCallback(MetricCallback):
         batch_size=64,
         restore_best_weights=False,
         save_best=None,
+        intervals=False,
         **bleu,
     ):
         metric = CorpusMetric("bleu", "BLEU", True, BLEU(**bleu))
-        settings = (search, batch_size, restore_best_weights, save_best)
+        settings = (search, batch_size, restore_best_weights, save_best, intervals)
         super().__init__(translator, pairs, metric, *settings)

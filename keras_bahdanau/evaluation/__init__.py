@@ -21,8 +21,9 @@ from keras_bahdanau.evaluation.reliability import (
     roc_auc,
 )
 from keras_bahdanau.evaluation.report import Evaluation, Measured
-from keras_bahdanau.evaluation.significance import Comparison, compare, interval
+from keras_bahdanau.evaluation.significance import Comparison, compare
 from keras_bahdanau.evaluation.tune import Trial, candidates, simplest, tune, tuned_options
+from keras_bahdanau.text.bootstrap import interval
 from keras_bahdanau.text.corpus_metrics import METRICS, CorpusMetric, metrics_of
 
 __all__ = [

@@ -9,7 +9,7 @@ from keras_bahdanau.evaluation.attention_quality import alignment_error, attenti
 from keras_bahdanau.evaluation.by_length import band_starts, scores_by_length
 from keras_bahdanau.evaluation.likelihood import likelihood
 from keras_bahdanau.evaluation.report import Evaluation, Measured
-from keras_bahdanau.evaluation.significance import interval
+from keras_bahdanau.text.bootstrap import interval
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 

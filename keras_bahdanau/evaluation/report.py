@@ -12,7 +12,7 @@ class Measured(NamedTuple):
         score: Float, in percent.
         signature: String, settings and version behind the score.
         interval: (low, high) in percent, between which the score is in 95 % of the samples of a
-            bootstrap, or None: see `significance.interval`.
+            bootstrap, or None: see `interval`.
     """
 
     label: str

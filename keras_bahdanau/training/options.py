@@ -38,6 +38,16 @@ _MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
 _NORMALIZATION = one_of(
     *("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", "nfd", AUTO)
 )
+_JUDGE = one_of(  # of `METRICS`, which is slow to import, those that take one text of a source
+    *("perplexity", "bleu", "chrf", "ter", "wer", "per", "cer", "ser", "exact"),
+    *("exprate", "exprate1", "exprate2", "exprate3"),
+)._replace(
+    mends=dict.fromkeys(
+        ("top2", "top3", "top5", "top10"),
+        "Validation decodes greedily, one text of a source, and top-k accuracy takes several. "
+        "Judge by 'exact', and measure the trained model with `evaluate`.",
+    )
+)
 _RATE, _WEIGHT = number(0, 1, "[)"), number(0, 1000)
 
 
@@ -476,10 +486,10 @@ class TrainingOptions:
         0.0,
     )
     best_by: str | None = _of_training(
-        one_of("perplexity", "bleu", "chrf", "ter", "wer", "per", "cer", "exact", "exprate"),
+        _JUDGE,
         "Judge of the best epoch: {choices}. A metric decodes the validation pairs greedily "
-        "after each epoch; texts of few words, such as speech, can get better by it long after "
-        "their perplexity has.",
+        "after each epoch, which top-k accuracy can't judge; texts of few words, such as speech, "
+        "can get better by it long after their perplexity has.",
         "perplexity",
     )
     patience: int | None = _of_training(

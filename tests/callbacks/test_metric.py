@@ -1,17 +1,18 @@
-"""A metric of decoded texts inside `fit`."""
+"""Metrics of decoded texts inside `fit`."""
 
 import numpy as np
 import pytest
 
 import keras_bahdanau as kb
-from keras_bahdanau.callbacks import MetricCallback
+from keras_bahdanau.callbacks import BleuCallback, MetricCallback
+from keras_bahdanau.evaluation import evaluate, interval, metrics_of
 
 PAIRS = [("one two", "x"), ("one two", "eins zwei"), ("five", "x y z")]
 
 
 @pytest.fixture(scope="module")
-def translator(toy_translator):
-    """A copy, whose weights may be changed."""
+def wide(toy_translator):
+    """A copy with a beam of two, whose weights may be changed."""
     model = type(toy_translator.model).from_config(toy_translator.model.get_config())
     model.build()
     model.compile(optimizer="sgd", loss=kb.losses.TokenCrossentropy())
@@ -21,28 +22,113 @@ def translator(toy_translator):
 
 
 @pytest.mark.slow
-def test_a_source_counts_once_with_the_nearest_of_its_answers(translator):
+def test_a_source_counts_once_with_the_nearest_of_its_answers(wide):
     """One word of "x y z" is not met by "fünf": all three are wrong."""
-    assert MetricCallback(translator, PAIRS).measure() == 50
-    assert MetricCallback(translator, PAIRS, "per").measure() == pytest.approx(100 * 3 / 5)
+    assert MetricCallback(wide, PAIRS).measure() == 50
+    assert MetricCallback(wide, PAIRS, "per").measure() == pytest.approx(100 * 3 / 5)
 
 
 @pytest.mark.slow
-def test_lower_error_rates_are_better_and_their_weights_stay(translator):
-    judge = MetricCallback(translator, PAIRS, "ser", restore_best_weights=True)
-    judge.set_model(translator.model)
-    logs, weights = {}, translator.model.get_weights()
+def test_lower_error_rates_are_better_and_their_weights_stay(wide):
+    judge = MetricCallback(wide, PAIRS, "ser", restore_best_weights=True)
+    judge.set_model(wide.model)
+    logs, weights = {}, wide.model.get_weights()
     judge.on_epoch_end(0, logs)
-    translator.model.set_weights([np.zeros_like(weight) for weight in weights])
+    wide.model.set_weights([np.zeros_like(weight) for weight in weights])
     judge.on_epoch_end(1, logs)
     assert (judge.best, judge.best_epoch, logs) == (50, 0, {"val_ser": 100})
     judge.on_train_end()
-    for kept, weight in zip(translator.model.get_weights(), weights, strict=True):
+    for kept, weight in zip(wide.model.get_weights(), weights, strict=True):
         np.testing.assert_array_equal(kept, weight)
 
 
-def test_a_beam_that_is_too_narrow_is_refused_when_training_begins(translator):
-    judge = MetricCallback(translator, PAIRS, "top3")
+@pytest.fixture
+def asked(monkeypatch):
+    """`asked(translator)`: list that gets how many texts of a source it decodes, each time."""
+
+    def function(translator):
+        decode, numbers = translator.decode_nbest, []
+
+        def counted(inputs, nbest=None, *settings):
+            numbers.append(nbest)
+            return decode(inputs, nbest, *settings)
+
+        monkeypatch.setattr(translator, "decode_nbest", counted)
+        return numbers
+
+    return function
+
+
+def test_several_metrics_decode_once_and_log_the_intervals_of_their_draws(
+    translator, pass_epochs, asked
+):
+    """Of the reference k + 1 words, k are not met: `counts` of words, and of whole texts."""
+    words = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
+    pairs = [(source, text + k * " x") for k, (source, text) in enumerate(words.items())]
+    random = np.random.default_rng(12345)
+    drawn = np.array([random.integers(0, 5, 5) for _ in range(1000)])  # (samples, sources)
+    counts = {"wer": (np.arange(5), np.arange(1, 6)), "ser": (np.arange(5) > 0, np.ones(5))}
+    expected = {"loss": [0]}
+    for name, (errors, lengths) in counts.items():
+        rates = 100 * errors[drawn].sum(axis=1) / lengths[drawn].sum(axis=1)
+        low, high = np.percentile(rates, [2.5, 97.5])
+        expected[f"val_{name}"] = [pytest.approx(100 * errors.sum() / lengths.sum())]
+        expected[f"val_{name}_low"] = [pytest.approx(low)]
+        expected[f"val_{name}_high"] = [pytest.approx(high)]
+    numbers = asked(translator)
+    judge = MetricCallback(translator, pairs, ["wer", "ser"], intervals=True)
+    assert pass_epochs(translator.model, [judge]) == expected
+    assert numbers == [1]
+    assert (judge.best, judge.best_epoch) == (pytest.approx(100 * 10 / 15), 0)
+    assert judge.measure() == judge.best
+
+
+@pytest.mark.slow
+def test_scores_and_intervals_are_those_of_evaluate(wide, asked):
+    # not the best text of the beam, and in it
+    (found,) = wide.decode_nbest(["three"], 2)
+    pairs, names = [*PAIRS, ("three", found[1].text)], ["exact", "bleu", "top2", "ser"]
+    numbers = asked(wide)
+    scores = MetricCallback(wide, pairs, names, intervals=True).scores()
+    assert numbers == [2]
+    assert scores["exact"] == pytest.approx(100 / 3) and scores["top2"] == pytest.approx(200 / 3)
+    expected = {}
+    for name, measured in evaluate(wide, pairs, metrics=names).by_metric.items():
+        expected[name] = measured.score
+        expected[f"{name}_low"], expected[f"{name}_high"] = measured.interval
+    assert scores == expected and [*scores] == [*expected]
+
+
+@pytest.mark.slow
+def test_metrics_with_settings_of_their_own_stand_beside_names(wide):
+    (capitals,) = metrics_of(["exact"], lowercase=True)
+    pairs = [(source, text.upper()) for source, text in PAIRS]
+    judge = MetricCallback(wide, pairs, (capitals, "wer"))
+    assert judge.metric is capitals
+    assert judge.scores() == {"exact": 50, "wer": 100}
+    bleu = BleuCallback(wide, PAIRS, intervals=True)
+    found = [one.text for one in wide.translate([source for source, _ in PAIRS])]
+    texts = [text for _, text in PAIRS]
+    assert (bleu.scores()["bleu_low"], bleu.scores()["bleu_high"]) == interval(
+        bleu.metric, found, texts
+    )
+
+
+@pytest.mark.parametrize("metric", [[], ["wer", "wer"], [*metrics_of(["wer"]), "wer"]])
+def test_each_metric_has_a_name_of_its_own(translator, metric):
+    with pytest.raises(ValueError, match=r"`metric` must be one .* Received: metric=\["):
+        MetricCallback(translator, PAIRS, metric)
+
+
+@pytest.mark.parametrize("metric", ["blue", ["wer", "blue"], None])
+def test_unknown_metrics_are_refused(translator, metric):
+    with pytest.raises(ValueError, match="must be names out of bleu, chrf, .* Received: metrics="):
+        MetricCallback(translator, PAIRS, metric)
+
+
+@pytest.mark.parametrize("metric", ["top3", ["exact", "top3"]])
+def test_a_beam_that_is_too_narrow_is_refused_when_training_begins(translator, metric):
+    judge = MetricCallback(translator, PAIRS, metric)
     judge.set_model(translator.model)
-    with pytest.raises(ValueError, match="beam width, 2. Received: nbest=3"):
+    with pytest.raises(ValueError, match="beam width, 1. Received: nbest=3"):
         judge.on_train_begin()

@@ -12,6 +12,7 @@ from keras_bahdanau.layers import query
 from keras_bahdanau.layers.bridge import BRIDGES
 from keras_bahdanau.layers.summaries import SUMMARIES
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.text.corpus_metrics import METRICS, metrics_of
 from keras_bahdanau.training import MODEL_OPTIONS, TrainingOptions, training_option
 from keras_bahdanau.training.presets import PRESETS
 
@@ -216,6 +217,16 @@ def test_the_smalls_embedding_is_tied_where_it_can_be():
 def test_values_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=f"`{name}` must be .* Received: {name}="):
         TrainingOptions(**{name: value})
+
+
+def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
+    check, metrics = FIELDS["best_by"].metadata["check"], metrics_of(METRICS)
+    assert check.choices == ("perplexity", *(one.name for one in metrics if one.nbest == 1))
+    assert {*check.mends} == {one.name for one in metrics if one.nbest > 1}
+    for name in check.choices:
+        assert TrainingOptions(best_by=name).resolved().best_by == name
+    with pytest.raises(ValueError, match="best_by='top2'. Validation decodes greedily, .*'exact'"):
+        TrainingOptions(best_by="top2")
 
 
 @pytest.mark.parametrize(

@@ -187,15 +187,20 @@ def test_the_end_of_a_fit_of_one_epoch_does_not_end_the_training(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("metric", "scores"), [("wer", [100, 0, 50, 0]), ("exact", [0, 100, 0, 100])]
+    ("metric", "label", "scores"),
+    [
+        ("wer", "WER", [100, 0, 50, 0]),
+        ("ser", "SER", [100, 0, 100, 0]),
+        ("exact", "exact", [0, 100, 0, 100]),
+        ("exprate1", "ExpRate <=1", [0, 100, 100, 100]),
+    ],
 )
-def test_a_metric_can_judge_the_epochs(tmp_path, metric, scores):
+def test_a_metric_can_judge_the_epochs(tmp_path, metric, label, scores):
     training = Training(tmp_path, [5.0, 6.0, 4.0, 3.0], epochs=4, best_by=metric)
     training.fit(4)
     assert training.run.translator.read_text() == "1"
     assert [logs[f"val_{metric}"] for logs in training.progress.history] == scores
     assert training.progress.waited == 2
-    label = {"wer": "WER", "exact": "exact"}[metric]
     assert training.reports[1] == (
         f"epoch 2: validation perplexity 6.000, {label} {scores[1]:.2f} (best), 0.0 min"
     )
