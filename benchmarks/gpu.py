@@ -25,7 +25,7 @@ from rows.sizes import QUICK, SIZES, sizes_as_large
 
 NO_GPU = "There is no GPU that the backend {backend} can use: nothing is measured. Try --smoke."
 PRESETS = ("small", "ssru-student", "transformer-tiny")
-BATCH = {"batch": 512, "steps": 20}  # 8,192 target tokens at once, in the lengths of row 1
+BATCH = {"batch": 512, "steps": 100}  # 8,192 target tokens at once, in the lengths of row 1
 ROW = {**SIZES, "steps": 100}
 LARGE = {**BATCH, "source_time": 32, "target_time": 32, "vocabulary": 32000}
 LARGE |= {"embedding": 512, "encoder": 512, "decoder": 1024, "attention": 512, "readout": 512}

@@ -93,27 +93,33 @@ def trained(model, jit_compile, batch, source_time, target_time):
     return run
 
 
-def wholly_built(model):
-    """The same model, whose layers without weights count as built like the others.
-
-    Else Keras on JAX runs each batch eagerly, too, and traces in each `fit`, to build them.
-    """
-    for layer in model._flatten_layers():
-        layer.built = True
-    return model
-
-
 def decoded(model, jit_compile, batch, source_time, target_time, beam):
     """A function of nothing: a search for a batch; it returns its target tokens."""
-    searcher = wholly_built(Searcher(model, beam, target_time))
+    searcher = Searcher(model, beam, target_time)
     searcher.compile(jit_compile=jit_compile)
+    search_batch = searcher.predict_on_batch
+    if keras.backend.backend() == "jax":
+        search_batch = _compiled_by_jax(searcher)
     source = random_ids(model, batch, source_time)
 
     def run():
-        searcher.predict_on_batch(source)
+        search_batch(source)
         return batch * target_time
 
     return run
+
+
+def _compiled_by_jax(searcher):
+    """As `predict_on_batch`, which runs eagerly, too, if a layer is not built as it is not used."""
+    import jax
+
+    searcher.built = True
+    compiled = jax.jit(lambda weights, source: searcher.stateless_call(*weights, source)[0])
+    weights = [
+        [variable.value for variable in variables]
+        for variables in (searcher.trainable_variables, searcher.non_trainable_variables)
+    ]
+    return lambda source: jax.device_get(compiled(weights, source))
 
 
 def random_ids(model, batch, time):

@@ -2,7 +2,7 @@
 
 import keras
 import ours
-from fixed_steps import decoded, new_model, preset_model, random_ids, wholly_built
+from fixed_steps import decoded, new_model, preset_model, random_ids
 from keras import ops
 from products import operations
 from protocol import Job, serve
@@ -68,7 +68,7 @@ class Products(keras.Model):
 def training(size, precision, **model):
     """So many batches through `fit`."""
     steps, precise = size["steps"], _model(size, precision, **model)
-    compiled = ours.compiled(wholly_built(precise), JIT_COMPILE)
+    compiled = ours.compiled(precise, JIT_COMPILE)
     source = random_ids(compiled, size["batch"] * steps, size["source_time"])
     target = random_ids(compiled, size["batch"] * steps, size["target_time"])
 
