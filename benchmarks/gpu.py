@@ -1,88 +1,138 @@
-"""Training and decoding on a GPU, beside PyTorch: `python benchmarks/gpu.py [WORK ...]`.
+"""Training and decoding on a GPU, beside PyTorch: `python benchmarks/gpu.py [NAME ...]`.
 
 Keras runs on the backend that KERAS_BACKEND names, TensorFlow if none: the layers and the search
 are `keras.ops`, so where TensorFlow has no GPU, JAX serves. PyTorch is that of the same Python,
-or else an environment of its own. Writes results/gpu.json. `--smoke` runs tiny sizes anywhere.
+or else an environment of its own. Each case has processes of its own, and results/gpu.json is
+written after each. `--smoke` runs tiny sizes anywhere.
 """
 
 import argparse
 import contextlib
 import datetime
 import importlib.util
+import itertools
 import json
 import os
 import pathlib
-import statistics
 import sys
+import tempfile
+import time
 
 import machine
-from environments import OURS, Unavailable
-from harness import HERE, Failed, Lane, Worker
+from environments import OURS, Unavailable, python_of
+from harness import HERE, Failed, Lane, Options, Worker, rates
+from rows.sizes import QUICK, SIZES, sizes_as_large
 
 NO_GPU = "There is no GPU that the backend {backend} can use: nothing is measured. Try --smoke."
-ROW = {"batch": 64, "source_time": 16, "target_time": 16, "vocabulary": 8000}
-ROW |= {"embedding": 256, "units": 512, "attention": 256, "steps": 100}  # the sizes of row 1
-LARGE = {"batch": 512, "source_time": 32, "target_time": 32, "vocabulary": 32000}
-LARGE |= {"embedding": 512, "units": 1024, "attention": 512, "steps": 20}  # what a GPU is for
-TINY = {"batch": 4, "source_time": 6, "target_time": 5, "vocabulary": 200}
-TINY |= {"embedding": 16, "units": 32, "attention": 16, "steps": 2}
-SIZES = {"row 1": ROW, "large": LARGE}
-WORKS = {"training": {"training": {}}, "decoding": {"greedy": {"beam": 1}, "beam 5": {"beam": 5}}}
-PEAK = {"size": 8192, "products": 16}
-SHARED = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-COLUMNS = "{work:10} {sizes:6} {precision:9} {ours:>12} {share:>6} {peer:>12} {ratio:>6}"
+PRESETS = ("small", "ssru-student", "transformer-tiny")
+BATCH = {"batch": 512, "steps": 100}  # 8,192 target tokens at once, in the lengths of row 1
+ROW = {**SIZES, "steps": 100}
+LARGE = {**BATCH, "source_time": 32, "target_time": 32, "vocabulary": 32000}
+LARGE |= {"embedding": 512, "encoder": 512, "decoder": 1024, "attention": 512, "readout": 512}
+TINY = {**QUICK, "steps": 2}
+SIZES_OF = {**dict.fromkeys(PRESETS, {**SIZES, **BATCH}), "row-1": ROW, "large": LARGE}
+WORKS = {"training": None, "greedy": 1, "beam-5": 5}  # and their beams
+PRECISIONS = ("float32", "bfloat16")
+NAMES = (*WORKS, *SIZES_OF, *PRECISIONS)
+PEAK, TINY_PEAK = {"size": 8192, "products": 16}, {"size": 256, "products": 2}
+SHARED = {
+    "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+    "TF_FORCE_GPU_ALLOW_GROWTH": "true",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # all processes initialize alike
+}
+LIMIT = 120  # seconds of a case
+COLUMNS = (
+    "{work:8} {model:16} {precision:9} {operations:>9} {ours:>11} {share:>6} {peer:>11} {ratio:>6}"
+)
+HEADINGS = {"work": "", "model": "", "precision": "", "operations": "MFLOP", "ours": "ours"}
+HEADINGS |= {"share": "peak", "peer": "PyTorch", "ratio": "ratio"}
 
 
 def main(arguments=None):
     """Exit code 0, or 2 where there is no GPU."""
     options = _parser().parse_args(arguments)
-    os.environ.update(SHARED)
+    end = time.monotonic() + 60 * options.minutes
     backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-    with contextlib.ExitStack() as running:
-        ours = _worker(running, "keras_bahdanau", "gpu_keras", options, ours=True)
-        gpu = ours.ask("prepare", case="device", settings={})["gpu"]
-        if gpu is None and not options.smoke:
+    os.environ.update(SHARED)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = cache
+        card = _card(options)
+        if card["gpu"] is None and not options.smoke:
             print(NO_GPU.format(backend=backend))
             return 2
-        peers = {}
-        for name in ("PyTorch",) if options.smoke else ("PyTorch", "PyTorch, compiled"):
-            with _reported(name):
-                peers[name] = _worker(running, name, "gpu_pytorch", options)
-        print(f"{gpu or 'CPU, tiny sizes'}, Keras on {backend}; target tokens/s")
-        print(COLUMNS.format(**_HEADINGS))
-        peaks = _peaks(ours, options)
-        cases = [_measured(case, ours, peers, peaks, options) for case in _cases(options)]
-    result = {
-        "name": "gpu",
-        "gpu": gpu,
-        "backend": backend,
-        "smoke": options.smoke,
-        "peaks": peaks,
-        "cases": cases,
-        "processor": machine.described(),
-        "date": datetime.date.today().isoformat(),
-    }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "gpu.json").write_text(json.dumps(result, indent=1) + "\n")
+        shown = card["gpu"] or "CPU, tiny sizes"
+        print(f"{shown}, Keras on {backend}; operations of a target token, target tokens/s")
+        print(COLUMNS.format(**HEADINGS), flush=True)
+        result = {"name": "gpu", "backend": backend, "smoke": options.smoke, **card}
+        result |= {"processor": machine.described(), "date": datetime.date.today().isoformat()}
+        result["cases"] = []
+        for case in cases(options.names):
+            left = min(options.limit, end - time.monotonic())
+            result["cases"].append(_measured(case, card, left, options))
+            _write(result, options.out)
     return 0
 
 
 def _parser():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("works", nargs="*", metavar="WORK", help=f"{', '.join(WORKS)}; all")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        type=_name,
+        metavar="NAME",
+        help=f"works, models and precisions: {', '.join(NAMES)}; if none of a kind is named, all "
+        "of it, of the models the presets",
+    )
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, on a CPU too")
     parser.add_argument("--rounds", type=int, default=5, help="samples of each competitor")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a case")
+    parser.add_argument(
+        "--minutes", type=float, default=60, help="of all cases: what is not done then is left out"
+    )
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "results", metavar="DIR")
     return parser
 
 
-def _worker(running, name, script, options, ours=False):
-    """A process that is ready to be asked."""
-    own = ours or importlib.util.find_spec("torch") is not None
-    lane = Lane(name, script, case="", environment=OURS if own else "pytorch", ours=ours)
+def _name(text):
+    if text not in NAMES:
+        raise argparse.ArgumentTypeError(
+            f"NAME must be one of {', '.join(NAMES)}. Received: {text}"
+        )
+    return text
+
+
+def cases(names):
+    """(work, model, precision) of what is named."""
+    kinds = ((WORKS, WORKS), (SIZES_OF, PRESETS), (PRECISIONS, PRECISIONS))
+    chosen = ([one for one in kind if one in names] or usual for kind, usual in kinds)
+    return itertools.product(*chosen)
+
+
+def _write(result, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "gpu.json").write_text(json.dumps(result, indent=1) + "\n")
+
+
+def _card(options):
+    """Name of the GPU, operations a second of large products by precision, weights by preset."""
+    found = {"gpu": None, "peaks": {}, "weights": {}}
+    lane = Lane("keras_bahdanau", "gpu_keras", "device", ours=True, limit=2 * options.limit)
     worker = Worker(lane, os.cpu_count())
-    running.callback(worker.close)
-    return worker
+    with contextlib.closing(worker), _reported("card"):
+        found["gpu"] = worker.prepare()["gpu"]
+        if found["gpu"] is None and not options.smoke:
+            return found
+        for preset in PRESETS:
+            settings = _preset(preset, options)
+            settings["vocabulary"] = _sizes(preset, options)["vocabulary"]
+            answer = worker.ask("prepare", case="weights", settings=settings)
+            found["weights"][preset] = answer["parameters"]
+        for precision in PRECISIONS:
+            settings = {**(TINY_PEAK if options.smoke else PEAK), "precision": precision}
+            worker.ask("prepare", case="peak", settings=settings)
+            samples = [worker.ask("run", repeat=1) for _ in range(options.rounds)]
+            found["peaks"][precision] = max(one["count"] / one["seconds"] for one in samples)
+    return found
 
 
 @contextlib.contextmanager
@@ -91,89 +141,104 @@ def _reported(name):
     try:
         yield
     except (Failed, Unavailable) as error:
-        print(f"{name}: {error}")
+        print(f"{name}: {error}", flush=True)
 
 
-def _peaks(ours, options):
-    """Operations a second of large products, by precision."""
-    settings = {"size": 256, "products": 2} if options.smoke else PEAK
-    found = {}
-    for precision in ("float32",) if options.smoke else ("float32", "bfloat16"):
-        ours.ask("prepare", case="peak", settings={**settings, "precision": precision})
-        found[precision] = max(_rate(ours) for _ in range(options.rounds))
+def _sizes(model, options):
+    return TINY if options.smoke else SIZES_OF[model]
+
+
+def _preset(model, options):
+    """What makes a preset's model; nothing for the model of row 1."""
+    if model not in PRESETS:
+        return {}
+    tiny = {"embedding_units": 16, "units": 16}
+    return {"preset": model, "overrides": tiny if options.smoke else {}}
+
+
+def peer_sizes(model, weights, options):
+    """The sizes of PyTorch's model.
+
+    That of row 1 is the peer of `small`: the same widths, and as many products. The peer of
+    another preset has as many weights, as in row 12.
+    """
+    sizes = _sizes(model, options)
+    if model not in PRESETS or model == "small":
+        return sizes
+    shape = ("batch", "source_time", "target_time", "vocabulary", "steps")
+    return sizes_as_large(weights[model], options.smoke, **{name: sizes[name] for name in shape})
+
+
+def _lanes(case, card, limit, options):
+    """Ours and PyTorch's, as it is and compiled."""
+    work, model, precision = case
+    beam = {} if WORKS[work] is None else {"beam": WORKS[work]}
+    shared = {"case": "decoding" if beam else "training"}
+    shared["repeat"] = 5 if beam and not options.smoke else 1
+    given = {**beam, "precision": precision}
+    own = {**given, **_preset(model, options), "size": _sizes(model, options)}
+    yield Lane("keras_bahdanau", "gpu_keras", settings=own, ours=True, limit=limit, **shared)
+    if model in PRESETS and model not in card["weights"]:
+        return  # nobody knows how large a peer must be
+    peer = {**given, "size": peer_sizes(model, card["weights"], options)}
+    shared["limit"] = 2 / 3 * limit  # so that ours, which waits for it, has time left
+    environment = OURS if importlib.util.find_spec("torch") else "pytorch"
+    with _reported("PyTorch"):
+        python_of(environment)  # makes it, which takes minutes, before time counts
+        for compiled in (False,) if options.smoke else (False, True):
+            name, settings = "PyTorch" + ", compiled" * compiled, {**peer, "compiled": compiled}
+            yield Lane(name, "gpu_pytorch", settings=settings, environment=environment, **shared)
+
+
+def _measured(case, card, limit, options):
+    """The result of one case, whose competitors are prepared at once and measured in turns."""
+    if limit <= 0:
+        print(f"{' '.join(case)}: left out, the {options.minutes:g} minutes are over", flush=True)
+        return told(case, [], card["peaks"])
+    lanes = [*_lanes(case, card, limit, options)]
+    measured = rates(lanes, Options(rounds=options.rounds), say=lambda _: None, at_once=True)
+    for one in measured:
+        if one.error:
+            print(f"{' '.join(case)}, {one.lane.name}: {one.error}", flush=True)
+    found = told(case, measured, card["peaks"])
+    print(line(found), flush=True)
     return found
 
 
-def _cases(options):
-    """(case, name, sizes' name, settings) of what is asked for."""
-    sizes = {"tiny": TINY} if options.smoke else SIZES
-    precisions = ("float32",) if options.smoke else ("float32", "bfloat16")
-    for case in options.works or WORKS:
-        for name, settings in WORKS[case].items():
-            for sizes_name, size in sizes.items():
-                for precision in precisions:
-                    given = {**settings, "size": size, "precision": precision}
-                    yield case, name, sizes_name, given
-
-
-def _measured(case, ours, peers, peaks, options):
-    """The result of one case: all are prepared, then measured in turns."""
-    case, name, sizes, settings = case
-    workers, lanes = {}, {}
-    for lane, worker in {"keras_bahdanau": ours, **peers}.items():
-        compiled = {} if worker is ours else {"compiled": lane.endswith("compiled")}
-        with _reported(f"{name}, {sizes}, {settings['precision']}: {lane}"):
-            answer = worker.ask("prepare", case=case, settings={**settings, **compiled})
-            shown = {key: answer[key] for key in ("parameters", "versions")}
-            workers[lane], lanes[lane] = worker, {**shown, "samples": []}
-    for _ in range(options.rounds):
-        for lane, worker in workers.items():
-            lanes[lane]["samples"].append(_rate(worker))
-    for lane in lanes.values():
-        lane["median"] = statistics.median(lane["samples"])
-    return _told(name, sizes, settings, lanes, peaks[settings["precision"]])
-
-
-def _rate(worker):
-    answer = worker.ask("run", repeat=1)
-    return answer["count"] / answer["seconds"]
-
-
-def _told(name, sizes, settings, lanes, peak):
-    """The case as results/gpu.json has it, after its line of the table."""
-    own = lanes.get("keras_bahdanau", {}).get("median")
-    peer = max((lane["median"] for n, lane in lanes.items() if n != "keras_bahdanau"), default=None)
-    share = own and own * operations(settings["size"], name) / peak
-    ratio = own and peer and own / peer
-    shown = {"work": name, "sizes": sizes, "precision": settings["precision"]}
-    numbers = {"ours": (own, ",.0f"), "share": (share, ".1%"), "peer": (peer, ",.0f")}
-    numbers["ratio"] = (ratio, ".2f")
-    texts = {key: "-" if one is None else format(one, form) for key, (one, form) in numbers.items()}
-    print(COLUMNS.format(**shown, **texts), flush=True)
-    return {**shown, "settings": settings, "share_of_peak": share, "ratio": ratio, "lanes": lanes}
-
-
-_HEADINGS = {"work": "", "sizes": "sizes", "precision": "precision", "ours": "ours"}
-_HEADINGS |= {"share": "peak", "peer": "PyTorch", "ratio": "ratio"}
-
-
-def operations(size, work):
-    """Multiplications and additions in the matrix products of a target token.
+def told(case, measured, peaks):
+    """The case as results/gpu.json has it; the ratio is to the faster form of PyTorch.
 
     Args:
-        size: Dictionary, as in `SIZES`.
-        work: "training" (each product forward and twice backward), "greedy" or "beam 5".
+        case: (work, model, precision).
+        measured: List of `Measured`.
+        peaks: Dictionary from precisions to operations a second.
     """
-    embedding, units, attention = size["embedding"], size["units"], size["attention"]
-    values, half = units, units // 2  # of an annotation; of one direction
-    source = 2 * 3 * half * (embedding + half) + values * attention  # encoder and keys
-    over_source = attention + values  # scores and context
-    cell = 3 * units * (embedding + values + units) + units * attention
-    output = (units + values + embedding) * embedding + embedding * size["vocabulary"]
-    step = cell + over_source * size["source_time"] + output
-    once = source * size["source_time"] / size["target_time"]
-    times = {"training": 3 * (once + step), "greedy": once + step, "beam 5": once + 5 * step}
-    return 2 * times[work]
+    work, model, precision = case
+    own = next((one for one in measured if one.lane.ours and one.median), None)
+    peers = [one.median for one in measured if not one.lane.ours and one.median]
+    operations = own and own.about["operations"]
+    peak = peaks.get(precision)
+    return {
+        "work": work,
+        "model": model,
+        "precision": precision,
+        "operations": operations,
+        "rate": own and own.median,
+        "share_of_peak": own.median * operations / peak if own and peak else None,
+        "peer": max(peers, default=None),
+        "ratio": own.median / max(peers) if own and peers else None,
+        "lanes": [one.as_json() for one in measured],
+    }
+
+
+def line(found):
+    """A case as a line of the table, "-" for what could not be measured."""
+    mega = found["operations"] and found["operations"] / 1e6
+    numbers = {"operations": (mega, ",.2f"), "ours": (found["rate"], ",.0f")}
+    numbers |= {"share": (found["share_of_peak"], ".1%"), "peer": (found["peer"], ",.0f")}
+    numbers["ratio"] = (found["ratio"], ".2f")
+    texts = {key: "-" if one is None else format(one, form) for key, (one, form) in numbers.items()}
+    return COLUMNS.format(**{key: found[key] for key in ("work", "model", "precision")}, **texts)
 
 
 if __name__ == "__main__":

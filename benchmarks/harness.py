@@ -11,6 +11,7 @@ The ratio always is ours / best peer, of medians: a goal ">= 1.5" is one of rate
 of costs. Of several lanes of ours the best one counts, and so does the best of each peer's.
 """
 
+import concurrent.futures
 import dataclasses
 import os
 import pathlib
@@ -94,19 +95,21 @@ class Measured:
         return {**shown, "median": self.median, "samples": self.samples, **extra}
 
 
-def rates(lanes, options, say=print):
+def rates(lanes, options, say=print, at_once=False):
     """Count per second of each lane: all are prepared first, then measured in turns.
 
     Args:
         lanes: List of `Lane`.
         options: `Options`.
         say: Function of one string: where progress is told.
+        at_once: Whether all are prepared at the same time.
 
     Returns:
         List of `Measured`, one for each lane.
     """
     measured = [Measured(lane) for lane in lanes]
-    workers = [_started(one, options, say) for one in measured]
+    with concurrent.futures.ThreadPoolExecutor(len(lanes) if at_once else 1) as threads:
+        workers = [*threads.map(lambda one: _started(one, options, say), measured)]
     for number in range(options.rounds):
         for one, worker in zip(measured, workers, strict=True):
             if not one.error:

@@ -6,6 +6,8 @@ import json
 import os
 import pathlib
 import subprocess
+import tempfile
+import threading
 
 from environments import OURS, python_of
 
@@ -27,6 +29,7 @@ class Lane:
         repeat: Runs in a round.
         side_by_side: Whether TensorFlow has half of the threads for each operation, and two
             operations at once, in place of all threads for each and as many operations.
+        limit: Seconds after which its process is ended; None for none.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Lane:
     ours: bool = False
     repeat: int = 1
     side_by_side: bool = False
+    limit: float | None = None
 
 
 class Failed(RuntimeError):
@@ -60,14 +64,28 @@ class Worker:
         named = (HERE / "requirements" / f"{lane.worker}.txt").exists()
         python = python_of(lane.environment or (lane.worker if named else OURS))
         self.lane = lane
+        self._log = (
+            None
+            if os.environ.get("BENCHMARK_LOG")
+            else tempfile.TemporaryFile("w+", errors="replace")
+        )
         self._process = subprocess.Popen(
             [str(python), str(script)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=None if os.environ.get("BENCHMARK_LOG") else subprocess.DEVNULL,
+            stderr=self._log,
             text=True,
             env={**os.environ, **_environment(threads, lane.side_by_side), **(variables or {})},
         )
+        self._late = threading.Event()
+        self._timer = threading.Timer(lane.limit or 0, self._end_late)
+        self._timer.daemon = True
+        if lane.limit is not None:
+            self._timer.start()
+
+    def _end_late(self):
+        self._late.set()
+        self._process.kill()
 
     def ask(self, do, **rest):
         """The worker's answer as a dictionary.
@@ -83,11 +101,23 @@ class Worker:
             line = ""
         if not line:
             code = self._process.wait()
-            raise Failed("killed: out of memory?" if code == -9 else f"ended with code {code}")
+            if self._late.is_set():
+                raise Failed(f"took more than {self.lane.limit:.0f} seconds")
+            if code == -9:
+                raise Failed("killed: out of memory?")
+            raise Failed(f"ended with code {code}{self._last_words()}")
         answer = json.loads(line)
         if "error" in answer:
             raise Failed(answer["error"].replace(f"{HERE.parent}{os.sep}", ""))
         return answer
+
+    def _last_words(self):
+        """The last line of its log, such as that of an exception."""
+        if self._log is None:
+            return ""
+        self._log.seek(0)
+        lines = self._log.read().strip().splitlines()
+        return f": {lines[-1].strip()[:300]}" if lines else ""
 
     def prepare(self):
         """Builds, compiles and warms up what the lane is about."""
@@ -95,6 +125,7 @@ class Worker:
 
     def close(self):
         """Ends the process."""
+        self._timer.cancel()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:
@@ -103,6 +134,8 @@ class Worker:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
+        if self._log is not None:
+            self._log.close()
 
 
 def _environment(threads, side_by_side):

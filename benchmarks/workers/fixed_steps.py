@@ -9,11 +9,27 @@ import numpy as np
 from keras import ops
 
 from keras_bahdanau.layers import BahdanauAttention
+from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.losses import TokenCrossentropy
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models.precision import computing_in
 from keras_bahdanau.search import SearchOptions, search
+from keras_bahdanau.training.presets import PRESETS
 
 FIRST, START, NEVER = 4, 2, -1  # the first id of a word; what begins; an end that no id is
+POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
+
+
+class Ids:
+    """One vocabulary of source and target without any text, which would need TensorFlow."""
+
+    def __init__(self, vocabulary_size):
+        self.vocabulary_size = vocabulary_size
+        self.subwords = self
+
+    def front_end(self, units, convolutions=None, augmentation=0.0):
+        """The front end of a text."""
+        return TokenEmbedding(self.vocabulary_size, units, name="front_end")
 
 
 class Searcher(keras.Model):
@@ -43,12 +59,22 @@ class Searcher(keras.Model):
 def new_model(vocabulary, embedding, units, attention, precision):
     """A `Seq2Seq` with random weights."""
     keras.utils.set_random_seed(0)
-    policy = {"dtype": {"float32": "float32", "bfloat16": "mixed_bfloat16"}[precision]}
+    policy = {"dtype": POLICIES[precision]}
     decoder = Decoder(
         vocabulary, embedding, units, attention=BahdanauAttention(attention, **policy), **policy
     )
     model = Seq2Seq(Encoder(vocabulary, embedding, units // 2, **policy), decoder, **policy)
     model.build()
+    return model
+
+
+def preset_model(preset, overrides, vocabulary, precision="float32"):
+    """The model of a preset, without dropout; source, target and output share the vocabulary."""
+    keras.utils.set_random_seed(0)
+    ids = Ids(vocabulary)
+    with computing_in(POLICIES[precision]):
+        model = PRESETS[preset].model(ids, ids, **{"dropout": 0.0, **overrides})
+        model.build()
     return model
 
 
@@ -71,13 +97,29 @@ def decoded(model, jit_compile, batch, source_time, target_time, beam):
     """A function of nothing: a search for a batch; it returns its target tokens."""
     searcher = Searcher(model, beam, target_time)
     searcher.compile(jit_compile=jit_compile)
+    search_batch = searcher.predict_on_batch
+    if keras.backend.backend() == "jax":
+        search_batch = _compiled_by_jax(searcher)
     source = random_ids(model, batch, source_time)
 
     def run():
-        searcher.predict_on_batch(source)
+        search_batch(source)
         return batch * target_time
 
     return run
+
+
+def _compiled_by_jax(searcher):
+    """As `predict_on_batch`, which runs eagerly, too, if a layer is not built as it is not used."""
+    import jax
+
+    searcher.built = True
+    compiled = jax.jit(lambda weights, source: searcher.stateless_call(*weights, source)[0])
+    weights = [
+        [variable.value for variable in variables]
+        for variables in (searcher.trainable_variables, searcher.non_trainable_variables)
+    ]
+    return lambda source: jax.device_get(compiled(weights, source))
 
 
 def random_ids(model, batch, time):

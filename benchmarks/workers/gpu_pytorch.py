@@ -13,14 +13,15 @@ if GPU:
 
 def training(size, precision, compiled):
     """So many batches; the loop over time is inside of what is compiled."""
-    trained = pytorch.Training(_sizes(size), precision=precision)
+    trained = pytorch.Training(size, precision=precision)
     if compiled:
         trained.model.compile(dynamic=False)
     tensors = _batch(size)
 
     def run():
         for _ in range(size["steps"]):
-            trained(*tensors)
+            loss = trained(*tensors)
+        loss.item()  # waits for the card
         return size["steps"] * size["batch"] * size["target_time"]
 
     run()
@@ -28,8 +29,8 @@ def training(size, precision, compiled):
 
 
 def decoding(size, precision, beam, compiled):
-    """A batch, greedily or by beam search; its step is compiled."""
-    model = pytorch.Training(_sizes(size), compiled).model.eval()
+    """A batch, greedily or by beam search; its step is compiled. In bfloat16 so are the weights."""
+    model = pytorch.Training(size, compiled).model.eval().to(getattr(torch, precision))
     with torch.no_grad():
         model.output.bias[sentences.END] = -1e4  # no end before the limit
     source, *_ = _batch(size)
@@ -37,8 +38,7 @@ def decoding(size, precision, beam, compiled):
 
     @torch.inference_mode()
     def run():
-        with pytorch.autocast(precision):
-            search(model, source, size["target_time"], beam).cpu()
+        search(model, source, size["target_time"], beam).cpu()
         return size["batch"] * size["target_time"]
 
     run()
@@ -49,16 +49,6 @@ def _batch(size):
     shape = (size["batch"], size["source_time"], size["target_time"], size["vocabulary"])
     arrays = sentences.random_batch(*shape)
     return [torch.from_numpy(array).long().to(torch.get_default_device()) for array in arrays]
-
-
-def _sizes(size):
-    """The names that pytorch.py has for the widths."""
-    return {
-        **size,
-        "encoder": size["units"] // 2,
-        "decoder": size["units"],
-        "readout": size["embedding"],
-    }
 
 
 if __name__ == "__main__":

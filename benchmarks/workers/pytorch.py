@@ -88,7 +88,7 @@ class Training:
         nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return loss.item()
+        return loss.detach()
 
     @property
     def parameters(self):
@@ -110,7 +110,7 @@ def _step(training, batch, source_time, target_time, vocabulary):
     tensors = _tensors(sentences.random_batch(batch, source_time, target_time, vocabulary))
 
     def run():
-        training(*tensors)
+        training(*tensors).item()
         return batch * target_time
 
     return run
