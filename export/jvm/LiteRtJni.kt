@@ -24,14 +24,15 @@ class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) :
 
     override fun has(signature: String): Boolean = signature in signatures
 
+    override fun has(signature: String, output: String): Boolean = loading { gives(runner(signature), output) }
+
     override fun run(
         signature: String,
         inputs: Map<String, IntArray>,
         ints: List<String>,
         floats: List<String>,
     ): Outputs = loading {
-        check(!closed) { "the model is closed" }
-        val runner = runners.getOrPut(signature) { open(content, signature, threads) }
+        val runner = runner(signature)
         inputs.forEach { (name, values) -> write(runner, name, values) }
         run(runner)
         Outputs(ints.associateWith { readInts(runner, it) }, floats.associateWith { readFloats(runner, it) })
@@ -41,6 +42,11 @@ class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) :
         closed = true
         runners.values.forEach(::free)
         runners.clear()
+    }
+
+    private fun runner(signature: String): Long {
+        check(!closed) { "the model is closed" }
+        return runners.getOrPut(signature) { open(content, signature, threads) }
     }
 
     private fun <T> loading(action: () -> T): T =
@@ -56,6 +62,8 @@ class LiteRtJni(private val content: ByteBuffer, private val threads: Int = 1) :
     private external fun keys(content: ByteBuffer): Array<String>
 
     private external fun open(content: ByteBuffer, signature: String, threads: Int): Long
+
+    private external fun gives(runner: Long, output: String): Boolean
 
     private external fun write(runner: Long, input: String, values: IntArray)
 

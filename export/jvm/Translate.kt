@@ -23,7 +23,7 @@ a line out; an empty line stays empty.
   --nbest K      print the K best texts of each input as 'number ||| text ||| score'
   --prefix TEXT  what each text begins with
   --threads N    processor threads, 1 by default
-  --json         print a line of JSON for each input, with texts and scores
+  --json         print a line of JSON for each input: texts, scores, confidences, tokens
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 """
@@ -135,11 +135,16 @@ private fun fourDecimals(score: Float): String {
     return if (score.toRawBits() < 0 && !text.startsWith("-")) "-$text" else text
 }
 
-/** The lines of an input; with --json one, {"hypotheses": [{"text": "...", "score": -0.5}]}. */
+/** All that is known of a text, under the names of `keras-bahdanau translate --json`. */
+private fun fields(one: Translation): Map<String, Any?> =
+    mapOf("text" to one.text, "score" to one.score, "confidence" to one.confidence, "finished" to one.finished) +
+        mapOf("tokens" to one.tokens, "token_log_probs" to one.tokenLogProbs) +
+        mapOf("token_entropies" to one.tokenEntropies, "token_words" to one.tokenWords)
+
+/** The lines of an input; with --json one, {"hypotheses": [{"text": "...", "score": -0.5, ...}]}. */
 private fun shown(found: List<Translation>, number: Int, options: Options): List<String> =
     when {
-        options.json ->
-            listOf(writeJson(mapOf("hypotheses" to found.map { mapOf("text" to it.text, "score" to it.score) })))
+        options.json -> listOf(writeJson(mapOf("hypotheses" to found.map(::fields))))
         options.nbest != null -> found.map { "$number ||| ${it.text} ||| ${fourDecimals(it.score)}" }
         else -> found.map { it.text }
     }

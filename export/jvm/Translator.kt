@@ -10,10 +10,15 @@ private const val END = 3
 private val SPECIAL = setOf(PAD, START, END)
 private const val MOST_TOKENS = 100_000 // of a source or a target
 private const val MOST_HYPOTHESES = 1024
+private val FLOATS_OF_TOKENS = listOf("token_log_probs", "token_entropies") // which older files lack
+private val INTS_OF_TOKENS = listOf("token_words")
 
 /** A model that runs named signatures on named tensors, a request at a time. Batch is 1. */
 interface Model : AutoCloseable {
     fun has(signature: String): Boolean
+
+    /** True if a signature has an output; of a runtime that can't tell, false, and optional ones are left out. */
+    fun has(signature: String, output: String): Boolean = false
 
     /**
      * Run a signature, and read the outputs that `ints` and `floats` name.
@@ -29,6 +34,10 @@ class Outputs(val ints: Map<String, IntArray>, val floats: Map<String, FloatArra
  * A text, the logarithm of its probability (divided by its length as the search of the file says), and
  * `alignment`: a row for each of `tokens`, a column for each of `sourceTokens`. Both end with the end
  * token. Where the encoder joins tokens (`reduction` in the card), so do `sourceTokens`.
+ *
+ * `confidence`, 0 to 1, is the probability that the text is right if the model is calibrated. Each of `tokens` has
+ * the logarithm of its probability and the entropy of what it was chosen from, in nats, and the number of its word,
+ * from 0, or -1 for none. Older files lack these four: null.
  */
 class Translation(
     val text: String,
@@ -37,6 +46,10 @@ class Translation(
     val tokens: List<String>,
     val sourceTokens: List<String>,
     val alignment: List<FloatArray>,
+    val confidence: Float? = null,
+    val tokenLogProbs: FloatArray? = null,
+    val tokenEntropies: FloatArray? = null,
+    val tokenWords: IntArray? = null,
 )
 
 /**
@@ -155,43 +168,55 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
     ): List<Translation> {
         val ids = sourceIds(text)
         val lists = signature.endsWith("_nbest") || signature.endsWith("_prefix")
-        val (length, score) = if (lists) "lengths" to "scores" else "length" to "score"
+        val (length, score, confidence) = listOf("length", "score", "confidence").map { if (lists) "${it}s" else it }
         val inputs = more + ("source" to ids.copyOf(longest)) // padded with 0
-        val outputs = model.run(signature, inputs, listOf("ids", length, "finished"), listOf(score, "alignment"))
+        val known = { output: String -> model.has(signature, output) }
+        val ints = listOf("ids", length, "finished") + INTS_OF_TOKENS.filter(known)
+        val floats = listOf(score, "alignment") + (FLOATS_OF_TOKENS + confidence).filter(known)
+        val outputs = model.run(signature, inputs, ints, floats)
         val lengths = outputs.ints.getValue(length)
-        val scores = outputs.floats.getValue(score)
-        val finished = outputs.ints.getValue("finished")
-        if (lengths.size != scores.size || lengths.size != finished.size) {
-            throw InputError(
-                "A model must give as many scores as texts. Received: ${scores.size} scores, ${lengths.size} " +
-                    "texts. Export it again."
-            )
-        }
+        checkSizes(outputs, listOf(score, confidence, "finished"), lengths.size)
+        checkSizes(outputs, FLOATS_OF_TOKENS + INTS_OF_TOKENS, outputs.ints.getValue("ids").size)
         val sourceTokens = ids.map(source.pieces::get).chunked(reduction) { it.joinToString("") }
         val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
         return rows.map { row ->
-            val (tokens, alignment) = row(outputs, row, lengths, sourceTokens.size)
+            val places = places(outputs, row, lengths)
+            val tokens = checked(outputs.ints.getValue("ids").slice(places))
             Translation(
                 text = target.decode(tokens.filter { it !in SPECIAL }.toIntArray()),
-                score = scores[row],
-                finished = finished[row] == 1,
+                score = outputs.floats.getValue(score)[row],
+                finished = outputs.ints.getValue("finished")[row] == 1,
                 tokens = tokens.map { if (it == PAD) "" else target.pieces[it] },
                 sourceTokens = sourceTokens,
-                alignment = alignment,
+                alignment = weights(outputs, places, sourceTokens.size),
+                confidence = outputs.floats[confidence]?.get(row),
+                tokenLogProbs = outputs.floats["token_log_probs"]?.sliceArray(places),
+                tokenEntropies = outputs.floats["token_entropies"]?.sliceArray(places),
+                tokenWords = outputs.ints["token_words"]?.sliceArray(places),
             )
         }
     }
 
-    /** The ids of a hypothesis, and its weights of the first `read` columns. */
-    private fun row(outputs: Outputs, row: Int, lengths: IntArray, read: Int): Pair<List<Int>, List<FloatArray>> {
-        val ids = outputs.ints.getValue("ids") // (K, T), a row after another
+    /** Throw InputError unless those of some outputs that there are have so many numbers. */
+    private fun checkSizes(outputs: Outputs, names: List<String>, size: Int) {
+        for (name in names) {
+            val found = outputs.ints[name]?.size ?: outputs.floats[name]?.size ?: continue
+            if (found == size) continue
+            throw InputError("A model must give $size numbers as `$name`. Received: $found. Export it again.")
+        }
+    }
+
+    /** Where the tokens of a hypothesis lie in outputs of K rows of T tokens. */
+    private fun places(outputs: Outputs, row: Int, lengths: IntArray): IntRange {
+        val time = outputs.ints.getValue("ids").size / lengths.size
+        return row * time until row * time + lengths[row].coerceIn(0, time)
+    }
+
+    /** The weights of some tokens on the first `read` columns. */
+    private fun weights(outputs: Outputs, places: IntRange, read: Int): List<FloatArray> {
         val weights = outputs.floats.getValue("alignment") // (K, T, columns)
-        val time = ids.size / lengths.size
-        val columns = weights.size / ids.size
-        val first = row * time
-        val places = first until first + lengths[row].coerceIn(0, time)
-        val alignment = places.map { weights.copyOfRange(it * columns, it * columns + minOf(columns, read)) }
-        return checked(ids.slice(places)) to alignment
+        val columns = weights.size / outputs.ints.getValue("ids").size
+        return places.map { weights.copyOfRange(it * columns, it * columns + minOf(columns, read)) }
     }
 
     private fun checked(ids: List<Int>): List<Int> {

@@ -85,6 +85,13 @@ JNIEXPORT jlong JNICALL Java_translation_LiteRtJni_open(JNIEnv* env, jobject, jo
   });
 }
 
+JNIEXPORT jboolean JNICALL Java_translation_LiteRtJni_gives(JNIEnv* env, jobject, jlong runner,
+                                                           jstring output) {
+  return Guarded(env, [&]() -> jboolean {
+    return Runner(runner).FindOutput(Text(env, output)) != nullptr;
+  });
+}
+
 JNIEXPORT void JNICALL Java_translation_LiteRtJni_write(JNIEnv* env, jobject, jlong runner,
                                                         jstring input, jintArray values) {
   Guarded(env, [&] {

@@ -4,16 +4,14 @@
 #define KERAS_BAHDANAU_ON_DEVICE_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iomanip>
-#include <iostream>
 #include <memory>
-#include <sstream>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "hypothesis.h"
 #include "litert_runner.h"
 #include "program.h"
 #include "sentencepiece_processor.h"
@@ -22,51 +20,6 @@
 namespace on_device {
 
 constexpr int kPad = 0, kStart = 2, kEnd = 3;
-
-// What a search says of a text. Empty or NaN is what an older file does not say.
-struct Hypothesis {
-  std::string text;
-  float score;
-  float confidence;  // 0 to 1: the probability that it is right, if the model is calibrated
-  std::vector<float> token_log_probs;  // of each token, the end token included, in nats
-  std::vector<float> token_entropies;
-  std::vector<int32_t> token_words;  // number of the word of each token; -1 for those of none
-  std::vector<std::vector<float>> alignment;  // of each token: a weight for each source position
-};
-
-// {"hypotheses": [{"text": "...", "score": -0.5}, ...]}, as in a conformance file.
-inline std::string Json(const std::vector<Hypothesis>& found) {
-  std::ostringstream list;
-  list << std::setprecision(9);  // digits that keep every float32
-  for (const Hypothesis& one : found) {
-    list << (list.tellp() > 0 ? ", " : "") << "{\"text\": " << json::Quoted(one.text)
-         << ", \"score\": " << one.score << '}';
-  }
-  return "{\"hypotheses\": [" + list.str() + "]}";
-}
-
-// The texts of an input, a line each, or one line of JSON.
-inline std::string Lines(const Options& options, size_t number,
-                         const std::vector<Hypothesis>& found) {
-  if (options.json) return Json(found) + '\n';
-  std::ostringstream lines;
-  lines << std::fixed << std::setprecision(4);
-  for (const Hypothesis& one : found) {
-    if (options.nbest) {
-      lines << number << " ||| " << one.text << " ||| " << one.score << '\n';
-    } else {
-      lines << one.text << '\n';
-    }
-  }
-  return lines.str();
-}
-
-// Prints them; throws InputError if the output takes no more.
-inline void Print(const Options& options, size_t number, const std::vector<Hypothesis>& found) {
-  if (std::cout << Lines(options, number, found) << std::flush) return;
-  throw InputError("Standard output must take all lines. Received: an error at input " +
-                   std::to_string(number + 1) + ". Make room, or redirect it to another file.");
-}
 
 // One file, loaded. Throws InputError if it is not as it was exported.
 class Pipeline {
@@ -117,6 +70,7 @@ class Pipeline {
     const auto ids = runner_.Output("ids").Read<int32_t>();  // (1, [K,] T)
     const auto lengths = runner_.Output(lists ? "lengths" : "length").Read<int32_t>();
     const auto scores = runner_.Output(lists ? "scores" : "score").Read<float>();
+    const auto finished = runner_.Output("finished").Read<int32_t>();
     const auto confidences = Optional<float>(lists ? "confidences" : "confidence");
     const auto log_probs = Optional<float>("token_log_probs");
     const auto entropies = Optional<float>("token_entropies");
@@ -128,27 +82,34 @@ class Pipeline {
       if (row > 0 && lengths.at(row) < 1) continue;  // there are fewer hypotheses
       const size_t length = std::clamp<int64_t>(lengths.at(row), 0, time);
       const size_t first = row * time;
-      found.push_back({Text(Part(ids, first, length)), scores.at(row),
-                       confidences.empty() ? NAN : confidences.at(row),
-                       Part(log_probs, first, length), Part(entropies, first, length),
-                       Part(words, first, length),
+      const std::vector<int32_t> tokens = Part(ids, first, length);
+      found.push_back({Text(tokens), scores.at(row),
+                       confidences ? std::optional(confidences->at(row)) : std::nullopt,
+                       finished.at(row) == 1, Pieces(tokens), Part(log_probs, first, length),
+                       Part(entropies, first, length), Part(words, first, length),
                        Rows(weights, weights.size() / ids.size(), first, length)});
     }
     return found;
   }
 
  private:
-  // The numbers of an output; none if the file lacks it.
+  // The numbers of an output, if the file has it.
   template <typename T>
-  std::vector<T> Optional(const std::string& name) const {
+  std::optional<std::vector<T>> Optional(const std::string& name) const {
     const litert::Tensor* output = runner_.FindOutput(name);
-    return output == nullptr ? std::vector<T>() : output->Read<T>();
+    return output == nullptr ? std::nullopt : std::optional(output->Read<T>());
   }
 
   template <typename T>
   static std::vector<T> Part(const std::vector<T>& all, size_t first, size_t length) {
     if (all.size() < first + length) return {};
     return {all.begin() + first, all.begin() + first + length};
+  }
+
+  template <typename T>
+  static std::optional<std::vector<T>> Part(const std::optional<std::vector<T>>& all, size_t first,
+                                            size_t length) {
+    return all ? std::optional(Part(*all, first, length)) : std::nullopt;
   }
 
   // Rows of a flat matrix of so many columns. Those behind the source's last position are 0.
@@ -224,6 +185,13 @@ class Pipeline {
     const auto status = target_->Decode(ids, &text);
     if (!status.ok()) throw InputError(status.ToString());
     return text;
+  }
+
+  // The piece of each id, of which `Text` has found all in the vocabulary.
+  std::vector<std::string> Pieces(const std::vector<int>& ids) const {
+    std::vector<std::string> pieces;
+    for (const int id : ids) pieces.push_back(id == kPad ? "" : target_->IdToPiece(id));
+    return pieces;
   }
 
   TfliteFile file_;

@@ -25,7 +25,7 @@ transparency or without. `keras-bahdanau read` takes JPEG and FLAC, too.
   --nbest K      print the K best texts of each file as 'number ||| text ||| score'
   --prefix TEXT  what each text begins with
   --threads N    processor threads, 1 by default
-  --json         print a line of JSON for each file, with texts and scores
+  --json         print a line of JSON for each file: texts, scores, confidences, tokens
 
 Exit codes: 0 all is read; 2 the command line, the model or a file is wrong.
 )";

@@ -26,7 +26,7 @@ a line out; an empty line stays empty.
   --nbest K      print the K best texts of each input as 'number ||| text ||| score'
   --prefix TEXT  what each text begins with
   --threads N    processor threads, 1 by default
-  --json         print a line of JSON for each input, with texts and scores
+  --json         print a line of JSON for each input: texts, scores, confidences, tokens
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 )";

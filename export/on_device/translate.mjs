@@ -16,13 +16,13 @@ const USAGE = `Usage: node translate.mjs [OPTIONS] MODEL.tflite [SENTENCE...]
        node translate.mjs [OPTIONS] MODEL.tflite FILE...
 
 Translates with one .tflite file: a line in, a line out. Without a sentence it reads standard input.
-A model of images reads PNG files that are as high as its images, one of speech WAV files of 16 kHz, one of ink
-JSON files of strokes, [[[x, y], ...], ...]: a file in, a line out.
+A model of images reads PNG files of any size, one of speech WAV files of 1 to 192 kHz, one of ink JSON files of
+strokes, [[[x, y], ...], ...]: a file in, a line out.
 
   --greedy       Take the best token at each step, without a beam.
   --nbest K      Print the best K texts of each line, as 'number ||| text ||| score'.
   --prefix TEXT  Text that each translation begins with.
-  --json         Print an object of JSON for each line: {"hypotheses": [{"text", "score"}]}.
+  --json         Print a line of JSON for each input: texts, scores, confidences, tokens.
   --help         Show this text and exit.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.`;
@@ -48,6 +48,21 @@ export async function litertInNode() {
   const litert = await import(entry);
   await litert.loadLiteRt(wasm);
   return litert;
+}
+
+/** All that is known of the texts of one input, as JSON, with the names of `keras-bahdanau translate --json`. */
+function jsonOf(found) {
+  const list = (row) => row ? [...row] : null;  // null if an older file lacks it
+  return JSON.stringify({ hypotheses: found.map((one) => ({
+    text: one.text,
+    score: one.score,
+    confidence: one.confidence ?? null,
+    finished: one.finished,
+    tokens: one.tokens,
+    token_log_probs: list(one.tokenLogProbs),
+    token_entropies: list(one.tokenEntropies),
+    token_words: list(one.tokenWords),
+  })) });
 }
 
 /** End the program once its output takes no more: with 141 after `head`, or with an error. */
@@ -124,10 +139,10 @@ async function main(words) {
   endWithOutput();
   let number = 0;
   for await (const one of given.length ? given : linesOf(process.stdin)) {
-    const hypotheses = (await answerTo(one)).slice(0, count).map(({ text, score }) => ({ text, score }));
-    const texts = hypotheses.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
+    const found = (await answerTo(one)).slice(0, count);
+    const texts = found.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
     number += 1;
-    process.stdout.write(`${values.json ? JSON.stringify({ hypotheses }) : texts.join("\n")}\n`);
+    process.stdout.write(`${values.json ? jsonOf(found) : texts.join("\n")}\n`);
   }
 }
 

@@ -21,6 +21,7 @@ import contextlib
 import importlib.util
 import itertools
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -29,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent / "keras_bahdanau"
 MOST_THREADS = 1024
 LINE_LIMIT = 2**20  # bytes of one line of input
+TOKEN_FIELDS = ("token_log_probs", "token_entropies", "token_words")
 PACKAGES = {"ai_edge_litert": "ai-edge-litert", "numpy": "numpy", "sentencepiece": "sentencepiece"}
 
 
@@ -86,7 +88,7 @@ def _parse(arguments):
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
     if options.json and (options.alignment or options.matrix):
-        parser.error("--json has texts and scores, and neither --alignment nor --matrix")
+        parser.error("--json has texts and their tokens, and neither --alignment nor --matrix")
     check_suggestions(parser, options)
     return options
 
@@ -105,7 +107,7 @@ def add_options(parser):
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print a line of JSON for each input, with texts and scores",
+        help="print a line of JSON for each input: texts, scores, confidences, tokens",
     )
     parser.add_argument(
         "--greedy", action="store_true", help="no beam search: faster, a little worse"
@@ -247,9 +249,29 @@ def text_of(result, number, options):
 
 
 def json_of(results):
-    """The texts and scores of one input as JSON, in the form of a conformance file."""
-    hypotheses = [{"text": one.text, "score": one.score} for one in results]
-    return json.dumps({"hypotheses": hypotheses}, ensure_ascii=False)
+    """All that is known of the texts of one input, as JSON."""
+    return json.dumps({"hypotheses": [*map(_fields, results)]}, ensure_ascii=False)
+
+
+def _fields(result):
+    """A text under the names of `keras-bahdanau translate --json`; None if the file lacks it."""
+    rows = {name: getattr(result, name) for name in TOKEN_FIELDS}
+    return {
+        "text": result.text,
+        "score": _number(result.score),
+        "confidence": _number(result.confidence),
+        "finished": result.finished,
+        "tokens": result.target_tokens,
+        **{
+            name: None if row is None else [*map(_number, row.tolist())]
+            for name, row in rows.items()
+        },
+    }
+
+
+def _number(value):
+    """None, which is null in JSON, in place of NaN and Infinity, which JSON lacks."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _shown(result, number, alignments, options):

@@ -1,7 +1,7 @@
 // All that a translator on a JVM gives: for each line, a text as JSON, prints a line of JSON with the
-// hypotheses of each search, and the sizes of a text that is too long.
+// hypotheses of each search, or the sizes of a text that is too long; without a prefix, of the main one.
 //
-//   java -Djava.library.path=DIR -cp ... AnswersKt MODEL.tflite PREFIX < texts
+//   java -Djava.library.path=DIR -cp ... AnswersKt MODEL.tflite [PREFIX] < texts
 
 import translation.LiteRtJni
 import translation.TfliteFile
@@ -12,14 +12,19 @@ import translation.parseJson
 import translation.writeJson
 
 private fun shown(one: Translation) =
-    mapOf("text" to one.text, "score" to one.score, "finished" to one.finished, "target_tokens" to one.tokens) +
+    mapOf("text" to one.text, "score" to one.score, "confidence" to one.confidence, "finished" to one.finished) +
+        mapOf("tokens" to one.tokens, "token_log_probs" to one.tokenLogProbs) +
+        mapOf("token_entropies" to one.tokenEntropies, "token_words" to one.tokenWords) +
         mapOf("source_tokens" to one.sourceTokens, "alignment" to one.alignment)
 
-private fun Translator.answer(text: String, prefix: String): Any =
+private fun Translator.searches(text: String, prefix: String) =
+    mapOf("best" to listOf(translate(text)), "greedy" to listOf(translateGreedy(text))) +
+        mapOf("nbest" to suggest(text), "three" to suggest(text, 3), "begun" to suggest(text, most, prefix))
+
+private fun Translator.answer(text: String, prefix: String?): Any =
     try {
-        mapOf("best" to listOf(translate(text)), "greedy" to listOf(translateGreedy(text)))
-            .plus(mapOf("nbest" to suggest(text), "three" to suggest(text, 3), "begun" to suggest(text, most, prefix)))
-            .mapValues { (_, list) -> list.map(::shown) }
+        val found = if (prefix == null) mapOf("best" to listOf(translate(text))) else searches(text, prefix)
+        found.mapValues { (_, list) -> list.map(::shown) }
     } catch (error: TooLong) {
         mapOf("tokens" to error.tokens, "longest" to error.longest)
     }
@@ -28,7 +33,7 @@ fun main(arguments: Array<String>) {
     val file = TfliteFile.read(arguments[0])
     Translator(file, LiteRtJni(file.content)).use { translator ->
         for (line in generateSequence(::readLine)) {
-            println(writeJson(translator.answer(parseJson(line) as String, arguments[1])))
+            println(writeJson(translator.answer(parseJson(line) as String, arguments.getOrNull(1))))
         }
     }
 }

@@ -1,11 +1,18 @@
 // Shows how sure a model is: `probe MODEL NBEST ID...`, with a line for each text: its confidence,
 // the log-probabilities of its tokens, their entropies, their words, and their alignment.
 
+#include <cmath>
+#include <cstdint>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "on_device.h"
+
+template <typename T>
+void Print(const std::vector<T>& values) {
+  for (const T value : values) std::cout << ' ' << value;
+}
 
 int main(int count, char** arguments) {
   on_device::Options options;
@@ -16,13 +23,11 @@ int main(int count, char** arguments) {
   for (int i = 3; i < count; ++i) ids.push_back(std::stoi(arguments[i]));
   pipeline.Write("source", ids);
   for (const on_device::Hypothesis& one : pipeline.DecodeNbest()) {
-    std::cout << one.confidence;
-    for (const float value : one.token_log_probs) std::cout << ' ' << value;
-    for (const float value : one.token_entropies) std::cout << ' ' << value;
-    for (const int32_t value : one.token_words) std::cout << ' ' << value;
-    for (const std::vector<float>& row : one.alignment) {
-      for (const float value : row) std::cout << ' ' << value;
-    }
+    std::cout << one.confidence.value_or(NAN);
+    if (one.token_log_probs) Print(*one.token_log_probs);
+    if (one.token_entropies) Print(*one.token_entropies);
+    if (one.token_words) Print(*one.token_words);
+    for (const std::vector<float>& row : one.alignment) Print(row);
     std::cout << '\n';
   }
 }

@@ -6,9 +6,11 @@ One JSON object. `vocabularies` lists SentencePiece models of every kind (`name`
 with `encodings`, each a `text` (or `bytes` in base64, which are no UTF-8) with its `ids`, and
 `decodings`, each a list of `ids` with its `text`. `answers`, if there is a model, has `model` (the
 name of its file), `verb` and `inputs`: each a `text` with the `ids` of its source, the end token
-included, and, for each search (`best`, `greedy`, `nbest`), its `hypotheses` of `text` and `score`,
-best first. A text that is too long for the model has `ids` and no hypotheses. All of it is
-sentencepiece's and LiteRT's own, by their Python packages.
+included, and, for each search (`best`, `greedy`, `nbest`), its `hypotheses`, best first, as lines
+of JSON have them: `text`, `score`, `confidence`, `finished`, `tokens`, and, of each token,
+`token_log_probs`, `token_entropies` and `token_words`, null where an older model lacks them. A text
+that is too long for the model has `ids` and no hypotheses. All of it is sentencepiece's and
+LiteRT's own, by their Python packages.
 """
 
 import argparse
@@ -18,6 +20,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import sentencepiece
 
 from keras_bahdanau.exporters import OnDeviceTranslator
@@ -40,6 +43,8 @@ SPACES = " \u00a0\u3000\u2003\t\u200b\u2028\r\n\u0085\ufeff\u00ad"
 SYMBOLS = ("<2de>", "<2d", "V;PST", "☃☃")
 ODD = ["\u2581", "\u2581\u2581", "\ufffd", "\x00", "\x07", "\u0301", "\u200d", "<s>", "<unk>"]
 ODD += ["</s>", "<0x41>", "<pad>", "\U0010ffff", "\ufb03", "\u1e9b\u0323", "\u2581<2de>", "\ue000"]
+OF_TOKENS = ("token_log_probs", "token_entropies", "token_words")
+ROUNDED = ("score", "confidence", "token_log_probs", "token_entropies")
 OWN = {"pad_id": 0, "unk_id": 1, "bos_id": 2, "eos_id": 3, "minloglevel": 3}
 
 
@@ -143,10 +148,34 @@ def answers_of(path, inputs):
         row = {"text": text, "ids": [*ids, 3] if ids else []}
         if len(row["ids"]) <= best.card["max_source_length"]:
             for name, search in searches.items():
-                found = [{"text": one.text, "score": one.score} for one in search(text)]
-                row[name] = {"hypotheses": found}
+                row[name] = {"hypotheses": [*map(fields_of, search(text))]}
         rows.append(row)
     return {"model": Path(path).name, "verb": best.card["verb"], "inputs": rows}
+
+
+def fields_of(one):
+    """What a line of JSON says of an `OnDeviceTranslation`."""
+    rows = {name: getattr(one, name) for name in OF_TOKENS}
+    return {
+        "text": one.text,
+        "score": one.score,
+        "confidence": one.confidence,
+        "finished": one.finished,
+        "tokens": one.target_tokens,
+        **{name: row if row is None else row.tolist() for name, row in rows.items()},
+    }
+
+
+def assert_alike(found, expected, atol=1e-5):
+    """Hypotheses have the same keys in one order, and the same values but for the last bits."""
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        assert [*one] == [*other]
+        for name, value in other.items():
+            if name in ROUNDED and value is not None:
+                np.testing.assert_allclose(one[name], value, rtol=0, atol=atol, err_msg=name)
+            else:
+                assert one[name] == value, name
 
 
 def conformance(encodings, path=None, inputs=(), seed=0):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import conformance_file
 import numpy as np
 import pytest
 import sentencepiece
@@ -223,13 +224,16 @@ def forge(tmp_path):
     def write(ids, lengths):
         def best(source):
             zero = source[:, :1] * 0
-            found = {"ids": zero + [ids], "length": zero[0] + lengths[:1]}
-            return {**found, "score": tf.cast(zero[0], tf.float32)}
+            found = {"ids": zero + [ids], "length": zero[0] + lengths[:1], "finished": zero[0] + 1}
+            weights = tf.zeros((1, 4, 4)) + tf.cast(zero[0], tf.float32)
+            return {**found, "score": tf.cast(zero[0], tf.float32), "alignment": weights}
 
         def listing(source):
             zero = source[:, :1] * 0
             found = {"ids": tf.reshape(zero + [ids], (1, len(lengths), -1))}
             found["lengths"] = zero + [lengths]
+            found["finished"] = zero + [1] * len(lengths)
+            found["alignment"] = tf.zeros((1, 2, 2, 4)) + tf.cast(zero[0], tf.float32)
             return {**found, "scores": tf.cast(found["lengths"], tf.float32)}
 
         spec = tf.TensorSpec((1, 4), tf.int32, name="source")
@@ -294,6 +298,11 @@ def test_a_file_for_prefixes_alone_suggests_texts_of_images(compiled, toy_source
         found = answer([compiled / "read_files", *options, model, *files])
         assert found == in_python("read_files", *options, model, *files)
         assert found[0] == 0 and len(found[1]) == 1 + len(files) * (3 if "3" in options else 1)
+    arguments = ["--json", "--nbest", "3", model, *files]
+    found = answer([compiled / "read_files", *arguments])[1]
+    for line, other in zip(found, in_python("read_files", *arguments)[1], strict=True):
+        one, expected = (json.loads(each or '{"hypotheses": []}') for each in (line, other))
+        conformance_file.assert_alike(one["hypotheses"], expected["hypotheses"])
 
 
 @needs_compiler

@@ -5,6 +5,7 @@ import random
 import shutil
 from pathlib import Path
 
+import conformance_file
 import keras
 import node_packages
 import pytest
@@ -39,6 +40,7 @@ def test_the_programs_show_their_usage(name):
     code, lines, errors = node("--help", program=CHECKOUT / "export" / name)
     assert (code, errors) == (0, "") and lines[0].startswith(f"Usage: node {Path(name).name} [")
     assert any(line.startswith("  --help ") for line in lines)
+    assert "16 kHz" not in " ".join(lines) and "as high as" not in " ".join(lines)
     code, _, errors = node(program=CHECKOUT / "export" / name)
     assert code == 2 and "See --help." in errors
 
@@ -117,15 +119,28 @@ def test_one_text_needs_no_signature_for_lists(bare):
 
 @needs_node
 @pytest.mark.slow
-def test_json_has_texts_and_scores_in_the_form_of_a_conformance_file(speller):
-    lists = OnDeviceTranslator(speller).translate_nbest(["abc", ""], 3)
-    code, lines, error = node("--json", "--nbest", "3", speller, lines=["abc", ""])
+@pytest.mark.parametrize("search", ["best", "greedy", "nbest"])
+def test_json_is_that_of_a_conformance_file(speller, search):
+    words = ["abc", "", "V;PST aV;PST", "☃ é"]
+    options = {"best": (), "greedy": ("--greedy",), "nbest": ("--nbest", "5")}[search]
+    code, lines, error = node("--json", *options, speller, lines=words)
     assert code == 0, error
-    for line, expected in zip(lines, lists, strict=True):
-        found = json.loads(line)["hypotheses"]
-        assert [one["text"] for one in found] == [one.text for one in expected]
-        scores = [one.score for one in expected]
-        assert [one["score"] for one in found] == pytest.approx(scores, abs=1e-5)
+    expected = conformance_file.answers_of(speller, words)["inputs"]
+    for line, row in zip(lines, expected, strict=True):
+        conformance_file.assert_alike(
+            json.loads(line)["hypotheses"], row[search]["hypotheses"], atol=1e-4
+        )
+
+
+@needs_node
+@pytest.mark.slow
+def test_json_of_an_older_file_has_null_for_what_it_lacks():
+    code, (line,), error = node("--json", OLDER, "5 May 2020")
+    assert code == 0, error
+    (row,) = conformance_file.answers_of(OLDER, ["5 May 2020"])["inputs"]
+    expected = row["best"]["hypotheses"]
+    conformance_file.assert_alike(json.loads(line)["hypotheses"], expected, atol=0.05)  # 8 bits
+    assert expected[0]["confidence"] is None and expected[0]["token_words"] is None
 
 
 @needs_node

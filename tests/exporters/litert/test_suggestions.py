@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import conformance_file
 import extract
 import numpy as np
 import pytest
@@ -26,18 +27,26 @@ from keras_bahdanau.exporters import (
 from keras_bahdanau.exporters.litert.device_signatures import decode_nbest_on_device
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslation
 
-PROGRAM = Path(__file__).parents[3] / "export" / "on_device" / "translate.py"
+ROOT = Path(__file__).parents[3]
+PROGRAM = ROOT / "export" / "on_device" / "translate.py"
+DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"  # of an older version
 SENTENCES = ["three one two", "", "five", "qqq ☃", "one one four four two", "two"]
 PREFIXES = ["vier", "eins", "", "zw☃", "eins eins", "zwei"]
 LONGEST = 12
 
 
 @pytest.fixture
-def translate(monkeypatch, capsys):
-    """`translate(*arguments)`: exit code, standard output and error of the program."""
+def program():
+    """The module of the program."""
     spec = importlib.util.spec_from_file_location("translate", PROGRAM)
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def translate(program, capsys):
+    """`translate(*arguments)`: exit code, standard output and error of the program."""
 
     def run(*arguments):
         code = program.main([*map(str, arguments)])
@@ -360,13 +369,48 @@ def test_the_program_refuses_what_a_file_lacks_in_one_line(translate, toy_litert
     assert translate(toy_litert, "two", "--nbest", 1)[1].startswith("0 ||| zwei ||| -0.0")
 
 
-def test_json_has_the_text_and_the_score_of_each_line(translate, toy_litert):
+def test_json_has_all_that_is_known_of_the_text_of_each_line(translate, toy_litert):
     code, out, _ = translate(toy_litert, *SENTENCES, "--json")
     expected = OnDeviceTranslator(toy_litert).translate(SENTENCES)
-    assert code == 0
-    assert [*map(json.loads, out.splitlines())] == [
-        {"hypotheses": [{"text": one.text, "score": one.score}]} for one in expected
-    ]
+    lines = [json.dumps({"hypotheses": [conformance_file.fields_of(one)]}) for one in expected]
+    assert code == 0 and [json.dumps(json.loads(line)) for line in out.splitlines()] == lines
+    assert expected[1].token_words.tolist() == []
+    assert all(len(one.token_words) == len(one.target_tokens) for one in expected)
+
+
+@pytest.mark.slow
+def test_json_has_all_that_is_known_of_each_suggestion(translate, suggesting):
+    code, out, _ = translate(suggesting, *SENTENCES, "--json", "--nbest", 3, "--prefix", "vier")
+    prefixes = ["vier"] * len(SENTENCES)
+    lists = OnDeviceTranslator(suggesting).translate_nbest(SENTENCES, 3, prefixes)
+    expected = [{"hypotheses": [*map(conformance_file.fields_of, one)]} for one in lists]
+    assert code == 0 and [*map(json.loads, out.splitlines())] == expected
+
+
+def test_json_has_the_names_and_values_of_the_package(translate, command, toy_litert):
+    code, out, _ = command("translate", "--model", toy_litert, "--json", stdin="three one two\n")
+    (found,) = json.loads(translate(toy_litert, "three one two", "--json")[1])["hypotheses"]
+    expected = json.loads(out)
+    words = expected.pop("words")
+    numbers = [[number] * (word["last"] + 1 - word["first"]) for number, word in enumerate(words)]
+    assert code == 0 and found.pop("finished") and not expected.pop("rejected")
+    assert found.pop("token_words") == [*sum(numbers, []), -1]
+    conformance_file.assert_alike([found], [expected])
+    assert len(expected.keys() & {"number", "path"}) == 0 and len(found) == 6
+
+
+def test_json_has_null_for_what_an_older_file_lacks_and_for_no_finite_number(translate, program):
+    code, out, _ = translate(DATES, "5 May 2020", "--json")
+    (found,) = json.loads(out)["hypotheses"]
+    (expected,) = OnDeviceTranslator(DATES).translate(["5 May 2020"])
+    assert (code, found) == (0, conformance_file.fields_of(expected))
+    assert [found[name] for name in ("confidence", *conformance_file.OF_TOKENS)] == [None] * 4
+    numbers = np.array([np.nan, -np.inf, 0.5], np.float32)
+    infinite = expected._replace(score=float("-inf"), confidence=float("nan"))
+    line = program.json_of([infinite._replace(token_entropies=numbers)])
+    (found,) = json.loads(line, parse_constant=pytest.fail)["hypotheses"]
+    assert (found["score"], found["confidence"]) == (None, None)
+    assert found["token_entropies"] == [None, None, 0.5]
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,9 @@ class AndroidModel(assets: AssetManager, name: String, threads: Int = 2) : Model
     private val compiled = CompiledModel.create(assets, name, options)
     private val buffers = mutableMapOf<Pair<String, String>, TensorBuffer>() // by signature and tensor
 
-    override fun has(signature: String): Boolean =
-        try {
-            input(signature, "source")
-            true
-        } catch (error: LiteRtException) {
-            false
-        }
+    override fun has(signature: String): Boolean = there { input(signature, "source") }
+
+    override fun has(signature: String, output: String): Boolean = there { output(signature, output) }
 
     override fun run(
         signature: String,
@@ -41,6 +37,14 @@ class AndroidModel(assets: AssetManager, name: String, threads: Int = 2) : Model
             floats.associateWith { read.getValue(it).readFloat() },
         )
     }
+
+    private fun there(buffer: () -> TensorBuffer): Boolean =
+        try {
+            buffer()
+            true
+        } catch (error: LiteRtException) {
+            false
+        }
 
     private fun input(signature: String, name: String): TensorBuffer =
         buffers.getOrPut(signature to name) { compiled.createInputBuffer(name, signature) }
