@@ -8,12 +8,17 @@ import { parseArgs } from "node:util";
 
 import { InputError, endWithOutput, linesOf } from "../on_device/translate.mjs";
 import { SentencePiece } from "../../keras_bahdanau/exporters/browser/page/sentencepiece.mjs";
+import { END, PAD, hypothesesOf, signatureFor, toJson, toLines, wrongOutput } from "./ids_answers.mjs";
 
 const USAGE = `Usage: node client_ids.mjs [OPTIONS] ASSETS [SENTENCE...]
 
 Asks a SavedModel of ids on TensorFlow Serving: a line in, a line out. ASSETS is the directory assets.extra
 of the version that is served, with its card and vocabularies. Without a sentence it reads standard input.
 
+  --alignment        Append ' ||| 0-0 1-2', the linked words.
+  --nbest K          Print the best K texts of each line, as 'number ||| text ||| score'.
+  --prefix TEXT      Text that each translation begins with; printed as by --nbest, by default the whole beam.
+  --json             Print all outputs, an object a line.
   --server URL       REST address of the server.  [default: http://localhost:8501]
   --model NAME       Name of the model there.  [default: translator]
   --label LABEL      Label of a version, such as stable.  [default: the newest version]
@@ -23,44 +28,63 @@ of the version that is served, with its card and vocabularies. Without a sentenc
 Exit codes: 0 all is translated; 1 the server can't be reached, has refused or answers wrongly;
 2 the command line, the files or the input are wrong.`;
 
-const END = 3;
 const ROWS = 32, ANSWER_LIMIT = 2 ** 28, DAY = 86_400;  // of a request; bytes; seconds
 const SHOWN = 200;  // characters of what a server says, in an error
 const UNPRINTABLE = /[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]/gu;  // as in client_rest.py
 
 class ServerError extends Error {}
 
-/** A served model of ids with its vocabularies. */
+/** A served model of ids with its vocabularies, asked for one signature. */
 class IdsClient {
-  constructor({ server, model, label, timeout }, folder) {
+  constructor({ server, model, label, timeout, nbest, prefix, alignment }, folder) {
     const path = label ? `/labels/${encodeURIComponent(label)}` : "";
     this.url = `${server.replace(/\/+$/, "")}/v1/models/${encodeURIComponent(model)}${path}:predict`;
-    this.timeout = timeout;
-    const card = cardOf(folder);
-    const read = (side) => new SentencePiece(vocabularyOf(folder, card, side));
+    this.signature = signatureFor({ nbest, prefix, alignment });
+    this.card = cardOf(folder);
+    checkCard(this.card, this.signature, nbest);
+    const read = (side) => new SentencePiece(vocabularyOf(folder, this.card, side));
     [this.source, this.target] = ["source", "target"].map(read);
+    this.begun = prefix === undefined ? {} : given("prefix", this.target.encode(prefix));
+    Object.assign(this, { timeout, nbest });
   }
 
-  /** [{text, truncated}] of some sentences. */
+  /** [{sources, hypotheses, truncated}] of some sentences: see `toLines` of ids_answers.mjs. */
   async translate(sentences) {
     const rows = sentences.map((sentence) => {
       const ids = this.source.encode(sentence);
       return ids.length ? [...ids, END] : [];
     });
-    const width = Math.max(1, ...rows.map((row) => row.length));  // no row may have no column
-    const instances = rows.map((row) => ({
-      source: [...row, ...Array(width - row.length).fill(0)],
-      source_length: row.length,
-    }));
-    const answers = await this.ask({ instances });
-    if (!Array.isArray(answers) || answers.length !== rows.length || !answers.every(isAnswer)) {
-      throw new ServerError(`A server must answer each row with ids and their length. Received: something else ` +
-        `from ${this.url}. Serve a SavedModel of ids there.`);
-    }
-    return answers.map(({ ids, length, truncated }) => ({
-      text: this.target.decode(ids.slice(0, length).filter((id) => id !== END)),
-      truncated: truncated === true,
-    }));
+    const width = Math.max(...rows.map((row) => row.length));
+    const instances = rows.map((row) => ({ ...given("source", row, width), ...this.begun }));
+    const answers = await this.ask({ signature_name: this.signature, instances });
+    if (!Array.isArray(answers) || answers.length !== rows.length) throw this.wrong("another number of answers");
+    return answers.map((answer, place) => this.read(answer, this.columns(rows[place])));
+  }
+
+  /** What is in the answer to a source with such tokens. */
+  read(answer, columns) {
+    const wrong = wrongOutput(answer, this.signature, columns.length);
+    if (wrong) throw this.wrong(`no valid ${wrong}`);
+    const tokens = (ids) => ids.map((id) => id === PAD ? "" : this.target.pieces[id] ?? "<unk>");
+    const text = (ids) => this.target.decode(ids.filter((id) => id !== END));
+    return {
+      sources: columns.slice(0, answer.source_length),
+      hypotheses: hypothesesOf(answer, this.signature).slice(0, this.nbest)
+        .map((one) => ({ ...one, text: text(one.ids), tokens: tokens(one.ids) })),
+      truncated: answer.truncated === true,
+    };
+  }
+
+  /** The tokens of each column of an alignment: the model ends what it cuts, and may join positions. */
+  columns(ids) {
+    const { max_source_length: longest, reduction = 1 } = this.card;
+    const real = ids.length > longest ? [...ids.slice(0, longest - 1), END] : ids;
+    return real.map((id) => this.source.pieces[id]).filter((_, place) => place % reduction === 0);
+  }
+
+  wrong(received) {
+    return new ServerError(`A server must answer each row as ${this.signature} does. Received: ${received} from ` +
+      `${this.url}. Serve a SavedModel of ids there.`);
   }
 
   /** The predictions for a request. */
@@ -85,9 +109,10 @@ class IdsClient {
   }
 }
 
-function isAnswer(answer) {
-  const { ids, length } = answer ?? {};
-  return Array.isArray(ids) && ids.every(Number.isInteger) && Number.isInteger(length) && 0 <= length && length <= ids.length;
+/** The inputs for a row of ids, padded, with a column at least, since no server pads a row without one. */
+function given(name, ids, width = ids.length) {
+  const padding = Array(Math.max(1, width) - ids.length).fill(PAD);
+  return { [name]: [...ids, ...padding], [`${name}_length`]: ids.length };
 }
 
 function fileOf(folder, name) {
@@ -103,16 +128,30 @@ function fileOf(folder, name) {
 function cardOf(folder) {
   const content = fileOf(folder, "card.json");
   try {
-    const { vocabularies, vocabulary_sha256: hashes } = JSON.parse(content);
-    return { vocabularies, hashes };
+    const { ...card } = JSON.parse(content);  // which null is none of
+    return card;
   } catch {
     throw new InputError(`A card must be an object of JSON. Received: '${join(folder, "card.json")}', which is none. ` +
       "Copy assets.extra again.");
   }
 }
 
+/** Throw an error unless a model with such a card has a signature, and a beam that is wide enough. */
+function checkCard({ signatures, search }, signature, nbest) {
+  if (signatures && !(signature in signatures)) {
+    const asked = ["prefix", "alignment"].filter((kind) => signature.includes(kind));
+    const options = asked.map((kind) => ` --signatures ${kind === "prefix" ? kind : "alignments"}`).join("");
+    throw new InputError(`A model must have the signature ${signature}. Received: ` +
+      `${Object.keys(signatures).join(", ")}. Export it with --format saved-model-ids${options}.`);
+  }
+  if (nbest > search?.beam_width) {
+    throw new InputError(`--nbest must be at most ${search.beam_width}, the width of the model's beam. Received: ` +
+      `--nbest ${nbest}. Ask for fewer texts, or export a model that searches with a wider beam.`);
+  }
+}
+
 /** The bytes of the vocabulary of a side, if they are those of the card. */
-function vocabularyOf(folder, { vocabularies, hashes }, side) {
+function vocabularyOf(folder, { vocabularies, vocabulary_sha256: hashes }, side) {
   const name = vocabularies?.[side];
   if (typeof name !== "string") {
     throw new InputError(`A card must name the vocabulary of the ${side}. Received: none. Serve a model for text, ` +
@@ -126,26 +165,40 @@ function vocabularyOf(folder, { vocabularies, hashes }, side) {
   return new Uint8Array(content);
 }
 
-async function main(words) {
+/** The options of a command line, its directory and its sentences; undefined for one that asks for help. */
+function parsed(words) {
   const options = {
     server: { type: "string", default: "http://localhost:8501" }, model: { type: "string", default: "translator" },
     label: { type: "string" }, timeout: { type: "string", default: "30" }, help: { type: "boolean" },
+    nbest: { type: "string" }, prefix: { type: "string" },
+    ...Object.fromEntries(["alignment", "json"].map((name) => [name, { type: "boolean" }])),
   };
   const { values, positionals: [folder, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
-  if (values.help) return console.log(USAGE);
+  if (values.help) return;
   const timeout = Number(values.timeout);
-  if (!folder || !URL.canParse(values.server) || !(0 < timeout && timeout <= DAY)) {
-    throw new InputError("The command line must name a directory, --server a URL, and --timeout seconds up to a day. " +
-      `Received: ${words.join(" ")}. See --help.`);
+  const nbest = values.nbest && (/^[0-9]+$/.test(values.nbest) ? Number(values.nbest) : 0);
+  const right = URL.canParse(values.server) && 0 < timeout && timeout <= DAY && (nbest === undefined || nbest >= 1);
+  if (!folder || !right) {
+    throw new InputError("The command line must name a directory, --server a URL, --timeout seconds up to a day, and " +
+      `--nbest a positive integer. Received: ${words.join(" ")}. See --help.`);
   }
-  const client = new IdsClient({ ...values, timeout }, folder);
+  return { options: { ...values, timeout, nbest }, folder, sentences };
+}
+
+async function main(words) {
+  const asked = parsed(words);
+  if (!asked) return console.log(USAGE);
+  const { options, folder, sentences } = asked;
+  const client = new IdsClient(options, folder);
+  const noun = client.card.verb === "translate" ? "translation" : "text";
   endWithOutput();
   let [waiting, number] = [[], 0];
   const flush = async () => {
-    for (const { text, truncated } of waiting.length ? await client.translate(waiting) : []) {
+    for (const row of waiting.length ? await client.translate(waiting) : []) {
+      const lines = options.json ? [toJson(row, noun, client.signature)] : toLines(row, number, client.signature);
       number += 1;
-      if (truncated) console.error(`warning: line ${number} is too long and was cut`);
-      process.stdout.write(`${text.replace(UNPRINTABLE, escaped)}\n`);
+      if (row.truncated) console.error(`warning: line ${number} is too long and was cut`);
+      process.stdout.write(lines.map((line) => `${line.replace(UNPRINTABLE, escaped)}\n`).join(""));
     }
     waiting = [];
   };

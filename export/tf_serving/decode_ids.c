@@ -1,12 +1,15 @@
 // Decodes with a SavedModel of ids in TensorFlow's C library: a line of ids in, a line of JSON out.
 //
-//   decode_ids SAVED_MODEL [SIGNATURE] < SOURCES
+//   decode_ids SAVED_MODEL [SIGNATURE [COUNT]] < SOURCES
 //
 // A line in has the ids of a source with spaces between, the end token 3 included, or none; a line
-// out is {"ids": [...], "score": ...}. SIGNATURE is serving_default if it is left out.
+// out is {"ids": [...], "score": ...}. SIGNATURE is serving_default if it is left out. One that
+// gives lists, decode_ids_nbest, has lines of {"hypotheses": [{"ids": [...], "score": ...}, ...]},
+// best first: the best COUNT, or all if it is left out.
 // Exit codes: 0 all is decoded; 2 the command line, the model or the input is wrong, in one line.
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +22,8 @@
 enum { kMostBytes = 1 << 18, kMostIds = 1 << 14, kInputs = 2, kOutputs = 4 };
 static const char* const kNames[] = {"source", "source_length",  // the inputs
                                      "ids", "length", "score", "truncated"};
+static const char* const kListNames[] = {"source", "source_length",
+                                         "ids", "lengths", "scores", "truncated"};
 enum { kIds, kLength, kScore, kTruncated };  // places among the outputs
 
 // Numbers of fields in TensorFlow's meta_graph.proto, which never change.
@@ -79,20 +84,34 @@ static Bytes Field(Bytes message, uint64_t wanted) {
   return (Bytes){NULL, 0};
 }
 
-// The value that a map of a message has for a name.
-static Bytes Entry(Bytes message, uint64_t map, const char* name) {
-  char names[1024] = "";
+// The value that a map of a message has for a name; without one, no bytes and its names.
+static Bytes Look(Bytes message, uint64_t map, const char* name, char* names, size_t size) {
   Bytes entry;
+  names[0] = '\0';
   for (uint64_t number; (number = NextField(&message, &entry)) != 0;) {
     if (number != map) continue;
     const Bytes key = Field(entry, 1);
     if (key.size == strlen(name) && !memcmp(key.data, name, key.size)) return Field(entry, 2);
     const size_t end = strlen(names);
-    snprintf(names + end, sizeof names - end, "%s%.*s", end > 0 ? ", " : "", (int)key.size,
+    snprintf(names + end, size - end, "%s%.*s", end > 0 ? ", " : "", (int)key.size,
              (const char*)key.data);
   }
+  return (Bytes){NULL, 0};
+}
+
+// The same of a name that must be there.
+static Bytes Entry(Bytes message, uint64_t map, const char* name) {
+  char names[1024];
+  const Bytes value = Look(message, map, name, names, sizeof names);
+  if (value.size > 0) return value;
   Fail("There must be the %s '%s'. Received: %s. Name another signature, or export with --format "
        "saved-model-ids.", kMaps[map], name, names);
+}
+
+// True for a signature whose outputs are lists of hypotheses.
+static bool IsListed(Bytes signature) {
+  char names[1024];
+  return Look(signature, kSignatureOutputs, "lengths", names, sizeof names).size > 0;
 }
 
 // The tensor of the graph that stands for an input or output of a signature.
@@ -144,25 +163,48 @@ static const void* First(const TF_Tensor* tensor, TF_DataType type, int64_t leas
   Fail("The outputs must be those of a SavedModel of ids. Received: others. Export it again.");
 }
 
-static void Print(TF_Tensor* const* found, int number) {
+static void PrintHypothesis(const int32_t* ids, int32_t length, float score) {
+  printf("{\"ids\": [");
+  for (int32_t i = 0; i < length; ++i) printf(i > 0 ? ", %d" : "%d", (int)ids[i]);
+  printf("], \"score\": %.9g}", score);
+}
+
+static void Print(TF_Tensor* const* found, bool listed, long most, int number) {
   if (*(const bool*)First(found[kTruncated], TF_BOOL, 1)) {
     Fail("A source must fit into the model. Received: line %d, which has more ids. Split it, or "
          "export with a larger max_source_length.", number);
   }
-  const int32_t length = *(const int32_t*)First(found[kLength], TF_INT32, 1);
-  const int32_t* ids = First(found[kIds], TF_INT32, length);
-  printf("{\"ids\": [");
-  for (int32_t i = 0; i < length; ++i) printf(i > 0 ? ", %d" : "%d", (int)ids[i]);
-  printf("], \"score\": %.9g}\n", *(const float*)First(found[kScore], TF_FLOAT, 1));
+  const int32_t* lengths = First(found[kLength], TF_INT32, 1);  // [1, beam], or [1]
+  const int64_t beam = TF_TensorElementCount(found[kLength]);
+  const float* scores = First(found[kScore], TF_FLOAT, beam);
+  const int64_t width = TF_TensorElementCount(found[kIds]) / beam;  // of [1, beam, width]
+  if (listed) printf("{\"hypotheses\": [");
+  for (int64_t i = 0; i < beam && i < most; ++i) {
+    if (i > 0 && lengths[i] == 0) break;  // the rest of the beam is empty
+    const int32_t* ids = First(found[kIds], TF_INT32, i * width + lengths[i]);
+    if (i > 0) printf(", ");
+    PrintHypothesis(ids + i * width, lengths[i], scores[i]);
+  }
+  puts(listed ? "]}" : "");
   if (fflush(stdout) != 0) {
     Fail("Standard output must take all lines. Received: an error at line %d. Make room.", number);
   }
 }
 
+// The number of hypotheses that an argument asks for.
+static long Count(const char* text) {
+  char* end;
+  const long count = isdigit((unsigned char)text[0]) ? strtol(text, &end, 10) : 0;
+  if (count >= 1 && *end == '\0') return count;
+  Fail("COUNT must be a positive integer. Received: '%s'. Write one, or leave it out.", text);
+}
+
 int main(int count, char** arguments) {
-  if (count < 2 || count > 3) {
-    Fail("The command line must be SAVED_MODEL [SIGNATURE]. Received: %d arguments.", count - 1);
+  if (count < 2 || count > 4) {
+    Fail("The command line must be SAVED_MODEL [SIGNATURE [COUNT]]. Received: %d arguments.",
+         count - 1);
   }
+  const long most = count > 3 ? Count(arguments[3]) : LONG_MAX;
   const char *directory = arguments[1], *tags[] = {"serve"};
   TF_Status* status = TF_NewStatus();
   TF_Graph* graph = TF_NewGraph();
@@ -173,10 +215,12 @@ int main(int count, char** arguments) {
   Check(status, directory);
   const Bytes signature = Entry((Bytes){meta->data, meta->length}, kSignatures,
                                 count > 2 ? arguments[2] : "serving_default");
+  const bool listed = IsListed(signature);
+  const char* const* names = listed ? kListNames : kNames;
   TF_Output tensors[kInputs + kOutputs];
   for (int i = 0; i < kInputs + kOutputs; ++i) {
     const uint64_t map = i < kInputs ? kSignatureInputs : kSignatureOutputs;
-    tensors[i] = Find(graph, signature, map, kNames[i]);
+    tensors[i] = Find(graph, signature, map, names[i]);
   }
   TF_DeleteBuffer(meta);
   static char line[kMostBytes];
@@ -189,7 +233,7 @@ int main(int count, char** arguments) {
     TF_SessionRun(session, NULL, tensors, given, kInputs, tensors + kInputs, found, kOutputs, NULL,
                   0, NULL, status);
     Check(status, directory);
-    Print(found, number);
+    Print(found, listed, most, number);
     for (int i = 0; i < kInputs; ++i) TF_DeleteTensor(given[i]);
     for (int i = 0; i < kOutputs; ++i) TF_DeleteTensor(found[i]);
   }

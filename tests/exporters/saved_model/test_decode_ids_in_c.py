@@ -65,14 +65,21 @@ def sentences(count):
     return ["", "  ", "qqq ☃", *found]
 
 
+def split(texts, version):
+    """Texts as the lines that the program reads."""
+    vocabulary = version / "assets.extra" / "source.spm"
+    rows = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary)).encode(texts)
+    lines = (" ".join(map(str, [*ids, END] if ids else [])) for ids in rows)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
 @pytest.mark.parametrize("signature", ["serving_default", "decode_ids_with_alignment"])
 def test_70_sentences_get_the_ids_and_scores_of_keras(
     decode, toy_ids_model, toy_translator, signature
 ):
-    inputs, vocabulary = sentences(70), toy_ids_model / "assets.extra" / "source.spm"
-    rows = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary)).encode(inputs)
-    data = "".join(" ".join(map(str, [*ids, END] if ids else [])) + "\n" for ids in rows)
-    code, (*lines, last), complaints = decode(toy_ids_model, signature, data=data.encode())
+    inputs = sentences(70)
+    data = split(inputs, toy_ids_model)
+    code, (*lines, last), complaints = decode(toy_ids_model, signature, data=data)
     assert (code, last, complaints) == (0, "", [])
     found, expected = [*map(json.loads, lines)], toy_translator.translate(inputs)
     tokens = [toy_translator.target.tokens(one["ids"]) for one in found]
@@ -82,12 +89,28 @@ def test_70_sentences_get_the_ids_and_scores_of_keras(
     assert len({one.text for one in expected}) > 30
 
 
+@pytest.mark.parametrize("count", [None, 2, 99])
+def test_lists_of_hypotheses_are_those_of_keras(decode, toy_ids_model, toy_translator, count):
+    inputs = sentences(20)
+    asked = ["decode_ids_nbest", *([] if count is None else [count])]
+    data = split(inputs, toy_ids_model)
+    code, (*lines, last), complaints = decode(toy_ids_model, *asked, data=data)
+    assert (code, last, complaints) == (0, "", [])
+    lists = toy_translator.translate_nbest(inputs)
+    for line, expected in zip(lines, lists, strict=True):
+        found = json.loads(line)["hypotheses"]
+        assert len(found) == len(expected[:count])
+        for one, hypothesis in zip(found, expected[:count], strict=True):
+            tokens = toy_translator.target.tokens(one["ids"])
+            assert [*tokens] == hypothesis.target_tokens
+            assert one["score"] == pytest.approx(hypothesis.score, abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("signature", "lacking", "received"),
     [
         ("decode", "signature 'decode'", {"serving_default", "decode_ids_nbest", "score_ids"}),
         ("", "signature ''", {"serving_default"}),
-        ("decode_ids_nbest", "output 'length'", {"ids", "lengths", "scores"}),
         ("score_ids", "output 'ids'", {"score", "length", "truncated"}),
     ],
 )
@@ -119,10 +142,17 @@ def test_what_is_no_saved_model_is_refused_in_one_line(decode, tmp_path):
         code, texts, (complaint,) = decode(*arguments)
         assert (code, texts) == (2, [""])
         assert f"Received: path='{arguments[0]}' (Could not find SavedModel" in complaint
-    for arguments in ([], ["one", "two", "three"]):
+    for arguments in ([], ["one", "two", "3", "four"]):
         code, texts, (complaint,) = decode(*arguments)
         assert (code, texts) == (2, [""])
         assert f"Received: {len(arguments)} arguments." in complaint
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "x", "2x", ""])
+def test_a_wrong_count_is_refused_in_one_line(decode, toy_ids_model, count):
+    code, texts, (complaint,) = decode(toy_ids_model, "decode_ids_nbest", count)
+    assert (code, texts) == (2, [""])
+    assert f"COUNT must be a positive integer. Received: '{count}'" in complaint
 
 
 @pytest.mark.parametrize(

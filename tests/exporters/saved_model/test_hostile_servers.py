@@ -295,10 +295,10 @@ def assets(tmp_path_factory):
     return folder
 
 
-def ask_in_javascript(assets, port, timeout=TIMEOUT):
+def ask_in_javascript(assets, port, *options, timeout=TIMEOUT):
     """(exit code, standard output, standard error) of the client of ids."""
     command = ["node", KIT / "client_ids.mjs", "--server", f"http://localhost:{port}"]
-    command += ["--timeout", str(timeout), assets, "one"]
+    command += [*options, "--timeout", str(timeout), assets, "one"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=60)
     return done.returncode, done.stdout, done.stderr
 
@@ -311,6 +311,24 @@ def test_a_hostile_answer_to_ids_is_refused_in_one_line(assets, name):
     replies["ids that are no integers"] = hostile.predictions({"ids": [5.5], "length": 1})
     with hostile.hostile_server(replies[name]) as port:
         assert_refused(ask_in_javascript(assets, port), f"http://localhost:{port}")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_wrong_lists_of_ids_are_refused_in_one_line(assets):
+    listed = {"ids": [[5, 3], [0]], "lengths": [2, 0], "scores": [-0.5, -1e9]}
+    for scores, number in ((listed["scores"], "-0.5000"), ([-0.5, "0"], None)):
+        with hostile.hostile_server(hostile.predictions({**listed, "scores": scores})) as port:
+            found = ask_in_javascript(assets, port, "--nbest", "2", timeout=9)
+        if number is None:
+            assert_refused(found, f"http://localhost:{port}")
+            assert "no valid scores from" in found[2]
+        else:
+            assert (found[0], found[1].split(" ||| ")[::2], found[2]) == (
+                0,
+                ["0", f"{number}\n"],
+                "",
+            )
 
 
 @pytest.mark.slow

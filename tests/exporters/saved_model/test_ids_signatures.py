@@ -3,8 +3,6 @@
 import concurrent.futures
 import json
 import re
-import shutil
-import subprocess
 import urllib.request
 from pathlib import Path
 
@@ -16,8 +14,7 @@ from serving_double.process import started
 
 from keras_bahdanau.exporters.cpp_loader import timed_in_clean_process
 
-KIT = Path(__file__).parents[3] / "export" / "tf_serving"
-README = KIT / "README.md"
+README = Path(__file__).parents[3] / "export" / "tf_serving" / "README.md"
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
 WRONG = ["eins", "zwei", "", "fünf fünf", "drei", "qqq ☃", "vier", "eins zwei drei"]
 UNKNOWN, END, LARGEST = 1, 3, 2**31 - 1
@@ -253,41 +250,3 @@ def test_the_client_of_the_readme_gets_the_text_of_keras(server, toy_ids_model, 
         code = code.replace(written, ours)
     exec(code, names := {})
     assert names["text"] == toy_translator.translate(["three one two"])[0].text
-
-
-def in_javascript(assets, server, *options, lines=()):
-    """(exit code, lines of standard output, standard error) of the client that splits texts."""
-    command = ["node", KIT / "client_ids.mjs", "--model", "en-de-ids", "--server", server]
-    data = "".join(f"{line}\n" for line in lines)
-    done = subprocess.run(
-        [*command, *options, assets], input=data, capture_output=True, encoding="utf-8"
-    )
-    return done.returncode, done.stdout.splitlines(), done.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_the_client_in_javascript_gets_the_texts_of_keras(server, toy_ids_model, toy_translator):
-    lines = [*SENTENCES * 5, "one " * 300]  # more than a request holds
-    code, texts, error = in_javascript(toy_ids_model / "assets.extra", server, lines=lines)
-    assert code == 0, error
-    assert texts[:-1] == [one.text for one in toy_translator.translate(SENTENCES)] * 5
-    assert len(texts) == len(lines)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_the_client_in_javascript_says_what_is_wrong_in_one_line(server, toy_ids_model, tmp_path):
-    assets, other = toy_ids_model / "assets.extra", tmp_path / "other"
-    shutil.copytree(assets, other)
-    (other / "source.spm").write_bytes((other / "source.spm").read_bytes() + b" ")
-    for folder, options, expected, why in (
-        (assets, ["--label", "none"], 1, "label: none"),
-        (assets, ["--server", "http://localhost:1"], 1, "must answer at http://localhost:1/v1"),
-        (assets, ["--timeout", "0"], 2, "--timeout seconds"),
-        (tmp_path, [], 2, "must be readable. Received: "),
-        (other, [], 2, "must be the one of its card"),
-    ):
-        code, texts, error = in_javascript(folder, server, *options, lines=["two"])
-        assert (code, texts) == (expected, []), error
-        assert why in error and error.startswith("error: ") and error.count("\n") == 1

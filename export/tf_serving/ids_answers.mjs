@@ -1,0 +1,120 @@
+// Answers of a SavedModel of ids: the outputs for each hypothesis, checked, and what client_rest.py prints of them.
+
+export const PAD = 0, END = 3;
+const END_TOKEN = "</s>", UNKNOWN = "<unk>", WORD_START = "\u2581";
+
+const { isFinite, isInteger } = Number;
+const listOf = (fits) => (value) => Array.isArray(value) && value.every(fits);
+const FORMS = {  // outputs for one hypothesis
+  ids: listOf(isInteger), length: (value) => isInteger(value) && value >= 0, score: isFinite, confidence: isFinite,
+  finished: (value) => typeof value === "boolean", token_log_probs: listOf(isFinite),
+  token_entropies: listOf(isFinite), token_words: listOf(isInteger), alignment: listOf(listOf(isFinite)),
+};
+const OF_TOKENS = ["ids", "token_log_probs", "token_entropies", "token_words", "alignment"];
+const PLURALS = {
+  length: "lengths", score: "scores", confidence: "confidences", target_length: "target_lengths",
+  translation: "translations", text: "texts",
+};
+
+/** Name of the signature that options ask for together. */
+export function signatureFor({ nbest, prefix, alignment }) {
+  const ending = alignment ? "_with_alignment" : "";
+  if (prefix !== undefined) return `decode_ids_prefix${ending}`;
+  if (nbest !== undefined) return `decode_ids_nbest${ending}`;
+  return ending ? `decode_ids${ending}` : "serving_default";
+}
+
+function givesList(signature) {
+  return /_(nbest|prefix)/.test(signature);
+}
+
+/** Name of an output in the answers of a signature, such as "scores" for "score". */
+function nameIn(signature, name) {
+  return givesList(signature) ? PLURALS[name] ?? name : name;
+}
+
+/** The outputs for each hypothesis of an answer, as the model gives them. */
+function outputsOf(answer, signature) {
+  const names = Object.keys(FORMS).filter((name) => name !== "alignment" || signature.endsWith("_with_alignment"));
+  const given = names.map((name) => [name, answer[nameIn(signature, name)]]).filter(([, value]) => value !== undefined);
+  if (!givesList(signature)) return [Object.fromEntries(given)];
+  return answer.ids.map((_, place) => Object.fromEntries(given.map(([name, values]) => [name, values?.[place]])));
+}
+
+/** Name of an output that is missing or wrong in the answer to a source of so many columns, or undefined. */
+export function wrongOutput(answer, signature, columns) {
+  if (!Array.isArray(answer?.ids) || (givesList(signature) && !answer.ids.length)) return "ids";
+  const names = Object.keys(FORMS).map((name) => nameIn(signature, name));
+  const uneven = names.find((name) => name in answer && answer[name]?.length !== answer.ids.length);
+  if (givesList(signature) && uneven) return uneven;
+  const aligned = signature.endsWith("_with_alignment");
+  const sources = aligned ? answer.source_length : 0;
+  if (!isInteger(sources) || sources < 0 || sources > columns) return "source_length";
+  const needed = ["ids", "length", ...(givesList(signature) ? ["score"] : []), ...(aligned ? ["alignment"] : [])];
+  for (const one of outputsOf(answer, signature)) {
+    const wrong = [...needed, ...Object.keys(one)].find((name) => !FORMS[name](one[name]))
+      ?? OF_TOKENS.find((name) => one[name]?.length < one.length)
+      ?? (one.alignment?.some((row) => row.length < sources) ? "alignment" : undefined);
+    if (wrong) return nameIn(signature, wrong);
+  }
+}
+
+/** The hypotheses of a right answer, best first, each cut to its length; empty places of a beam are left out. */
+export function hypothesesOf(answer, signature) {
+  return outputsOf(answer, signature).map((one) => {
+    for (const name of OF_TOKENS) one[name] = one[name]?.slice(0, one.length);
+    one.alignment = one.alignment?.map((row) => row.slice(0, answer.source_length));
+    return one;
+  }).filter(({ length }, place) => place === 0 || length > 0);
+}
+
+/** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source. */
+export function toLines({ sources, hypotheses }, number, signature) {
+  return hypotheses.map(({ text, score, tokens, alignment }) => [
+    ...(givesList(signature) ? [number, text, score.toFixed(4)] : [text]),
+    ...(alignment ? [wordLinks(sources, tokens, alignment)] : []),
+  ].join(" ||| "));
+}
+
+/** All outputs as JSON, by the names that a SavedModel of texts gives them; `noun` is translation or text. */
+export function toJson({ sources, hypotheses, truncated }, noun, signature) {
+  const own = { [noun]: "text", target_tokens: "tokens", target_length: "length" };  // what is not called so here
+  const names = [noun, "score", "confidence", "finished", "target_tokens", "target_length", ...OF_TOKENS.slice(1)];
+  const columns = names.map((name) => [name, hypotheses.map((one) => one[own[name] ?? name])]);
+  const outputs = columns.filter(([, values]) => values[0] !== undefined)
+    .map(([name, values]) => [nameIn(signature, name), givesList(signature) ? values : values[0]]);
+  const source = hypotheses[0].alignment ? { source_tokens: sources, source_length: sources.length } : {};
+  return JSON.stringify({ ...Object.fromEntries(outputs), ...source, truncated });
+}
+
+/** The alignment between words in Pharaoh form, as `word_links` of client_rest.py gives it. */
+function wordLinks(sources, targets, alignment) {
+  const sourceWords = wordsOf(sources), links = [];
+  for (const [target, { word, places: rows }] of wordsOf(targets).entries()) {
+    const weights = sourceWords.map(({ places: columns }) => {
+      let sum = 0;
+      for (const row of rows) for (const column of columns) sum += alignment[row][column];
+      return sum;
+    });
+    if (!weights.some(Boolean)) continue;
+    const source = weights.indexOf(Math.max(...weights));
+    if (![sourceWords[source].word, word].some((one) => one === END_TOKEN || one === "")) links.push([source, target]);
+  }
+  return links.sort(([a, b], [c, d]) => a - c || b - d).map((link) => link.join("-")).join(" ");
+}
+
+/** Words and the places of their pieces. */
+function wordsOf(tokens) {
+  const words = [];
+  let ended = true;  // a piece that ends with the mark ends its word
+  for (const [place, token] of tokens.entries()) {
+    const last = words.at(-1)?.word ?? END_TOKEN;
+    const alone = [token, last].some((one) => one === END_TOKEN || one === UNKNOWN);
+    const begins = ended || alone || token.startsWith(WORD_START);
+    if (last && begins) words.push({ word: "", places: [] });
+    words.at(-1).word += token.replaceAll(WORD_START, "");
+    words.at(-1).places.push(place);
+    ended = token.endsWith(WORD_START);
+  }
+  return words;
+}
