@@ -150,6 +150,29 @@ def test_a_file_of_hypotheses_has_lines_or_an_n_best_list(tmp_path):
             read_given(path, 2)
 
 
+def test_a_list_may_have_spaces_empty_texts_and_alignments(tmp_path):
+    path = tmp_path / "list"
+    for line, text, score in (
+        ("0 |||", "", math.nan),
+        ("0 |||  ||| F0= -1 2 ||| -1.5", "", -1.5),
+        ("0 ||| ||| F0= -1 ||| -1.5", "", -1.5),
+        (" 0 ||| a b ||| -2 ", "a b", -2.0),
+        ("0 ||| a  ||| F0= -1 ||| -1.5 ||| 0-0 1-1", "a ", -1.5),
+        ("0 ||| a|||b ||| c", "a|||b", math.nan),
+        ("0 ||| a", "a", math.nan),
+    ):
+        path.write_text(f"{line}\n1 ||| x ||| -1\n")
+        (found,), _ = read_given(path, 2)
+        assert (found.text, str(found.score)) == (text, str(score)), line
+
+
+def test_a_line_that_is_none_of_the_list_is_named(tmp_path):
+    path = tmp_path / "list"
+    path.write_text("0 ||| ein Mann ||| -0.1\n1 || zwei\n2 ||| drei ||| -0.3\n\n")
+    with pytest.raises(ValueError, match=f"='{path}' with line 2, '1 .. zwei', beside 2 lines"):
+        read_given(path, 4)
+
+
 def test_the_table_has_a_line_for_each_model():
     rows = [Row("teacher", {"BLEU": 35.84}, 5_200_000, 20_000_000, 98.21)]
     rows.append(Row("student", {"BLEU": 34.1}, 900_000, 3_600_000, 1400.0))
