@@ -75,6 +75,14 @@ def test_of_the_hypotheses_of_a_source_the_closest_the_best_or_all_are_kept():
     assert kept(pairs, found, n_best=3, choose="all")[0] == texts
 
 
+def test_the_closest_is_kept_of_a_file_with_several_though_n_best_is_left_out():
+    pairs = [("one", "ac"), ("two", "zwei")]
+    found = [hypotheses("ab", "ac"), hypotheses("zwei")]
+    assert kept(pairs, found)[0] == [(0, "ac"), (1, "zwei")]
+    rows, _ = chosen(pairs, found[1:] * 2, Distillation(), say=print)  # nothing to choose from
+    assert all(math.isnan(row.closeness) for row in rows)
+
+
 def test_of_hypotheses_that_are_as_close_the_first_of_the_best_score_is_kept():
     found = [[Hypothesis("ab", -2.0), Hypothesis("ax", -1.0), Hypothesis("ay", -1.0)]]
     assert kept([("one", "ac")], found, n_best=3)[0] == [(0, "ax")]
@@ -109,6 +117,18 @@ def test_filters_count_each_pair_once_for_the_first_that_drops_it():
         [(0, "eins"), (1, "eins")],
         {"empty": 1, "copy": 1, "ratio": 1, "score": 1},
     )
+
+
+def test_the_report_counts_hypotheses_and_numbers_their_pairs():
+    pairs = [("one", "eins"), ("two", "zwei")]
+    found = [hypotheses("eins", "ein"), hypotheses("zwei", "")]
+    _, report = chosen(pairs, found, Distillation(n_best=2, choose="all"), say=print)
+    assert report.text().splitlines() == [
+        "4 hypotheses read, 3 kept (75.0 %)",
+        "  empty                  1 dropped",
+        "    pair 2: 'two' | ''",
+    ]
+    assert report.as_json()["hypotheses"] == 4
 
 
 def test_the_worst_are_a_share_of_what_no_other_filter_drops():
