@@ -23,7 +23,7 @@ from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.text.word_weights import format_weights, parse_weights
-from keras_bahdanau.training import Distillation, TrainingOptions, distill
+from keras_bahdanau.training import Distillation, Run, TrainingOptions, distill
 from keras_bahdanau.training.distillation.choosing import chosen, sentence_closeness
 from keras_bahdanau.training.distillation.comparing import Row, table_of
 from keras_bahdanau.training.distillation.given_hypotheses import read_given
@@ -213,6 +213,22 @@ def test_a_damaged_file_of_hypotheses_is_reported(tmp_path):
         path.write_text("\n".join([*lines, ""]))
         with pytest.raises(ValueError, match="Received: path=.*hypotheses.tsv', which is not"):
             list(read_hypotheses(path, 2))
+
+
+def test_other_filters_are_refused_before_files_of_the_student_are_overwritten(tmp_path):
+    pairs, run = [("one", "eins"), ("two", "zwei")], Run(tmp_path / "student")
+    (tmp_path / "list").write_text("0 ||| eins ||| -0.1\n1 ||| zwei ||| -2\n")
+    run.begin(SMALL, pairs, PAIRS, {})
+    run.distilled.mkdir()
+    names = ("source.txt", "target.txt", "scores.txt", "report.json")
+    for name in names:
+        (run.distilled / name).write_text("of the student\n")
+    settings = Distillation(min_score=-1.0)
+    given = {"settings": settings, "hypotheses": tmp_path / "list", "say": lambda line: None}
+    with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
+        distill(pairs, PAIRS, run.directory, options=SMALL, **given)
+    assert {(run.distilled / name).read_text() for name in names} == {"of the student\n"}
+    assert len([*run.distilled.iterdir()]) == len(names)
 
 
 def test_weights_of_words_are_read_as_they_were_written_or_not_at_all():
