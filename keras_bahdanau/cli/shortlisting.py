@@ -83,8 +83,10 @@ def _learn(path, pairs, settings, search, tag, dry_run):
     """Learn a shortlist, tell how much it covers, and write it."""
     load_tensorflow()
     from keras_bahdanau.pipelines import learn_shortlist, load_pipeline
+    from keras_bahdanau.search.shortlist import check_room
 
     pipeline = load_pipeline(path)
+    check_room(search.shortlist, settings["frequent"], pipeline.target.vocabulary_size)
     if tag is not None:
         require_token(tag, pipeline.source)
     found = learn_shortlist(pipeline, pairs, **settings, say=show_progress)
@@ -101,7 +103,8 @@ def _learn(path, pairs, settings, search, tag, dry_run):
     else:
         write_shortlist(path, found, dataclasses.asdict(search))
         print(f"written into {path}")
-        if pipeline.calibration is not None and search.shortlist:
+        # before or now it searches in lists, which are others
+        if pipeline.calibration is not None and (search.shortlist or pipeline.search.shortlist):
             warn("confidences were calibrated for other lists: `calibrate` the model again")
 
 

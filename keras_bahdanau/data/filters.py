@@ -152,16 +152,17 @@ class FilterReport:
 
     Args:
         names: Names of the filters, in their order.
+        noun: String, what is counted, such as "hypotheses", of which a pair may have several.
 
     Attributes:
-        pairs: Integer, pairs that were read.
+        pairs: Integer, pairs, or what else is counted, that were read.
         dropped: Dictionary from the name of a filter to the number of pairs.
         examples: Dictionary from the name of a filter to a list of (number of the pair from 1,
             source, target).
     """
 
-    def __init__(self, names=FILTERS):
-        self.pairs = 0
+    def __init__(self, names=FILTERS, noun="pairs"):
+        self.noun, self.pairs = noun, 0
         self.dropped = dict.fromkeys(names, 0)
         self.examples = {name: [] for name in names}
 
@@ -181,7 +182,7 @@ class FilterReport:
     def as_json(self):
         """Dictionary that JSON holds."""
         return {
-            "pairs": self.pairs,
+            self.noun: self.pairs,
             "kept": self.kept,
             "dropped": self.dropped,
             "examples": self.examples,
@@ -190,7 +191,7 @@ class FilterReport:
     def text(self):
         """Lines to print."""
         share = 100 * self.kept / max(1, self.pairs)
-        lines = [f"{self.pairs:,} pairs read, {self.kept:,} kept ({share:.1f} %)"]
+        lines = [f"{self.pairs:,} {self.noun} read, {self.kept:,} kept ({share:.1f} %)"]
         for name, count in self.dropped.items():
             if count:
                 lines.append(f"  {name:<10}{count:>14,} dropped")

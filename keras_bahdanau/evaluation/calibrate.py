@@ -122,7 +122,7 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None):
     for (one, references), fold in zip(cases, folds, strict=True):
         spans = word_spans_of(one.target_tokens)
         rows.extend(word_features(spans, one.token_log_probs, one.token_entropies))
-        right.extend(right_words([word for word, *_ in spans], references))
+        right.extend(right_words([word.word for word in one.words], references))
         of_text.extend([fold] * len(spans))
     raw = np.exp(np.minimum([row[0] for row in rows], 0))
     word, words = _fitted(WORD_FEATURES, rows, right, of_text, raw)

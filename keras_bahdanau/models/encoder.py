@@ -185,6 +185,19 @@ class Encoder(keras.Model):
         """Number of positions of the source for one of the memory."""
         return math.prod(map(reduction_of, [self.front_end, *self.readers]))
 
+    def row_numbers(self, source_time):
+        """Count the numbers that the largest reader holds for a row beside its values.
+
+        Args:
+            source_time: Integer, positions of the memory.
+        """
+        most, time = 0, source_time
+        for reader in reversed(self.readers):
+            time *= reduction_of(reader)
+            if hasattr(reader, "row_numbers"):
+                most = max(most, reader.row_numbers(time))
+        return most
+
     @property
     def values_units(self):
         """Width of the values."""

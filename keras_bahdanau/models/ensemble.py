@@ -69,6 +69,10 @@ class Ensemble(keras.Model):
         """Sum over all members: see `Seq2Seq`."""
         return sum(model.hypothesis_numbers(source_time) for model in self.models)
 
+    def row_numbers(self, source_time):
+        """Sum over all members: see `Seq2Seq`."""
+        return sum(model.row_numbers(source_time) for model in self.models)
+
     @property
     def lists_tokens(self):
         """True if each member may read the output layer of a few tokens alone."""

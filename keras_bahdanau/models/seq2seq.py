@@ -137,6 +137,14 @@ class Seq2Seq(keras.Model):
         """
         return self.decoder.hypothesis_numbers(source_time)
 
+    def row_numbers(self, source_time):
+        """Count the numbers that the encoder holds for one row, such as weights of self-attention.
+
+        Args:
+            source_time: Integer, positions of the memory.
+        """
+        return self.encoder.row_numbers(source_time)
+
     @property
     def lists_tokens(self):
         """True if a search may read the output layer of a few tokens alone: see `listed`."""

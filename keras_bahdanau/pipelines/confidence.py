@@ -7,6 +7,7 @@ stand in the model's file: `keras_bahdanau.evaluation.calibrate` fits them.
 
 import dataclasses
 import math
+import unicodedata
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,7 @@ class Word(NamedTuple):
     """One word of a text.
 
     Attributes:
-        word: String.
+        word: String, as it stands in the text: see `words_of_text`.
         first: Integer, the place of its first token among `target_tokens`.
         last: Integer, that of its last one.
         log_prob: Float, log p of its tokens, in nats.
@@ -168,12 +169,35 @@ def word_features(spans, log_probs, entropies):
     return np.array(rows).reshape(-1, len(WORD_FEATURES))
 
 
-def words_of(tokens, log_probs, entropies, calibration=None):
-    """List of the `Word` of a text; arguments as in `text_confidence` and `word_spans_of`."""
+def words_of_text(spans, text):
+    """List of the words of spans as they stand in the text.
+
+    There characters are composed, and source words stand in place of unknown tokens. If such a
+    copy is several words, or one with the letters behind it, the text has not one word for each
+    span: then an unknown token keeps its name, `<unk>`.
+
+    Args:
+        spans: From `word_spans_of`.
+        text: String, the text of the same tokens.
+
+    Example:
+        >>> words_of_text([("Herr", 0, 1), ("<unk>", 2, 2)], "Herr Bahdanau")
+        ['Herr', 'Bahdanau']
+    """
+    words = [word for word in text.split(" ") if word]
+    if len(words) == len(spans):
+        return words
+    return [word if word in text else unicodedata.normalize("NFC", word) for word, *_ in spans]
+
+
+def words_of(tokens, text, log_probs, entropies, calibration=None):
+    """List of the `Word` of a text; arguments as in `text_confidence` and `words_of_text`."""
     spans = word_spans_of(tokens)
     words = []
     features = word_features(spans, log_probs, entropies)
-    for (word, first, last), row in zip(spans, features, strict=True):
+    for (_, first, last), word, row in zip(
+        spans, words_of_text(spans, text), features, strict=True
+    ):
         mean, total = row[0], row[2]
         confidence = _probability(mean) if calibration is None else calibration.of_word(row)
         words.append(Word(word, first, last, float(total), confidence))

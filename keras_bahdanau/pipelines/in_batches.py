@@ -17,6 +17,7 @@ def in_batches(
     vocabulary_size,
     reduction=1,
     held=None,
+    read=None,
     readout_units=0,
     candidates=0,
 ):
@@ -35,6 +36,7 @@ def in_batches(
         reduction: Positive integer, number of positions of the source for one of the memory.
         held: Function of the positions of a memory: the numbers that a step of the model holds
             for a hypothesis beside logits and weights; None for none.
+        read: Function of the same: the numbers that the encoder holds for a row; None for none.
         readout_units: Integer, width of the output layer.
         candidates: Integer, target tokens that a shortlist has for each of the source.
 
@@ -52,7 +54,7 @@ def in_batches(
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    sizes = vocabulary_size, reduction, held, readout_units, candidates
+    sizes = vocabulary_size, reduction, held, read, readout_units, candidates
     batches = [*_batches(order, rows.lengths, batch_size, options, *sizes)]
 
     def worked(members):
@@ -68,7 +70,15 @@ def in_batches(
 
 
 def _batches(
-    order, lengths, batch_size, options, vocabulary_size, reduction=1, held=None, *of_lists
+    order,
+    lengths,
+    batch_size,
+    options,
+    vocabulary_size,
+    reduction=1,
+    held=None,
+    read=None,
+    *of_lists,
 ):
     """Parts of `order`, the longest inputs first: smaller ones for a search that takes more."""
     while order.size:
@@ -76,6 +86,7 @@ def _batches(
         source_time = -(-longest // reduction)
         of_hypothesis = held(source_time) if held else 0
         numbers = options.numbers(source_time, vocabulary_size, of_hypothesis, *of_lists)
+        numbers += read(source_time) if read else 0
         if numbers > MOST_SEARCH_NUMBERS:
             raise ValueError(
                 f"A search must fit in memory: {MOST_SEARCH_NUMBERS:,} scores and weights. "

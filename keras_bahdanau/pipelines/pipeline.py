@@ -175,9 +175,9 @@ class Pipeline(GraphPipeline):
     def sizes(self):
         """The last arguments of `in_batches`: what says how much memory a search takes."""
         model = self.model
-        of_step = model.reduction, model.hypothesis_numbers, model.readout_units
+        of_model = model.reduction, model.hypothesis_numbers, model.row_numbers
         candidates = 0 if self.shortlist is None else self.shortlist.candidates.shape[1]
-        return self.target.vocabulary_size, *of_step, candidates
+        return self.target.vocabulary_size, *of_model, model.readout_units, candidates
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.

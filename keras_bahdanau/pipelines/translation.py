@@ -38,6 +38,7 @@ class Translation:
             probabilities of its tokens; 1 for the empty text of an empty input.
         calibration: `Calibration` of the model, for the confidences of `words`, or None.
         rejected: True if `reject_below` has emptied the text.
+        rejected_text: String, the text before that, for `words`.
 
     Example:
         >>> [(word.word, round(word.confidence, 2)) for word in result.words]
@@ -56,6 +57,7 @@ class Translation:
     confidence: float | None = None
     calibration: Calibration | None = dataclasses.field(default=None, repr=False)
     rejected: bool = False
+    rejected_text: str = dataclasses.field(default="", repr=False)
 
     @property
     def words(self):
@@ -65,8 +67,9 @@ class Translation:
         """
         if self.token_log_probs is None:
             return []
-        parts = self.target_tokens, self.token_log_probs, self.token_entropies
-        return words_of(*parts, self.calibration)
+        text = self.rejected_text if self.rejected else self.text
+        parts = self.token_log_probs, self.token_entropies, self.calibration
+        return words_of(self.target_tokens, text, *parts)
 
     def reject_below(self, confidence):
         """The same, or an empty text that is marked as `rejected`.
@@ -90,9 +93,9 @@ class Translation:
                 "A text must have a confidence to be rejected by. "
                 "Received: confidence=None, of an export of an older version. Export it again."
             )
-        if self.confidence >= confidence:
+        if self.confidence >= confidence or self.rejected:
             return self
-        return dataclasses.replace(self, text="", rejected=True)
+        return dataclasses.replace(self, text="", rejected=True, rejected_text=self.text)
 
 
 def read_translations(result, texts, labels, truncated, target, calibration=None):

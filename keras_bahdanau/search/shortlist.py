@@ -231,6 +231,23 @@ def _check(candidates, order, frequent):
         )
 
 
+def check_room(size, frequent, vocabulary):
+    """Raise ValueError if lists have no room for more than the tokens of all lists.
+
+    Args:
+        size: Integer, tokens of a list; 0 for the whole vocabulary.
+        frequent: Integer, how many of the most frequent tokens all lists have.
+        vocabulary: Integer, number of target ids.
+    """
+    least = SPECIAL + min(frequent, vocabulary) + 1
+    if 0 < size < min(least, vocabulary):
+        raise ValueError(
+            "A list must have room for more than the tokens of all lists. Received: "
+            f"shortlist={size!r} with {SPECIAL} special and {frequent} frequent tokens. "
+            f"Give {least} or more."
+        )
+
+
 def check_listed(options, model, shortlist):
     """Raise ValueError if search options ask for a shortlist that can't be.
 
@@ -247,13 +264,7 @@ def check_listed(options, model, shortlist):
             f"shortlist={options.shortlist!r} for a model without. Learn one with "
             "`keras-bahdanau shortlist`, or give 0."
         )
-    least = shortlist.common + 1
-    if options.shortlist < min(least, shortlist.order.size):
-        raise ValueError(
-            "A list must have room for more than the tokens of all lists. Received: "
-            f"shortlist={options.shortlist!r} with {SPECIAL} special and {shortlist.frequent} "
-            f"frequent tokens. Give {least} or more."
-        )
+    check_room(options.shortlist, shortlist.frequent, shortlist.order.size)
     if not model.lists_tokens:
         raise ValueError(
             "Only an output layer that is one matrix product can be that of a shortlist, not one "

@@ -7,6 +7,7 @@ import os
 import keras
 import numpy as np
 
+from keras_bahdanau.layers import SelfAttentionCell
 from keras_bahdanau.models import Seq2Seq
 from keras_bahdanau.pipelines.file import read_pipeline
 from keras_bahdanau.sources.source import as_source
@@ -55,6 +56,7 @@ class Adaptation:
             "search": {**dataclasses.asdict(search), "shortlist": 0},
             "metrics": metrics,
             "model": self.model.get_config() if as_it_is else None,
+            "window": max((cell.length for cell in _self_attention(self.model)), default=0),
         }
 
     def sides(self, options, given, pairs, symbols=(), say=print):
@@ -170,6 +172,23 @@ def resized(config, source, target):
     for part in ("encoder", "decoder"):
         config[part].pop("build_config", None)  # it may hold the old sizes
     return Seq2Seq.from_config(config)
+
+
+def widen(model, steps):
+    """Let a decoder of self-attention keep so many steps at least: no weight depends on them.
+
+    Args:
+        model: `Seq2Seq` that is not built.
+        steps: Integer.
+    """
+    for cell in _self_attention(model):
+        cell.length = max(cell.length, steps)
+
+
+def _self_attention(model):
+    """List of the cells of self-attention in a decoder."""
+    cells = model.decoder.cell.stack.cells
+    return [cell for cell in cells if isinstance(cell, SelfAttentionCell)]
 
 
 def freeze(model, names):

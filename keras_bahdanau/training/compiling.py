@@ -5,7 +5,7 @@ import keras
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models.precision import computing_in
-from keras_bahdanau.training.adaptation import freeze, resized
+from keras_bahdanau.training.adaptation import freeze, resized, widen
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
 from keras_bahdanau.training.placement import place
@@ -15,7 +15,7 @@ _POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 _LOSSES = {"tokens": TokenCrossentropy, "sentences": SentenceCrossentropy}
 
 
-def compiled_model(source, target, options, rate, config=None, devices=None):
+def compiled_model(source, target, options, rate, config=None, devices=None, window=0):
     """The model of a training, compiled.
 
     Args:
@@ -25,6 +25,8 @@ def compiled_model(source, target, options, rate, config=None, devices=None):
         rate: Float or schedule, such as that of `schedules.learning_rate`.
         config: Dictionary of `Seq2Seq.get_config` in place of the options of the model, or None.
         devices: Dictionary from parts of the model to devices: see `placement.place`.
+        window: Integer, the steps that a decoder of self-attention keeps at least, beside those
+            of `max_length`: as many as that of the model that is trained further.
 
     Returns:
         A `Seq2Seq`.
@@ -38,7 +40,8 @@ def compiled_model(source, target, options, rate, config=None, devices=None):
             f"XLA compiles for one device. Received: devices={devices!r}, jit_compile=True. "
             "Leave one of them out."
         )
-    model = _new_model(source, target, options, _POLICIES[options.precision], config, devices)
+    policy = _POLICIES[options.precision]
+    model = _new_model(source, target, options, policy, window, config, devices)
     freeze(model, options.freeze)
     optimizer = new_optimizer(options, rate, model.trainable_variables)
     if options.quantization_aware:
@@ -48,30 +51,32 @@ def compiled_model(source, target, options, rate, config=None, devices=None):
     return model
 
 
-def validated_model(source, target, options):
+def validated_model(source, target, options, window=0):
     """The same model in float32, to be validated and saved with the weights of the other.
 
     Args:
         source: `Source`.
         target: `Subwords`.
         options: `TrainingOptions`.
+        window: Integer, as in `compiled_model`.
 
     Returns:
         A `Seq2Seq` that can be evaluated.
     """
     options = options.resolved()
-    model = _new_model(source, target, options, "float32")
+    model = _new_model(source, target, options, "float32", window)
     _compile(model, options)
     return model
 
 
-def _new_model(source, target, options, policy, config=None, devices=None):
+def _new_model(source, target, options, policy, window, config=None, devices=None):
     settings = {name: getattr(options, name) for name in (*MODEL_OPTIONS, "max_length")}
     with computing_in(policy):
         if config is None:
             model = PRESETS[options.preset].model(source, target, **settings)
         else:
             model = resized(config, source, target)
+        widen(model, max(window, options.max_length))
         place(model, devices or {})
         model.build()
     if options.l2:

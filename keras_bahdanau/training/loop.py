@@ -189,7 +189,8 @@ class _Training:
         keras.utils.set_random_seed(options.seed)
         self.rate = learning_rate(options, self.batches.steps)
         config = self.initial and self.initial["model"]
-        self.model = compiled_model(source, target, options, self.rate, config, devices)
+        settings = config, devices, self._window()
+        self.model = compiled_model(source, target, options, self.rate, *settings)
         tell_pathless(self.batches, self.model, say)
         if old is not None:
             old.give_weights(self.model, source, target)
@@ -199,6 +200,10 @@ class _Training:
         )
         self.progress = self._begun()
         self.workers.begin(run, self.model, self.progress)
+
+    def _window(self):
+        """Steps that the model it begins with keeps; 0 for none, and in cards of old versions."""
+        return (self.initial or {}).get("window", 0)
 
     def _count_of_pairs(self):
         """The number of pairs that are trained on, and of how many if some are left out."""
@@ -225,7 +230,7 @@ class _Training:
         """The pipeline that validation decodes with, and that is saved."""
         options, initial, model = self.options, self.initial, self.model
         if options.precision != "float32":
-            model = validated_model(self.source, self.target, options)
+            model = validated_model(self.source, self.target, options, self._window())
         if initial is None:
             search = SearchOptions(
                 ctc_weight=model.ctc_weight,

@@ -6,6 +6,8 @@ from conftest import toy_pairs
 import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.cli import shortlisting
+from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
+from keras_bahdanau.pipelines.file import write_calibration
 
 
 @pytest.fixture
@@ -61,6 +63,22 @@ def test_it_writes_a_table_that_searches_and_exports_read(files, command, monkey
     assert code == 2 and "Give 25 or more" in err
     command("translate some.en --model toy.keras --model toy.keras --explore both.html")
     assert (files / "both.html").stat().st_size > 10_000
+
+
+def test_a_size_without_room_is_refused_before_anything_is_learnt(files, command):
+    code, out, err = command("shortlist pairs.tsv --model toy.keras --frequent 2 --size 6")
+    assert (code, out) == (2, "")
+    assert "Received: shortlist=6 with 4 special and 2 frequent tokens. Give 7 or more" in err
+
+
+@pytest.mark.slow
+def test_other_lists_or_none_ask_for_another_calibration(files, command):
+    text, word = (dict.fromkeys(("bias", *names), 0.0) for names in (TEXT_FEATURES, WORD_FEATURES))
+    write_calibration(files / "toy.keras", Calibration(text=text, word=word))
+    learn = "shortlist pairs.tsv --model toy.keras --candidates 3 --frequent 2"
+    for size, warned in ((16, True), (0, True), (0, False)):
+        code, _, err = command(f"{learn} --size {size}")
+        assert code == 0 and ("`calibrate` the model again" in err) == warned, size
 
 
 @pytest.mark.slow

@@ -18,7 +18,9 @@ from keras_bahdanau.evaluation import (
     right_words,
     roc_auc,
 )
+from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.text import Subwords
 
 
 def cases(count=300, seed=0):
@@ -89,6 +91,37 @@ def test_a_word_is_right_if_it_stands_in_the_nearest_reference():
     assert right_words("a big man".split(), ["no", "a man"]) == [True, False, True]
     assert right_words([], ["a"]) == []
     assert right_words(["a"], [""]) == [False]
+
+
+class Sayings:
+    """A pipeline that answers each input with given tokens and a given text."""
+
+    search, metrics = SearchOptions(), ("exact",)
+
+    def __init__(self, answers):
+        self.answers = answers
+
+    def decode(self, inputs, batch_size):
+        return [self.answers[one] for one in inputs]
+
+
+def answer(tokens, text):
+    log_probs, entropies = np.full(len(tokens), -0.2), np.full(len(tokens), 0.3)
+    fields = {"token_log_probs": log_probs, "token_entropies": entropies}
+    return Translation(text, -0.2, ["x"], tokens, np.ones((len(tokens), 1)), True, **fields)
+
+
+def test_words_of_composed_characters_and_copies_are_right():
+    text = "한국 가나"
+    subwords = Subwords.train([text], 60, exact=False, model_type="char", normalization="nfd")
+    (ids,) = subwords.encode([text])
+    letters, copied = subwords.tokens(ids).tolist(), ["▁Herr", "<unk>", "</s>"]
+    answers = {f"{one} right": answer(letters, *subwords.decode([ids])) for one in range(10)}
+    answers |= {f"{one} copied": answer(copied, "Herr Kim") for one in range(10)}
+    pairs = [(one, text if "right" in one else "Frau Kim") for one in answers]
+    found = calibrate(Sayings(answers), pairs, metric="exact")
+    assert found.texts.labels.tolist() == [True] * 10 + [False] * 10
+    assert found.words.labels.tolist() == [True, True] * 10 + [False, True] * 10
 
 
 @pytest.fixture(scope="module")

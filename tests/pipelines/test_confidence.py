@@ -15,6 +15,8 @@ from keras_bahdanau.pipelines.confidence import (
     calibration_of,
     text_confidence,
     text_features,
+    word_spans_of,
+    words_of_text,
 )
 from keras_bahdanau.pipelines.file import read_card, write_calibration
 from keras_bahdanau.pipelines.translation import Translation
@@ -81,12 +83,33 @@ def test_words_have_their_tokens_and_a_confidence_of_their_own():
     assert translation(CALIBRATION, **fields).words[1].confidence == pytest.approx(logistic(z))
 
 
+def words_of(text, tokens, **fields):
+    values = np.linspace(-0.1, -1, len(tokens))
+    one = translation(text=text, target_tokens=tokens, token_log_probs=values, **fields)
+    return [word.word for word in dataclasses.replace(one, token_entropies=-values).words]
+
+
+def test_words_are_those_of_the_text_composed_and_with_copies():
+    tokens = [*"\u1112\u1161\u11ab▁\u1100\u1161", "</s>"]  # letters of two syllables
+    assert words_of("한 가", tokens) == ["한", "가"]
+    assert words_of("Herr Kim", ["▁Herr", "<unk>", "</s>"]) == ["Herr", "Kim"]
+    # the copy is two words, or has letters behind it: no word of the text is that of one token
+    assert words_of("Herr Kim Lee", ["▁Herr", "<unk>", "</s>"]) == ["Herr", "<unk>"]
+    assert words_of("Kimx 한", ["<unk>", "x", *"▁\u1112\u1161\u11ab"]) == ["<unk>", "x", "한"]
+    decomposed = "e\u0301"  # of a vocabulary that leaves texts as they are
+    assert words_of(f"{decomposed} Kimx", [decomposed, "<unk>", "x"])[0] == decomposed
+    assert words_of_text(word_spans_of(["▁a", "</s>"]), "a") == ["a"]
+
+
 def test_a_text_of_low_confidence_is_rejected_and_keeps_all_but_its_text():
     result = translation()
     assert result.reject_below(0.5) is result and not result.rejected
     rejected = result.reject_below(0.6)
     assert (rejected.text, rejected.rejected) == ("", True)
     assert rejected.target_tokens == result.target_tokens
+    assert rejected.words == result.words and rejected.reject_below(0.9).words == result.words
+    copied = translation(text="ein Kim", target_tokens=["▁ein", "<unk>", "</s>"])
+    assert [word.word for word in copied.reject_below(0.6).words] == ["ein", "Kim"]
     for value in (-0.1, 1.1, math.nan):
         with pytest.raises(ValueError, match="Received: confidence="):
             result.reject_below(value)

@@ -140,6 +140,10 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     sizes = vocabulary, 1, lambda positions: 2 * positions * vocabulary
     parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, *sizes)
     assert [part.tolist() for part in parts] == [[3], [0], [2, 1]]
+    # weights of two heads between all positions of a row: that of 9 fits alone
+    sizes = vocabulary, 1, None, lambda positions: 2 * positions**2
+    parts = limited._batches(np.argsort(-lengths), lengths, 64, pipeline.search, *sizes)
+    assert [part.tolist() for part in parts] == [[3], [0, 2], [1]]
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
@@ -151,6 +155,24 @@ def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
     message = f"Received: an input of 9 positions, beam_width=2, max_length=6, .* {numbers}. Lower"
     with pytest.raises(ValueError, match=message):
         pipeline.decode(INPUTS)
+
+
+def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
+    layers = kb.layers
+    readers = [layers.BidirectionalRNN(4), layers.SelfAttentionReader(8, depth=3, heads=2)]
+    encoder = kb.Encoder(front_end=layers.FrameProjection(3, 4), readers=readers)
+    model = kb.Seq2Seq(encoder, kb.Decoder(pipeline.target.vocabulary_size, 6, 8))
+    other = kb.Pipeline(pipeline.source, model, pipeline.target, pipeline.search)
+    plain, attending = (one.sizes for one in (pipeline, other))
+    assert plain[3](9) == 0 and attending[3](9) == 2 * 9**2  # of one block: they come in turn
+    both = kb.Ensemble([model, kb.Seq2Seq.from_config(model.get_config())])
+    assert both.row_numbers(9) == 2 * 2 * 9**2
+    halved = kb.Encoder(7, 4, readers=[*readers[1:], layers.PyramidalRNN(4)])
+    assert halved.row_numbers(5) == 2 * 10**2  # it reads what is halved behind it
+    numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + 8) + 2 * 9**2
+    monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
+    with pytest.raises(ValueError, match=f"which take {numbers}. Lower"):
+        other.decode(INPUTS)
 
 
 @pytest.mark.parametrize("batch_size", [0, -1, 2.0, 10**9])

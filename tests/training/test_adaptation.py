@@ -43,7 +43,8 @@ def adapted(path, options, pairs=NEW, given=(None, None), symbols=()):
     old = Adaptation(initial)
     options = initial.inherited(options).resolved()
     source, target = old.sides(options, given, pairs, symbols, quiet)
-    model = compiled_model(source, target, options, 1e-3, old.card["model"])
+    card = old.card
+    model = compiled_model(source, target, options, 1e-3, card["model"], window=card["window"])
     old.give_weights(model, source, target)
     return old, source, target, model
 
@@ -134,6 +135,27 @@ def test_the_weights_of_a_frozen_part_are_not_trained(model_file):
     assert any(path.startswith("encoder/") for path in frozen)
     assert {path.partition("/")[0] for path in trained} == {"decoder"}
     assert all(path.startswith(("encoder/", "decoder/readout/")) for path in frozen)
+
+
+@pytest.mark.parametrize(
+    "alone, longest, window", [(False, None, 200), (True, 150, 200), (True, 300, 300)]
+)
+def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, longest, window):
+    """Also if the last training had shorter targets than the one before it."""
+    sizes = {"units": 4, "embedding_units": 4, "encoder_units": 4, "heads": 1}
+    sizes |= {"depth": 1, "decoder_depth": 2, "feed_forward_units": 4}
+    side = Subwords.train(["eins zwei"], 30, exact=False)
+    model = PRESETS["transformer-tiny"].model(side, side, max_length=200, **sizes)
+    run = Run(tmp_path / "old")
+    if not alone:
+        run_of(run.directory, TrainingOptions(preset="transformer-tiny", max_length=100, **sizes))
+    run.directory.mkdir(exist_ok=True)
+    pipeline_of(as_source(side), model, side).save(run.translator)
+    old, _, _, after = adapted(run.translator, TrainingOptions(max_length=longest))
+    assert (old.card["model"] is None) != alone
+    assert [cell.length for cell in after.decoder.cell.stack.cells] == [window] * 2
+    states = after.decoder.cell.stack.state_sizes
+    assert states == ((window * 4, window * 4, window),) * 2
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.text.word_weights import format_weights, parse_weights
-from keras_bahdanau.training import Distillation, TrainingOptions, distill
+from keras_bahdanau.training import Distillation, Run, TrainingOptions, distill
 from keras_bahdanau.training.distillation.choosing import chosen, sentence_closeness
 from keras_bahdanau.training.distillation.comparing import Row, table_of
 from keras_bahdanau.training.distillation.given_hypotheses import read_given
@@ -75,6 +75,14 @@ def test_of_the_hypotheses_of_a_source_the_closest_the_best_or_all_are_kept():
     assert kept(pairs, found, n_best=3, choose="all")[0] == texts
 
 
+def test_the_closest_is_kept_of_a_file_with_several_though_n_best_is_left_out():
+    pairs = [("one", "ac"), ("two", "zwei")]
+    found = [hypotheses("ab", "ac"), hypotheses("zwei")]
+    assert kept(pairs, found)[0] == [(0, "ac"), (1, "zwei")]
+    rows, _ = chosen(pairs, found[1:] * 2, Distillation(), say=print)  # nothing to choose from
+    assert all(math.isnan(row.closeness) for row in rows)
+
+
 def test_of_hypotheses_that_are_as_close_the_first_of_the_best_score_is_kept():
     found = [[Hypothesis("ab", -2.0), Hypothesis("ax", -1.0), Hypothesis("ay", -1.0)]]
     assert kept([("one", "ac")], found, n_best=3)[0] == [(0, "ax")]
@@ -109,6 +117,18 @@ def test_filters_count_each_pair_once_for_the_first_that_drops_it():
         [(0, "eins"), (1, "eins")],
         {"empty": 1, "copy": 1, "ratio": 1, "score": 1},
     )
+
+
+def test_the_report_counts_hypotheses_and_numbers_their_pairs():
+    pairs = [("one", "eins"), ("two", "zwei")]
+    found = [hypotheses("eins", "ein"), hypotheses("zwei", "")]
+    _, report = chosen(pairs, found, Distillation(n_best=2, choose="all"), say=print)
+    assert report.text().splitlines() == [
+        "4 hypotheses read, 3 kept (75.0 %)",
+        "  empty                  1 dropped",
+        "    pair 2: 'two' | ''",
+    ]
+    assert report.as_json()["hypotheses"] == 4
 
 
 def test_the_worst_are_a_share_of_what_no_other_filter_drops():
@@ -150,6 +170,29 @@ def test_a_file_of_hypotheses_has_lines_or_an_n_best_list(tmp_path):
             read_given(path, 2)
 
 
+def test_a_list_may_have_spaces_empty_texts_and_alignments(tmp_path):
+    path = tmp_path / "list"
+    for line, text, score in (
+        ("0 |||", "", math.nan),
+        ("0 |||  ||| F0= -1 2 ||| -1.5", "", -1.5),
+        ("0 ||| ||| F0= -1 ||| -1.5", "", -1.5),
+        (" 0 ||| a b ||| -2 ", "a b", -2.0),
+        ("0 ||| a  ||| F0= -1 ||| -1.5 ||| 0-0 1-1", "a ", -1.5),
+        ("0 ||| a|||b ||| c", "a|||b", math.nan),
+        ("0 ||| a", "a", math.nan),
+    ):
+        path.write_text(f"{line}\n1 ||| x ||| -1\n")
+        (found,), _ = read_given(path, 2)
+        assert (found.text, str(found.score)) == (text, str(score)), line
+
+
+def test_a_line_that_is_none_of_the_list_is_named(tmp_path):
+    path = tmp_path / "list"
+    path.write_text("0 ||| ein Mann ||| -0.1\n1 || zwei\n2 ||| drei ||| -0.3\n\n")
+    with pytest.raises(ValueError, match=f"='{path}' with line 2, '1 .. zwei', beside 2 lines"):
+        read_given(path, 4)
+
+
 def test_the_table_has_a_line_for_each_model():
     rows = [Row("teacher", {"BLEU": 35.84}, 5_200_000, 20_000_000, 98.21)]
     rows.append(Row("student", {"BLEU": 34.1}, 900_000, 3_600_000, 1400.0))
@@ -170,6 +213,22 @@ def test_a_damaged_file_of_hypotheses_is_reported(tmp_path):
         path.write_text("\n".join([*lines, ""]))
         with pytest.raises(ValueError, match="Received: path=.*hypotheses.tsv', which is not"):
             list(read_hypotheses(path, 2))
+
+
+def test_other_filters_are_refused_before_files_of_the_student_are_overwritten(tmp_path):
+    pairs, run = [("one", "eins"), ("two", "zwei")], Run(tmp_path / "student")
+    (tmp_path / "list").write_text("0 ||| eins ||| -0.1\n1 ||| zwei ||| -2\n")
+    run.begin(SMALL, pairs, PAIRS, {})
+    run.distilled.mkdir()
+    names = ("source.txt", "target.txt", "scores.txt", "report.json")
+    for name in names:
+        (run.distilled / name).write_text("of the student\n")
+    settings = Distillation(min_score=-1.0)
+    given = {"settings": settings, "hypotheses": tmp_path / "list", "say": lambda line: None}
+    with pytest.raises(ValueError, match="A run resumes with the pairs it began with"):
+        distill(pairs, PAIRS, run.directory, options=SMALL, **given)
+    assert {(run.distilled / name).read_text() for name in names} == {"of the student\n"}
+    assert len([*run.distilled.iterdir()]) == len(names)
 
 
 def test_weights_of_words_are_read_as_they_were_written_or_not_at_all():

@@ -46,7 +46,8 @@ def chosen(pairs, hypotheses, settings, source=None, workers=1, say=print):
 
     Args:
         pairs: List of (input, true target).
-        hypotheses: Iterable of lists of `Hypothesis`, one list a pair.
+        hypotheses: Iterable of lists of `Hypothesis`, one list a pair, of at most `n_best` unless
+            it is a list.
         settings: `Distillation`.
         source: `Source` that reads the inputs; None for text.
         workers: Positive integer, number of processes.
@@ -55,20 +56,24 @@ def chosen(pairs, hypotheses, settings, source=None, workers=1, say=print):
     Returns:
         (list of `Chosen`, `FilterReport`).
     """
+    given = isinstance(hypotheses, list)  # of a file, which has as many as it likes
+    measures = settings.measures(max(map(len, hypotheses), default=0) if given else settings.n_best)
     blocks = _blocks(pairs, hypotheses)
-    workers = max(1, min(workers, len(pairs) // BLOCK)) if settings.measures else 1
+    workers = max(1, min(workers, len(pairs) // BLOCK)) if measures else 1
     with Workers(workers) as processes:
-        work = processes.in_order(functools.partial(_taken, settings), blocks)
-        if settings.measures:
+        work = processes.in_order(functools.partial(_taken, settings, measures), blocks)
+        if measures:
             work = with_rate(work, len, "compared", say, total=len(pairs))
         rows = [row for block in work for several in block for row in several]
     verdicts = _verdicts(pairs, rows, settings, source)
-    report = FilterReport(REASONS)
+    report = FilterReport(REASONS, "hypotheses")
     texts = [row.hypothesis.text for row in rows]
     inputs = [pairs[row.pair][0] for row in rows]
-    report.add(
-        len(rows), counts_of(verdicts, REASONS), examples_of(verdicts, 1, inputs, texts, REASONS)
-    )
+    examples = {
+        name: [(rows[place].pair + 1, *shown) for place, *shown in several]
+        for name, several in examples_of(verdicts, 0, inputs, texts, REASONS).items()
+    }
+    report.add(len(rows), counts_of(verdicts, REASONS), examples)
     return [row for row, verdict in zip(rows, verdicts, strict=True) if verdict == KEPT], report
 
 
@@ -107,13 +112,13 @@ def _blocks(pairs, hypotheses):
         yield first, found, [target for _, target in pairs[first : first + len(found)]]
 
 
-def _taken(settings, block):
+def _taken(settings, measures, block):
     """Lists of `Chosen`, one list a pair."""
     first, found, targets = block
     taken = []
     for number, (several, target) in enumerate(zip(found, targets, strict=True), start=first):
         percents = [float("nan")] * len(several)
-        if settings.measures:
+        if measures:
             texts = [one.text for one in several]
             percents = sentence_closeness(settings.closeness, texts, target)
         ranks = _ranks(several, percents, settings.choose)

@@ -1,5 +1,6 @@
 """Demands of a distillation on what it is given, checked before anything slow."""
 
+import contextlib
 import os
 
 from keras_bahdanau.data.corpora import as_pairs
@@ -7,6 +8,7 @@ from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.training.inheritance import check_no_adaptation
+from keras_bahdanau.training.options import TrainingOptions
 
 
 def check_demands(work):
@@ -20,6 +22,20 @@ def check_demands(work):
     for demand, met, received, mend in _demands(work):
         if not met:
             raise ValueError(f"{demand}. Received: {received}. {mend}")
+
+
+def check_same_pairs(run, pairs, valid_pairs, weights):
+    """Raise ValueError if a student has begun with other pairs, before those are overwritten.
+
+    Args:
+        run: `Run` of the student.
+        pairs: List of pairs, or of `Corpus`.
+        valid_pairs: List of pairs.
+        weights: List of weights between words, or None.
+    """
+    if run.begun():
+        with contextlib.suppress(FileExistsError):  # a training that is over has the same pairs
+            run.check(run.options(TrainingOptions), pairs, valid_pairs, weights)
 
 
 def _demands(work):

@@ -10,7 +10,7 @@ from keras_bahdanau.ownership import existing, owned
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.text.word_weights import parse_weights
 from keras_bahdanau.training.distillation.choosing import chosen
-from keras_bahdanau.training.distillation.demands import check_demands
+from keras_bahdanau.training.distillation.demands import check_demands, check_same_pairs
 from keras_bahdanau.training.distillation.given_hypotheses import read_given
 from keras_bahdanau.training.distillation.pair_files import write_pairs
 from keras_bahdanau.training.distillation.settings import Distillation
@@ -103,7 +103,7 @@ def distill(
     if load is not None:
         load()
     source, target = work.sides(source)
-    trained, weights = work.pairs_to_train(source, given)
+    trained, weights = work.pairs_to_train(source, given, valid_pairs)
     work.train(
         trained,
         valid_pairs,
@@ -189,28 +189,27 @@ class _Distilling(NamedTuple):
             return source or own, target
         return source or (own if own.subwords is None else None), None
 
-    def pairs_to_train(self, source, given):
+    def pairs_to_train(self, source, given, valid_pairs):
         """(pairs, or list of `Corpus`; weights between words, or None): they are written, too."""
         directory = self.run.distilled
-        with (
-            existing(self.run.directory),
-            owned(directory, self.say),
-            existing(directory),
-        ):
+        with existing(self.run.directory), owned(directory, self.say), existing(directory):
             found = given or self._taught(directory)
             rows, report = chosen(self.pairs, found, self.settings, source, self.workers, self.say)
             self.say(report.text())
             if not rows:
                 raise ValueError(
                     "At least one hypothesis must pass the filters. "
-                    f"Received: {report.pairs:,}, of which none does. Switch off a filter."
+                    f"Received: {report.pairs:,} of them, of which none does. Switch off a filter."
                 )
-            pairs = write_pairs(directory, self.pairs, rows, self.guides)
+            pairs = own = [(self.pairs[row.pair][0], row.hypothesis.text) for row in rows]
+            if mix := self.settings.mix:
+                pairs = [Corpus("distilled", own, 1 - mix), Corpus("true", self.pairs, mix)]
+            weights = None
+            if self.guides:
+                weights = [parse_weights(row.hypothesis.weights) for row in rows]
+            check_same_pairs(self.run, pairs, valid_pairs, weights)
+            write_pairs(directory, own, rows, self.guides)
             write_json(directory / REPORT, report.as_json())
-        weights = [parse_weights(row.hypothesis.weights) for row in rows] if self.guides else None
-        mix = self.settings.mix
-        if mix:
-            pairs = [Corpus("distilled", pairs, 1 - mix), Corpus("true", self.pairs, mix)]
         return pairs, weights
 
     def _taught(self, directory):

@@ -18,21 +18,17 @@ def write_pairs(directory, pairs, rows, guides=False):
 
     Args:
         directory: `Path` of a directory.
-        pairs: List of (input, true target).
-        rows: List of `Chosen`.
+        pairs: List of (input, text), the pairs to train on.
+        rows: List of `Chosen`, one for each.
         guides: True for `attention.txt`.
-
-    Returns:
-        List of (input, text), the pairs to train on.
     """
-    chosen = [(pairs[row.pair][0], row.hypothesis.text) for row in rows]
     files = {SCORES: (f"{row.hypothesis.score:.4f}" for row in rows)}
-    files[TARGET] = (text for _, text in chosen)
-    if all(isinstance(one, str) for one, _ in chosen):
-        files[SOURCE] = (cell_of(one) for one, _ in chosen)
-    elif all(isinstance(one, os.PathLike) for one, _ in chosen):
+    files[TARGET] = (text for _, text in pairs)
+    if all(isinstance(one, str) for one, _ in pairs):
+        files[SOURCE] = (cell_of(one) for one, _ in pairs)
+    elif all(isinstance(one, os.PathLike) for one, _ in pairs):
         del files[TARGET]
-        files[MANIFEST] = (f"{os.path.relpath(one, directory)}\t{text}" for one, text in chosen)
+        files[MANIFEST] = (f"{os.path.relpath(one, directory)}\t{text}" for one, text in pairs)
     if guides:
         files[ATTENTION] = (row.hypothesis.weights for row in rows)
     for name, lines in files.items():
@@ -40,4 +36,3 @@ def write_pairs(directory, pairs, rows, guides=False):
         with replacing(path, directory / f".unfinished-{name}") as unfinished:
             with open(unfinished, "w", encoding="utf-8", newline="") as file:
                 file.writelines(f"{line}\n" for line in lines)
-    return chosen

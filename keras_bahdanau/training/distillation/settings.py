@@ -93,10 +93,13 @@ class Distillation(Filters):
         given = {"min_score": self.min_score, "drop_worst": self.drop_worst or None}
         return {name: value for name, value in given.items() if value is not None}
 
-    @property
-    def measures(self):
-        """True if the closeness to the true targets is asked for."""
-        return self.min_closeness > 0 or self.choose == "closest" and self.n_best > 1
+    def measures(self, most):
+        """True if the closeness to the true targets is asked for.
+
+        Args:
+            most: Integer, the most hypotheses of a source.
+        """
+        return self.min_closeness > 0 or self.choose == "closest" and most > 1
 
     def search(self, own, seed):
         """The teacher's `SearchOptions`.
