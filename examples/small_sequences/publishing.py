@@ -1,10 +1,15 @@
 """The best models, copied to `examples/KIND/models` with a card and checksums."""
 
+import argparse
 import hashlib
 import shutil
+import tempfile
+from pathlib import Path
 
+import device_times
 from tables import UNITS
 from tasks import TASKS
+from trainings import Training
 
 import keras_bahdanau as kb
 from keras_bahdanau.text.corpus_metrics import metrics_of
@@ -25,7 +30,7 @@ keras-bahdanau evaluate --model {folder}/models/{first}.tflite \\
     {data} --metrics {metrics}
 ```
 
-Scores are of dev, greedy. `minutes` limit a training on one core.
+Scores are of dev, by a beam of 5. `minutes` limit a training on one core.
 `sha256sum -c SHA256SUMS` compares the files.
 
 {table}
@@ -47,15 +52,16 @@ Wiktionary: the models are under CC BY-SA 3.0.""",
 }
 
 
-def publish(found, tasks, settings, runs, examples):
+def publish(results, tasks, settings, runs, examples):
     """Copy the models of some tasks, and write the cards of all that are there.
 
     Of the settings the first one is taken that a task has results of, with a file of at most a
     megabyte in 8 bits; and of its seeds the one whose file is the best on dev. Beside it stands
-    `TASK-large.keras`, where `large` is among the settings and the task has results of it.
+    `TASK-large.keras`, where `large` is among the settings and the task has results of it. The
+    result of a model that is published says so.
 
     Args:
-        found: List of results, as `Results.read` gives them.
+        results: `Results`.
         tasks: List of `Task`.
         settings: List of names.
         runs: Path of the directory that has the models.
@@ -65,9 +71,10 @@ def publish(found, tasks, settings, runs, examples):
         List of the paths of the .tflite files.
 
     Raises:
-        FileNotFoundError: If a model is not there.
+        FileNotFoundError: If a model is not there, or one that is there has no result.
     """
-    paths = []
+    found, paths = results.read(), []
+    _check_known(tasks, found, examples)
     for task in tasks:
         models = examples / task.kind / "models"
         best = chosen(task, settings, found)
@@ -78,11 +85,82 @@ def publish(found, tasks, settings, runs, examples):
             paths.append(models / f"{task.name}.tflite")
             shutil.copyfile(_folder(runs, best) / "model.int8.tflite", paths[-1])
             _save(_folder(runs, best), models / f"{task.name}.keras")
+            _mark(results, best)
         if large:
             _save(_folder(runs, large), models / f"{task.name}-{LARGE}.keras")
-    for kind in sorted({task.kind for task in tasks}):
-        _write_card(examples / kind / "models", kind, settings, found)
+            _mark(results, large)
+    _write_cards(tasks, results, examples)
     return paths
+
+
+def renew(results, tasks, arguments):
+    """Export the published models again, as after a change of the exporter, and score the files.
+
+    Args:
+        results: `Results`, whose parts of the files in 8 bits become those of the new ones.
+        tasks: List of `Task`; those without a published file are left out.
+        arguments: Namespace of the command line.
+
+    Returns:
+        List of the paths of the .tflite files.
+    """
+    paths = []
+    for task in tasks:
+        models, one = arguments.examples / task.kind / "models", published(task, results.read())
+        if one is None or not (models / f"{task.name}.tflite").is_file():
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            here = argparse.Namespace(**{**vars(arguments), "out": Path(folder)})
+            training = Training(task, one["system"], one["seed"], here)
+            new = training.renewed(models / f"{task.name}.keras", one)
+            paths.append(models / f"{task.name}.tflite")
+            shutil.copyfile(training.file, paths[-1])
+        results.write(new)
+        first = task.metrics[0]
+        before, after = (f"{each['int8'][first]:.2f}" for each in (one, new))
+        print(f"{task.name}: {first} {after}, {before} before", flush=True)
+        _write_cards([task], results, arguments.examples)
+    return paths
+
+
+def take_times(results, tasks, arguments):
+    """Measure the published files, into their results: see `device_times`."""
+    for task in tasks:
+        one = published(task, results.read())
+        path = arguments.examples / task.kind / "models" / f"{task.name}.tflite"
+        if one and path.is_file():
+            times = device_times.measured(task, path, arguments.data)
+            results.write({**one, "milliseconds": times})
+            print(
+                task.name, *(f"{name} {value:.2f} ms" for name, value in times.items()), flush=True
+            )
+
+
+def published(task, found, large=False):
+    """The result of a task's published model, or None."""
+    own = (one for one in found if one["task"] == task.name and one.get("published"))
+    return next((one for one in own if (one["system"] == LARGE) == large), None)
+
+
+def _mark(results, one):
+    """Let a result, and no other one of its file, say that its model is published."""
+    large = one["system"] == LARGE
+    before = published(TASKS[one["task"]], results.read(), large)
+    if before:
+        results.write({name: value for name, value in before.items() if name != "published"})
+    results.write({**one, "published": True})
+
+
+def _check_known(tasks, found, examples):
+    """Raise FileNotFoundError before anything is copied if a card could not be written."""
+    for folder in {examples / task.kind / "models" for task in tasks}:
+        for path in folder.glob("*.tflite"):
+            task = TASKS[path.stem]
+            if task not in tasks and published(task, found) is None:
+                raise FileNotFoundError(
+                    "Each published model must have a result that says so. Received: "
+                    f"{path} without one. Publish {task.name} with the others."
+                )
 
 
 def _folder(runs, result):
@@ -94,7 +172,7 @@ def _save(folder, path):
 
 
 def chosen(task, settings, found):
-    """The result of a task whose .tflite file is published, or None."""
+    """The result of a task whose .tflite file is to be published, or None."""
     small = [one for one in found if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
     results = (_best(task, setting, small) for setting in settings if setting != LARGE)
     return next(filter(None, results), None)
@@ -109,29 +187,32 @@ def _best(task, setting, found):
     return min(own, key=lambda one: (sign * one["int8"][metric], one["seed"]), default=None)
 
 
-def _write_card(models, kind, settings, found):
+def _write_cards(tasks, results, examples):
+    found = results.read()
+    for kind in sorted({task.kind for task in tasks}):
+        _write_card(examples / kind / "models", kind, found)
+
+
+def _write_card(models, kind, found):
     files = sorted(models.glob("*.tflite"))
     if not files:
         return
     names = [path.stem for path in files]
-    rows, results = [], [chosen(TASKS[name], settings, found) for name in names]
-    for path, one in zip(files, results, strict=True):
-        if one is None:
-            raise FileNotFoundError(f"{path} is of a task without results")
-        rows.append(_row(TASKS[path.stem], one, path.with_suffix("")))
-        large = path.with_name(f"{path.stem}-{LARGE}")
-        if large.with_suffix(".keras").is_file():
-            rows.append(_row(TASKS[path.stem], _best(TASKS[path.stem], LARGE, found), large))
+    rows, systems = [], set()
+    for name in names:
+        for large in (False, True):
+            one = published(TASKS[name], found, large)
+            if one:
+                systems.add(one["system"])
+                rows.append(_row(TASKS[name], one, models / (f"{name}-{LARGE}" if large else name)))
     metrics = TASKS[names[0]].metrics
     unit = UNITS[metrics[0]]
     head = ["file", "setting", "seed", "minutes", "epochs", f"{unit}, float32", f"{unit}, int8"]
     head += [*(f"{name}, int8" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
-        small=", or made smaller (`small`)"
-        if any(one["system"] != "preset" for one in results)
-        else "",
-        large=LARGE_CARD if any(models.glob(f"*-{LARGE}.keras")) else "",
+        small=", or made smaller (`small`)" if systems - {"preset", LARGE} else "",
+        large=LARGE_CARD if LARGE in systems else "",
         **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},
         metrics=",".join(metrics),
         table="\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)),

@@ -5,13 +5,15 @@ r"""Train, compare and tabulate the tasks of `pronounce`, `transliterate` and `i
     python examples/small_sequences/run.py peers --data DIR --tasks ice --minutes 9
     python examples/small_sequences/run.py report
     python examples/small_sequences/run.py publish --tasks ice --settings small
-    python examples/small_sequences/run.py renew --data DIR --tasks ice --settings small
+    python examples/small_sequences/run.py renew --data DIR --tasks ice
+    python examples/small_sequences/run.py time --data DIR --tasks ice
 
 DIR of --data has the files that `list` names. `--tasks` takes names, groups and examples, with
 commas between. Each result is a file in --results: what is there is not made again, and a command
 that was killed goes on where it was. `publish` copies the best models beside the examples; `renew`
-exports those that are there again, as after a change of the exporter, and scores them. All choices
-are made on dev; nothing here reads a test.
+exports those that are there again, as after a change of the exporter, and scores them; `time`
+measures how long their files take for a word. All choices are made on dev; nothing here reads a
+test.
 """
 
 import argparse
@@ -22,7 +24,7 @@ import tables
 import tasks
 from results import Results
 
-COMMANDS = ("list", "train", "peers", "report", "publish", "renew")
+COMMANDS = ("list", "train", "peers", "report", "publish", "renew", "time")
 
 
 def main(arguments=None):
@@ -38,14 +40,15 @@ def main(arguments=None):
         except ValueError as error:
             sys.exit(str(error))
         return False
-    if arguments.command in ("publish", "renew"):
+    if arguments.command in ("publish", "renew", "time"):
         import publishing  # Keras, which takes time
 
-        if arguments.command == "renew":
-            renew(arguments, results)
+        if arguments.command != "publish":
+            change = publishing.renew if arguments.command == "renew" else publishing.take_times
+            change(results, arguments.tasks, arguments)
+            return False
         chosen = arguments.tasks, arguments.settings
-        paths = publishing.publish(results.read(), *chosen, arguments.out, arguments.examples)
-        print(*paths, sep="\n")
+        print(*publishing.publish(results, *chosen, arguments.out, arguments.examples), sep="\n")
         return False
     failed = [
         f"{task.name}, {system}, {seed}: {error}"
@@ -77,22 +80,6 @@ def plan(arguments):
             if len(arguments.seeds) > 1:
                 make = _later(trainings.ensemble, task, setting, arguments.seeds, arguments)
                 yield task, setting, "ensemble", make
-
-
-def renew(arguments, results):
-    """Export and score the models that `publish` copied again, in `arguments.out`."""
-    import publishing
-    import trainings
-
-    for task in arguments.tasks:
-        one = publishing.chosen(task, arguments.settings, results.read())
-        published = arguments.examples / task.kind / "models" / f"{task.name}.keras"
-        if one and published.is_file():
-            training = trainings.Training(task, one["system"], one["seed"], arguments)
-            new = training.renewed(published, one)
-            results.write(new)
-            first = task.metrics[0]
-            print(f"{task.name}: {first} {new['int8'][first]:.2f}, {one['int8'][first]:.2f} before")
 
 
 def _later(function, *arguments):
@@ -166,7 +153,7 @@ def parsed(arguments):
     add("--beam-width", type=int, default=1, help="of yoyodyne where it has a beam (%(default)s)")
     add("--environment", type=Path, help="that has the peers (made in benchmarks/.envs)")
     parsed = parser.parse_args(arguments)
-    if parsed.command in ("train", "peers", "renew") and parsed.data is None:
+    if parsed.command in ("train", "peers", "renew", "time") and parsed.data is None:
         parser.error("--data is needed")
     if parsed.command == "peers" and not parsed.minutes:
         parser.error("--minutes is needed")

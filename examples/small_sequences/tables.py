@@ -13,6 +13,7 @@ PEERS = {  # headings
     "phonetisaurus": "Phonetisaurus",
 }
 UNITS = {"ser": "WER", "exact": "exact"}
+WAYS = ("greedy", "beam", "suggestions")  # in which a file's times are taken
 
 
 def report(results):
@@ -71,6 +72,12 @@ class Scores:
         scores = [self.of(task, system, seed, part) for seed in self.seeds(task, system)]
         return statistics.fmean(scores) if scores and None not in scores else None
 
+    def times(self, task, setting):
+        """Milliseconds of the published file for a word in each way, as text."""
+        own = (self.by_place[task.name, setting, seed] for seed in self.seeds(task, setting))
+        taken = next((one["milliseconds"] for one in own if "milliseconds" in one), {})
+        return [f"{taken[way]:.2f}" if way in taken else "" for way in WAYS]
+
     def minutes(self, task):
         """The limits of all trainings, as text."""
         limits = {
@@ -110,8 +117,9 @@ def _accuracy(scores):
 
 
 def _sizes(scores):
-    """Task x (bytes of the files, what 8 bits cost)."""
+    """Task x (what 8 bits cost, bytes of the files, time of a word on a device)."""
     head = ["task", "setting", "", "float32", "int8", "int8, kB", ".keras, kB"]
+    head += [f"ms, {name}" for name in WAYS]
     rows = []
     for task in (one for members in scores.groups.values() for one in members):
         for setting in tasks.SETTINGS:
@@ -120,6 +128,7 @@ def _sizes(scores):
                 size = scores.by_place[task.name, setting, seeds[0]]["bytes"]
                 both = [scores.mean(task, setting, part) for part in ("dev", "int8")]
                 kilobytes = [f"{size[name] / 1000:.0f}" for name in ("int8", "keras")]
+                kilobytes += scores.times(task, setting)
                 unit = UNITS[task.metrics[0]]
                 rows.append([task.name, setting, unit, *map(_number, both), *kilobytes])
     return _table(head, rows, left=3) if rows else ""

@@ -16,7 +16,7 @@ class Kind(NamedTuple):
 KINDS = {
     "pronounce": Kind(("ser", "per", "top5"), ("greedy", "nbest")),
     "transliterate": Kind(("exact", "cer", "top2", "top3"), ("greedy", "nbest", "prefix")),
-    "inflect": Kind(("exact", "cer"), ("greedy",)),
+    "inflect": Kind(("exact", "cer"), ("greedy", "nbest")),
 }
 LENGTHS = ("--max-source-length", "64", "--max-target-length", "64")  # of a .tflite file
 
@@ -170,9 +170,20 @@ SETTINGS = {
 }
 
 
-def left_out(setting):
-    """Signatures of the .tflite file that a small one has no room for: some 20 kB each."""
-    return {"greedy"} if setting.startswith("small") else set()
+def signatures(kind, setting):
+    """What a .tflite file may have, and the most bytes that are to be spent on it.
+
+    Args:
+        kind: String, a key of `KINDS`.
+        setting: String, a key of `SETTINGS`.
+
+    Returns:
+        (list of lists of signatures, number of bytes): all of them, and those of a file that would
+        be too large with all. One takes some 10 to 20 kB.
+    """
+    names = [*KINDS[kind].signatures]
+    small = setting.startswith("small")
+    return [names, [name for name in names if name != "greedy"]], 400_000 if small else 1_000_000
 
 
 def chosen(names):

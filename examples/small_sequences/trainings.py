@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from results import kept
-from tasks import KINDS, LENGTHS, SETTINGS, left_out
+from tasks import LENGTHS, SETTINGS, signatures
 
 from keras_bahdanau.training import Run
 
@@ -108,13 +108,16 @@ class Training:
     def _export(self):
         if self.file.is_file():
             return
-        no_room = left_out(self.setting)
-        signatures = [one for one in KINDS[self.task.kind].signatures if one not in no_room]
-        self._command(
-            *("export", "--model", self.run.translator, "--format", "litert"),
-            *("--quantization", "int8", *LENGTHS, "--out", self.file),
-            *(part for name in signatures for part in ("--signatures", name)),
-        )
+        lists, most = signatures(self.task.kind, self.setting)
+        for names in lists:
+            self.file.unlink(missing_ok=True)
+            self._command(
+                *("export", "--model", self.run.translator, "--format", "litert"),
+                *("--quantization", "int8", *LENGTHS, "--out", self.file),
+                *(part for name in names for part in ("--signatures", name)),
+            )
+            if self.file.stat().st_size <= most:
+                return
 
     def _evaluated(self, name, model):
         """All scores of a model's file on dev."""

@@ -88,6 +88,8 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
         for seed, score in ((1, 10.0 + place), (2, 12.0 + place)):
             size = {"int8": 412_345, "keras": 2_000_000}
             more = {"int8": {"ser": score + 0.5}, "bytes": size, "minutes": 5.0}
+            if seed == 2:  # which is published
+                more["milliseconds"] = {"beam": 0.312}
             found.append(result(name, "preset", seed, score, **more))
         found.append(result(name, "preset", "ensemble", 9.0, minutes=5.0))
         found.append(result(name, "phonetisaurus", 0, 30.0, minutes=5.0))
@@ -99,7 +101,9 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     assert row(report, mean[0]) == mean
     assert row(report, "wd-russian")[:7] == ["wd-russian", "exact", "7", "60", "", "61.5", "61.5"]
     sizes = report.split("\n\n")[1]
-    assert row(sizes, "ice") == ["ice", "preset", "WER", "13.0", "13.5", "412", "2000"]
+    cells = row(sizes, "ice")
+    assert cells[:7] == ["ice", "preset", "WER", "13.0", "13.5", "412", "2000"]
+    assert cells[7:] == ["", "0.31"]
     assert "best system of SIGMORPHON 2021" in report and "Toshniwal" not in report
     part = tables.report([one for one in found if one["task"] == "ice"])
     assert "mean |" not in part.splitlines()[2]  # of a group that is not whole
@@ -231,15 +235,21 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     np.testing.assert_allclose(*scores, rtol=2e-2)
     published = (models / "toy.tflite").read_bytes()
     (models / "toy.tflite").write_bytes(b"of an exporter of before")
-    asked += ["--out", str(tmp_path / "again")]
-    assert not run.main(["renew", *places, *asked, "--settings", "preset"])
+    assert not run.main(["renew", *places, "--examples", str(tmp_path)])
     made = kb.load_pipeline(models / "toy.tflite").translate(stems)
     (tmp_path / "before.tflite").write_bytes(published)
     before = kb.load_pipeline(tmp_path / "before.tflite").translate(stems)
     assert [each.text for each in made] == [each.text for each in before]
     new = json.loads(files[1].read_text())
     assert new["bytes"]["int8"] == (models / "toy.tflite").stat().st_size
-    assert new["dev"] == one["dev"] and new["int8"] == one["int8"]
+    assert new["dev"] == one["dev"] and new["int8"] == one["int8"] and new["published"]
+    assert (folder / "model.int8.tflite").read_bytes() == published  # of the training
+    assert not run.main(["time", *places, "--examples", str(tmp_path)])
+    times = json.loads(files[1].read_text())["milliseconds"]
+    assert times.keys() == {"beam", "suggestions", "greedy"} and min(times.values()) > 0.01
+    sums = dict(reversed(line.split()) for line in (models / "SHA256SUMS").read_text().splitlines())
+    digest = hashlib.sha256((models / "toy.tflite").read_bytes()).hexdigest()
+    assert sums["toy.tflite"] == digest
 
 
 def test_the_published_seed_is_the_best_one_of_the_first_setting(example):
