@@ -13,6 +13,7 @@ from pathlib import Path
 
 import conformance_file
 import numpy as np
+import older_files
 import pytest
 import sentencepiece
 import toy_sources
@@ -47,7 +48,6 @@ ROOT = Path(__file__).parents[3]
 PROBE = ROOT / "tests" / "support" / "device_probe.cc"
 CONFIDENCES = PROBE.with_name("confidence_probe.cc")
 DATES = ROOT / "examples" / "dates" / "models" / "dates.tflite"
-OLDER = ROOT / "tests" / "golden" / "0.1.0" / "translator.tflite"
 
 
 @pytest.mark.skipif(not LIBRARY.is_file(), reason=f"needs {LIBRARY.name}")
@@ -401,10 +401,11 @@ def test_texts_have_the_confidences_and_alignments_of_python(suggesting, tmp_pat
         for line, one in zip(lines[:-1], expected, strict=True):
             values = numbers_of(one, python.card["max_source_length"])
             assert [*map(float, line.split())] == pytest.approx(values, abs=1e-4)
-    older = OnDeviceTranslator(OLDER)
+    older_file = older_files.sealed(tmp_path / "older.tflite")
+    older = OnDeviceTranslator(older_file)
     ids = [*older.vocabulary("source").encode("one two"), 3]
     (expected,) = older.translate(["one two"])
-    code, (line, _), complaints = answer([tmp_path / "probe", OLDER, 1, *ids])
+    code, (line, _), complaints = answer([tmp_path / "probe", older_file, 1, *ids])
     assert (code, complaints) == (0, [])
     values = numbers_of(expected, older.card["max_source_length"])
     assert [*map(float, line.split())] == pytest.approx(values, abs=1e-4, nan_ok=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 import conformance_file
 import keras
 import node_packages
+import older_files
 import pytest
 from native_programs import answer_of_full
 
@@ -21,7 +22,6 @@ PROGRAM = CHECKOUT / "export" / "on_device" / "translate.mjs"
 SENTENCEPIECE = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page" / "sentencepiece.mjs"
 SPEECH = CHECKOUT / "examples" / "an4" / "models" / "an4.tflite"
 CONFIDENCES = CHECKOUT / "tests" / "support" / "confidences.mjs"
-OLDER = CHECKOUT / "examples" / "dates" / "models" / "dates.tflite"
 LACKING = node_packages.lacking("@litertjs/core")
 
 
@@ -134,18 +134,19 @@ def test_json_is_that_of_a_conformance_file(speller, search):
 
 @needs_node
 @pytest.mark.slow
-def test_json_of_an_older_file_has_null_for_what_it_lacks():
-    code, (line,), error = node("--json", OLDER, "5 May 2020")
+def test_json_of_an_older_file_has_null_for_what_it_lacks(tmp_path):
+    older = older_files.sealed(tmp_path / "older.tflite")
+    code, (line,), error = node("--json", older, "one two")
     assert code == 0, error
-    (row,) = conformance_file.answers_of(OLDER, ["5 May 2020"])["inputs"]
+    (row,) = conformance_file.answers_of(older, ["one two"])["inputs"]
     expected = row["best"]["hypotheses"]
-    conformance_file.assert_alike(json.loads(line)["hypotheses"], expected, atol=0.05)  # 8 bits
+    conformance_file.assert_alike(json.loads(line)["hypotheses"], expected, atol=1e-4)
     assert expected[0]["confidence"] is None and expected[0]["token_words"] is None
 
 
 @needs_node
 @pytest.mark.slow
-def test_texts_have_the_confidences_of_python_and_of_older_files_none(speller):
+def test_texts_have_the_confidences_of_python_and_of_older_files_none(speller, tmp_path):
     python = OnDeviceTranslator(speller)
     lists = {"": python.translate(["abc"]), "_nbest": python.translate_nbest(["abc"])[0]}
     for kind, expected in lists.items():
@@ -156,7 +157,8 @@ def test_texts_have_the_confidences_of_python_and_of_older_files_none(speller):
             assert found[0] == pytest.approx(one.token_log_probs.tolist(), abs=1e-4)
             assert found[1] == pytest.approx(one.token_entropies.tolist(), abs=1e-4)
             assert found[2] == one.token_words.tolist()
-    code, (line,), error = node(PROGRAM, OLDER, "", "abc", program=CONFIDENCES)
+    older = older_files.sealed(tmp_path / "older.tflite")
+    code, (line,), error = node(PROGRAM, older, "", "one two", program=CONFIDENCES)
     assert (code, json.loads(line)) == (0, [[None, [], [], []]]), error
 
 

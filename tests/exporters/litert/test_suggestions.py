@@ -10,6 +10,7 @@ from pathlib import Path
 import conformance_file
 import extract
 import numpy as np
+import older_files
 import pytest
 import steps
 from conftest import toy_pairs
@@ -29,7 +30,6 @@ from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslation
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = ROOT / "export" / "on_device" / "translate.py"
-OLDER = ROOT / "tests" / "golden" / "0.1.0" / "translator.tflite"
 SENTENCES = ["three one two", "", "five", "qqq ☃", "one one four four two", "two"]
 PREFIXES = ["vier", "eins", "", "zw☃", "eins eins", "zwei"]
 LONGEST = 12
@@ -400,9 +400,9 @@ def test_json_has_the_names_and_values_of_the_package(translate, command, toy_li
 
 
 def test_json_has_null_for_what_an_older_file_lacks_and_for_no_finite_number(translate, program):
-    code, out, _ = translate(OLDER, "one two", "--json")
+    code, out, _ = translate(older_files.RELEASED, "one two", "--json")
     (found,) = json.loads(out)["hypotheses"]
-    (expected,) = OnDeviceTranslator(OLDER).translate(["one two"])
+    (expected,) = OnDeviceTranslator(older_files.RELEASED).translate(["one two"])
     assert (code, found) == (0, conformance_file.fields_of(expected))
     assert [found[name] for name in ("confidence", *conformance_file.OF_TOKENS)] == [None] * 4
     numbers = np.array([np.nan, -np.inf, 0.5], np.float32)
