@@ -12,6 +12,7 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.data.columns import parsed_columns
+from keras_bahdanau.exporters import OnDeviceTranslator
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 FOLDER = Path(__file__).parents[2] / "examples" / "small_sequences"
@@ -236,9 +237,9 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     published = (models / "toy.tflite").read_bytes()
     (models / "toy.tflite").write_bytes(b"of an exporter of before")
     assert not run.main(["renew", *places, "--examples", str(tmp_path)])
-    made = kb.load_pipeline(models / "toy.tflite").translate(stems)
+    made = OnDeviceTranslator(models / "toy.tflite").translate(stems)
     (tmp_path / "before.tflite").write_bytes(published)
-    before = kb.load_pipeline(tmp_path / "before.tflite").translate(stems)
+    before = OnDeviceTranslator(tmp_path / "before.tflite").translate(stems)
     assert [each.text for each in made] == [each.text for each in before]
     new = json.loads(files[1].read_text())
     assert new["bytes"]["int8"] == (models / "toy.tflite").stat().st_size
