@@ -6,8 +6,9 @@ from keras_bahdanau.layers import SelfAttentionCell, SelfAttentionReader
 from keras_bahdanau.layers.scores.additive import AdditiveScore
 from keras_bahdanau.layers.scores.multiplicative import DotScore
 
-OF_SOURCE = re.compile(r"/encoder/|/key_projection/|/keys_\d+/|/values_\d+/")
-ONCE = re.compile(r"/bridge/")
+# Keras numbers layers of one name: encoder_1 is the second of a process
+OF_SOURCE = re.compile(r"/(encoder|key_projection|keys|values)(_\d+)?/")
+ONCE = re.compile(r"/bridge(_\d+)?/")
 NO_PRODUCT = ("bias", "v", "embeddings")  # v: one of scores; embeddings are looked up
 
 

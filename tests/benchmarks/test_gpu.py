@@ -69,6 +69,7 @@ def test_operations_of_a_target_token_are_those_of_its_products(
     monkeypatch.syspath_prepend(FOLDER / "workers")
     fixed_steps, module = map(example, ("fixed_steps", "products"))
     if preset is None:
+        fixed_steps.new_model(VOCABULARY, WIDTH, WIDTH, ATTENTION, "float32")  # numbers the next
         model = fixed_steps.new_model(VOCABULARY, WIDTH, WIDTH, ATTENTION, "float32")
     else:
         widths = {"embedding_units": WIDTH, "units": WIDTH}
