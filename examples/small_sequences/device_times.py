@@ -1,4 +1,4 @@
-"""How long a published file takes for a word: LiteRT, one thread, one word of dev at a time."""
+"""Time of a published file for a word: LiteRT, one thread, one word of dev after the other."""
 
 import statistics
 import time

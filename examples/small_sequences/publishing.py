@@ -74,7 +74,7 @@ def publish(results, tasks, settings, runs, examples):
         FileNotFoundError: If a model is not there, or one that is there has no result.
     """
     found, paths = results.read(), []
-    _check_known(tasks, found, examples)
+    _check_known(tasks, settings, found, examples)
     for task in tasks:
         models = examples / task.kind / "models"
         best = chosen(task, settings, found)
@@ -151,12 +151,13 @@ def _mark(results, one):
     results.write({**one, "published": True})
 
 
-def _check_known(tasks, found, examples):
+def _check_known(tasks, settings, found, examples):
     """Raise FileNotFoundError before anything is copied if a card could not be written."""
     for folder in {examples / task.kind / "models" for task in tasks}:
         for path in folder.glob("*.tflite"):
             task = TASKS[path.stem]
-            if task not in tasks and published(task, found) is None:
+            copied = task in tasks and chosen(task, settings, found)
+            if not copied and published(task, found) is None:
                 raise FileNotFoundError(
                     "Each published model must have a result that says so. Received: "
                     f"{path} without one. Publish {task.name} with the others."

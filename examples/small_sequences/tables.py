@@ -75,7 +75,7 @@ class Scores:
     def times(self, task, setting):
         """Milliseconds of the published file for a word in each way, as text."""
         own = (self.by_place[task.name, setting, seed] for seed in self.seeds(task, setting))
-        taken = next((one["milliseconds"] for one in own if "milliseconds" in one), {})
+        taken = next((one.get("milliseconds", {}) for one in own if one.get("published")), {})
         return [f"{taken[way]:.2f}" if way in taken else "" for way in WAYS]
 
     def minutes(self, task):

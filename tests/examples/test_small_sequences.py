@@ -90,7 +90,7 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
             size = {"int8": 412_345, "keras": 2_000_000}
             more = {"int8": {"ser": score + 0.5}, "bytes": size, "minutes": 5.0}
             if seed == 2:  # which is published
-                more["milliseconds"] = {"beam": 0.312}
+                more |= {"published": True, "milliseconds": {"beam": 0.312}}
             found.append(result(name, "preset", seed, score, **more))
         found.append(result(name, "preset", "ensemble", 9.0, minutes=5.0))
         found.append(result(name, "phonetisaurus", 0, 30.0, minutes=5.0))
@@ -251,6 +251,18 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     sums = dict(reversed(line.split()) for line in (models / "SHA256SUMS").read_text().splitlines())
     digest = hashlib.sha256((models / "toy.tflite").read_bytes()).hexdigest()
     assert sums["toy.tflite"] == digest
+
+
+def test_nothing_is_copied_where_a_card_could_not_be_written(example, tmp_path):
+    publishing, tasks = example("publishing"), example("tasks").TASKS
+    models = tmp_path / "pronounce" / "models"
+    models.mkdir(parents=True)
+    (models / "ice.tflite").write_bytes(b"of a result that is gone")
+    results = example("results").Results(tmp_path / "results")
+    for name in ("ice", "gre"):
+        with pytest.raises(FileNotFoundError, match="ice.tflite without one. Publish ice with"):
+            publishing.publish(results, [tasks[name]], ["small"], tmp_path, tmp_path)
+    assert [path.name for path in models.iterdir()] == ["ice.tflite"]
 
 
 def test_the_published_seed_is_the_best_one_of_the_first_setting(example):

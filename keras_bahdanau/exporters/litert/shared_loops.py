@@ -31,7 +31,7 @@ def share_loops(tree):
 
 
 def _depths(tree):
-    """How many loops are around each subgraph: 0 of a signature's own, which is never merged."""
+    """Number of loops around each subgraph: 0 of a signature's own, which is never merged."""
     depths = [0] * len(tree.subgraphs)
     for _ in tree.subgraphs:  # as often as loops may stand within each other
         for graph, depth in zip(tree.subgraphs, tuple(depths), strict=True):
