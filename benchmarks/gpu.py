@@ -11,7 +11,6 @@ import contextlib
 import datetime
 import importlib.util
 import itertools
-import json
 import os
 import pathlib
 import sys
@@ -20,7 +19,7 @@ import time
 
 import machine
 from environments import OURS, Unavailable, python_of
-from harness import HERE, Failed, Lane, Options, Worker, rates
+from harness import Failed, Lane, Options, Worker, rates, results_of, write_result
 from rows.sizes import QUICK, SIZES, sizes_as_large
 
 NO_GPU = "There is no GPU that the backend {backend} can use: nothing is measured. Try --smoke."
@@ -51,6 +50,7 @@ HEADINGS |= {"share": "peak", "peer": "PyTorch", "ratio": "ratio"}
 def main(arguments=None):
     """Exit code 0, or 2 where there is no GPU."""
     options = _parser().parse_args(arguments)
+    options.out = options.out or results_of(options.smoke)
     end = time.monotonic() + 60 * options.minutes
     backend = os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.update(SHARED)
@@ -69,7 +69,7 @@ def main(arguments=None):
         for case in cases(options.names):
             left = min(options.limit, end - time.monotonic())
             result["cases"].append(_measured(case, card, left, options))
-            _write(result, options.out)
+            write_result(options.out / "gpu.json", result)
     return 0
 
 
@@ -89,7 +89,12 @@ def _parser():
     parser.add_argument(
         "--minutes", type=float, default=60, help="of all cases: what is not done then is left out"
     )
-    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results", metavar="DIR")
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        metavar="DIR",
+        help="benchmarks/results; with --smoke runs/benchmarks, since those are published",
+    )
     return parser
 
 
@@ -106,11 +111,6 @@ def cases(names):
     kinds = ((WORKS, WORKS), (SIZES_OF, PRESETS), (PRECISIONS, PRECISIONS))
     chosen = ([one for one in kind if one in names] or usual for kind, usual in kinds)
     return itertools.product(*chosen)
-
-
-def _write(result, folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "gpu.json").write_text(json.dumps(result, indent=1) + "\n")
 
 
 def _card(options):

@@ -13,6 +13,7 @@ of costs. Of several lanes of ours the best one counts, and so does the best of 
 
 import concurrent.futures
 import dataclasses
+import json
 import os
 import pathlib
 import statistics
@@ -35,7 +36,9 @@ __all__ = [
     "fulfils",
     "prepared",
     "rates",
+    "results_of",
     "unmeasured",
+    "write_result",
 ]
 # TensorFlow with oneDNN keeps what it has once had; so that a peak can be seen, it gives it back.
 NO_POOL = {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}
@@ -56,6 +59,19 @@ class Options:
     words: pathlib.Path | None = None
     model: str | None = None
     node_modules: pathlib.Path | None = None
+
+
+def results_of(tiny):
+    """Directory of results: the published ones, or of tiny sizes one that is not."""
+    return HERE.parent / "runs" / "benchmarks" if tiny else HERE / "results"
+
+
+def write_result(path, result):
+    """Write a result as JSON, as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".unfinished-{path.name}")
+    unfinished.write_text(json.dumps(result, indent=1, default=str) + "\n", encoding="utf-8")
+    unfinished.replace(path)
 
 
 @dataclasses.dataclass

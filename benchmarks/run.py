@@ -9,7 +9,6 @@ import argparse
 import dataclasses
 import datetime
 import importlib
-import json
 import pathlib
 import shlex
 import sys
@@ -19,7 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import machine  # noqa: E402
-from harness import Options  # noqa: E402
+from harness import Options, results_of, write_result  # noqa: E402
 from rows.multi30k import directory  # noqa: E402
 
 
@@ -35,6 +34,7 @@ def main(arguments=None):
     """Exit code 0, or 2 for a name that is no row's."""
     known = rows()
     options = _parser().parse_args(arguments)
+    options.out = options.out or results_of(options.quick)
     if options.list:
         for name, module in known.items():
             print(f"{module.NUMBER:>2}  {name:24} {_goal(module.GOAL):24} {module.ABOUT}")
@@ -63,7 +63,12 @@ def _parser():
     parser.add_argument("--list", action="store_true", help="say what rows there are")
     parser.add_argument("--rounds", type=int, default=5, help="samples of each competitor")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run at all?")
-    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results", metavar="DIR")
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        metavar="DIR",
+        help="benchmarks/results; with --quick runs/benchmarks, since those are published",
+    )
     parser.add_argument("--threads", type=int, default=Options.threads, help="of each competitor")
     parser.add_argument(
         "--multi30k", type=directory, metavar="DIR", help="train.en[.gz], train.de[.gz], ..."
@@ -103,9 +108,11 @@ def _measured(module, options, command):
         "date": datetime.date.today().isoformat(),
         "seconds": round(time.perf_counter() - start, 1),
     }
-    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"{result['name']}.json"
-    path.write_text(json.dumps(result, indent=1, default=str) + "\n")
+    if result["ratio"] is None and path.exists():
+        print(f"{result['name']}: not measured, so its earlier result stays")
+        return result
+    write_result(path, result)
     return result
 
 

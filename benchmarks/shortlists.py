@@ -3,7 +3,8 @@
     keras-bahdanau shortlist train.en train.de --model runs/en-de
     python benchmarks/shortlists.py --model runs/en-de --source valid.en --target valid.de
 
-TensorFlow decodes batches of 64 and sentences alone, LiteRT sentences alone, all on one thread.
+TensorFlow decodes batches of 64 and sentences alone, a SavedModel and LiteRT sentences alone, all
+on one thread.
 Times are those of the processor, and the sizes of the lists take turns in each round, so that the
 figures hold on a busy core, too: `taskset -c 1 python benchmarks/shortlists.py ...`.
 """
@@ -54,10 +55,10 @@ def main(arguments=None):
     }
     texts = [source for source, _ in pairs[: options.timed]]
     result["milliseconds"] = timed(tensorflow_runners(pipelines), texts, options.rounds)
-    if options.litert:
-        print(table(result), file=sys.stderr, flush=True)  # LiteRT's files take minutes
+    for make in (saved_model_runners, litert_runners) if options.exports else ():
+        print(table(result), file=sys.stderr, flush=True)  # exports take minutes
         with tempfile.TemporaryDirectory() as scratch:
-            runners = litert_runners(pipelines, sizes, Path(scratch))
+            runners = make(pipelines, Path(scratch))
             result["milliseconds"] += timed(runners, texts, options.rounds)
     print(table(result))
     if options.out:
@@ -77,7 +78,7 @@ def _parser():
     parser.add_argument("--timed", type=int, default=64, help="of them, those that are timed")
     parser.add_argument("--rounds", type=int, default=5, help="times that each is timed")
     parser.add_argument("--tokenize", default="none", help="tokenization of BLEU")
-    parser.add_argument("--no-litert", dest="litert", action="store_false")
+    parser.add_argument("--no-exports", dest="exports", action="store_false")
     parser.add_argument("--out", type=Path, help="JSON file for all figures")
     return parser
 
@@ -119,7 +120,24 @@ def tensorflow_runners(pipelines):
     }
 
 
-def litert_runners(pipelines, sizes, scratch):
+def saved_model_runners(pipelines, scratch):
+    """The same of a SavedModel for each search and size."""
+    import tensorflow as tf
+
+    from keras_bahdanau import export_saved_model
+
+    runners = {}
+    for (search, size), pipeline in pipelines.items():
+        version = export_saved_model(pipeline, scratch / f"{search}-{size}")
+        run = tf.saved_model.load(str(version)).signatures["serving_default"]
+        runners["SavedModel, alone", search, size] = lambda texts, run=run: [
+            run(text=tf.constant([one])) for one in texts
+        ]
+        print("SavedModel", search, "with lists of", size, file=sys.stderr, flush=True)
+    return runners
+
+
+def litert_runners(pipelines, scratch):
     """The same of files, each with a signature for both searches."""
     from keras_bahdanau.exporters import LiteRTExporter
     from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
@@ -127,7 +145,7 @@ def litert_runners(pipelines, sizes, scratch):
     runners = {}
     for quantization in (None, "int8"):
         exporter = LiteRTExporter(quantization=quantization, signatures=("greedy",))
-        for size in sizes:
+        for size in dict.fromkeys(size for _, size in pipelines):
             path = scratch / f"{quantization}-{size}.tflite"
             exporter.write(pipelines["beam 5", size], path)
             name = f"LiteRT {exporter.precision}, {path.stat().st_size / 1e6:.1f} MB"

@@ -48,6 +48,7 @@ def main(arguments=None):
     if not {*runs} <= {*RUNS}:
         parser.error(f"--runs must be some of {', '.join(RUNS)}")
     out.mkdir(parents=True, exist_ok=True)
+    check_same(out, model=str(model), locale=arguments.locale, lines=arguments.lines)
     write_data(out, arguments.locale, arguments.lines)
     rows = {"before": (0.0, scores_of(out, "before", model))}
     for name in runs:
@@ -55,6 +56,15 @@ def main(arguments=None):
         minutes = train(out, name, file, options, model)
         rows[title] = (minutes, scores_of(out, name, name))
     print(table(rows))
+
+
+def check_same(out, **asked):
+    """End the program if the directory was begun with something else."""
+    path = out / "about.json"
+    begun = json.loads(path.read_text("utf-8")) if path.exists() else asked
+    if begun != asked:
+        sys.exit(f"{out} was begun with {begun}. Received: {asked}. Choose another --out.")
+    path.write_text(json.dumps(asked, indent=1), "utf-8")
 
 
 def write_data(out, locale, lines):

@@ -14,7 +14,7 @@ import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from adapt import command
+from adapt import check_same, command
 from babel.dates import format_date, format_time
 from babel.numbers import format_decimal
 
@@ -54,6 +54,7 @@ def main(arguments=None):
     arguments = parser.parse_args(arguments)
     out, model, data = arguments.out, arguments.model.absolute(), arguments.data.absolute() / "tok"
     out.mkdir(parents=True, exist_ok=True)
+    check_same(out, model=str(model), data=str(data))
     for name, count, seed in (("new", TRAINED, 1), ("valid", 100, 2), ("test", TESTED, 3)):
         write_pairs(out / name, count, seed)
     old = {part: f"{data}/{part}.en.gz,{data}/{part}.de.gz" for part in ("train", "val")}

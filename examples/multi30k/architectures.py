@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 
+import keras
 import scoring
 
 import keras_bahdanau as kb
@@ -38,7 +39,7 @@ RULE = scoring.SETTINGS["tok"]
 SENTENCES = 200  # of `val`, that are timed on a device, one by one
 ROUNDS = 3  # times that each is timed
 GREEDY, BEAM = (kb.SearchOptions(beam_width=width) for width in (1, 5))
-LENGTHS = (16, 64)  # of targets, for the memory of a hypothesis
+LENGTHS = (16, 64, 256)  # tokens of a target, for the memory of a hypothesis
 
 
 def main(arguments=None):
@@ -125,8 +126,15 @@ def measure(arguments, name, translator):
 
 
 def hypothesis_bytes(translator, length):
-    """Memory that a step hands to the next, for one hypothesis of a source of that length."""
-    return 4 * translator.model.hypothesis_numbers(length)
+    """Memory that a step hands to the next, for one hypothesis in a search of so many tokens."""
+    stack = translator.model.decoder.cell.stack
+    return 4 * sum(numbers(cell, length) for cell in getattr(stack, "cells", [stack]))
+
+
+def numbers(cell, length):
+    """Numbers of a cell's states; self-attention has keys and values of each token before."""
+    count = sum(keras.tree.flatten(cell.state_sizes))
+    return count // cell.length * length if isinstance(cell, kb.layers.SelfAttentionCell) else count
 
 
 def seconds(function, *arguments, **options):
@@ -148,7 +156,8 @@ def p50(translator, sources):
 def table(arguments):
     """All systems so far, as Markdown."""
     head = "system|weights|epochs|minutes|target tokens/s|BLEU|greedily|chrF|attention, nats"
-    head += "|sentences/s, greedy|beam 5|int8 file|p50, greedy|beam 5|state of a hypothesis"
+    head += "|sentences/s, greedy|beam 5|int8 file|p50, greedy|beam 5"
+    head += f"|state of a hypothesis, {LENGTHS[0]} to {LENGTHS[-1]} tokens"
     lines = [f"| {head.replace('|', ' | ')} |", "|---" + "|--:" * head.count("|") + "|"]
     for name, part in itertools.product(SYSTEMS, PARTS):
         path = arguments.out / f"{name}.{part}.json"
@@ -169,7 +178,7 @@ def row(name, found, measured):
     ]
     if measured:
         speed, device = measured["sentences_per_second"], measured["device_p50_ms"]
-        short, long = measured["hypothesis_bytes"].values()
+        short, *_, long = measured["hypothesis_bytes"].values()
         kilobytes = f"{short / 1e3:.1f} kB" + (f" to {long / 1e3:.1f}" if long > short else "")
         cells += [f"{speed[kind]:.0f}" for kind in ("greedy", "beam 5")]
         cells += [f"{measured['file_bytes'] / 1e6:.2f} MB"]

@@ -75,6 +75,7 @@ def publish(results, tasks, settings, runs, examples):
     """
     found, paths = results.read(), []
     _check_known(tasks, settings, found, examples)
+    _check_models(tasks, settings, found, runs)
     for task in tasks:
         models = examples / task.kind / "models"
         best = chosen(task, settings, found)
@@ -162,6 +163,23 @@ def _check_known(tasks, settings, found, examples):
                     "Each published model must have a result that says so. Received: "
                     f"{path} without one. Publish {task.name} with the others."
                 )
+
+
+def _check_models(tasks, settings, found, runs):
+    """Raise FileNotFoundError before anything is copied if a model is not there."""
+    needed = {
+        _folder(runs, one) / file: task
+        for task in tasks
+        for one in (chosen(task, settings, found), LARGE in settings and _best(task, LARGE, found))
+        if one
+        for file in ("run/translator.keras", "model.int8.tflite")
+    }
+    for path, task in needed.items():
+        if not path.is_file():
+            raise FileNotFoundError(
+                "Each model to publish must be where it was trained. Received: no "
+                f"{path}. Train it, or leave {task.name} out."
+            )
 
 
 def _folder(runs, result):

@@ -1,5 +1,6 @@
 """Parts whose rows are lines: text, and JSON objects."""
 
+import codecs
 import contextlib
 import json
 import math
@@ -78,10 +79,11 @@ class TextPart:
             yield write
 
     def _lines(self, begin, end):
-        """The lines of a piece, as bytes without their ends."""
+        """The lines of a piece, as bytes without their ends or a byte order mark."""
         with open(self.path, "rb") as file:
             file.seek(begin)
             content = file.read(end - begin)
+        content = content if begin else content.removeprefix(codecs.BOM_UTF8)
         lines = content.removesuffix(b"\n").split(b"\n")
         return [line.removesuffix(b"\r") for line in lines]
 

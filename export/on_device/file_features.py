@@ -24,6 +24,7 @@ MOST_CHUNKS = 256
 PAPER = 255
 GREY = (77, 150, 29)  # shares of red, green and blue, in 256ths
 MOST_BYTES = MOST_PIXELS = 2**24  # of a file
+MOST = {"height": 1024, "width": 16_384, "cell": 64, "channels": 3}  # of the settings of images
 # of a PNG file: its beginning and its end
 HEADER, LAST_CHUNK = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
 
@@ -55,8 +56,30 @@ def features_of(path, card):
         raise InputError(translate.unreadable(path, error)) from None
     if len(content) > MOST_BYTES:
         raise _wrong(path, f"a file of at most {MOST_BYTES:,} bytes", "a larger one")
-    features, labels = kinds[source["class_name"]](path, content, source["config"], card)
-    return features, labels[:: card["reduction"]]
+    settings = _checked_settings(source)
+    features, labels = kinds[source["class_name"]](path, content, settings, card)
+    return features, labels[:: card.get("reduction", 1)]
+
+
+def _checked_settings(source):
+    """The settings of a source, of sizes that fit in memory."""
+    settings = source.get("config")
+    sizes = MOST if source["class_name"] == "ImageSource" else {}
+    if not isinstance(settings, dict):
+        raise InputError("A card must have the settings of its source. Export the model again.")
+    for name, most in sizes.items():
+        size = settings.get(name)
+        if type(size) is not int or not 1 <= size <= most:
+            raise InputError(
+                f"A card must have a {name} of 1 to {most:,}. Received: {name}={size!r:.40}. "
+                "Export the model again."
+            )
+    if sizes and (settings["cell"] > settings["height"] or settings.get("ink") is None):
+        raise InputError(
+            "A card must have a cell no higher than its image, and the kind of its ink. Received: "
+            f"{settings!r:.200}. Export the model again."
+        )
+    return settings
 
 
 def _sound(path, content, settings, card):

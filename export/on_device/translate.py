@@ -185,12 +185,14 @@ def _run(translator, options):
     asking = not options.text and not options.file and sys.stdin.isatty()
     for number, (name, line) in enumerate(_lines(options, asking)):
         try:
-            results = _translated(translator, line, name, options)
+            sentence = _decoded(line, name)
+            results = _translated(translator, sentence, name, options)
             if options.json:
                 print(json_of(results), flush=True)
                 continue
+            words = alignments and _words(alignments, translator, sentence)
             for result in results:
-                print(_shown(result, number, alignments, options), flush=True)
+                print(_shown(result, number, alignments, words, options), flush=True)
         except InputError as error:
             if not asking:
                 raise
@@ -229,17 +231,27 @@ def _opened(path):
         raise InputError(unreadable(path, error)) from None
 
 
-def _translated(translator, line, name, options):
+def _decoded(line, name):
     try:
-        sentence = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
-        return translator.translate_nbest([sentence], options.nbest or 1, [options.prefix])[0]
+        return line.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
         raise InputError(
             f"The input must be UTF-8. Received: {name}, with the byte 0x{line[error.start]:02x} "
             "where UTF-8 allows none. Convert it, with iconv for example."
         ) from None
+
+
+def _translated(translator, sentence, name, options):
+    try:
+        return translator.translate_nbest([sentence], options.nbest or 1, [options.prefix])[0]
     except ValueError as error:
         raise InputError(f"{name}: {error}") from None
+
+
+def _words(alignments, translator, sentence):
+    """The words that the columns of an alignment stand for: see `word_spans`."""
+    words = alignments.word_spans(translator.tokens(sentence))
+    return alignments.words_of_groups(words, translator.reduction)
 
 
 def text_of(result, number, options):
@@ -274,11 +286,12 @@ def _number(value):
     return value if value is not None and math.isfinite(value) else None
 
 
-def _shown(result, number, alignments, options):
+def _shown(result, number, alignments, words, options):
     """What is printed for one translation."""
     shown = text_of(result, number, options)
     if options.alignment:
-        links = alignments.word_links(result.source_tokens, result.target_tokens, result.alignment)
+        targets = alignments.word_spans(result.target_tokens)
+        links = alignments.span_links(words, targets, result.alignment)
         shown += f" ||| {alignments.format_pharaoh(links)}"
     if options.matrix:
         shown += "\n" + _table(result)

@@ -21,6 +21,7 @@ Exit codes: 0 all is translated; 1 the server can't be reached, has refused or a
 
 import argparse
 import base64
+import codecs
 import contextlib
 import functools
 import http.client
@@ -646,7 +647,7 @@ def _batches(options):
 
 
 def lines_of(stream):
-    """The lines of a binary stream as text.
+    """The lines of a binary stream as text, without a byte order mark.
 
     Raises:
         InputError: If one is not UTF-8, or longer than `LINE_LIMIT`.
@@ -671,6 +672,7 @@ def _line(line, number):
             "more. Split it."
         )
     try:
+        line = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         return line.decode("utf-8").removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
         raise InputError(

@@ -189,12 +189,15 @@ def find_models(paths):
     return [path if is_litert(path) else find_translator(path) for path in paths]
 
 
-def search_of(path, options, **fixed):
+def search_of(path, options, *others, **fixed):
     """The `SearchOptions` in a translator's file, changed by those of the command line.
+
+    An ensemble has a share of CTC, and a shortlist, only if all its models have saved one.
 
     Args:
         path: Path of the file.
         options: Dictionary; None stands for an option that is left out.
+        *others: Paths of the other models of an ensemble.
         **fixed: Values of further options that a .tflite file does not have.
 
     Returns:
@@ -209,7 +212,13 @@ def search_of(path, options, **fixed):
         pages = {name: fixed.pop(name, None) for name in ("trace", "explore")}
         _check_no_trace(path, **pages)
         return check_fixed(**options, **fixed)
-    return SearchOptions(**{**read_card(path)["search"], **asked(options)})
+    searches = [SearchOptions(**read_card(one)["search"]) for one in (path, *others)]
+    left_out = {
+        name: 0
+        for name in ("ctc_weight", "shortlist")
+        if not all(getattr(search, name) for search in searches)
+    }
+    return dataclasses.replace(searches[0], **{**left_out, **asked(options)})
 
 
 def fixed_precision(precision):

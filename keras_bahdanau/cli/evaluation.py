@@ -33,7 +33,7 @@ from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
-from keras_bahdanau.whole_file import write_json
+from keras_bahdanau.whole_file import replacing, write_json
 
 
 @ends_well()
@@ -101,7 +101,7 @@ def evaluate(
     paths = find_models(model)
     nbest = 1 if metrics is None else max(metric.nbest for metric in _metrics_of(metrics))
     fixed = {"alignments": alignments and str(alignments), **fixed_precision(precision)}
-    asked, search = search, search_of(paths[0], search, **fixed)
+    asked, search = search, search_of(paths[0], search, *paths[1:], **fixed)
     if search is not None:
         search.check_nbest(nbest)
     if compare is not None and nbest > 1:
@@ -117,7 +117,7 @@ def evaluate(
     inputs = inputs_of(paths[0])
     check_cache(cache, inputs)
     pairs = read_examples(inputs, source, target, columns, answer_separator, tag=tag).pairs
-    links = None if alignments is None else _read_links(alignments, pairs)
+    links = None if alignments is None else _read_links(alignments, pairs, tag)
     other = None if compare is None else _Other(compare, pairs, asked)
     translator = load_translator(paths, precision)
     if tag is not None:
@@ -148,7 +148,8 @@ def evaluate(
         warn(unreadable)
     if hypotheses is not None:
         text = "".join(f"{line}\n" for line in lines)
-        hypotheses.write_text(text, encoding="utf-8", newline="\n")
+        with replacing(hypotheses, hypotheses.with_name(f".unfinished-{hypotheses.name}")) as file:
+            file.write_text(text, encoding="utf-8", newline="\n")
     if json is not None:
         write_json(json, scores)
     if plot is not None:
@@ -212,13 +213,20 @@ def _metrics_of(names):
     return metrics_of(names.split(","))
 
 
-def _read_links(path, pairs):
-    """(sure, possible) links of a file."""
+def _read_links(path, pairs, tag=None):
+    """(sure, possible) links of a file, between the words that the model reads."""
     from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
 
     sure, possible = read_alignments(path)
     _check_lines(len(sure), "alignments", path, pairs)
-    return sure, possible
+    if tag is None:
+        return sure, possible
+    # a tag is the first word of all sources that have one
+    before = [int(bool(source.strip())) for source, _ in pairs]
+    return [
+        [{(s + more, t) for s, t in links} for more, links in zip(before, each, strict=True)]
+        for each in (sure, possible)
+    ]
 
 
 def _check_lines(count, name, path, pairs):

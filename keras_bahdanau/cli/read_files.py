@@ -65,7 +65,7 @@ def read(
     """
     paths = find_models(model)
     require_inputs(paths[0], "files", "translate")
-    search = search_of(paths[0], search, **fixed_precision(precision))
+    search = search_of(paths[0], search, *paths[1:], **fixed_precision(precision))
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)

@@ -112,7 +112,7 @@ def translate(
     paths = find_models(model)
     require_inputs(paths[0], "lines", "read or transcribe")
     fixed = {"explore": explore and str(explore), **fixed_precision(precision)}
-    search = search_of(paths[0], search, **fixed)
+    search = search_of(paths[0], search, *paths[1:], **fixed)
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)

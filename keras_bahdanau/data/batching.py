@@ -1,5 +1,7 @@
 """Pairs of a source and a target text to padded batches, of similar length each."""
 
+import os
+
 import numpy as np
 import tensorflow as tf
 
@@ -85,8 +87,9 @@ class BatchedPairs(Epochs):
             `subword_sampling` those of the first one.
 
     Raises:
-        ValueError: If a setting is not as above, no pair is left to train on, or `alignments`
-            are not those of the pairs.
+        TypeError: If a source is neither text nor a file, and nothing else that `source` reads.
+        ValueError: If a setting is not as above, no pair is left to train on, `alignments`
+            are not those of the pairs, or an array has another shape than `source` reads.
 
     Example:
         >>> data = BatchedPairs(pairs, source, target, batch_tokens=2048)
@@ -130,6 +133,7 @@ class BatchedPairs(Epochs):
         self.seed = seed
         pairs = list(pairs)
         source = as_source(source)
+        _check_arrays(source, [pair[0] for pair in pairs])
         self._source = source.rows([pair[0] for pair in pairs])
         self._target = IdRows.encoded(target, [pair[1] for pair in pairs])
         lengths = (self._source.lengths, self._target.lengths)
@@ -227,6 +231,13 @@ def batches(pairs, source, target, batch_tokens: int | None = None, **settings) 
         >>> model.fit(batches(pairs, source, target, batch_tokens=2048), epochs=20, shuffle=False)
     """
     return BatchedPairs(pairs, source, target, batch_tokens, **settings).dataset()
+
+
+def _check_arrays(source, inputs):
+    """Raise an error for an array that the source can't read; a file may turn out to be broken."""
+    arrays = [one for one in inputs if not isinstance(one, str | bytes | os.PathLike)]
+    if arrays:
+        source.check("sources", arrays)
 
 
 def _check_sampling(subword_sampling, alignments):

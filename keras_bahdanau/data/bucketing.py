@@ -8,6 +8,8 @@ import dataclasses
 
 import numpy as np
 
+MOST_LENGTHS = 1024  # that the bounds of buckets are chosen among
+
 
 class ByTokens:
     """Buckets of similar length, each with one fixed shape, filled evenly.
@@ -158,8 +160,11 @@ def _bounds(counts, batch_tokens, buckets):
     best_k[b] = min over a of best_{k-1}[a] + cost[a, b] is exact.
     """
     lengths = np.flatnonzero(counts)
+    if len(lengths) > MOST_LENGTHS:  # the tables have n x n numbers
+        chosen = np.linspace(0, len(lengths) - 1, MOST_LENGTHS).round().astype(int)
+        lengths = lengths[chosen]  # each also for the lengths left out below it
     # (n + 1,): pairs of the first a of the n lengths
-    until = np.concatenate([[0], np.cumsum(counts[lengths])])
+    until = np.concatenate([[0], np.cumsum(counts)[lengths]])
     padded_to = np.concatenate([[1], lengths])[None, :]  # (1, n + 1)
     # pairs, rows and steps of each [a, b]: (n + 1, n + 1)
     rows, steps = _grid(np.maximum(0, until[None, :] - until[:, None]), padded_to, batch_tokens)

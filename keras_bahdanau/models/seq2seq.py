@@ -238,7 +238,13 @@ class Seq2Seq(keras.Model):
         passes = 2 if training and self.r_drop else 1
         features, target_in, *rest = _repeated(inputs, passes)
         alignment = rest[0] if rest else ()
-        guided = bool(training and self.guided_alignment and given(alignment))
+        guided = bool(training and self.guided_alignment)
+        if guided and not given(alignment):
+            raise ValueError(
+                "Attention is guided by alignments, the third of the inputs. Received: "
+                f"guided_alignment={self.guided_alignment} with two inputs. Give "
+                "`data.batches` the alignments, or the model guided_alignment=0."
+            )
         spread = bool(training and self.doubly_stochastic)
         drawn = bool(training and self.reinforcement is not None)
         weighted = bool(return_attention_scores or guided or spread)

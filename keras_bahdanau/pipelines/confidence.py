@@ -128,17 +128,19 @@ def text_confidence(log_probs, entropies, alignment, calibration=None):
 def text_features(log_probs, entropies, alignment):
     """Float64 array of the `TEXT_FEATURES` of a text with one token at least.
 
-    Coverage is the share of the source that was attended to, mean_j min(sum_i alpha_ij, 1).
+    Coverage is the share of the source that was attended to, mean_j min(sum_i alpha_ij, 1). A text
+    that is given for an empty source has a coverage of 0, and its length in place of the ratio.
 
     Args: as in `text_confidence`.
     """
     log_probs, entropies = np.asarray(log_probs, float), np.asarray(entropies, float)
     target_time, source_time = np.shape(alignment)
     covered = np.minimum(np.sum(alignment, axis=0, dtype=np.float64), 1)
+    positions = max(source_time, 1)
     return np.array(
         [
             *(log_probs.mean(), log_probs.min(), log_probs.sum(), entropies.mean()),
-            *(math.log(target_time / source_time), covered.mean()),
+            *(math.log(target_time / positions), covered.sum() / positions),
         ]
     )
 

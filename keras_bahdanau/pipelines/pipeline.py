@@ -108,7 +108,8 @@ class Pipeline(GraphPipeline):
             batch_size: Positive integer. Inputs decoded at once.
             search: `SearchOptions` in place of the pipeline's own.
             prefixes: List of strings, one an input: the beginning of its text; "" for a free
-                one. Or a list of lists of target ids, as `Subwords.encode` gives them.
+                one. Or a list of lists of target ids: those of `Subwords.encode` without the end
+                token, which would end the text.
 
         Returns:
             List of `Translation`, one an input; `truncated` says that an input was longer than

@@ -120,8 +120,10 @@ def read_translations(result, texts, labels, truncated, target, calibration=None
             length = one.lengths
             if rank and not length:
                 break
-            alignment = one.alignment[:length, : len(source)]
-            log_probs, entropies = one.token_log_probs[:length], one.token_entropies[:length]
+            # copies: a view would keep the arrays of the whole batch and beam in memory
+            alignment = one.alignment[:length, : len(source)].copy()
+            log_probs = one.token_log_probs[:length].copy()
+            entropies = one.token_entropies[:length].copy()
             hypotheses.append(
                 Translation(
                     text=texts[row][rank],

@@ -7,6 +7,7 @@ from keras import ops, tree
 from keras_bahdanau.layers.distribution import distribution_of
 from keras_bahdanau.search.result import (
     SearchResult,
+    finished_first,
     normalized,
     spread,
     take_beams,
@@ -167,9 +168,7 @@ def _advance(step, loop, limit_at, options, end):
 def _finish(loop, options):
     """Finished hypotheses first, best first, each read back along its parents."""
     scores = normalized(loop.log_probs, loop.lengths, options)
-    # the beam is sorted by score already, and `top_k` keeps the order of equals
-    _, order = ops.top_k(ops.cast(loop.finished, "float32"), loop.tokens.shape[1])
-    order = ops.cast(order, "int32")
+    order = finished_first(loop.finished)  # the beam is sorted by score already
 
     def body(t, beams, path):
         t = t - 1

@@ -80,11 +80,25 @@ def normalized(log_probs, lengths, options):
 
 def best_first(result):
     """The `SearchResult` with finished hypotheses before cut ones, each best first."""
-    for key in ("scores", "finished"):  # the later counts more: `top_k` keeps the order of equals
-        _, order = ops.top_k(ops.cast(getattr(result, key), "float32"), result.scores.shape[1])
-        order = ops.cast(order, "int32")
-        result = SearchResult(*(take_beams(field, order) for field in result))
-    return result
+    _, order = ops.top_k(result.scores, result.scores.shape[1])
+    result = SearchResult(*(take_beams(field, ops.cast(order, "int32")) for field in result))
+    order = finished_first(result.finished)
+    return SearchResult(*(take_beams(field, order) for field in result))
+
+
+def finished_first(finished):
+    """Places of a beam, those that are True before the others, and each kind in its order.
+
+    Args:
+        finished: Bool tensor `(batch, beam)`.
+
+    Returns:
+        Int32 tensor `(batch, beam)`.
+    """
+    beam = finished.shape[1]
+    # no two keys are equal, for `top_k` of PyTorch keeps no order of equals
+    keys = beam * ops.cast(finished, "float32") - ops.arange(beam, dtype="float32")
+    return ops.cast(ops.top_k(keys, beam)[1], "int32")
 
 
 UNSEEN = 1e-7  # of attention, the least that a source token counts as having got

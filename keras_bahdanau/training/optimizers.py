@@ -117,4 +117,5 @@ _OPTIMIZERS = {
 
 def _is_exempt(variable):
     """True of embeddings, biases and gains, which weight decay leaves alone."""
-    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions"))
+    # a GRU of Keras has its biases as (2, 3 * units)
+    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions", "bias"))

@@ -23,6 +23,7 @@ _RIGHT = {  # values that a field may have
     "seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
     "start_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
     "first_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
+    "epoch_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
     "stopped": lambda value: type(value) is bool,
     "history": lambda value: type(value) is list and all(type(logs) is dict for logs in value),
 }
@@ -43,6 +44,7 @@ class Progress:
         seconds: Float, time of training and validation, all sittings together.
         start_seconds: Float, that of the first step, which compiles the model.
         first_seconds: Float, that of the first epoch, whose validation is compiled, too.
+        epoch_seconds: Float, that of all complete epochs.
         stopped: Bool, True if one of the user's callbacks ended the training.
         history: List of one dict an epoch, its logs.
     """
@@ -54,6 +56,7 @@ class Progress:
     seconds: float = 0.0
     start_seconds: float = 0.0
     first_seconds: float = 0.0
+    epoch_seconds: float = 0.0
     stopped: bool = False
     history: list = dataclasses.field(default_factory=list)
 
@@ -82,6 +85,8 @@ class Progress:
             self.start_seconds = self.seconds
         if self.epoch + bool(self.step) <= 1:
             self.first_seconds = self.seconds
+        if not self.step:
+            self.epoch_seconds = self.seconds
 
     def is_better(self, value):
         """True if the value of an epoch is finite and lower than that of each epoch before."""
@@ -145,9 +150,11 @@ class Progress:
         """
         if not minutes or not self.epoch:
             return math.inf
+        # checkpoints of older versions lack the three times
+        complete = self.epoch_seconds or self.seconds
         if self.epoch > 1 and self.first_seconds:
-            seconds = (self.seconds - self.first_seconds) / (self.epoch - 1)  # of one epoch
-        else:  # checkpoints of older versions lack the two times
-            seconds = (self.seconds - self.start_seconds) / self.epoch
-        left = (60 * minutes - self.seconds) / max(seconds, 1e-6)
+            seconds = (complete - self.first_seconds) / (self.epoch - 1)  # of one epoch
+        else:
+            seconds = (complete - self.start_seconds) / self.epoch
+        left = (60 * minutes - complete) / max(seconds, 1e-6)
         return max(1, math.floor(self.epoch + left))

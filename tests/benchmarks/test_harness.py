@@ -300,6 +300,19 @@ def test_a_row_without_its_data_is_written_down_as_not_measured(imported, tmp_pa
     assert "--multi30k" in found["ours"]["error"]
 
 
+def test_what_was_measured_is_kept_where_a_row_can_not_be(imported, tmp_path, capsys):
+    (tmp_path / "epoch.json").write_text('{"ratio": 1.5}')
+    assert imported("run").main(["epoch", "--out", str(tmp_path)]) == 0
+    assert (tmp_path / "epoch.json").read_text() == '{"ratio": 1.5}'
+    assert "its earlier result stays" in capsys.readouterr().out
+
+
+def test_tiny_sizes_go_beside_the_published_results(imported):
+    results_of = imported("harness").results_of
+    assert results_of(False).parts[-2:] == ("benchmarks", "results")
+    assert results_of(True).parts[-2:] == ("runs", "benchmarks")
+
+
 @pytest.mark.parametrize("program", ["run", "revisions"])
 def test_a_folder_without_the_data_is_refused_before_anything_is_made(
     imported, tmp_path, capsys, program

@@ -42,6 +42,16 @@ def test_the_first_epoch_is_no_measure_of_the_others():
     assert progress.epochs_in(5) == 2 + 10  # of 20 seconds each, in the 210 that are left
 
 
+def test_an_epoch_that_was_left_unfinished_is_no_measure_of_the_others():
+    progress = Progress(epoch=1, seconds=70.0, first_seconds=70.0, epoch_seconds=70.0)
+    progress.epoch = 2
+    progress.add_time(20.0)
+    expected = progress.epochs_in(5)
+    progress.step = 98
+    progress.add_time(19.0)  # and then it was killed
+    assert Progress.from_json(progress.to_json()).epochs_in(5) == expected == 2 + 10
+
+
 def test_the_first_step_is_no_measure_of_an_epoch():
     progress = Progress()
     progress.step = 1

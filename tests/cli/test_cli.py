@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from keras_bahdanau import __version__, cli
-from keras_bahdanau.cli import training_files, translating, unknown_text
+from keras_bahdanau.cli import arguments, training_files, translating, unknown_text
 from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.training import TrainingOptions
@@ -416,6 +416,21 @@ def test_models_given_one_after_the_other_are_an_ensemble(command, files, model,
     assert "BLEU" in command("evaluate", "good.en", "good.de", *both).out
     answer = command("translate", "--model", model, "--model", "cut.keras")
     assert answer.code == 2 and "cut.keras" in answer.err
+
+
+def test_an_ensemble_searches_with_what_all_its_models_have(monkeypatch):
+    saved = {
+        "a": {"beam_width": 7, "ctc_weight": 0.3},
+        "b": {"beam_width": 5, "shortlist": 9},
+        "c": {"beam_width": 5, "ctc_weight": 0.2},
+    }
+    monkeypatch.setattr(arguments, "is_litert", lambda path: False)
+    monkeypatch.setattr(arguments, "read_card", lambda path: {"search": saved[path]})
+    with_ctc, without = SearchOptions(**saved["a"]), SearchOptions(beam_width=7)
+    assert arguments.search_of("a", {}) == arguments.search_of("a", {}, "c") == with_ctc
+    assert arguments.search_of("a", {}, "b") == without
+    assert arguments.search_of("b", {}, "a") == SearchOptions(beam_width=5)
+    assert arguments.search_of("a", {"ctc_weight": 0.3}, "b") == with_ctc
 
 
 @pytest.mark.slow

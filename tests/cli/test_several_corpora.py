@@ -1,6 +1,7 @@
 """Several corpora from the command line: their form, their files, and a model with tags."""
 
 import itertools
+import json
 from pathlib import Path
 
 import numpy as np
@@ -182,5 +183,12 @@ def test_one_model_translates_into_two_languages_by_their_tags(command, files):
         own = [link.split("-") for link in line.split(" ||| ")[1].split()]
         moved = [link.split("-") for link in other.split(" ||| ")[1].split()]
         assert own == [[str(int(i) - 1), j] for i, j in moved if i != "0"]
+    links = [line.split(" ||| ")[1] for line in out.splitlines()]  # which the model says are right
+    texts = [line.split(" ||| ")[0] for line in out.splitlines()]
+    Path("gold").write_text("".join(f"{line}\n" for line in links))
+    Path("own.de").write_text("".join(f"{line}\n" for line in texts))
+    judged = ("evaluate", "good.en", "own.de", "--model", "run", "--tag", "<2back>")
+    code, *_ = command(*judged, "--alignments", "gold", "--json", "aer.json", "--max-length", "4")
+    assert code == 0 and json.loads(Path("aer.json").read_text())["alignment_error_rate"] < 0.01
     code, out, err = command("translate", "good.en", "--model", "run", "--tag", "<2fr>")
     assert (code, out) == (2, "") and "tag='<2fr>', which is unknown there" in err

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from keras_bahdanau.data import bucketing
 from keras_bahdanau.data.batching import BatchedPairs, batches
 from keras_bahdanau.data.bucketing import _bounds
 from keras_bahdanau.data.epochs import Skipped
 from keras_bahdanau.sources.feature_source import FeatureSource
+from keras_bahdanau.sources.image_source import ImageSource
+from keras_bahdanau.sources.ink_source import InkSource
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
@@ -242,6 +245,16 @@ def test_bounds_waste_no_more_than_any_others(buckets, batch_tokens):
     assert positions(lengths, bounds.tolist(), batch_tokens) == fewest
 
 
+def test_bounds_among_many_lengths_waste_little_more(monkeypatch):
+    lengths = np.random.default_rng(5).integers(1, 400, size=2000)
+    exact = _bounds(np.bincount(lengths), 1000, 5)
+    monkeypatch.setattr(bucketing, "MOST_LENGTHS", 40)
+    bounds = _bounds(np.bincount(lengths), 1000, 5)
+    assert len(bounds) == 5 and bounds[-1] == lengths.max()
+    least = positions(lengths, exact.tolist(), 1000)
+    assert least <= positions(lengths, bounds.tolist(), 1000) < 1.1 * least
+
+
 @pytest.fixture(scope="module")
 def by_sentences(subwords):
     return BatchedPairs(PAIRS, subwords, subwords, batch_sentences=7, sort_batches=4)
@@ -391,6 +404,21 @@ def test_epoch_and_first_step_are_checked(data):
         data.epoch(0, first_step=data.steps + 1)
     with pytest.raises(ValueError, match="number=-1"):
         data.epoch(-1)
+
+
+@pytest.mark.parametrize(
+    ("source", "one", "message"),
+    [
+        (FeatureSource(4), np.ones((4, 3)), r"sources\[0\] of the shape \(4, 3\)"),
+        (FeatureSource(2), np.full((3, 2), np.nan), "with NaN or infinity"),
+        (InkSource(), [np.ones((4, 3))], r"arrays \(points, 2\) of finite numbers"),
+        (ImageSource(), np.full((32, 32), 255, np.int64), "of int64. Give uint8, or floats"),
+    ],
+)
+def test_arrays_that_a_source_can_not_read_are_refused(source, one, message):
+    target = Subwords.train(["a b c"], 7, model_type="word", exact=False)
+    with pytest.raises(ValueError, match=message):
+        BatchedPairs([(one, "a")], source, target, batch_sentences=2)
 
 
 def test_the_source_may_have_a_limit_of_its_own():

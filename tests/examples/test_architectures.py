@@ -80,8 +80,8 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(example, data, tmp_pa
     ]
     assert all(all(row) for row in cells[1:])
     found = json.loads((out / "transformer-tiny.measured.json").read_text())
-    # 128 steps of keys and values of 8 numbers, and 128 flags, of 4 bytes
-    assert found["hypothesis_bytes"] == {
-        "16": 4 * (2 * 128 * 8 + 128),
-        "64": 4 * (2 * 128 * 8 + 128),
-    }
+    # of each token a key and a value of 8 numbers, and a flag, of 4 bytes
+    expected = {str(length): 4 * length * (2 * 8 + 1) for length in (16, 64, 256)}
+    assert found["hypothesis_bytes"] == expected
+    found = json.loads((out / "min-gru.measured.json").read_text())
+    assert len({*found["hypothesis_bytes"].values()}) == 1

@@ -265,6 +265,22 @@ def test_nothing_is_copied_where_a_card_could_not_be_written(example, tmp_path):
     assert [path.name for path in models.iterdir()] == ["ice.tflite"]
 
 
+def test_nothing_is_copied_where_a_model_is_not_there(example, tmp_path):
+    publishing, tasks = example("publishing"), example("tasks").TASKS
+    results = example("results").Results(tmp_path / "results")
+    for name in ("gre", "ice"):
+        more = {"int8": {"ser": 1.0}, "bytes": {"int8": 400_000}}
+        results.write({**result(name, "small", 1, 1.0), **more})
+    folder = tmp_path / "runs" / "gre" / "small-1"
+    (folder / "run").mkdir(parents=True)
+    for file in ("run/translator.keras", "model.int8.tflite"):
+        (folder / file).write_bytes(b"a model")
+    chosen = [tasks["gre"], tasks["ice"]], ["small"]
+    with pytest.raises(FileNotFoundError, match="Received: no .*translator.keras. Train it, or"):
+        publishing.publish(results, *chosen, tmp_path / "runs", tmp_path)
+    assert not (tmp_path / "pronounce").exists()
+
+
 def test_the_published_seed_is_the_best_one_of_the_first_setting(example):
     chosen, tasks = example("publishing").chosen, example("tasks").TASKS
     for name, metric, scores in (("ice", "ser", (12, 9, 11)), ("turkish-high", "exact", (7, 9, 8))):

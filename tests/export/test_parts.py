@@ -63,6 +63,12 @@ def test_pieces_of_any_size_hold_each_line_once_and_in_order(parts, write, end):
     assert len([*part.spans(1)]) == len(LINES)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(parts, write):
+    part = parts.part_of(write("a.txt", b"\xef\xbb\xbfone\ntwo\n"), "text")
+    inputs = [one for span in part.spans(1) for one in part.inputs(*span)]
+    assert inputs == [b"one", b"two"]
+
+
 def test_an_empty_file_has_no_piece_and_an_empty_output(parts, write, tmp_path):
     for name in ("empty.txt", "empty.jsonl"):
         part = parts.part_of(write(name, b""), "text")

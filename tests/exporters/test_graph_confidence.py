@@ -30,13 +30,14 @@ SENTENCES = ["one two", "", "five three one four", "two ☃"]
 @pytest.mark.parametrize("calibration", [None, CALIBRATION])
 def test_the_graph_gives_what_the_host_gives(calibration):
     random = np.random.default_rng(0)
-    lengths, sources = np.array([[4, 2], [1, 0], [0, 0]], "int32"), np.array([3, 1, 0], "int32")
+    lengths = np.array([[4, 2], [1, 0], [0, 0], [2, 1]], "int32")
+    sources = np.array([3, 1, 0, 0], "int32")
     real = np.arange(5) < lengths[..., None]  # (batch, beam, target_time)
     log_probs = np.where(real, -random.exponential(size=real.shape), 0).astype("float32")
     entropies = np.where(real, random.exponential(size=real.shape), 0).astype("float32")
     attended = real[..., None] & (np.arange(3) < sources[:, None, None, None])
     alignment = np.where(attended, random.random(attended.shape), 0).astype("float32")
-    scores = np.where([[True, True], [True, False], [True, False]], 0, -1e9)
+    scores = np.where([[True, True], [True, False], [True, False], [True, True]], 0, -1e9)
     result = SearchResult(None, lengths, scores, alignment, None, log_probs, entropies)
     found = graph_confidence(result, sources, calibration).numpy()
     for (row, rank), length in np.ndenumerate(lengths):

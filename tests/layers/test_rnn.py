@@ -70,6 +70,21 @@ def test_a_scanned_cell_gives_what_it_says_step_by_step(run, cell):
     np.testing.assert_allclose(run(rnn, INPUTS), np.stack(expected, axis=1), atol=1e-6)
 
 
+@pytest.mark.parametrize("cell", ["ssru", "sru", "min-gru", "min-lstm"])
+def test_in_float64_a_parallel_encoder_gives_what_its_steps_give(cell):
+    """All products of all steps at once, beside a step that has the input of its own alone."""
+    rnn = built(cell, dtype="float64")
+    inputs = INPUTS.astype("float64")
+    states = tuple(np.zeros((3, size)) for size in rnn.cell.state_sizes)
+    expected = []
+    for t in range(4):
+        output, states = rnn.cell(inputs[:, t], states)
+        expected.append(output)
+    found = rnn(inputs)
+    assert found.dtype == "float64"
+    np.testing.assert_allclose(found, np.stack(expected, axis=1), rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize("cell", STOCK)
 def test_recurrent_dropout_scans_the_same_kind_of_cell(cell):
     stock, scanned = built(cell), built(cell, recurrent_dropout=0.5)

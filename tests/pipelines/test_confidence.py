@@ -60,6 +60,14 @@ def test_features_are_those_by_hand():
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
+def test_a_text_given_for_an_empty_source_has_a_confidence():
+    nothing = np.zeros((3, 0))
+    expected = [*text_features(LOG_PROBS, ENTROPIES, ALIGNMENT)[:4], math.log(3), 0]
+    np.testing.assert_allclose(text_features(LOG_PROBS, ENTROPIES, nothing), expected)
+    z = 0.1 + np.dot(expected, [*TEXT.values()])
+    assert text_confidence(LOG_PROBS, ENTROPIES, nothing, CALIBRATION) == pytest.approx(logistic(z))
+
+
 def test_confidence_is_a_geometric_mean_until_it_is_calibrated():
     assert translation().confidence == pytest.approx((0.5 * 0.8 * 0.4) ** (1 / 3))
     assert text_confidence([], [], np.zeros((0, 2))) == 1

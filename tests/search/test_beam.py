@@ -8,6 +8,7 @@ from keras import ops
 from toy import END, VOCABULARY, Language, assert_found, assert_same_rows, run_search
 
 from keras_bahdanau.search import SearchOptions, beam_search, greedy_search, search
+from keras_bahdanau.search.result import finished_first
 
 EXPONENTS = pytest.mark.parametrize("exponent", [0.0, 0.6, 2.0])
 LIMITS = [4, 4, 4, 3, 2, 1, 0]
@@ -120,6 +121,14 @@ def test_the_nbest_list_is_sorted_finished_before_cut_each_once(run):
             assert list(part) == sorted(part, reverse=True)
     for ids, lengths in zip(result.ids, result.lengths, strict=True):
         assert len({(*row[:length],) for row, length in zip(ids, lengths, strict=True)}) == 6
+
+
+@pytest.mark.parametrize("beam", [1, 4, 5, 33])
+def test_finished_places_come_first_and_equals_keep_their_order(run, beam):
+    finished = np.random.default_rng(beam).random((6, beam)) < np.linspace(0, 1, 6)[:, None]
+    expected = np.argsort(~finished, axis=1, kind="stable")
+    found = run(lambda places: finished_first(ops.reshape(places, (6, beam))), finished)
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.few(1)

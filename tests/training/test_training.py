@@ -541,7 +541,7 @@ def test_the_penalty_is_on_all_weights_and_in_the_loss():
 
 
 @pytest.mark.parametrize(
-    "parts", [{"cell": "layer-norm-gru", "tie_embeddings": False}, {"encoder": "convolutional"}]
+    "parts", [{}, {"cell": "layer-norm-gru", "tie_embeddings": False}, {"encoder": "convolutional"}]
 )
 def test_weight_decay_spares_embeddings_biases_and_gains(parts):
     steady = {"learning_rate": 0.5, "schedule": "constant", "warmup": 0.0}

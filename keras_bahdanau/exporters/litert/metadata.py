@@ -16,6 +16,8 @@ ENTRY = "TFLITE_METADATA"
 IDENTIFIER = b"M001"
 PARSER_VERSION = "1.0.1"  # the first with all fields that are written here: VOCABULARY is of 1.0.1
 DESCRIPTIONS, VOCABULARY = 1, 5  # AssociatedFileType
+MOST_BYTES = 2**24  # of all strings and records together, where a file is read
+_RECORD = 64  # bytes that an entry of a vector counts for
 
 
 class AssociatedFile(NamedTuple):
@@ -121,7 +123,7 @@ def from_bytes(content):
     """The `ModelMetadata` of a FlatBuffer.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If it is none, or holds more than any export writes.
     """
     content = bytes(content)
     if len(content) < 8 or not flatbuffers.util.BufferHasIdentifier(content, 0, IDENTIFIER):
@@ -130,7 +132,7 @@ def from_bytes(content):
             f"Received: {content[4:8]!r}. Export the translator again."
         )
     root = flatbuffers.encode.Get(flatbuffers.packer.uoffset, content, 0)
-    return _read(ModelMetadata, Table(content, root))
+    return _Reader().read(ModelMetadata, Table(content, root))
 
 
 def _write(builder, value):
@@ -162,24 +164,43 @@ def _write_field(builder, value):
     return builder.EndVector()
 
 
-def _read(kind, table):
-    """The record of a table; what it does not have stays at its default."""
-    values = {}
-    for name, (number, of) in _FIELDS[kind].items():
-        offset = table.Offset(4 + 2 * number)  # two numbers come first in a table's index
-        if offset:
-            values[name] = _read_field(of, table, offset)
-    return kind(**values)
+class _Reader:
+    """Reads records, whose tables and strings may be shared, and so may be many in a small file."""
 
+    def __init__(self):
+        self._left = MOST_BYTES
 
-def _read_field(of, table, offset):
-    if of is int:
-        return table.Get(number_types.Int8Flags, table.Pos + offset)
-    if of is str:
-        return table.String(table.Pos + offset).decode()
-    first = table.Vector(offset)
-    places = [first + 4 * index for index in range(table.VectorLen(offset))]
-    (item,) = of
-    if item is str:
-        return tuple(table.String(place).decode() for place in places)
-    return tuple(_read(item, Table(table.Bytes, table.Indirect(place))) for place in places)
+    def read(self, kind, table):
+        """The record of a table; what it does not have stays at its default."""
+        values = {}
+        for name, (number, of) in _FIELDS[kind].items():
+            offset = table.Offset(4 + 2 * number)  # two numbers come first in a table's index
+            if offset:
+                values[name] = self._field(of, table, offset)
+        return kind(**values)
+
+    def _field(self, of, table, offset):
+        if of is int:
+            return table.Get(number_types.Int8Flags, table.Pos + offset)
+        if of is str:
+            return self._string(table, table.Pos + offset)
+        first, count = table.Vector(offset), table.VectorLen(offset)
+        self._count(_RECORD * count)
+        places = [first + 4 * index for index in range(count)]
+        (item,) = of
+        if item is str:
+            return tuple(self._string(table, place) for place in places)
+        return tuple(self.read(item, Table(table.Bytes, table.Indirect(at))) for at in places)
+
+    def _string(self, table, place):
+        text = table.String(place)
+        self._count(len(text))
+        return text.decode()
+
+    def _count(self, size):
+        self._left -= size
+        if self._left < 0:
+            raise ValueError(
+                f"Model metadata must unfold to {MOST_BYTES:,} bytes at most. Received: more. "
+                "Export the translator again."
+            )

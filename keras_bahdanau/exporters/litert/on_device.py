@@ -19,6 +19,7 @@ PAD, START, END = 0, 2, 3
 _ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # outputs of lists
 _TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older files lack
 _SEAL = 64  # bytes at the end of a file
+_MOST_POSITIONS = 100_000  # of a source
 _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
     *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
@@ -65,6 +66,8 @@ class OnDevicePipeline:
         most: Integer, the most texts that `decode_nbest` gives: the beam width of the file's
             search, or 1 if its export left the signatures for more out.
         longest_prefix: Integer, the most tokens of a prefix; 0 if it left that signature out.
+        reduction: Integer, the number of positions of the source for each column of an alignment:
+            1, but of encoders that join some, such as "pyramidal".
 
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
@@ -83,6 +86,7 @@ class OnDevicePipeline:
             ) from None
         self._path = str(path)
         self.card, self.files = _unpack(path)
+        self.reduction = self.card.get("reduction", 1)
         self._target = self.vocabulary("target")
         verb = self.card["verb"]
         try:
@@ -291,12 +295,16 @@ class OnDeviceTranslator(OnDevicePipeline):
             for sentence, prefix in zip(sentences, prefixes, strict=True)
         ]
 
+    def tokens(self, sentence):
+        """The tokens of a sentence, a list of strings: with a `reduction` more than columns."""
+        return [self._source.id_to_piece(token) for token in self._ids(sentence)]
+
     def _ids(self, sentence):
         ids = _encoded(self._source, sentence)
         return [*ids, END] if ids else []
 
     def _features(self, sentence):
-        """The features of a sentence, and its tokens."""
+        """The features of a sentence, and its tokens that an alignment has columns of."""
         ids = self._ids(sentence)
         longest = self.card["max_source_length"]
         if len(ids) > longest:
@@ -304,7 +312,8 @@ class OnDeviceTranslator(OnDevicePipeline):
                 f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
                 f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
             )
-        return {"source": ids}, [self._source.id_to_piece(token) for token in ids]
+        labels = [self._source.id_to_piece(token) for token in ids[:: self.reduction]]
+        return {"source": ids}, labels
 
 
 def _encoded(vocabulary, text):
@@ -376,11 +385,15 @@ def _check_card(card, files):
     names = card.get("vocabularies")
     if not isinstance(card.get("verb"), str) or not isinstance(names, dict):
         raise ValueError("its card.json does not say how to run it")
-    if "target" not in names or not {str(name) for name in names.values()} <= files.keys():
+    if "target" not in names or not all(isinstance(one, str) for one in names.values()):
+        raise ValueError("its card.json does not name its vocabularies")
+    if not {*names.values()} <= files.keys():
         raise ValueError("it lacks a vocabulary that its card.json names")
-    limit, hashes = card.get("max_source_length"), card.get("sha256", {})
-    if type(limit) is not int or not isinstance(hashes, dict):
-        raise ValueError("its card.json states no max_source_length, or no hashes")
+    limits = card.get("max_source_length"), card.get("reduction", 1)
+    if not all(type(one) is int and 1 <= one <= _MOST_POSITIONS for one in limits):
+        raise ValueError("its card.json states no max_source_length, or a reduction that is none")
+    if not isinstance(card.get("sha256", {}), dict):
+        raise ValueError("its card.json has hashes that are none")
 
 
 def _check_hashes(card, files, file, model_size):

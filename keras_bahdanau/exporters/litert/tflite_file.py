@@ -175,8 +175,10 @@ def _tables(table, number):
     place = table.Offset(4 + 2 * number)
     if not place:
         return []
-    first = table.Vector(place)
-    return [table.Indirect(first + 4 * index) for index in range(table.VectorLen(place))]
+    first, count = table.Vector(place), table.VectorLen(place)
+    if count > len(table.Bytes) // 4:
+        raise ValueError("a vector is longer than the file")
+    return [table.Indirect(first + 4 * index) for index in range(count)]
 
 
 def _vector(builder, offsets):

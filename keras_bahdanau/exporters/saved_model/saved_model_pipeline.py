@@ -46,11 +46,11 @@ class SavedModelPipeline:
             raise ValueError(
                 "A SavedModel must have its card, and a signature that takes texts or files. "
                 f"Received: path={str(path)!r} with {sorted(self._session.signatures)}. Export "
-                "it again, without --ids-only."
+                "it again, with --format saved-model."
             )
         self._calibration = calibration_of(self.card)
         (self._input,) = signature.inputs
-        (self._text,) = {*signature.outputs} - _BESIDE
+        (self._text,) = _TEXTS & {*signature.outputs}
 
     def check(self, name, inputs):
         """Raise TypeError unless all inputs are texts, bytes or paths."""
@@ -113,9 +113,7 @@ class SavedModelPipeline:
         }
 
 
-_BESIDE = {"score", "source_tokens", "source_length", "target_tokens", "target_length"} | {
-    *("alignment", "finished", "truncated", "confidence", "token_log_probs", "token_entropies")
-}
+_TEXTS = {"translation", "text"}  # names of the text, by the kind of the source
 
 
 def _content(one):

@@ -104,6 +104,24 @@ def test_other_bytes_are_no_metadata(content):
         metadata.from_bytes(content)
 
 
+def test_records_that_unfold_to_more_than_any_file_has_are_refused(monkeypatch):
+    many = ModelMetadata(subgraph_metadata=(SubGraphMetadata(name="x" * 100),) * 50)
+    content = metadata.to_bytes(many)
+    assert metadata.from_bytes(content) == many
+    monkeypatch.setattr(metadata, "MOST_BYTES", 4000)
+    with pytest.raises(ValueError, match="at most. Received: more"):
+        metadata.from_bytes(content)
+
+
+def test_a_vector_of_a_length_that_is_none_is_refused():
+    content = bytearray(metadata.to_bytes(ModelMetadata(associated_files=(AssociatedFile("a"),))))
+    root = Table(bytes(content), int.from_bytes(content[:4], "little"))
+    first = root.Vector(root.Offset(4 + 2 * 6))
+    content[first - 4 : first] = (2**32 - 1).to_bytes(4, "little")
+    with pytest.raises(ValueError, match="at most. Received: more"):
+        metadata.from_bytes(content)
+
+
 def test_the_file_describes_its_signatures(toy_litert):
     root = standard_metadata(toy_litert)
     model = schema.Model.GetRootAs(toy_litert.read_bytes())

@@ -47,6 +47,12 @@ def assert_refused(found, server):
     assert said.rstrip("\n").isprintable() and len(said) < 700
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(kit):
+    mark = b"\xef\xbb\xbf"
+    lines = kit["client_rest"].lines_of(io.BytesIO(mark + b"one\r\n" + mark + b"two\n"))
+    assert [*lines] == ["one", "\ufefftwo"]
+
+
 @pytest.mark.few(8)
 @pytest.mark.parametrize("name", hostile.ANSWERS)
 def test_a_hostile_answer_is_refused_in_one_line(kit, capsys, name):

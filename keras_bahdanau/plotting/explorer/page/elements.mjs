@@ -2,7 +2,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const WORD_START = "\u2581";
-const NAMES = { "": "padding", "<pad>": "padding", "<s>": "start", "</s>": "end", "<unk>": "unknown", [WORD_START]: "␣" };
+const NAMES = new Map(Object.entries({ "": "padding", "<pad>": "padding", "<s>": "start", "</s>": "end", "<unk>": "unknown", [WORD_START]: "␣" }));
 const WIDE = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 const FROM_THE_RIGHT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
@@ -33,7 +33,7 @@ export function byId(id) {
 
 /** A piece as it is read, without the mark of a word's start; wide letters count as two. */
 export function label(token, longest = 24) {
-  const text = NAMES[token] ?? token.replaceAll(WORD_START, " ").trim();
+  const text = NAMES.get(token) ?? token.replaceAll(WORD_START, " ").trim();
   const characters = [...text];
   const widths = characters.map((character) => (WIDE.test(character) ? 2 : 1));
   if (widths.reduce((sum, width) => sum + width, 0) <= longest) return text;
@@ -44,12 +44,12 @@ export function label(token, longest = 24) {
 
 /** True for a piece that goes on with the word before it. */
 export function goesOn(token, place) {
-  return place > 0 && !(token in NAMES) && !token.startsWith(WORD_START);
+  return place > 0 && !NAMES.has(token) && !token.startsWith(WORD_START);
 }
 
 /** True for a token that is a mark of the model, no text. */
 export function isMark(token) {
-  return token in NAMES;
+  return NAMES.has(token);
 }
 
 /** "rtl" for tokens of a script that is written from the right. */
