@@ -5,11 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from results import kept
-from tasks import LENGTHS, SETTINGS, signatures
+from tasks import HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
 
 from keras_bahdanau.training import Run
+
+EXAMPLES = Path(__file__).resolve().parents[1]
 
 
 def environment(threads):
@@ -101,10 +104,21 @@ class Training:
             return
         limit = ("--minutes", self.minutes) if self.minutes else ()
         options = ("--preset", "characters", *SETTINGS[self.setting])
+        corpus = (self.data / self.task.train,)
+        if self.setting == HALLUCINATED:
+            corpus = self._with_invented_words(*corpus)
         self._command(
-            *("train", self.data / self.task.train, "--valid-source", self.data / self.task.dev),
+            *("train", *corpus, "--valid-source", self.data / self.task.dev),
             *(*options, "--seed", self.seed, *limit, "--out", self.run.directory),
         )
+
+    def _with_invented_words(self, own):
+        """Options for a training on both, half and half."""
+        made = self.folder / "made.tsv"
+        program = [sys.executable, EXAMPLES / "inflect" / "hallucinate.py", own]
+        given = ["--lines", LINES_MADE, "--seed", self.seed, "--out", made]
+        logged([*program, *given], self.folder / "log.txt", self.threads)
+        return "--corpus", f"own={own}:0.5", "--corpus", f"made={made}:0.5"
 
     def _export(self):
         if self.file.is_file():

@@ -26,6 +26,21 @@ class Rejection:
         self.below = below
         self.rejected = self.seen = 0
 
+    def check_calibration(self, pipeline, search, models=1):
+        """Say on standard error where the calibration was fitted to something else.
+
+        Args:
+            pipeline: `Pipeline`, or that of a .tflite file.
+            search: `SearchOptions` in place of its own, or None.
+            models: Integer, the number of models that it is made of.
+        """
+        if self.below is None:
+            return
+        if models > 1:
+            warn("an ensemble is not calibrated: its confidences are mean probabilities of tokens")
+        elif search not in (None, pipeline.search) and pipeline.calibration is not None:
+            warn("confidences were calibrated with other search options: they may be off")
+
     def __call__(self, results):
         """The lists of `Translation`, where those of low confidence are empty."""
         if self.below is None:

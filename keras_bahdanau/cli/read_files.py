@@ -76,6 +76,7 @@ def read(
         pipeline.check_nbest(nbest)
     if prefix is not None:
         UnknownText(pipeline.target).tell([prefix], ["the prefix"])
+    rejection.check_calibration(pipeline, search, len(paths))
     limits, lengths = pipeline.source.limits(pipeline.longest(search)), []
     for first in range(0, len(inputs), CHUNK):
         chunk = inputs[first : first + CHUNK]

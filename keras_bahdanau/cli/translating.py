@@ -140,6 +140,7 @@ def translate(
         require_token(tag, translator.source)
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
+    rejection.check_calibration(translator, search, len(paths))
     unknown = UnknownText(subwords_of(translator))
     if prefix is not None:
         UnknownText(translator.target).tell([prefix], ["the prefix"])

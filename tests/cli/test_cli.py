@@ -1011,5 +1011,11 @@ def test_a_calibrated_model_leaves_out_what_it_is_not_sure_of(command, files, sh
     assert (line["text"], line["rejected"]) == ("", True) and 0.25 < line["confidence"] < 0.75
     assert [word["word"] for word in line["words"]] == ["eins", "zwei"]
     assert len(line["tokens"]) == len(line["token_log_probs"]) == len(line["token_entropies"])
+    assert "calibrated" not in translated.err
+    other = command(*reject, "0.99", "--beam-width", "2", stdin=b"one two\n")
+    assert "confidences were calibrated with other search options: they may be off" in other.err
+    shutil.copy(short, "other.keras")
+    both = command(*reject, "0.1", "--model", "other.keras", stdin=b"one two\n")
+    assert both.code == 0 and "an ensemble is not calibrated" in both.err
     sure = command(*reject, "0", stdin=b"one two\n")
     assert sure.out == "eins zwei\n" and "0 of 1 texts" in sure.err

@@ -180,6 +180,15 @@ def test_the_signatures_for_clients_agree_with_keras(toy_translator, served, giv
     forced = toy_translator.align(list(zip(SENTENCES, given["targets"], strict=True)))
     np.testing.assert_allclose(scored["score"], [pair.score for pair in forced], atol=1e-5)
     assert scored["length"].tolist() == [len(pair.target_tokens) for pair in forced]
+    for row, pair in enumerate(forced):
+        length = len(pair.target_tokens)
+        tokens = [token.decode() for token in scored["target_tokens"][row, :length]]
+        assert tokens == pair.target_tokens
+        assert scored["confidence"][row] == pytest.approx(pair.confidence, abs=1e-5)
+        for name in ("token_log_probs", "token_entropies"):
+            found, expected = scored[name][row, :length], getattr(pair, name)
+            np.testing.assert_allclose(found, expected, atol=1e-5)
+        assert scored["token_words"][row, :length].max(initial=-1) == len(pair.words) - 1
 
 
 def test_a_host_can_drive_the_steps_itself(toy_translator, toy_litert):

@@ -93,11 +93,16 @@ def decode_prefix(pipeline, prefix, aligned=False, **inputs):
 
 
 def score_pair(pipeline, target, **inputs):
-    """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`."""
+    """The score of a given text `target`: `score` float32, `length` int32, all `(batch,)`.
+
+    Beside it the `confidence`, and of each token `target_tokens` strings, `token_log_probs`,
+    `token_entropies` and `token_words` `(batch, target_time)`, of which `length` count.
+    """
     _, features, truncated = _cut(pipeline, inputs)
     target, longer = graph_cut_to_bytes(target, byte_limit(pipeline.search.max_length))
     ids = pipeline.target.graph.tokenize(target).to_tensor(default_value=PAD)
-    return _forced(pipeline, features, at_least_one(ids), truncated | longer)
+    best, fields = _forced(pipeline, features, at_least_one(ids), truncated | longer)
+    return {**fields, "target_tokens": pipeline.target.graph.tokens(best.ids)}
 
 
 def decode_ids(pipeline, **inputs):
@@ -150,14 +155,14 @@ def decode_ids_prefix(pipeline, prefix, prefix_length, aligned=False, **inputs):
 
 
 def score_ids(pipeline, target, target_length, **inputs):
-    """The score of given ids: `score` float32, `length` int32, `(batch,)`.
+    """The score of given ids: as `score_pair`, without `target_tokens`.
 
     `target` int32 `(batch, target_time)` ends with the end token 3; of it `target_length` int32
     `(batch,)` count.
     """
     features, truncated = _cut_features(pipeline, inputs)
     ids = requested_ids(target, target_length, pipeline.target.vocabulary_size)
-    return _forced(pipeline, features, ids, truncated)
+    return _forced(pipeline, features, ids, truncated)[1]
 
 
 def served(pipeline, beside=()):
@@ -280,6 +285,14 @@ def _best_text(pipeline, result, inputs):
 
 
 def _forced(pipeline, features, target_out, truncated):
+    """(result without the beam, fields) of given targets."""
     target_out, longer = graph_cut_ids(target_out, pipeline.search.max_length)
-    best = best_of(pipeline.force_features(features, target_out))
-    return {"score": best.scores, "length": best.lengths, "truncated": truncated | longer}
+    result = pipeline.force_features(features, target_out)
+    best = best_of(result)
+    return best, {
+        "score": best.scores,
+        "length": best.lengths,
+        "confidence": confidences(pipeline, result, features)[:, 0],
+        **token_fields(pipeline, best),
+        "truncated": truncated | longer,
+    }

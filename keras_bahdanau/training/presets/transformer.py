@@ -45,10 +45,15 @@ def ssru_student(source, target, **overrides):
     """A Transformer encoder under a decoder of simpler simple recurrent units.
 
     h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
-    c_i = sum_j alpha_ij h_j                                 in each block, from its own query
-    s_i = blocks(e(y_{i-1}), c_i)                            `layers.BlockCell`, whose cell is an
-                                                             SSRU: `layers.SSRUCell`
-    p(y_i) = softmax(E s_i)
+    s   = e(y_{i-1}), and in each block                      `layers.BlockCell`
+        f   = sigmoid(W_f LN(s) + b_f)                       an SSRU: `layers.SSRUCell`
+        u_i = f * u_{i-1} + (1 - f) * (W LN(s) + b)
+        s'  = s + max(0, u_i)
+        s"  = s' + W_c sum_j alpha_ij h_j                    alpha_i from LN(s')
+        s   = s" + FFN(LN(s"))
+    p(y_i) = softmax(E LN(s))
+
+    `encoder="bidirectional"` with `encoder_cell="ssru"` has parallel recurrences that read, too.
 
     The shape of the models that translate in Firefox, as Kim et al. 2019 ("From research to
     production and back") and Bogoychev et al. 2020 ("Edinburgh's submissions to the 2020

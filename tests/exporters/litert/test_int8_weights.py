@@ -29,6 +29,10 @@ MODELS = {
     ),
     "convolutions of a text": ("small", "bpe", {"encoder": "convolutional"}),
     "convolutions of an image": ("images", "images", {}),
+    "a Transformer under parallel cells": ("ssru-student", "bpe", {"depth": 1, "decoder_depth": 2}),
+    "a Transformer": ("transformer-tiny", "bpe", {"depth": 1, "decoder_depth": 2}),
+    "exact hard attention": ("characters", "bpe", {"hard_alignment": "first-monotonic"}),
+    "copying": ("characters", "bpe", {"copy": True}),
 }
 
 

@@ -111,7 +111,7 @@ def test_lists_of_hypotheses_are_those_of_keras(decode, toy_ids_model, toy_trans
     [
         ("decode", "signature 'decode'", {"serving_default", "decode_ids_nbest", "score_ids"}),
         ("", "signature ''", {"serving_default"}),
-        ("score_ids", "output 'ids'", {"score", "length", "truncated"}),
+        ("score_ids", "output 'ids'", {"score", "length", "confidence", "truncated"}),
     ],
 )
 def test_a_wrong_signature_is_named_in_one_line(
