@@ -73,6 +73,10 @@ def words(count):
     ]
 
 
+def small_letters(count):
+    return [word.lower() for word in words(count)]
+
+
 def written(path, model, inputs):
     """The conformance file of a model, as a program of any language reads it."""
     answers = conformance_file.answers_of(model, inputs)
@@ -119,8 +123,12 @@ def test_500_sentences_get_them_of_a_model_in_eight_bits(translate, in_eight_bit
 
 @pytest.mark.parametrize(
     ("model", "inputs"),
-    [("dates/models/dates.tflite", dates), ("pronounce/models/cmudict.tflite", words)],
-    ids=["dates", "words"],
+    [
+        ("dates/models/dates.tflite", dates),
+        ("pronounce/models/cmudict.tflite", words),
+        ("pronounce/models/ice.tflite", small_letters),
+    ],
+    ids=["dates", "words", "exact hard attention"],
 )
 def test_500_texts_get_them_of_a_model_of_the_examples(translate, tmp_path, model, inputs):
     assert "best" in assert_conforms(translate, EXAMPLES / model, inputs(500), tmp_path)

@@ -104,6 +104,25 @@ def test_a_hundred_words_get_the_answers_of_python(speller):
     assert lines == [one.text for (one,) in best]
 
 
+@needs_node
+@pytest.mark.slow
+def test_exact_hard_attention_gets_the_answers_of_python():
+    model = CHECKOUT / "examples" / "pronounce" / "models" / "ice.tflite"
+    draw = random.Random(6)
+    letters = "aábdðeéfghijklmnoprstuvþæö"
+    words = ["".join(draw.choices(letters, k=draw.randint(1, 12))) for _ in range(60)]
+    code, lines, error = node("--nbest", "5", model, lines=words)
+    assert code == 0, error
+    expected = [
+        f"{number} ||| {one.text} ||| {one.score:.4f}"
+        for number, given in enumerate(OnDeviceTranslator(model).translate_nbest(words, 5))
+        for one in given
+    ]
+    assert [parts(line)[:2] for line in lines] == [parts(line)[:2] for line in expected]
+    scores = [[float(parts(line)[2]) for line in each] for each in (lines, expected)]
+    assert scores[0] == pytest.approx(scores[1], abs=2e-4)
+
+
 def parts(line):
     return line.split(" ||| ")
 
