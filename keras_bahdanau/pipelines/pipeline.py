@@ -26,6 +26,7 @@ from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
 from keras_bahdanau.text.replace_unknown import decode_copying
 
+MOST_GRAPHS = 64  # that a pipeline keeps, one for each search it was asked for
 _IDS = tf.TensorSpec((None, None), tf.int32)
 _EXTRAS = {
     "prefix": _IDS,
@@ -324,30 +325,26 @@ class Pipeline(GraphPipeline):
         """The search with these options as one `tf.function`, traced once."""
         # only `_uniforms` reads the seed, outside of the graph
         options = dataclasses.replace(options, seed=0)
-        key = (options, *extras)
-        if key not in self._graphs:
-            # a `partial`: of one lambda TensorFlow would warn that it is traced too often
-            self._graphs[key] = tf.function(
-                functools.partial(self._search, options),
-                input_signature=[
-                    self.source.feature_spec,
-                    {name: _EXTRAS[name] for name in extras},
-                ],
-                autograph=False,
-            )
-        return self._graphs[key]
+        inputs = self.source.feature_spec, {name: _EXTRAS[name] for name in extras}
+        # a `partial`: of one lambda TensorFlow would warn that it is traced too often
+        return self._graph((options, *extras), functools.partial(self._search, options), inputs)
 
     def _search(self, options, features, extras):
         return self.search_features(features, options, drop_ended=True, **extras)
 
     def _forced_graph(self, options):
-        key = ("forced", options)
+        def force(features, target_out):
+            return self.force_features(features, target_out, options)
+
+        return self._graph(("forced", options), force, (self.source.feature_spec, _IDS))
+
+    def _graph(self, key, function, inputs):
+        """The `tf.function` of a key; the one that was made first leaves if there are too many."""
         if key not in self._graphs:
-            self._graphs[key] = tf.function(
-                lambda features, target_out: self.force_features(features, target_out, options),
-                input_signature=[self.source.feature_spec, _IDS],
-                autograph=False,
-            )
+            if len(self._graphs) == MOST_GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
+            graph = tf.function(function, input_signature=[*inputs], autograph=False)
+            self._graphs[key] = graph
         return self._graphs[key]
 
     def _prefix_ids(self, prefixes, longest):

@@ -226,9 +226,11 @@ def test_a_model_that_does_not_copy_has_no_gate(trace):
 
 
 @pytest.mark.slow
-def test_a_hard_alignment_is_traced_step_by_step(subwords):
+@pytest.mark.parametrize("monotonic", [False, True])
+@pytest.mark.parametrize("order", [0, 1])
+def test_a_hard_alignment_is_traced_step_by_step(subwords, order, monotonic):
     keras.utils.set_random_seed(1)
-    attention = kb.layers.HardAlignment(units=6, order=1, monotonic=True)
+    attention = kb.layers.HardAlignment(units=6, order=order, monotonic=monotonic)
     model = kb.Seq2Seq(kb.Encoder(48, 8, 5), kb.HardDecoder(48, 8, 10, attention))
     translator = kb.Translator(subwords, model, subwords)
     translation, chosen = given(subwords, "eins fünf zwei vier")

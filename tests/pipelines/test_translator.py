@@ -10,6 +10,7 @@ import tensorflow as tf
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
+from keras_bahdanau.pipelines import pipeline
 
 SENTENCES = ["three one two", "", "five", "one one four", "  ", "qqq ☃", "two"]
 
@@ -74,6 +75,24 @@ def test_batch_and_order_change_nothing(toy_translator):
     for one, two, three in zip(together, backwards, alone, strict=True):
         same(one, two)
         same(one, three)
+
+
+def test_a_result_keeps_no_array_of_its_batch(toy_translator):
+    for result in toy_translator.translate(SENTENCES):
+        for array in (result.alignment, result.token_log_probs, result.token_entropies):
+            assert array.base is None
+
+
+def test_a_pipeline_keeps_so_many_graphs(toy_translator, monkeypatch):
+    sides = toy_translator.source, toy_translator.model, toy_translator.target
+    translator = kb.Translator(*sides, kb.SearchOptions(beam_width=2))
+    monkeypatch.setattr(pipeline, "MOST_GRAPHS", 2)
+    found = [
+        translator.translate(["one"], search=kb.SearchOptions(beam_width=1, max_length=length))
+        for length in (5, 6, 7, 5)
+    ]
+    assert len(translator._graphs) == 2
+    assert [one.text for (one,) in found] == ["eins"] * 4
 
 
 def test_nbest_is_sorted_and_begins_with_the_best(toy_translator):
