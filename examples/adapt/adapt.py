@@ -10,8 +10,9 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from keras_bahdanau.training import Run
 
 EXAMPLES = Path(__file__).parents[1]
 sys.path.insert(0, str(EXAMPLES / "dates"))
@@ -90,16 +91,14 @@ def write_data(out, locale, lines):
 
 def train(out, directory, file, options, model):
     """Adapt the model, and give the minutes that it took."""
-    done = out / f"{directory}.minutes"
-    if not done.exists():
-        start = time.monotonic()
+    run = Run(out / directory)
+    if not run.is_over():
         command(
             out,
             *("train", file, "--columns", COLUMNS, "--valid-source", "valid.tsv"),
             *("--from", model, "--out", directory, *OPTIONS, *options),
         )
-        done.write_text(f"{(time.monotonic() - start) / 60:.2f}")
-    return float(done.read_text())
+    return run.progress().seconds / 60
 
 
 def scores_of(out, name, model):

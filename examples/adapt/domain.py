@@ -10,13 +10,14 @@ with their output, stand in OUT/log.txt; what is done already is not done again.
 import argparse
 import json
 import random
-import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from adapt import check_same, command
 from babel.dates import format_date, format_time
 from babel.numbers import format_decimal
+
+from keras_bahdanau.training import Run
 
 TRAINED, TESTED = 500, 200  # pairs
 PATTERNS = (  # English, German; {d} a date, {t} a time, {n} a number, {m} a sum of money
@@ -95,9 +96,8 @@ def parts(locale, at, number, money):
 
 def train(out, directory, share, model, old):
     """Adapt the model, and give the minutes that it took."""
-    done = out / f"{directory}.minutes"
-    if not done.exists():
-        start = time.monotonic()
+    run = Run(out / directory)
+    if not run.is_over():
         corpora = [("new", "new.en,new.de", "valid.en,valid.de", share)]
         corpora += [("old", old["train"], old["val"], 1 - share)] if share < 1 else []
         chosen = []
@@ -105,8 +105,7 @@ def train(out, directory, share, model, old):
             chosen += ["--corpus", f"{name}={training}:{weight}"]
             chosen += ["--valid-corpus", f"{name}={validation}"]
         command(out, "train", *chosen, "--from", model, "--out", directory, *TRAINING)
-        done.write_text(f"{(time.monotonic() - start) / 60:.2f}")
-    return float(done.read_text())
+    return run.progress().seconds / 60
 
 
 def scores_of(out, name, model, old):

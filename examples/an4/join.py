@@ -40,6 +40,8 @@ class Recording(NamedTuple):
 
 def main(arguments=None):
     arguments = parsed(arguments)
+    if (arguments.out / "train.tsv").resolve() == arguments.manifest.resolve():
+        raise SystemExit(f"--out must be another directory than that of {arguments.manifest}.")
     lines = [line.split("\t") for line in arguments.manifest.read_text("utf-8").splitlines()]
     paths = [arguments.manifest.parent / path for path, _ in lines]
     texts = [text for _, text in lines]

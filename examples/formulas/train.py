@@ -15,7 +15,7 @@ import formulas
 import variations
 
 import keras_bahdanau as kb
-from keras_bahdanau.training import TrainingOptions, train
+from keras_bahdanau.training import Run, TrainingOptions, train
 
 COMMON = {"target_model_type": "word", "vocabulary_size": 200, "best_by": "exprate"}
 SOURCES = {
@@ -59,7 +59,10 @@ def main(arguments=None):
         options["guided_alignment"] = arguments.guided
     if arguments.source == "image":
         pairs, dev = ([(drawing.drawn(ink), text) for ink, text in part] for part in (pairs, dev))
-    path = train(pairs, dev, arguments.out, TrainingOptions(**options), verbose=2, **begins)
+    run = Run(arguments.out)
+    if not run.is_over():  # or it was stopped behind the training
+        train(pairs, dev, run.directory, TrainingOptions(**options), verbose=2, **begins)
+    path = run.translator
     pipeline = kb.load_pipeline(path)
     best = tuned(pipeline, dev)
     pipeline.search = best

@@ -30,7 +30,7 @@ from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_exa
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.data.tags import is_token, require_token
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.whole_file import replacing, write_json
@@ -118,7 +118,7 @@ def evaluate(
     check_cache(cache, inputs)
     pairs = read_examples(inputs, source, target, columns, answer_separator, tag=tag).pairs
     links = None if alignments is None else _read_links(alignments, pairs, tag)
-    other = None if compare is None else _Other(compare, pairs, asked)
+    other = None if compare is None else _Other(compare, pairs, asked, tag)
     translator = load_translator(paths, precision)
     if tag is not None:
         require_token(tag, translator.source)
@@ -138,6 +138,10 @@ def evaluate(
     lengths = [len(translation.source_tokens) for translation in measured.translations]
     unreadable = report_unreadable(sources, lengths)
     lines = [translation.text for translation in measured.translations]
+    if hypotheses is not None:
+        text = "".join(f"{line}\n" for line in lines)
+        with replacing(hypotheses, hypotheses.with_name(f".unfinished-{hypotheses.name}")) as file:
+            file.write_text(text, encoding="utf-8", newline="\n")
     scores, compared = measured.scores(), []
     if other is not None:
         others = other.lines(pairs, batch_size)
@@ -146,10 +150,6 @@ def evaluate(
     show_progress("")
     if unreadable:
         warn(unreadable)
-    if hypotheses is not None:
-        text = "".join(f"{line}\n" for line in lines)
-        with replacing(hypotheses, hypotheses.with_name(f".unfinished-{hypotheses.name}")) as file:
-            file.write_text(text, encoding="utf-8", newline="\n")
     if json is not None:
         write_json(json, scores)
     if plot is not None:
@@ -166,8 +166,11 @@ def evaluate(
 class _Other:
     """Another system: lines of a file, or a model that is yet to decode the sources."""
 
-    def __init__(self, path, pairs, asked):
-        self._lines = self._model = None
+    def __init__(self, path, pairs, asked, tag):
+        from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
+
+        samples_for(len(pairs))  # or an error, before anything is decoded
+        self._lines, self._model, self._tag = None, None, tag
         if path.is_dir() or path.suffix == ".keras" or is_litert(path):
             (self._model,) = find_models([path])
             self._search = search_of(self._model, asked)
@@ -179,6 +182,8 @@ class _Other:
         """Its texts."""
         if self._lines is None:
             translator, sources = load_translator([self._model]), [pair[0] for pair in pairs]
+            if self._tag is not None and not is_token(self._tag, translator.source):
+                sources = [source.removeprefix(f"{self._tag} ") for source in sources]
             found = translator.decode(sources, batch_size, self._search)
             self._lines = [translation.text for translation in found]
         return self._lines
@@ -201,7 +206,8 @@ def _compared(pairs, lines, others, metrics, **settings):
     for by_source, arguments in systems.items():
         names = [one.name for one in chosen if one.by_source == by_source]
         if names:
-            found = evaluation.compare(*arguments, metrics=names, **settings)
+            samples = evaluation.significance.samples_for(len(arguments[0]))
+            found = evaluation.compare(*arguments, samples=samples, metrics=names, **settings)
             compared.update(zip(names, found, strict=True))
     return [compared[name] for name in metrics]
 

@@ -1,12 +1,16 @@
 """Several corpora from the command line: their form, their files, and those for validation."""
 
 import dataclasses
+import re
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.cli.console import load_tensorflow
 from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
 from keras_bahdanau.option import check_value
+
+# one that is not that of a drive, as in C:\data\train.tsv
+_COLON = re.compile(r"(?<!^[A-Za-z])(?<!,[A-Za-z]):|:(?![\\/])")
 
 FORM = "NAME=FILES:WEIGHT:TAG"
 
@@ -156,7 +160,7 @@ def held_out_of_each(corpora, indices_of):
 def _parts(option, text, form):
     """[name, files, ...]: the parts of an argument, its files as a tuple of one or two paths."""
     name, equals, rest = text.partition("=")
-    files, *settings = rest.split(":")
+    files, *settings = re.split(_COLON, rest)
     paths = files.split(",")
     if not name.strip() or not equals or not all(paths) or len(paths) > 2:
         raise _form_error(option, text, form)

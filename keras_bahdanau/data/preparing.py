@@ -23,6 +23,7 @@ from keras_bahdanau.data.prepared_blocks import (
     sample_block,
     scan_block,
 )
+from keras_bahdanau.data.reading import Unreadable
 from keras_bahdanau.data.shards import Shards, write_card
 from keras_bahdanau.limits import MOST_SHARDS
 from keras_bahdanau.option import check_value
@@ -209,13 +210,10 @@ def _plan(corpus, settings, vocabularies):
 @contextlib.contextmanager
 def _draft(out, plan, say):
     """The directory to write to first: a new one, or that of the same plan which was killed."""
-    if out.exists():
-        raise FileExistsError(
-            f"An output must not exist yet. Received: out={str(out)!r}. "
-            "Choose another name, or remove it."
-        )
+    _check_absent(out)
     draft = out.with_name(f".preparing-{out.name}")
     with existing(out.parent), owned(out, say):
+        _check_absent(out)  # another process may have ended in the meantime
         path = draft / PLAN
         if path.is_file():
             _check_plan(path, plan)
@@ -226,9 +224,19 @@ def _draft(out, plan, say):
         write_json(path, plan)
         try:
             yield draft
+        except Unreadable:  # for the time being
+            raise
         except ValueError:  # of the files or the settings: there is nothing to resume
             shutil.rmtree(draft, ignore_errors=True)
             raise
+
+
+def _check_absent(out):
+    if out.exists():
+        raise FileExistsError(
+            f"An output must not exist yet. Received: out={str(out)!r}. "
+            "Choose another name, or remove it."
+        )
 
 
 def _check_plan(path, plan):

@@ -177,6 +177,10 @@ def _read_bytes(path):
         return _unfolded(name, _whole(path)) if name.endswith(".gz") else _whole(path)
 
 
+class Unreadable(ValueError):
+    """A text file that the system does not read, for now at least: disk, network, permission."""
+
+
 @contextlib.contextmanager
 def file_errors(name):
     """Give the errors of a file that can't be read as text the form of this package.
@@ -202,7 +206,7 @@ def file_errors(name):
             "Copy or compress it again, or drop .gz from the name of an uncompressed file."
         ) from None
     except OSError as error:
-        raise ValueError(
+        raise Unreadable(
             f"A text file must be readable. Received: path={name!r} ({error.strerror}). "
             "Check its permissions."
         ) from None

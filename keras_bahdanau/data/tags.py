@@ -41,6 +41,15 @@ def tagged(tag, text):
     return f"{tag} {text}" if text.strip() else text
 
 
+def is_token(tag, source):
+    """True if a tag is one token of a source: see `require_token`."""
+    try:
+        require_token(tag, source)
+    except ValueError:
+        return False
+    return True
+
+
 def require_token(tag, source):
     """Check that a tag is one token of a source.
 

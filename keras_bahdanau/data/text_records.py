@@ -12,6 +12,11 @@ _CODES = {"bpt", "ept", "it", "ph", "ut"}  # marks of formatting inside of a tex
 _CHUNK = 2**16
 
 
+def _code(language):
+    """The code of a language as all files are compared by it, such as "en-us"."""
+    return language.lower().replace("_", "-")
+
+
 class _Records(ParallelText):
     """Records that are taken apart as they are read."""
 
@@ -40,7 +45,7 @@ class TmxFile(_Records):
     def __init__(self, path, sides=None):
         self.paths = [os.fspath(path)]
         check_text_file(path)
-        self.sides = sides and tuple(map(str.lower, sides))
+        self.sides = sides and tuple(map(_code, sides))
 
     def _pairs(self):
         units, sides = _Units(self.paths[0]), self.sides
@@ -110,7 +115,7 @@ class _Units:
             self._unit, self._size = {}, 0
         elif name == "tuv":
             language = attributes.get("xml:lang") or attributes.get("lang", "")
-            self._language = language.lower().replace("_", "-")
+            self._language = _code(language)
             self._count(len(language) + 1)  # of empty texts there may be any number
         elif name == "seg" and self._unit is not None:
             self._text = []

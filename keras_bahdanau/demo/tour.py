@@ -12,6 +12,8 @@ from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.training import train
 
+MARK = ".demo"  # file in the directory of a demo
+
 
 def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     """Run the demo and write its files to a directory.
@@ -30,7 +32,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
         test inputs on which Keras, SavedModel and LiteRT give the same text), `seconds`.
 
     Raises:
-        FileExistsError: If the directory holds a finished demo.
+        FileExistsError: If the directory holds a finished demo, or other files.
         ImportError: If a package that the task needs is not installed.
     """
     began = time.monotonic()
@@ -40,6 +42,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
             f"This demo is done already. Received: out={str(out)!r}. "
             "Remove the directory, or choose another one with --out."
         )
+    _begin(out)
     task = task_of(task)
     training, valid, test = task.data()
     for name, examples in (("train", training), ("valid", valid), ("test", test)):
@@ -77,6 +80,19 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
         f"Look at   {out / 'alignment.png'}\nThen try\n{task.then(out)}"
     )
     return report
+
+
+def _begin(out):
+    """Mark a new directory as that of a demo, or raise FileExistsError if it holds other things."""
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / MARK).exists() and not (out / "run" / "run.json").exists():
+            raise FileExistsError(
+                "A demo takes a directory of its own, or one that it left unfinished. "
+                f"Received: out={str(out)!r}, which holds other files. Choose another one with "
+                "--out."
+            )
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARK).touch()
 
 
 def _trained(pairs, directory, options, source, verbose, say):

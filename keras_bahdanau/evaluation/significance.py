@@ -12,6 +12,24 @@ from keras_bahdanau.text.corpus_metrics import metrics_of
 MOST_DRAWN = 50_000_000  # sentences of all samples: sacreBLEU holds some 100 bytes of each
 
 
+LEAST_SAMPLES = 100  # that say anything of two systems
+
+
+def samples_for(count):
+    """How many samples of so many sentences can be drawn: 1,000, or fewer of a large corpus.
+
+    Raises:
+        ValueError: If there are too many sentences for `LEAST_SAMPLES`.
+    """
+    samples = min(1000, MOST_DRAWN // max(1, count))
+    if samples < LEAST_SAMPLES:
+        raise ValueError(
+            f"Systems are compared on {MOST_DRAWN // LEAST_SAMPLES:,} sentences at most. "
+            f"Received: {count:,} of them. Take a part of them."
+        )
+    return samples
+
+
 @dataclasses.dataclass(frozen=True)
 class Comparison:
     """Two systems on the same sentences, by one metric: paired bootstrap (Koehn 2004).

@@ -98,11 +98,11 @@ class FeatureCache:
 
     def _write(self, path, key, array):
         content = np.ascontiguousarray(array, self._dtype).tobytes()
-        if not self._has_room(_HEAD.size + len(content)):
-            return
         head = _HEAD.pack(_MARK, key, zlib.crc32(content), len(content))
         unfinished = path.with_name(f".{uuid.uuid4().hex}{_UNFINISHED}")
         try:
+            if not self._has_room(_HEAD.size + len(content)):
+                return
             with replacing(path, unfinished):
                 unfinished.write_bytes(head + content)
         except OSError as error:
@@ -127,7 +127,7 @@ class FeatureCache:
         total = 0
         with os.scandir(self._directory) as entries:
             for entry in entries:
-                with contextlib.suppress(FileNotFoundError):  # renamed in the meantime
+                with contextlib.suppress(OSError):  # renamed in the meantime, or of somebody else
                     if entry.name.endswith(_SUFFIX):
                         total += entry.stat().st_size
                     elif entry.name.endswith(_UNFINISHED):

@@ -33,16 +33,33 @@ def strategy_of_environment():
     if not text:
         return None
     try:
-        index = int(json.loads(text)["task"]["index"])
-    except (KeyError, TypeError, ValueError):
+        given = json.loads(text)
+        place = _place_on_host(given["cluster"], given["task"])
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
         raise ValueError(
             'TF_CONFIG must be JSON with "cluster" and "task". '
             f"Received: TF_CONFIG={text[:200]!r}. Set it as tf.distribute has it, or unset it."
         ) from None
     gpus = tf.config.list_physical_devices("GPU")
+    if gpus and place >= len(gpus):
+        raise ValueError(
+            "Each worker of a machine must have a GPU of its own. "
+            f"Received: {place + 1} workers or more, {len(gpus)} GPUs. Start fewer workers."
+        )
     if len(gpus) > 1:
-        tf.config.set_visible_devices(gpus[index % len(gpus)], "GPU")
+        tf.config.set_visible_devices(gpus[place], "GPU")
     return tf.distribute.MultiWorkerMirroredStrategy()
+
+
+def _place_on_host(cluster, task):
+    """The number of workers before this one that have the same machine in their addresses."""
+    workers = [
+        (kind, index, address.rpartition(":")[0])
+        for kind in ("chief", "worker")
+        for index, address in enumerate(cluster.get(kind, ()))
+    ]
+    own = next(each for each in workers if each[:2] == (task["type"], int(task["index"])))
+    return sum(each[2] == own[2] for each in workers[: workers.index(own)])
 
 
 class Workers:

@@ -274,6 +274,7 @@ BAD_INPUT = {
     "check absent": "path='absent'. Check the spelling, or export a translator first.",
     "check model.keras": "path='model.keras', a translator",
     "demo --out good.en": "out='good.en'",
+    "demo --out .": "out='.', which holds other files. Choose another one with --out",
     "export --model RUN --format saved-model --out good.en": "out='good.en'",
     "export --model RUN --format saved-model --out new --quantization int8": "quantization='int8'",
     "export --model RUN --format all --out new --quantization int8": "quantization='int8'",

@@ -50,6 +50,10 @@ def files(tmp_path, monkeypatch):
         ("a=x.tsv:2:<2de>", Given("a", (Path("x.tsv"),), 2.0, "<2de>")),
         ("a=x.tsv::<2de>", Given("a", (Path("x.tsv"),), None, "<2de>")),
         ("a=b=x.tsv", Given("a", (Path("b=x.tsv"),))),
+        (
+            r"a=C:\x.en,D:/x.de:2:<2de>",
+            Given("a", (Path(r"C:\x.en"), Path("D:/x.de")), 2.0, "<2de>"),
+        ),
     ],
 )
 def test_a_corpus_is_name_files_weight_and_tag(text, expected):

@@ -413,11 +413,12 @@ def test_epoch_and_first_step_are_checked(data):
         (FeatureSource(2), np.full((3, 2), np.nan), "with NaN or infinity"),
         (InkSource(), [np.ones((4, 3))], r"arrays \(points, 2\) of finite numbers"),
         (ImageSource(), np.full((32, 32), 255, np.int64), "of int64. Give uint8, or floats"),
+        (ImageSource(), "images/1.png", r"Give a path as pathlib.Path\(...\)"),
     ],
 )
 def test_arrays_that_a_source_can_not_read_are_refused(source, one, message):
     target = Subwords.train(["a b c"], 7, model_type="word", exact=False)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         BatchedPairs([(one, "a")], source, target, batch_sentences=2)
 
 

@@ -87,7 +87,8 @@ def test_columns_and_keys_are_named(tmp_path):
     assert pairs_of(open_corpus(lines, sides="t.en,t.de")) == [("a b", "\ufffdx")]
     units = [[("fr", "f"), ("en-US", "e"), ("de", "d")], [("de", "D")]]
     three = written(tmp_path, "p.tmx", tmx(units))
-    assert pairs_of(open_corpus(three, sides="de,en")) == [("d", "e"), ("D", "")]
+    for code in ("en", "en-us", "en_US"):
+        assert pairs_of(open_corpus(three, sides=f"de,{code}")) == [("d", "e"), ("D", "")]
 
 
 def test_marks_of_formatting_are_no_text(tmp_path):

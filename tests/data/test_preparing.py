@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from conftest import toy_pairs
 
-from keras_bahdanau.data import Preparation, open_corpus, prepare, survey
+from keras_bahdanau.data import Preparation, open_corpus, prepare, preparing, survey
 from keras_bahdanau.data.ordered_work import Workers, with_rate
+from keras_bahdanau.data.reading import Unreadable
 from keras_bahdanau.ownership import owned
 from keras_bahdanau.text import Subwords
 
@@ -99,6 +100,19 @@ def test_the_sample_is_of_different_pairs_and_symbols_are_tokens(corpus, tmp_pat
 
 def test_what_was_killed_resumes_to_the_same_shards(corpus, tmp_path):
     killed_and_resumed(corpus, tmp_path, workers=1)
+
+
+def test_a_file_that_is_unreadable_for_the_time_being_loses_nothing(corpus, tmp_path, monkeypatch):
+    def stale(*_):
+        raise Unreadable("A text file must be readable. Received: path='pairs.tsv' (stale)")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "find_repeated", stale)
+        with pytest.raises(Unreadable):
+            prepared(corpus, tmp_path / "out")
+    told = []
+    prepared(corpus, tmp_path / "out", say=told.append)
+    assert "resuming" in told
 
 
 @pytest.mark.slow

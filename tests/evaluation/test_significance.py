@@ -7,6 +7,7 @@ import pytest
 import sacrebleu
 
 from keras_bahdanau.evaluation import compare, interval, metrics_of
+from keras_bahdanau.evaluation.significance import samples_for
 
 RANDOM = np.random.default_rng(0)
 REFERENCES = [" ".join(RANDOM.choice(list("abcdefgh"), 9)) for _ in range(60)]
@@ -93,6 +94,12 @@ def quantile_of_binomial(size, probability, share):
         total += math.comb(size, hits) * probability**hits * (1 - probability) ** (size - hits)
         if total >= share:
             return hits
+
+
+def test_a_large_corpus_has_fewer_samples_and_too_large_a_one_none():
+    assert [samples_for(count) for count in (10, 50_000, 100_000)] == [1000, 1000, 500]
+    with pytest.raises(ValueError, match="500,000 sentences at most. Received: 500,001 of them"):
+        samples_for(500_001)
 
 
 def test_the_interval_of_exact_matches_is_that_of_the_binomial_distribution():

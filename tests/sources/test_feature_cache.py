@@ -145,6 +145,21 @@ def test_what_a_killed_process_left_is_removed_in_time(tmp_path):
     assert not old.exists() and new.exists() and foreign.exists()
 
 
+def test_what_can_not_be_removed_takes_no_input_away(cache, tmp_path, monkeypatch):
+    left = tmp_path / "cache" / ".of-somebody-else.unfinished"
+    left.touch()
+    os.utime(left, (0, 0))
+
+    def refused(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "unlink", refused)
+    source = IMAGE.cached(tmp_path / "cache", say=silent)
+    rows = source.rows([PNGS[0]])
+    same(rows.padded(np.arange(1), (1, 4)), IMAGE.rows([PNGS[0]]).padded(np.arange(1), (1, 4)))
+    assert not rows.broken.any()
+
+
 def test_many_threads_may_share_a_directory(tmp_path):
     caches = [FeatureCache(IMAGE, tmp_path, say=silent) for _ in range(2)]
     faults = []

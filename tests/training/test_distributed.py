@@ -27,7 +27,11 @@ from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.distributed import SummedStep, fit_of
 from keras_bahdanau.training.presets import PRESETS
-from keras_bahdanau.training.workers import Workers, strategy_of_environment
+from keras_bahdanau.training.workers import (
+    Workers,
+    _place_on_host,
+    strategy_of_environment,
+)
 
 # rows of 4, 1, 2, 0 and 3 real tokens, so that parts of a batch have different numbers of them
 TARGET_OUT = np.array([[7, 8, 9, 3], [3, 0, 0, 0], [9, 3, 0, 0], [0] * 4, [5, 6, 3, 0]], "int32")
@@ -136,6 +140,13 @@ class LostChief:
 def test_a_worker_without_a_chief_ends_with_one_clear_error(tmp_path):
     with pytest.raises(ConnectionError, match=r"worker 1 of 2 lost another one .*Socket closed"):
         train(PAIRS[:4], PAIRS[4:6], tmp_path / "run", strategy=LostChief())
+
+
+def test_workers_of_a_machine_are_counted_by_their_addresses():
+    hosts = {"chief": ["a:1"], "worker": ["b:1", "a:2", "b:2", "[::1]:3"], "evaluator": ["a:9"]}
+    tasks = [("chief", 0), *(("worker", index) for index in range(4))]
+    found = [_place_on_host(hosts, {"type": kind, "index": index}) for kind, index in tasks]
+    assert found == [0, 0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"task": {}}', '{"task": {"index": "x"}}'])

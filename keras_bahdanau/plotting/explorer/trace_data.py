@@ -116,7 +116,10 @@ def _image_url(picture):
     """The pixels as a PNG in a `data:` address; those without colours are indices of a palette."""
     pixels = np.rint(255 * np.clip(picture.pixels, 0, 1)).astype(np.uint8)
     image = Image.fromarray(pixels)
-    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    if picture.axis:  # a sequence, which the page stretches: bands stay
+        image = image.resize((min(image.width, LONGEST_SIDE), min(image.height, LONGEST_SIDE)))
+    else:
+        image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     if pixels.ndim == 2:
         colors = matplotlib.colormaps[picture.colors](np.arange(256))[:, :3]
         image = Image.fromarray(np.asarray(image), "P")

@@ -38,7 +38,11 @@ export class Player {
     this.place = place;
     const address = `#${[place.input, place.side, place.step].map((number) => number + 1).join(".")}`;
     byId("link").href = address;
-    history.replaceState(null, "", address);
+    try {
+      history.replaceState(null, "", address);
+    } catch {
+      // browsers refuse too many of them in a short time, and some frames have none
+    }
     const [step, last] = [place.step, Math.max(0, this.steps - 1)];
     byId("slider").max = Math.max(1, this.steps);
     byId("slider").value = step + 1;
