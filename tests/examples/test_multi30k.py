@@ -134,3 +134,22 @@ def test_confidence_is_fitted_on_val_and_measured_once(command, confidence, tmp_
     assert kb.Translator.load(out / "translator.keras").calibration
     with pytest.raises(SystemExit, match="decoded once a system"):
         confidence.main(places)
+
+
+@pytest.fixture
+def closest():
+    yield from loaded("closest")
+
+
+def test_the_texts_closest_to_a_true_target_are_kept(closest, tmp_path, capsys):
+    names = ("s.en", "s.de", "written.tsv", "out.tsv")
+    source, target, written, out = (tmp_path / name for name in names)
+    source.write_text("a b c\na b c\n")
+    target.write_text("eins zwei drei\nvier\n")  # either of them is right
+    texts = ["null", "eins zwei vier", "vier", "vier", "eins zwei drei"]
+    written.write_text("".join(f"a b c\t{text}\n" for text in texts) + "unknown\tfünf\n")
+    closest.main([*map(str, (source, target, written)), "--keep", "3", "--out", str(out)])
+    assert out.read_text() == "a b c\tvier\na b c\teins zwei drei\na b c\teins zwei vier\n"
+    assert "3 pairs of 2 sources" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        closest.main([*map(str, (source, target, written)), "--keep", "0", "--out", str(out)])
