@@ -56,6 +56,7 @@ class Reader:
         return self.results
 
 
+@pytest.mark.slow
 def test_the_canvases_are_files_with_a_manifest(captions, tmp_path, capsys):
     captions.main(["test", "--out", str(tmp_path), "--count", "6"])
     assert capsys.readouterr().out == f"6 images: {tmp_path / 'test.tsv'}\n"

@@ -27,7 +27,8 @@ def fast(path):
     return kb.Translator.load(path, precision="bfloat16")
 
 
-@pytest.mark.parametrize("beam_width", [1, 4])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("beam_width", [4, 1])
 def test_it_translates_as_in_float32_where_no_choice_is_close(fast, toy_translator, beam_width):
     search = kb.SearchOptions(beam_width=beam_width)
     found, expected = (one.decode(SENTENCES, search=search) for one in (fast, toy_translator))
@@ -44,6 +45,7 @@ def test_each_function_that_loads_knows_it(path, fast):
         kb.load_pipeline(path, precision="int8")
 
 
+@pytest.mark.slow
 def test_a_file_keeps_it_until_another_one_is_asked_for(fast, tmp_path):
     fast.save(tmp_path / "fast.keras")
     again = kb.load_pipeline(tmp_path / "fast.keras")

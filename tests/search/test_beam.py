@@ -149,6 +149,7 @@ def test_places_without_a_hypothesis_come_last(run, exponent):
         assert not (result.ids[row, rest].any() or result.lengths[row, rest].any())
 
 
+@pytest.mark.few(1)
 def test_a_row_is_the_same_in_any_batch_and_buffer(run):
     language, limits = Language(5, seed=5), np.array([2, 4, 0, 3, 1])
     whole = run_search(run, beam_search, language, limits, options(3), time=7)

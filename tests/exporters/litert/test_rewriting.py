@@ -146,6 +146,7 @@ def test_a_model_says_the_first_runtime_that_has_all_its_operations(convolution,
     assert runtimes[2] == runtimes[3] > (1, 13, 0)  # which filled a tensor
 
 
+@pytest.mark.slow
 def test_what_a_loop_begins_with_is_filled_at_run_time(loop):
     x = np.arange(300, dtype=np.float32)[np.newaxis]
     new = rewritten(loop)

@@ -351,6 +351,7 @@ def test_an_unknown_model_is_not_found(ports, path):
     assert "nobody" in answer["error"]
 
 
+@pytest.mark.slow
 def test_many_clients_at_once_get_their_own_answers(kit, ports, offline):
     rest, grpc = (
         kit[name].from_options(kit["client_rest"].parse("", CLIENTS[name].format(**ports), []))
