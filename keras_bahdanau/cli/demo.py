@@ -39,6 +39,9 @@ def demo(
     if out.exists() and not out.is_dir():
         check_absent(out, "out")
     from keras_bahdanau import demo as embedded
+    from keras_bahdanau.demo.directory import check_directory
+
+    check_directory(out)
 
     load_tensorflow()
     embedded.run(

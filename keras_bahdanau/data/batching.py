@@ -235,8 +235,7 @@ def batches(pairs, source, target, batch_tokens: int | None = None, **settings) 
 
 def _check_arrays(source, inputs):
     """Raise an error for an array that the source can't read; a file may turn out to be broken."""
-    files = bytes | os.PathLike | (str if source.subwords is not None else bytes)
-    arrays = [one for one in inputs if not isinstance(one, files)]
+    arrays = [one for one in inputs if not isinstance(one, bytes | os.PathLike)]
     if arrays:
         source.check("sources", arrays)
 

@@ -5,14 +5,13 @@ import shutil
 import time
 from pathlib import Path
 
+from keras_bahdanau.demo.directory import begin
 from keras_bahdanau.demo.task import task_of
 from keras_bahdanau.exporters import export_litert, export_saved_model, run_in_clean_process
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.training import train
-
-MARK = ".demo"  # file in the directory of a demo
 
 
 def run(out="demo", options=None, verbose="auto", say=print, task="text"):
@@ -37,12 +36,7 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
     """
     began = time.monotonic()
     out = Path(out)
-    if (out / "report.json").exists():
-        raise FileExistsError(
-            f"This demo is done already. Received: out={str(out)!r}. "
-            "Remove the directory, or choose another one with --out."
-        )
-    _begin(out)
+    begin(out)
     task = task_of(task)
     training, valid, test = task.data()
     for name, examples in (("train", training), ("valid", valid), ("test", test)):
@@ -80,19 +74,6 @@ def run(out="demo", options=None, verbose="auto", say=print, task="text"):
         f"Look at   {out / 'alignment.png'}\nThen try\n{task.then(out)}"
     )
     return report
-
-
-def _begin(out):
-    """Mark a new directory as that of a demo, or raise FileExistsError if it holds other things."""
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / MARK).exists() and not (out / "run" / "run.json").exists():
-            raise FileExistsError(
-                "A demo takes a directory of its own, or one that it left unfinished. "
-                f"Received: out={str(out)!r}, which holds other files. Choose another one with "
-                "--out."
-            )
-    out.mkdir(parents=True, exist_ok=True)
-    (out / MARK).touch()
 
 
 def _trained(pairs, directory, options, source, verbose, say):

@@ -189,4 +189,4 @@ def test_a_number_of_a_card_above_its_bound_is_refused_in_one_line(
     code, out, err = command("translate", "--model", path)
     assert (code, out, err.count("\n")) == (2, "", 1)
     ((name, value),) = fields.items()
-    assert f"Received: {name}={value}" in err
+    assert f"Received: path={str(path)!r}" in err and f"{name}={value}" in err

@@ -389,9 +389,10 @@ def _check_card(card, files):
         raise ValueError("its card.json does not name its vocabularies")
     if not {*names.values()} <= files.keys():
         raise ValueError("it lacks a vocabulary that its card.json names")
-    limits = card.get("max_source_length"), card.get("reduction", 1)
-    if not all(type(one) is int and 1 <= one <= _MOST_POSITIONS for one in limits):
-        raise ValueError("its card.json states no max_source_length, or a reduction that is none")
+    for name, usual in (("max_source_length", None), ("reduction", 1)):
+        value = card.get(name, usual)
+        if type(value) is not int or not 1 <= value <= _MOST_POSITIONS:
+            raise ValueError(f"its card.json states {name}={value!r:.40}")
     if not isinstance(card.get("sha256", {}), dict):
         raise ValueError("its card.json has hashes that are none")
 

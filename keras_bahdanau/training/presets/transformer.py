@@ -49,7 +49,8 @@ def ssru_student(source, target, **overrides):
         f   = sigmoid(W_f LN(s) + b_f)                       an SSRU: `layers.SSRUCell`
         u_i = f * u_{i-1} + (1 - f) * (W LN(s) + b)
         s'  = s + max(0, u_i)
-        s"  = s' + W_c sum_j alpha_ij h_j                    alpha_i from LN(s')
+        c_i = sum_j alpha_ij h_j                             alpha_i from LN(s')
+        s"  = s' + W_c c_i
         s   = s" + FFN(LN(s"))
     p(y_i) = softmax(E LN(s))
 

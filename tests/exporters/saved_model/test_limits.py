@@ -138,9 +138,9 @@ def test_a_given_target_is_cut_and_marked_too(answers):
 
 
 def test_nothing_to_score_has_no_score(answers):
-    assert {name: value.shape for name, value in answers["score nothing"].items()} == dict.fromkeys(
-        ("score", "length", "truncated"), (0,)
-    )
+    answer = answers["score nothing"]
+    assert {"score", "length", "confidence", "token_log_probs", "target_tokens"} <= {*answer}
+    assert {len(value) for value in answer.values()} == {0}
 
 
 REFUSED = """
