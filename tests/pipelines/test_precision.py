@@ -27,8 +27,8 @@ def fast(path):
     return kb.Translator.load(path, precision="bfloat16")
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("beam_width", [4, 1])
+@pytest.mark.slow
+@pytest.mark.parametrize("beam_width", [1, 4])
 def test_it_translates_as_in_float32_where_no_choice_is_close(fast, toy_translator, beam_width):
     search = kb.SearchOptions(beam_width=beam_width)
     found, expected = (one.decode(SENTENCES, search=search) for one in (fast, toy_translator))

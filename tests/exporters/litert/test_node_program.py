@@ -120,7 +120,7 @@ def test_exact_hard_attention_gets_the_answers_of_python():
     ]
     assert [parts(line)[:2] for line in lines] == [parts(line)[:2] for line in expected]
     scores = [[float(parts(line)[2]) for line in each] for each in (lines, expected)]
-    assert scores[0] == pytest.approx(scores[1], abs=2e-4)
+    assert scores[0] == pytest.approx(scores[1], abs=1e-2)  # in 8 bits WebAssembly rounds otherwise
 
 
 def parts(line):
