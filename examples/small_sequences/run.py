@@ -48,7 +48,11 @@ def main(arguments=None):
             change(results, arguments.tasks, arguments)
             return False
         chosen = arguments.tasks, arguments.settings
-        print(*publishing.publish(results, *chosen, arguments.out, arguments.examples), sep="\n")
+        try:
+            paths = publishing.publish(results, *chosen, arguments.out, arguments.examples)
+        except FileNotFoundError as error:
+            sys.exit(f"{error}")
+        print(*paths, sep="\n")
         return False
     failed = [
         f"{task.name}, {system}, {seed}: {error}"
