@@ -56,6 +56,21 @@ def write_json(path, content):
     Example:
         >>> write_json(Path("scores.json"), {"bleu": 31.4})
     """
-    text = json.dumps(as_json(content), indent=1, allow_nan=False)
+    write_text(path, json.dumps(as_json(content), indent=1, allow_nan=False))
+
+
+def write_text(path, text):
+    r"""Write a text file in UTF-8 as a whole or not at all, its line ends as they are.
+
+    Args:
+        path: `Path` of the file.
+        text: String.
+
+    Raises:
+        OSError: As in `replacing`.
+
+    Example:
+        >>> write_text(Path("texts.txt"), "ein Mann\neine Katze\n")
+    """
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
-        unfinished.write_text(text, encoding="utf-8")
+        unfinished.write_text(text, encoding="utf-8", newline="\n")

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.whole_file import write_text
 
 LEAST = 3  # letters of a run
 KEPT = 2  # of its last letters, which stay
@@ -83,8 +83,7 @@ def write(source, path, lines, seed):
                 f"Received: line {number} of {str(source)!r}, of {len(row)} columns. Correct it."
             )
     made = hallucinated(rows, lines, seed)
-    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
-        unfinished.write_text("".join("\t".join(row) + "\n" for row in made), encoding="utf-8")
+    write_text(path, "".join("\t".join(row) + "\n" for row in made))
     return len(made)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from sacrebleu.metrics import CHRF
 
 import keras_bahdanau as kb
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.whole_file import write_text
 
 
 def main(arguments=None):
@@ -29,8 +29,7 @@ def main(arguments=None):
         for source, several in texts.items()
         for text in closest(several, targets[source], given.keep)
     ]
-    with replacing(given.out, given.out.with_name(f".unfinished-{given.out.name}")) as unfinished:
-        unfinished.write_text("".join(lines), encoding="utf-8", newline="\n")
+    write_text(given.out, "".join(lines))
     print(f"{len(lines):,} pairs of {len(texts):,} sources: {given.out}")
 
 

@@ -24,7 +24,12 @@ MOST_CHUNKS = 256
 PAPER = 255
 GREY = (77, 150, 29)  # shares of red, green and blue, in 256ths
 MOST_BYTES = MOST_PIXELS = 2**24  # of a file
-MOST = {"height": 1024, "width": 16_384, "cell": 64, "channels": 3}  # of the settings of images
+LARGEST_IMAGE = {
+    "height": 1024,
+    "width": 16_384,
+    "cell": 64,
+    "channels": 3,
+}  # of the settings of images
 # of a PNG file: its beginning and its end
 HEADER, LAST_CHUNK = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0\0\0\0IEND\xaeB`\x82"
 
@@ -64,7 +69,7 @@ def features_of(path, card):
 def _checked_settings(source):
     """The settings of a source, of sizes that fit in memory."""
     settings = source.get("config")
-    sizes = MOST if source["class_name"] == "ImageSource" else {}
+    sizes = LARGEST_IMAGE if source["class_name"] == "ImageSource" else {}
     if not isinstance(settings, dict):
         raise InputError("A card must have the settings of its source. Export the model again.")
     for name, most in sizes.items():

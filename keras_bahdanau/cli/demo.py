@@ -42,7 +42,6 @@ def demo(
     from keras_bahdanau.demo.directory import check_directory
 
     check_directory(out)
-
     load_tensorflow()
     embedded.run(
         out, verbose=keras_verbosity(), say=functools.partial(print, flush=True), task=task

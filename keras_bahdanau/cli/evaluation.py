@@ -33,7 +33,7 @@ from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.tags import is_token, require_token
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
-from keras_bahdanau.whole_file import replacing, write_json
+from keras_bahdanau.whole_file import write_json, write_text
 
 
 @ends_well()
@@ -139,9 +139,7 @@ def evaluate(
     unreadable = report_unreadable(sources, lengths)
     lines = [translation.text for translation in measured.translations]
     if hypotheses is not None:
-        text = "".join(f"{line}\n" for line in lines)
-        with replacing(hypotheses, hypotheses.with_name(f".unfinished-{hypotheses.name}")) as file:
-            file.write_text(text, encoding="utf-8", newline="\n")
+        write_text(hypotheses, "".join(f"{line}\n" for line in lines))
     scores, compared = measured.scores(), []
     if other is not None:
         others = other.lines(pairs, batch_size)
@@ -206,8 +204,7 @@ def _compared(pairs, lines, others, metrics, **settings):
     for by_source, arguments in systems.items():
         names = [one.name for one in chosen if one.by_source == by_source]
         if names:
-            samples = evaluation.significance.samples_for(len(arguments[0]))
-            found = evaluation.compare(*arguments, samples=samples, metrics=names, **settings)
+            found = evaluation.compare(*arguments, metrics=names, **settings)
             compared.update(zip(names, found, strict=True))
     return [compared[name] for name in metrics]
 

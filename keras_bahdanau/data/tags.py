@@ -42,12 +42,16 @@ def tagged(tag, text):
 
 
 def is_token(tag, source):
-    """True if a tag is one token of a source: see `require_token`."""
-    try:
-        require_token(tag, source)
-    except ValueError:
-        return False
-    return True
+    """True if a tag is one token of a source, which is text: see `require_token`."""
+    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
+
+    ids = _ids(tag, source)
+    return len(ids) == 2 and ids[0] != UNKNOWN  # the second is the end token
+
+
+def _ids(tag, source):
+    (ids,) = source.subwords.encode([tag])
+    return ids
 
 
 def require_token(tag, source):
@@ -65,14 +69,11 @@ def require_token(tag, source):
             "A tag stands before text. "
             f"Received: tag={tag!r} for a source that is no text. Leave it out."
         )
-    from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time
-
-    (ids,) = source.subwords.encode([tag])
-    if len(ids) != 2 or ids[0] == UNKNOWN:  # the second is the end token
+    if not is_token(tag, source):
+        state = "unknown" if len(_ids(tag, source)) == 2 else "split"
         raise ValueError(
-            "A tag must be one token of the source. Received: "
-            f"tag={tag!r}, which is {'unknown' if len(ids) == 2 else 'split'} there. Use a tag "
-            "of the training, or a vocabulary that was trained with it: `prepare --symbols`, "
-            "Subwords.train(symbols=), or update_vocabulary='append' for a model that is trained "
-            "further."
+            f"A tag must be one token of the source. Received: tag={tag!r}, which is {state} "
+            "there. Use a tag of the training, or a vocabulary that was trained with it: `prepare "
+            "--symbols`, Subwords.train(symbols=), or update_vocabulary='append' for a model that "
+            "is trained further."
         )

@@ -16,7 +16,7 @@ LEAST_SAMPLES = 100  # that say anything of two systems
 
 
 def samples_for(count):
-    """How many samples of so many sentences can be drawn: 1,000, or fewer of a large corpus.
+    """Number of samples that are drawn of so many sentences: 1,000, or fewer of a large corpus.
 
     Raises:
         ValueError: If there are too many sentences for `LEAST_SAMPLES`.
@@ -67,7 +67,7 @@ def compare(
     hypotheses,
     others,
     references,
-    samples=1000,
+    samples=None,
     tokenize=None,
     lowercase=False,
     metrics=("bleu", "chrf"),
@@ -78,7 +78,8 @@ def compare(
         hypotheses: List of strings, what the system translated.
         others: List of strings, what the other system did.
         references: List of strings; or of lists of strings, several right answers.
-        samples: Positive integer, corpora that are drawn from the sentences.
+        samples: Positive integer, corpora that are drawn from the sentences; as `samples_for`
+            has it when left out.
         tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
         lowercase: Bool. True if case counts for nothing.
         metrics: Names of metrics, as in `metrics_of`.
@@ -97,6 +98,7 @@ def compare(
         >>> bleu.p_value
         0.012
     """
+    samples = samples_for(len(hypotheses)) if samples is None else samples
     check_value("samples", samples, SAMPLES)
     if not len(hypotheses) == len(others) == len(references) or not hypotheses:
         raise ValueError(

@@ -15,15 +15,19 @@ def _is_number(value):
     return type(value) in (int, float)
 
 
+def _is_time(value):
+    return _is_number(value) and 0 <= value < math.inf
+
+
 _RIGHT = {  # values that a field may have
     "epoch": _is_count,
     "step": _is_count,
     "waited": _is_count,
     "best": lambda value: value is None or _is_number(value),
-    "seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
-    "start_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
-    "first_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
-    "epoch_seconds": lambda value: _is_number(value) and 0 <= value < math.inf,
+    "seconds": _is_time,
+    "start_seconds": _is_time,
+    "first_seconds": _is_time,
+    "epoch_seconds": _is_time,
     "stopped": lambda value: type(value) is bool,
     "history": lambda value: type(value) is list and all(type(logs) is dict for logs in value),
 }

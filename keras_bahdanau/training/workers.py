@@ -1,6 +1,7 @@
 """Workers of a training: processes with one device each, and sums over all of them."""
 
 import contextlib
+import itertools
 import json
 import os
 
@@ -35,7 +36,7 @@ def strategy_of_environment():
     try:
         given = json.loads(text)
         place = _place_on_host(given["cluster"], given["task"])
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError(
             'TF_CONFIG must be JSON with "cluster" and "task". '
             f"Received: TF_CONFIG={text[:200]!r}. Set it as tf.distribute has it, or unset it."
@@ -53,13 +54,14 @@ def strategy_of_environment():
 
 def _place_on_host(cluster, task):
     """The number of workers before this one that have the same machine in their addresses."""
-    workers = [
-        (kind, index, address.rpartition(":")[0])
+    hosts = {
+        (kind, index): address.rpartition(":")[0]
         for kind in ("chief", "worker")
         for index, address in enumerate(cluster.get(kind, ()))
-    ]
-    own = next(each for each in workers if each[:2] == (task["type"], int(task["index"])))
-    return sum(each[2] == own[2] for each in workers[: workers.index(own)])
+    }
+    own = task["type"], int(task["index"])
+    before = itertools.takewhile(lambda worker: worker != own, hosts)
+    return sum(hosts[worker] == hosts[own] for worker in before)
 
 
 class Workers:

@@ -176,6 +176,9 @@ def test_a_picture_is_there_with_its_cells():
     large = Picture(np.ones((1000, 2000)), 4)
     data = trace_data(trace_of(RED_CAR, VOITURE, weights=weights, picture=large))
     assert pixels_of(data).shape == (320, 640, 3)
+    long = Picture(np.ones((80, 3000)), 4, axis="seconds", scale=0.04, colors="magma")
+    data = trace_data(trace_of(RED_CAR, VOITURE, weights=weights, picture=long))
+    assert pixels_of(data).shape == (80, 640, 3)  # the page stretches a sequence
 
 
 def test_every_module_is_inlined_before_those_that_import_it():

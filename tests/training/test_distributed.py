@@ -149,7 +149,14 @@ def test_workers_of_a_machine_are_counted_by_their_addresses():
     assert found == [0, 0, 1, 1, 0]
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"task": {}}', '{"task": {"index": "x"}}'])
+BROKEN = [
+    *("{", "[]", '{"task": {}}', '{"task": {"index": "x"}}'),
+    '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}}',
+    '{"cluster": [], "task": {"type": "worker", "index": 0}}',
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
 def test_a_broken_description_of_the_job_is_refused(monkeypatch, text):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ValueError, match=re.escape(f"Received: TF_CONFIG={text!r}")):
