@@ -38,8 +38,9 @@ SHARED = {
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
     "TF_FORCE_GPU_ALLOW_GROWTH": "true",
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # all processes initialize alike
+    "TORCHINDUCTOR_COMPILE_THREADS": "2",  # of each process, and many may compile at once
 }
-LIMIT = 120  # seconds of a case
+LIMIT = 240  # seconds that a competitor may prepare itself, or take for a sample
 COLUMNS = (
     "{work:8} {model:16} {precision:9} {operations:>9} {ours:>11} {share:>6} {peer:>11} {ratio:>6}"
 )
@@ -66,9 +67,11 @@ def main(arguments=None):
         result = {"name": "gpu", "backend": backend, "smoke": options.smoke, **card}
         result |= {"processor": machine.described(), "date": datetime.date.today().isoformat()}
         result["cases"] = []
-        for case in cases(options.names):
+        every = [*cases(options.names)]
+        for first in range(0, len(every), options.together):
+            some = every[first : first + options.together]
             left = min(options.limit, end - time.monotonic())
-            result["cases"].append(_measured(case, card, left, options))
+            result["cases"] += _measured(some, card, left, options)
             write_result(options.out / "gpu.json", result)
     return 0
 
@@ -85,7 +88,20 @@ def _parser():
     )
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, on a CPU too")
     parser.add_argument("--rounds", type=int, default=5, help="samples of each competitor")
-    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of a case")
+    parser.add_argument(
+        "--limit",
+        type=float,
+        default=LIMIT,
+        help="seconds that a competitor may prepare itself, or take for a sample",
+    )
+    parser.add_argument(
+        "--together",
+        type=int,
+        default=1,
+        metavar="CASES",
+        help="so many are prepared at the same time, on a machine with cores for it; still, all "
+        "are measured in turns",
+    )
     parser.add_argument(
         "--minutes", type=float, default=60, help="of all cases: what is not done then is left out"
     )
@@ -177,32 +193,50 @@ def _lanes(case, card, limit, options):
     shared["repeat"] = 5 if beam and not options.smoke else 1
     given = {**beam, "precision": precision}
     own = {**given, **_preset(model, options), "size": _sizes(model, options)}
-    yield Lane("keras_bahdanau", "gpu_keras", settings=own, ours=True, limit=limit, **shared)
+    shared["limit"] = limit
+    yield Lane("keras_bahdanau", "gpu_keras", settings=own, ours=True, **shared)
     if model in PRESETS and model not in card["weights"]:
         return  # nobody knows how large a peer must be
     peer = {**given, "size": peer_sizes(model, card["weights"], options)}
-    shared["limit"] = 2 / 3 * limit  # so that ours, which waits for it, has time left
     environment = OURS if importlib.util.find_spec("torch") else "pytorch"
     with _reported("PyTorch"):
         python_of(environment)  # makes it, which takes minutes, before time counts
-        for compiled in (False,) if options.smoke else (False, True):
-            name, settings = "PyTorch" + ", compiled" * compiled, {**peer, "compiled": compiled}
+        for name, compiled in _forms(beam, options):
+            settings = {**peer, "compiled": compiled}
             yield Lane(name, "gpu_pytorch", settings=settings, environment=environment, **shared)
 
 
-def _measured(case, card, limit, options):
-    """The result of one case, whose competitors are prepared at once and measured in turns."""
+def _forms(beam, options):
+    """Names of PyTorch's forms, and the mode of torch.compile of each; None without it."""
+    yield "PyTorch", None
+    if not options.smoke:
+        yield "PyTorch, compiled", "default"
+        if not beam:  # one graph for a step of training; a search goes on from what a step gave
+            yield "PyTorch, compiled, CUDA graphs", "reduce-overhead"
+
+
+def _measured(some, card, limit, options):
+    """The results of some cases, whose competitors are prepared at once and measured in turns."""
     if limit <= 0:
-        print(f"{' '.join(case)}: left out, the {options.minutes:g} minutes are over", flush=True)
-        return told(case, [], card["peaks"])
-    lanes = [*_lanes(case, card, limit, options)]
-    measured = rates(lanes, Options(rounds=options.rounds), say=lambda _: None, at_once=True)
-    for one in measured:
-        if one.error:
-            print(f"{' '.join(case)}, {one.lane.name}: {one.error}", flush=True)
-    found = told(case, measured, card["peaks"])
-    print(line(found), flush=True)
-    return found
+        for case in some:
+            print(f"{' '.join(case)}: left out, the {options.minutes:g} minutes are over")
+        return [told(case, [], card["peaks"]) for case in some]
+    lanes = [[*_lanes(case, card, limit, options)] for case in some]
+    every = itertools.chain.from_iterable(lanes)
+    measured = iter(rates([*every], Options(rounds=options.rounds), say=_nothing, at_once=True))
+    results = []
+    for case, own in zip(some, lanes, strict=True):
+        found = [*itertools.islice(measured, len(own))]
+        for one in found:
+            if one.error:
+                print(f"{' '.join(case)}, {one.lane.name}: {one.error}")
+        results.append(told(case, found, card["peaks"]))
+        print(line(results[-1]), flush=True)
+    return results
+
+
+def _nothing(text):
+    """No progress is told."""
 
 
 def told(case, measured, peaks):

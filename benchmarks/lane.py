@@ -29,7 +29,7 @@ class Lane:
         repeat: Runs in a round.
         side_by_side: Whether TensorFlow has half of the threads for each operation, and two
             operations at once, in place of all threads for each and as many operations.
-        limit: Seconds after which its process is ended; None for none.
+        limit: Seconds of one request, after which its process is ended; None for none.
     """
 
     name: str
@@ -78,10 +78,20 @@ class Worker:
             env={**os.environ, **_environment(threads, lane.side_by_side), **(variables or {})},
         )
         self._late = threading.Event()
-        self._timer = threading.Timer(lane.limit or 0, self._end_late)
-        self._timer.daemon = True
-        if lane.limit is not None:
-            self._timer.start()
+
+    @contextlib.contextmanager
+    def _limited(self):
+        """Ends the process if the block takes longer than its limit."""
+        if self.lane.limit is None:
+            yield
+            return
+        timer = threading.Timer(self.lane.limit, self._end_late)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _end_late(self):
         self._late.set()
@@ -94,9 +104,10 @@ class Worker:
             Failed: If it is an error, or there is none.
         """
         try:
-            self._process.stdin.write(json.dumps({"do": do, **rest}) + "\n")
-            self._process.stdin.flush()
-            line = self._process.stdout.readline()
+            with self._limited():
+                self._process.stdin.write(json.dumps({"do": do, **rest}) + "\n")
+                self._process.stdin.flush()
+                line = self._process.stdout.readline()
         except BrokenPipeError:
             line = ""
         if not line:
@@ -125,7 +136,6 @@ class Worker:
 
     def close(self):
         """Ends the process."""
-        self._timer.cancel()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
         try:

@@ -45,7 +45,7 @@ class Searcher(keras.Model):
         prepared = self.model.encode(source)
         found = search(
             lambda tokens, state: self.model.decode_distribution(tokens, state, prepared),
-            self.model.initial_state(prepared),
+            self.model.shortened(self.model.initial_state(prepared), self.steps),
             ops.zeros_like(source[:, 0]) + self.steps,
             self.options,
             start=START,

@@ -15,11 +15,12 @@ def training(size, precision, compiled):
     """So many batches; the loop over time is inside of what is compiled."""
     trained = pytorch.Training(size, precision=precision)
     if compiled:
-        trained.model.compile(dynamic=False)
+        trained.model.compile(dynamic=False, mode=compiled)
     tensors = _batch(size)
 
     def run():
         for _ in range(size["steps"]):
+            torch.compiler.cudagraph_mark_step_begin()  # what the last step gave may go
             loss = trained(*tensors)
         loss.item()  # waits for the card
         return size["steps"] * size["batch"] * size["target_time"]
@@ -30,7 +31,7 @@ def training(size, precision, compiled):
 
 def decoding(size, precision, beam, compiled):
     """A batch, greedily or by beam search; its step is compiled. In bfloat16 so are the weights."""
-    model = pytorch.Training(size, compiled).model.eval().to(getattr(torch, precision))
+    model = pytorch.Training(size, bool(compiled)).model.eval().to(getattr(torch, precision))
     with torch.no_grad():
         model.output.bias[sentences.END] = -1e4  # no end before the limit
     source, *_ = _batch(size)

@@ -5,6 +5,8 @@ from keras import ops, tree
 
 from keras_bahdanau.layers.step_seed import LoopDraws
 
+STEPS_AT_ONCE = 4  # of a loop on a GPU, which starts the work of a pass anew
+
 
 def scan(step, state, inputs, like, steps=None):
     """Run `step` along time and keep the output of each step.
@@ -74,6 +76,16 @@ def _loop_scan(step, state, inputs):
         return (t + 1, state), output
 
     # outputs: (time, ...)
-    (_, state), outputs = ops.scan(body, (ops.zeros((), "int32"), state), inputs)
+    first = ops.zeros((), "int32"), state
+    (_, state), outputs = ops.scan(body, first, inputs, unroll=_steps_at_once())
     draws.end(ops.shape(tree.flatten(inputs)[0])[0])
     return outputs, state
+
+
+def _steps_at_once():
+    """How many steps one pass of a loop has."""
+    if keras.backend.backend() != "jax":
+        return 1
+    import jax
+
+    return STEPS_AT_ONCE if jax.default_backend() == "gpu" else 1

@@ -14,6 +14,7 @@ from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.pointer_generator import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.readout import READOUTS
 from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.layers.unused import leave_out
 from keras_bahdanau.layers.word_dropout import WordDropout
 from keras_bahdanau.models.sampled_steps import sampled_steps
 
@@ -249,6 +250,7 @@ class Decoder(keras.Model):
                 "Embeddings must be shared before the decoder is built. Received: a built "
                 f"decoder, name={self.name!r}. Make a new one."
             )
+        leave_out(self, self.embedding)
         del self.embedding  # or Keras would go on saving the replaced layer
         self.embedding = embedding
 
@@ -259,6 +261,10 @@ class Decoder(keras.Model):
     def initial_state(self, prepared):
         """The `DecoderState` before the first token."""
         return self.cell.initial_state(prepared)
+
+    def shortened(self, state, steps):
+        """A first state for so many steps at most, with less to carry from one to the next."""
+        return self.cell.shortened(state, steps)
 
     def embed(self, tokens, training=None):
         """Embeddings `(..., embedding_units)` of token ids."""

@@ -124,6 +124,11 @@ class Ensemble(keras.Model):
         pairs = zip(self.models, prepared, strict=True)
         return tuple(model.initial_state(own) for model, own in pairs)
 
+    def shortened(self, state, steps):
+        """First states of the members for so many steps at most."""
+        pairs = zip(self.models, state, strict=True)
+        return tuple(model.shortened(own, steps) for model, own in pairs)
+
     def decode_step(self, tokens, state, prepared):
         """Log-probabilities of the next token: as in `Seq2Seq`.
 

@@ -211,6 +211,15 @@ class Seq2Seq(keras.Model):
         """The decoder's state before the first token."""
         return self.decoder.initial_state(prepared)
 
+    def shortened(self, state, steps):
+        """A first state for a search of so many steps at most, which carries no more than it needs.
+
+        Args:
+            state: From `initial_state`.
+            steps: Positive integer or int32 scalar.
+        """
+        return self.decoder.shortened(state, steps)
+
     def decode_step(self, tokens, state, prepared):
         """Log-probabilities of the next token, in float32.
 

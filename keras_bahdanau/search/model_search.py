@@ -100,6 +100,8 @@ def _search_prepared(model, prepared, limits, *, options, lists=(), drop_ended, 
 
     of_ctc = model.ctc_log_probs(prepared) if options.ctc_weight else None
     state = model.initial_state(prepared)
+    if hasattr(model, "shortened"):  # another model of the protocol may have nothing to shorten
+        state = model.shortened(state, settings["time"])
     step = RowStep(of_rows) if drop_ended else of_rows(None)
     return search(step, state, limits, options, ctc_log_probs=of_ctc, **settings)
 

@@ -166,6 +166,28 @@ def parallel(tmp_path_factory):
     return path
 
 
+def test_a_loop_of_several_steps_a_pass_has_the_losses_of_one():
+    """As on a GPU; five positions of the source are no multiple of the steps."""
+    python = python_of("jax")
+    if python is None:
+        pytest.skip(NO_ENVIRONMENT.format("jax", "JAX"))
+    done = subprocess.run(
+        [python, TESTS / "backends" / "steps_at_once.py"],
+        env={
+            **os.environ,
+            "KERAS_BACKEND": "jax",
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, TESTS / "support"))),
+            "JAX_PLATFORMS": "cpu",
+        },
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    one, several = json.loads(done.stdout)
+    assert several == pytest.approx(one, rel=1e-5)
+    assert one[-1] < one[0]
+
+
 def told(folder, count):
     return json.loads((folder / f"{count}.json").read_text())
 

@@ -4,6 +4,7 @@ import importlib
 import json
 import pathlib
 import sys
+import time
 
 import pytest
 
@@ -133,13 +134,38 @@ def test_the_peer_of_a_student_has_as_many_weights(gpu):
     assert (student["batch"], student["target_time"]) == (512, 16)
 
 
-def test_ours_outlives_a_peer_that_takes_too_long_to_compile(gpu, monkeypatch):
+def test_the_forms_of_the_peer_are_those_that_its_users_have(gpu, monkeypatch):
     monkeypatch.setattr(gpu, "python_of", lambda _: sys.executable)
     card, options = {"weights": {"ssru-student": 5_605_376}}, gpu._parser().parse_args([])
-    own, *peers = gpu._lanes(("beam-5", "ssru-student", "bfloat16"), card, 90, options)
-    assert (own.ours, own.limit) == (True, 90)
-    assert [(one.name, one.limit) for one in peers] == [("PyTorch", 60), ("PyTorch, compiled", 60)]
-    assert {one.settings["beam"] for one in (own, *peers)} == {5}
+    forms = {"PyTorch": None, "PyTorch, compiled": "default"}
+    graphs = {"PyTorch, compiled, CUDA graphs": "reduce-overhead"}
+    for work, beam, expected in (("beam-5", 5, forms), ("training", None, forms | graphs)):
+        own, *peers = gpu._lanes((work, "ssru-student", "bfloat16"), card, 90, options)
+        assert {one.name: one.settings["compiled"] for one in peers} == expected
+        assert {one.settings.get("beam") for one in (own, *peers)} == {beam}
+        assert {one.limit for one in (own, *peers)} == {90}
+
+
+def test_cases_that_are_prepared_together_have_their_own_results(gpu, monkeypatch):
+    harness = importlib.import_module("harness")
+
+    def rates(lanes, options, say, at_once):
+        places = enumerate(lanes, start=1)
+        about = {"operations": 10}
+        return [harness.Measured(one, samples=[float(n)], about=about) for n, one in places]
+
+    monkeypatch.setattr(gpu, "rates", rates)
+    monkeypatch.setattr(gpu, "python_of", lambda _: sys.executable)
+    options = gpu._parser().parse_args(["--smoke"])
+    card = {"weights": dict.fromkeys(gpu.PRESETS, 20_000), "peaks": {}}
+    cases = [("training", name, "float32") for name in gpu.PRESETS]
+    found = gpu._measured(cases, card, 60, options)
+    assert [one["model"] for one in found] == [*gpu.PRESETS]
+    assert [[lane["samples"] for lane in one["lanes"]] for one in found] == [
+        [[1.0], [2.0]],
+        [[3.0], [4.0]],
+        [[5.0], [6.0]],
+    ]
 
 
 def test_where_nobody_knows_how_large_a_peer_must_be_there_is_none(gpu):
@@ -156,6 +182,21 @@ def test_a_case_that_takes_too_long_is_ended(gpu, monkeypatch, tmp_path):
     worker = lane.Worker(lane.Lane("slow", "slow", "case", limit=0.1), threads=1)
     with pytest.raises(lane.Failed, match="took more than"):
         worker.prepare()
+    worker.close()
+
+
+def test_the_limit_is_that_of_one_request(gpu, monkeypatch, tmp_path):
+    """A worker that waits for its turn is not ended."""
+    lane = importlib.import_module("lane")
+    (tmp_path / "workers").mkdir()
+    (tmp_path / "workers" / "patient.py").write_text(
+        "import sys\nfor line in sys.stdin: print('{}', flush=True)"
+    )
+    monkeypatch.setattr(lane, "HERE", tmp_path)
+    worker = lane.Worker(lane.Lane("patient", "patient", "case", limit=2.0), threads=1)
+    worker.prepare()
+    time.sleep(2.5)
+    assert worker.ask("run") == {}
     worker.close()
 
 

@@ -1,5 +1,6 @@
 """The example Multi30K at toy size: stopped, gone on with, and decoded once."""
 
+import dataclasses
 import gzip
 import importlib.util
 import json
@@ -12,6 +13,7 @@ import sacrebleu
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
+from keras_bahdanau.training import TrainingOptions
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "multi30k"
 TINY = (
@@ -153,3 +155,45 @@ def test_the_texts_closest_to_a_true_target_are_kept(closest, tmp_path, capsys):
     assert "3 pairs of 2 sources" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         closest.main([*map(str, (source, target, written)), "--keep", "0", "--out", str(out)])
+
+
+@pytest.fixture
+def on_jax():
+    yield from loaded("on_jax")
+
+
+@pytest.mark.slow
+def test_what_another_backend_trains_is_a_translator_again(
+    on_jax, toy_translator, tmp_path, capsys
+):
+    """Here by TensorFlow, which takes batches of one shape from such a dataset."""
+    corpus, first = tmp_path / "pairs.tsv", tmp_path / "first.keras"
+    corpus.write_text("".join(f"{source}\t{target}\n" for source, target in toy_pairs()))
+    toy_translator.save(first)
+    ids, weights, new = (tmp_path / name for name in ("ids.npz", "weights.npz", "new.keras"))
+    given = ["--model", str(first), "--corpus", str(corpus), "--valid", str(corpus)]
+    with pytest.raises(SystemExit, match="doesn't say with which options"):
+        on_jax.main(["prepare", *given, "--out", str(ids)])
+    widths = {"embedding_units": 24, "units": 48, "attention_units": 24, "dropout": 0.0}
+    old = kb.Translator.load(first)
+    old.training = dataclasses.asdict(TrainingOptions(preset="small", **widths).resolved())
+    old.save(first)
+    on_jax.main(["prepare", *given, "--further", "--out", str(ids)])
+    settings = [f"--set={one}" for one in ("batch_tokens=512", "buckets=1", "learning_rate=1e-5")]
+    on_jax.main(["train", str(ids), "--minutes", "0.02", *settings, "--out", str(weights)])
+    on_jax.main(["finish", "--model", str(first), "--weights", str(weights), "--out", str(new)])
+    trained = kb.Translator.load(new)
+    for one, other in zip(old.model.weights, trained.model.weights, strict=True):
+        np.testing.assert_allclose(one, other, atol=5e-3)  # 16 bits, and a step or two
+    text = ["one two three"]
+    assert trained.translate(text)[0].text == old.translate(text)[0].text
+    assert trained.training["learning_rate"] == 1e-5
+    assert '"perplexity": 1.' in capsys.readouterr().out
+
+
+def test_an_option_that_is_none_is_one_line(on_jax, capsys):
+    with pytest.raises(SystemExit):
+        on_jax.main(["train", "ids.npz", "--set", "rdrop=3", "--out", "weights.npz"])
+    assert "There is no option of a training 'rdrop'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="train: .*ids.npz"):
+        on_jax.main(["train", "ids.npz", "--out", "weights.npz"])

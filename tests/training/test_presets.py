@@ -9,7 +9,7 @@ import pytest
 from sides import joint_sides, separate_sides
 
 from keras_bahdanau import HardDecoder, layers, presets
-from keras_bahdanau.sources import FeatureSource, TextSource
+from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource, InkSource, TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.compiling import compiled_model
@@ -405,3 +405,14 @@ def test_an_override_that_is_no_setting_of_a_model_is_named():
         presets.small(*separate_sides(), unit=6, epochs=3)
     with pytest.raises(ValueError, match="`units` must be .* Received: units=0"):
         presets.rnnsearch(*separate_sides(), units=0)
+
+
+@pytest.mark.parametrize("name", presets.PRESETS)
+def test_no_layer_of_a_preset_stays_unbuilt(name):
+    """Keras on JAX would trace the model anew at each `fit`, and predict without compiling."""
+    source, target = joint_sides()
+    others = {"images": ImageSource(16, 48), "speech": AudioSource(20), "ink": InkSource()}
+    source = others.get(name, source)
+    model = presets.PRESETS[name].model(source, target, **SIZES)
+    model.build()
+    assert [layer.path for layer in model._flatten_layers() if not layer.built] == []

@@ -75,9 +75,10 @@ class SelfAttentionCell(Cell):
             [values[..., self.units :], ops.cast(value, values.dtype)], axis=-1
         )
         written = ops.concatenate([written[..., 1:], ops.ones_like(written[..., :1])], axis=-1)
+        length = ops.shape(written)[-1]
         # -> (batch * beam, 1, 1, length)
-        real = ops.reshape(written, (-1, 1, 1, self.length)) > 0
-        kept = (self._heads(each, self.length) for each in (keys, values))
+        real = ops.reshape(written, (-1, 1, 1, length)) > 0
+        kept = (self._heads(each, length) for each in (keys, values))
         heads = dot_product_attention(
             self._heads(query, 1), *kept, real
         )  # (batch * beam, heads, 1, width)
@@ -97,6 +98,15 @@ class SelfAttentionCell(Cell):
         # (batch, heads, time, width) -> (batch, time, units)
         output = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), ops.shape(query))
         return self.output_projection(output)
+
+    def shortened(self, states, steps):
+        """Buffers of so many steps, if that is less than `length`."""
+        keys, values, written = states
+        steps = (
+            min(steps, self.length) if isinstance(steps, int) else ops.minimum(steps, self.length)
+        )
+        width = steps * self.units
+        return keys[..., -width:], values[..., -width:], written[..., -steps:]
 
     def newest(self, states):
         """The key of the last step, which later ones compare with; zeros before the first."""

@@ -74,6 +74,15 @@ class Cell(keras.layers.Layer):
         """
         return states[0]
 
+    def shortened(self, states, steps):
+        """First states for so many steps at most; with the same outputs, but less to carry.
+
+        Args:
+            states: The states before the first step.
+            steps: Positive integer or int32 scalar.
+        """
+        return states
+
     def dropout_masks(self, batch, training):
         """Dropout masks of a sentence, the same at all its steps; () for none.
 

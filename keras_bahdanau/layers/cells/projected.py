@@ -4,6 +4,7 @@ import keras
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
+from keras_bahdanau.layers.unused import leave_out
 
 
 class ProjectedCell(Cell):
@@ -60,7 +61,9 @@ class ProjectedCell(Cell):
 
     def build(self, inputs_shape, context_shape=None, states_shape=None):
         self.input_projection.build(inputs_shape)
-        if context_shape is not None:
+        if context_shape is None:
+            leave_out(self, self.context_projection)
+        else:
             self.context_projection.build(context_shape)
 
     def project(self, inputs):

@@ -92,6 +92,11 @@ class CellStack(Cell):
             outputs = outputs if below is None or not self.residual else outputs + below
         return outputs
 
+    def shortened(self, states, steps):
+        """First states for so many steps at most: see `Cell`."""
+        pairs = zip(self.cells, states, strict=True)
+        return tuple(cell.shortened(own, steps) for cell, own in pairs)
+
     def dropout_masks(self, batch, training):
         """Dropout masks of the layers, one item a layer."""
         return tuple(cell.dropout_masks(batch, training) for cell in self.cells)

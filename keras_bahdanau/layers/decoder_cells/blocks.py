@@ -77,8 +77,8 @@ class BlockCell(DecoderCellBase):
         self.input_projection.build(inputs_shape)
         for attention in self.attentions[1:]:
             attention.build((None, self.units), memory_shape.values)
-        for cell, block in zip(self.stack.cells, self.blocks, strict=True):
-            cell.build((None, self.units))
+        self.stack.build((None, self.units))
+        for block in self.blocks:
             block.build((None, self.units), (None, context_units))
         self.last_norm.build((None, self.units))
 

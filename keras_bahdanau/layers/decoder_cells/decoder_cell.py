@@ -160,6 +160,7 @@ class DecoderCellBase(keras.layers.Layer):
             context=context_units,
             task=memory_shape.task[-1],
         )
+        self.query.built = True  # it has no weights
         self.attention.build((None, query_units), memory_shape.values)
         self.bridge.build(memory_shape.summary)
         if self.context_gate is not None:
@@ -210,6 +211,10 @@ class DecoderCellBase(keras.layers.Layer):
             attention=self.attention.initial_state(memory),
             context=self._zeros(memory, self.context_units) if self._queries_context else (),
         )
+
+    def shortened(self, state, steps):
+        """A first state for so many steps at most: see `Cell.shortened`."""
+        return state._replace(cell=self.stack.shortened(state.cell, steps))
 
     def _zeros(self, memory, units):
         return ops.zeros((ops.shape(memory.values)[0], units), memory.values.dtype)

@@ -79,3 +79,22 @@ def test_a_beam_is_as_good_as_separate_rows(run):
 def test_the_width_must_be_one_of_its_heads():
     with pytest.raises(ValueError, match="must divide the width. Received: heads=3, units=4"):
         SelfAttentionCell(4, heads=3)
+
+
+@pytest.mark.parametrize("steps", [5, np.int64(6), 9])
+def test_buffers_of_as_many_steps_as_there_are_give_the_same_outputs(run, steps):
+    cell = built(length=8)
+    states = tuple(map(tf.constant, zeros(cell, 2)))
+    expected = stepwise(cell, INPUTS, states)
+
+    def found(inputs, steps):
+        shorter = cell.shortened(states, steps)
+        return stepwise(cell, inputs, shorter), *shorter
+
+    kept = min(steps, 8)
+    for outputs, keys, values, written in (
+        found(INPUTS, steps),
+        run(found, INPUTS, np.int32(steps)),  # in a graph, of a number that it does not know
+    ):
+        np.testing.assert_allclose(outputs, expected, atol=1e-6)
+        assert keys.shape == values.shape == (2, kept * UNITS) and written.shape == (2, kept)

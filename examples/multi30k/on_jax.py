@@ -1,0 +1,253 @@
+r"""The training of a translator on a GPU by Keras on JAX, where TensorFlow has no GPU.
+
+    python examples/multi30k/on_jax.py prepare --model MODEL.keras --out ids.npz \
+        --corpus train.tsv --corpus closest.tsv --valid val.tsv
+    KERAS_BACKEND=jax python examples/multi30k/on_jax.py train ids.npz --minutes 5 --seed 1 \
+        --out weights.npz
+    python examples/multi30k/on_jax.py finish --model MODEL.keras --weights weights.npz \
+        --out NEW.keras
+
+Only `prepare` and `finish` need TensorFlow. The new model has the vocabularies and, but for what
+`--set` changes, the options of MODEL; it begins with random weights, or with MODEL's (`--further`).
+An epoch has all pairs of all corpora; a corpus that is given twice counts twice. Its rate falls as
+a cosine of the time that has passed, to nothing at the end of `--minutes`.
+"""
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+import time
+from pathlib import Path
+
+import keras
+import numpy as np
+
+from keras_bahdanau.data.bucketing import ByTokens, bucket_shapes
+from keras_bahdanau.text.id_rows import IdRows
+from keras_bahdanau.text.vocabulary import END, PAD, START
+from keras_bahdanau.training.compiling import compiled_model
+from keras_bahdanau.training.optimizers import averaged_weights
+from keras_bahdanau.training.options import TrainingOptions
+
+MOST_EPOCHS, MOST_MINUTES = 100_000, 7 * 24 * 60
+VALID_SHAPES = 2
+
+
+def main(arguments=None):
+    given = _parser().parse_args(arguments)
+    try:
+        given.work(given)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"{given.command}: {error}") from None
+
+
+def prepare(given):
+    """Write the ids of all pairs, the options, and the weights that a training begins with."""
+    import keras_bahdanau as kb
+
+    translator = kb.Translator.load(given.model)
+    if not translator.training:
+        raise ValueError(f"{given.model} doesn't say with which options it was trained.")
+    sides = {"source": translator.source.subwords, "target": translator.target}
+    arrays = {"options": np.array(json.dumps(translator.training))}
+    arrays["sizes"] = np.array([side.vocabulary_size for side in sides.values()])
+    arrays["joint"] = np.array(translator.model.share_embeddings)
+    for part, paths in (("train", given.corpus), ("valid", [given.valid])):
+        pairs = [pair for path in paths for pair in kb.data.read_pairs(path)]
+        print(f"{part}: {len(pairs):,} pairs")
+        for number, (side, subwords) in enumerate(sides.items()):
+            rows = IdRows.encoded(subwords, [pair[number] for pair in pairs])
+            arrays |= {f"{part}_{side}_{name}": one for name, one in rows.stored().items()}
+    if given.further:
+        arrays |= _numbered(weight.numpy() for weight in translator.model.trainable_variables)
+    np.savez_compressed(given.out, **arrays)
+
+
+def train(given):
+    """Train, and write the average of the weights in 16 bits."""
+    arrays = np.load(given.ids)
+    options = json.loads(str(arrays["options"])) | dict(given.set)
+    options["jit_compile"] = keras.backend.backend() == "jax"
+    options = TrainingOptions(**options | {"seed": given.seed})
+    if not options.batch_tokens:
+        raise ValueError("Batches are measured in tokens: give --set batch_tokens=4096, say.")
+    source, target = (Vocabulary(int(size)) for size in arrays["sizes"])
+    source = target if arrays["joint"] else source
+    keras.utils.set_random_seed(options.seed)
+    # a number, and no schedule: a callback changes it
+    model = compiled_model(source, target, options, options.learning_rate)
+    if "weight_0" in arrays:
+        for number, weight in enumerate(model.trainable_variables):
+            weight.assign(arrays[f"weight_{number}"])
+    batches = Batches(arrays, "train", options.batch_tokens, options.buckets, options.seed)
+    valid = Batches(arrays, "valid", options.batch_tokens, min(VALID_SHAPES, options.buckets))
+    print(f"{len(batches):,} batches an epoch, {batches.tokens:,} target tokens", flush=True)
+    clock = Clock(60 * given.minutes, options.learning_rate)
+    model.fit(batches, epochs=MOST_EPOCHS, callbacks=[clock], shuffle=False, verbose=0)
+    report = {"epochs": len(clock.history), "steps": int(model.optimizer.iterations.value)}
+    report |= {"options": dataclasses.asdict(options), "backend": keras.backend.backend()}
+    report |= {"seconds": round(time.monotonic() - clock.start, 1), "history": clock.history}
+    with averaged_weights(model):
+        weights = [keras.ops.convert_to_numpy(one) for one in model.trainable_variables]
+        _save(given.out, report, weights)  # before there is another graph to compile
+        report |= model.evaluate(valid, return_dict=True, verbose=0)
+        _save(given.out, report, weights)
+    del report["options"], report["history"]
+    print(json.dumps(report), flush=True)
+
+
+def _save(path, report, weights):
+    np.savez(path, report=np.array(json.dumps(report)), **_numbered(weights, np.float16))
+
+
+def finish(given):
+    """Write a translator with these weights: what it searches with is that of the old one."""
+    import keras_bahdanau as kb
+
+    translator = kb.Translator.load(given.model)
+    arrays = np.load(given.weights)
+    for number, weight in enumerate(translator.model.trainable_variables):
+        weight.assign(arrays[f"weight_{number}"].astype(np.float32))
+    translator.training = json.loads(str(arrays["report"]))["options"]
+    translator.calibration = None  # that of other weights
+    translator.save(given.out)
+
+
+def _numbered(weights, dtype=np.float32):
+    return {f"weight_{number}": one.astype(dtype) for number, one in enumerate(weights)}
+
+
+class Vocabulary:
+    """The size of a vocabulary, for ids are all that a training sees."""
+
+    def __init__(self, vocabulary_size):
+        self.vocabulary_size = vocabulary_size
+        self.subwords = self
+
+    def front_end(self, units, convolutions=None, augmentation=0.0):
+        """The embedding of the source."""
+        from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
+
+        return TokenEmbedding(self.vocabulary_size, units, name="front_end")
+
+
+class Batches(keras.utils.PyDataset):
+    """Batches of similar length, in few shapes, since XLA compiles for each one.
+
+    Args:
+        arrays: Dictionary of the arrays of `prepare`.
+        part: "train" or "valid".
+        batch_tokens, buckets: As in `TrainingOptions`.
+        seed: Integer that decides the order of all epochs; None for that of the pairs.
+    """
+
+    def __init__(self, arrays, part, batch_tokens, buckets, seed=None):
+        super().__init__()
+        self.sides = []
+        for side in ("source", "target"):
+            stored = (arrays[f"{part}_{side}_{name}"] for name in ("ids", "lengths"))
+            self.sides.append(IdRows(*stored))
+        longer = np.maximum(self.sides[0].lengths, self.sides[1].lengths)
+        shapes, steps = bucket_shapes(np.bincount(longer)[None, None], batch_tokens, buckets)
+        self.groups = ByTokens(np.arange(len(longer)), longer, shapes, steps[0])
+        self.random = None if seed is None else np.random.default_rng(seed)
+        self.tokens = int(self.sides[1].lengths.sum())
+        self.on_epoch_end()
+
+    def __len__(self):
+        return self.groups.steps
+
+    def on_epoch_end(self):
+        """Other batches for the next epoch."""
+        self.order = self.groups.split(self.random)
+        if self.random is not None:
+            self.random.shuffle(self.order)
+
+    def __getitem__(self, number):
+        members, (rows, source_time, target_time) = self.order[number]
+        source = self.sides[0].padded(members, (rows, source_time))
+        target = self.sides[1].padded(members, (rows, target_time))
+        target_in = np.full_like(target, PAD)
+        target_in[: len(members), 0] = START
+        target_in[:, 1:] = np.where(target == END, PAD, target)[:, :-1]
+        return (source, target_in), target, (target != PAD).astype(np.float32)
+
+
+class Clock(keras.callbacks.Callback):
+    """The learning rate of an epoch, as a cosine of the time, and the end of `fit` with it.
+
+    The first epoch, which compiles, has half of the height: it warms up.
+
+    Args:
+        seconds: Float, the time of the training.
+        height: Float, the highest learning rate.
+    """
+
+    def __init__(self, seconds, height):
+        super().__init__()
+        self.end, self.height = time.monotonic() + seconds, height
+        self.start = self.warm = self.begun = time.monotonic()
+        self.history = []
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self.begun = time.monotonic()
+        if epoch == 1:
+            self.warm = self.begun
+        passed = min(1.0, (self.begun - self.warm) / (self.end - self.warm))
+        rate = self.height * (0.5 if epoch == 0 else (1 + math.cos(math.pi * passed)) / 2)
+        self.model.optimizer.learning_rate = rate
+
+    def on_epoch_end(self, epoch, logs=None):
+        now = time.monotonic()
+        self.history.append([round(now - self.start, 1), round(float(logs["loss"]), 4)])
+        print(f"epoch {epoch + 1}: {now - self.start:.1f} s, loss {logs['loss']:.4f}", flush=True)
+        if epoch and now + (now - self.begun) / 2 > self.end:  # another would end too late
+            self.model.stop_training = True
+
+
+def _parser():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    works = parser.add_subparsers(required=True, dest="command")
+    one = works.add_parser("prepare", help="ids of the pairs, with TensorFlow")
+    one.add_argument("--model", type=Path, required=True)
+    one.add_argument("--corpus", type=Path, action="append", required=True, metavar="TSV")
+    one.add_argument("--valid", type=Path, required=True, metavar="TSV")
+    one.add_argument("--further", action="store_true", help="begin with the weights of MODEL")
+    one.add_argument("--out", type=Path, required=True)
+    one.set_defaults(work=prepare)
+    one = works.add_parser("train", help="the training, on the backend of KERAS_BACKEND")
+    one.add_argument("ids", type=Path)
+    one.add_argument("--minutes", type=_minutes, default=5.0)
+    one.add_argument("--seed", type=int, default=1)
+    one.add_argument("--set", type=_setting, action="append", default=[], metavar="OPTION=VALUE")
+    one.add_argument("--out", type=Path, required=True)
+    one.set_defaults(work=train)
+    one = works.add_parser("finish", help="a translator with the new weights, with TensorFlow")
+    one.add_argument("--model", type=Path, required=True)
+    one.add_argument("--weights", type=Path, required=True)
+    one.add_argument("--out", type=Path, required=True)
+    one.set_defaults(work=finish)
+    return parser
+
+
+def _setting(text):
+    name, _, value = text.partition("=")
+    if name not in {field.name for field in dataclasses.fields(TrainingOptions)}:
+        raise argparse.ArgumentTypeError(f"There is no option of a training {name!r}.")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value  # such as precision=float32
+
+
+def _minutes(text):
+    value = float(text)
+    if not 0 < value <= MOST_MINUTES:
+        raise argparse.ArgumentTypeError(f"From 0 to {MOST_MINUTES} minutes. Received: {text}")
+    return value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

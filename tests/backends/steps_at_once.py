@@ -1,0 +1,33 @@
+"""Train on JAX with loops of one and of several steps a pass; run by JAX's own Python.
+
+`python steps_at_once.py` prints, as JSON, the losses of both. Dropout draws in the loops.
+"""
+
+import json
+import sys
+
+import keras
+import numpy as np
+from backend_models import MODELS
+from options import new_model
+from worker import SUBWORDS, TARGET_IN, TARGET_OUT, randomize
+
+from keras_bahdanau.layers import recurrence
+from keras_bahdanau.losses import TokenCrossentropy
+
+
+def losses(steps):
+    """Losses of three epochs of a batch."""
+    recurrence._steps_at_once = lambda: steps
+    keras.utils.set_random_seed(1)
+    model = new_model(MODELS["plain"], SUBWORDS)
+    model.build()
+    randomize(model, seed=1, deviation=0.1)
+    model.compile(keras.optimizers.SGD(0.5), TokenCrossentropy())
+    source = np.array([[4, 5, 3, 6, 3], [6, 3, 0, 0, 0], [5, 3, 0, 0, 0]], "int32")
+    settings = {"batch_size": 3, "epochs": 3, "shuffle": False, "verbose": 0}
+    return model.fit((source, TARGET_IN), TARGET_OUT, **settings).history["loss"]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps([losses(steps) for steps in (1, recurrence.STEPS_AT_ONCE)]))
