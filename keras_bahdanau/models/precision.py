@@ -64,7 +64,7 @@ def in_precision(model, precision):
             f"`precision` must be one of {', '.join(PRECISIONS)}. Received: precision={precision!r}"
         )
     config = model.get_config()
-    changed = _with_policy(config, precision)
+    changed = with_policy(config, precision)
     if changed == config:
         return model
     with computing_in(precision), replaced_at_once():  # layers that a constructor makes, too
@@ -74,16 +74,21 @@ def in_precision(model, precision):
     return twin
 
 
-def _with_policy(config, precision):
-    """A config with the policy of a precision in the place of any other one."""
+def with_policy(config, policy):
+    """A config with one dtype policy in the place of any other one.
+
+    Args:
+        config: Dictionary of `get_config`, or a part of it.
+        policy: String, the name of a dtype policy.
+    """
     if isinstance(config, list | tuple):
-        return type(config)(_with_policy(part, precision) for part in config)
+        return type(config)(with_policy(part, policy) for part in config)
     if not isinstance(config, dict):
         return config
-    config = {name: _with_policy(part, precision) for name, part in config.items()}
+    config = {name: with_policy(part, policy) for name, part in config.items()}
     kind = config.get("class_name")
     if kind in ("DTypePolicy", "DTypePolicyMap"):
-        return {**config, "class_name": "DTypePolicy", "config": {"name": precision}}
+        return {**config, "class_name": "DTypePolicy", "config": {"name": policy}}
     if kind == "Orthogonal" and config.get("module") == "keras.initializers":
         return {**config, **_ORTHOGONAL}
     return config

@@ -4,7 +4,7 @@ import keras
 
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
-from keras_bahdanau.models.precision import computing_in
+from keras_bahdanau.models.precision import computing_in, with_policy
 from keras_bahdanau.training.adaptation import freeze, resized, widen
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
@@ -51,20 +51,21 @@ def compiled_model(source, target, options, rate, config=None, devices=None, win
     return model
 
 
-def validated_model(source, target, options, window=0):
+def validated_model(source, target, options, config=None, window=0):
     """The same model in float32, to be validated and saved with the weights of the other.
 
     Args:
         source: `Source`.
         target: `Subwords`.
         options: `TrainingOptions`.
-        window: Integer, as in `compiled_model`.
+        config: As in `compiled_model`.
+        window: Integer, likewise.
 
     Returns:
         A `Seq2Seq` that can be evaluated.
     """
     options = options.resolved()
-    model = _new_model(source, target, options, "float32", window)
+    model = _new_model(source, target, options, "float32", window, config)
     _compile(model, options)
     return model
 
@@ -75,7 +76,9 @@ def _new_model(source, target, options, policy, window, config=None, devices=Non
         if config is None:
             model = PRESETS[options.preset].model(source, target, **settings)
         else:
-            model = resized(config, source, target)
+            # as it is in float32, where some layers may have another precision on purpose
+            own = config if policy == "float32" else with_policy(config, policy)
+            model = resized(own, source, target)
         widen(model, max(window, options.max_length))
         place(model, devices or {})
         model.build()

@@ -81,8 +81,7 @@ class InitialModel(NamedTuple):
     def _check_as_it_is(self, options):
         """Raise ValueError if an option is one of a model that is taken as it is."""
         for name, value in _given(options).items():
-            contradicts = name in _of_model(options) and value != _AS_IT_IS.get(name)
-            if contradicts or (name, value) == ("precision", "bfloat16"):
+            if name in _of_model(options) and value != _AS_IT_IS.get(name):
                 raise ValueError(
                     "The model of a file without the run.json of its training is taken as it is. "
                     f"Received: {name}={value!r} with initial={str(self.path)!r}. Leave it out, "

@@ -230,7 +230,8 @@ class _Training:
         """The pipeline that validation decodes with, and that is saved."""
         options, initial, model = self.options, self.initial, self.model
         if options.precision != "float32":
-            model = validated_model(self.source, self.target, options, self._window())
+            config = initial and initial["model"]
+            model = validated_model(self.source, self.target, options, config, self._window())
         if initial is None:
             search = SearchOptions(
                 ctc_weight=model.ctc_weight,

@@ -213,13 +213,35 @@ def test_normalizations_that_were_found_stay_those_of_the_model(tmp_path, model_
 
 @pytest.mark.parametrize(
     "options",
-    [{"units": 48}, {"vocabulary_size": 48}, {"dropout": 0.1}, {"precision": "bfloat16"}],
+    [{"units": 48}, {"vocabulary_size": 48}, {"dropout": 0.1}],
 )
 def test_the_model_of_a_file_alone_is_taken_as_it_is(tmp_path, model_file, options):
     options = TrainingOptions(**options)
     initial = initial_model(Run(tmp_path / "new"), model_file)
     with pytest.raises(ValueError, match="without the run.json of its training is taken as it is"):
         initial.inherited(options)
+
+
+@pytest.mark.slow
+def test_the_model_of_a_file_alone_goes_on_in_bfloat16(tmp_path, model_file, toy_translator):
+    """Weights, validation and what is saved are in float32; products are not."""
+    options = TrainingOptions(precision="bfloat16", epochs=1, learning_rate=1e-4)
+    path = train(PAIRS, PAIRS, tmp_path / "new", options, verbose=0, initial=model_file)
+    _, source, target, model = adapted(model_file, options)
+    widths = {"embedding_units": 24, "units": 48, "attention_units": 24, "dropout": 0.0}
+    fresh = dataclasses.replace(options, preset="small", **widths)
+    fresh = compiled_model(source, target, fresh.resolved(), 1e-3)
+    kinds = [[one.compute_dtype for one in each._flatten_layers()] for each in (model, fresh)]
+    assert kinds[0] == kinds[1] and "bfloat16" in kinds[0]
+    assert {weight.dtype for weight in model.trainable_variables} == {"float32"}
+    expected = logits_of(toy_translator.model, source, target)
+    found = logits_of(model, source, target)
+    assert 0 < abs(found - expected).max() < 0.05 * abs(expected).max()
+    new = Translator.load(path)
+    assert {layer.compute_dtype for layer in new.model._flatten_layers()} == {"float32"}
+    texts = [source for source, _ in PAIRS[:20]]
+    answers = ([one.text for one in each.translate(texts)] for each in (new, toy_translator))
+    assert [*next(answers)] == [*next(answers)]
 
 
 def test_options_of_an_adaptation_need_a_model(tmp_path):
