@@ -3,7 +3,7 @@
 Keras runs on the backend that KERAS_BACKEND names, TensorFlow if none: the layers and the search
 are `keras.ops`, so where TensorFlow has no GPU, JAX serves. PyTorch is that of the same Python,
 or else an environment of its own. Each case has processes of its own, and results/gpu.json is
-written after each. `--smoke` runs tiny sizes anywhere.
+written after each group of cases. `--smoke` runs tiny sizes anywhere.
 """
 
 import argparse
@@ -96,7 +96,7 @@ def _parser():
     )
     parser.add_argument(
         "--together",
-        type=int,
+        type=_positive,
         default=1,
         metavar="CASES",
         help="so many are prepared at the same time, on a machine with cores for it; still, all "
@@ -112,6 +112,12 @@ def _parser():
         help="benchmarks/results; with --smoke runs/benchmarks, since those are published",
     )
     return parser
+
+
+def _positive(text):
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"1 at least. Received: {text}")
+    return int(text)
 
 
 def _name(text):
@@ -211,7 +217,7 @@ def _forms(beam, options):
     yield "PyTorch", None
     if not options.smoke:
         yield "PyTorch, compiled", "default"
-        if not beam:  # one graph for a step of training; a search goes on from what a step gave
+        if not beam:  # a search goes on from what a step gave, which a graph writes anew
             yield "PyTorch, compiled, CUDA graphs", "reduce-overhead"
 
 

@@ -110,7 +110,7 @@ def decoded(model, jit_compile, batch, source_time, target_time, beam):
 
 
 def _compiled_by_jax(searcher):
-    """As `predict_on_batch`, which runs eagerly, too, if a layer is not built as it is not used."""
+    """As `predict_on_batch`, without what Keras does around it for each batch."""
     import jax
 
     searcher.built = True

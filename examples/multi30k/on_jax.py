@@ -7,10 +7,11 @@ r"""The training of a translator on a GPU by Keras on JAX, where TensorFlow has 
     python examples/multi30k/on_jax.py finish --model MODEL.keras --weights weights.npz \
         --out NEW.keras
 
-Only `prepare` and `finish` need TensorFlow. The new model has the vocabularies and, but for what
-`--set` changes, the options of MODEL; it begins with random weights, or with MODEL's (`--further`).
-An epoch has all pairs of all corpora; a corpus that is given twice counts twice. Its rate falls as
-a cosine of the time that has passed, to nothing at the end of `--minutes`.
+Only `prepare` and `finish` need TensorFlow. The new model has MODEL's vocabularies and shape; it
+begins with random weights, or with MODEL's (`--further`). Options of the training are MODEL's, but
+for what `--set` changes. An epoch has all pairs of all corpora; a corpus that is given twice counts
+twice. The learning rate of an epoch follows a cosine of the time, which falls to nothing at the end
+of `--minutes`; two epochs at least are made. On TensorFlow `train` needs `--set buckets=1`.
 """
 
 import argparse
@@ -27,12 +28,18 @@ import numpy as np
 from keras_bahdanau.data.bucketing import ByTokens, bucket_shapes
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.vocabulary import END, PAD, START
+from keras_bahdanau.training import training_option
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.optimizers import averaged_weights
 from keras_bahdanau.training.options import TrainingOptions
 
 MOST_EPOCHS, MOST_MINUTES = 100_000, 7 * 24 * 60
 VALID_SHAPES = 2
+SETTABLE = {  # what `train` can do, and what changes no shape of the model
+    *("learning_rate", "batch_tokens", "buckets", "precision", "optimizer", "clip_norm"),
+    *("weight_decay", "ema_momentum", "l2", "label_smoothing", "loss_mean", "r_drop"),
+    *("dropout", "embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout"),
+}
 
 
 def main(arguments=None):
@@ -51,7 +58,9 @@ def prepare(given):
     if not translator.training:
         raise ValueError(f"{given.model} doesn't say with which options it was trained.")
     sides = {"source": translator.source.subwords, "target": translator.target}
+    weights = translator.model.trainable_variables
     arrays = {"options": np.array(json.dumps(translator.training))}
+    arrays["shapes"] = np.array(json.dumps([tuple(one.shape) for one in weights]))
     arrays["sizes"] = np.array([side.vocabulary_size for side in sides.values()])
     arrays["joint"] = np.array(translator.model.share_embeddings)
     for part, paths in (("train", given.corpus), ("valid", [given.valid])):
@@ -61,45 +70,31 @@ def prepare(given):
             rows = IdRows.encoded(subwords, [pair[number] for pair in pairs])
             arrays |= {f"{part}_{side}_{name}": one for name, one in rows.stored().items()}
     if given.further:
-        arrays |= _numbered(weight.numpy() for weight in translator.model.trainable_variables)
+        arrays |= _numbered(weight.numpy() for weight in weights)
     np.savez_compressed(given.out, **arrays)
 
 
 def train(given):
     """Train, and write the average of the weights in 16 bits."""
     arrays = np.load(given.ids)
-    options = json.loads(str(arrays["options"])) | dict(given.set)
-    options["jit_compile"] = keras.backend.backend() == "jax"
-    options = TrainingOptions(**options | {"seed": given.seed})
-    if not options.batch_tokens:
-        raise ValueError("Batches are measured in tokens: give --set batch_tokens=4096, say.")
-    source, target = (Vocabulary(int(size)) for size in arrays["sizes"])
-    source = target if arrays["joint"] else source
-    keras.utils.set_random_seed(options.seed)
-    # a number, and no schedule: a callback changes it
-    model = compiled_model(source, target, options, options.learning_rate)
-    if "weight_0" in arrays:
-        for number, weight in enumerate(model.trainable_variables):
-            weight.assign(arrays[f"weight_{number}"])
+    options = _options(arrays, given)
+    model = _model(arrays, options)
     batches = Batches(arrays, "train", options.batch_tokens, options.buckets, options.seed)
-    valid = Batches(arrays, "valid", options.batch_tokens, min(VALID_SHAPES, options.buckets))
+    shapes = min(VALID_SHAPES, options.buckets)
+    valid = Batches(arrays, "valid", options.batch_tokens, shapes)
     print(f"{len(batches):,} batches an epoch, {batches.tokens:,} target tokens", flush=True)
     clock = Clock(60 * given.minutes, options.learning_rate)
     model.fit(batches, epochs=MOST_EPOCHS, callbacks=[clock], shuffle=False, verbose=0)
     report = {"epochs": len(clock.history), "steps": int(model.optimizer.iterations.value)}
-    report |= {"options": dataclasses.asdict(options), "backend": keras.backend.backend()}
-    report |= {"seconds": round(time.monotonic() - clock.start, 1), "history": clock.history}
+    report |= {"seconds": round(time.monotonic() - clock.start, 1)}
+    made = dataclasses.replace(options, epochs=report["epochs"], minutes=given.minutes)
+    others = {"options": dataclasses.asdict(made), "history": clock.history}
     with averaged_weights(model):
         weights = [keras.ops.convert_to_numpy(one) for one in model.trainable_variables]
-        _save(given.out, report, weights)  # before there is another graph to compile
+        _save(given.out, report | others, weights)  # before there is another graph to compile
         report |= model.evaluate(valid, return_dict=True, verbose=0)
-        _save(given.out, report, weights)
-    del report["options"], report["history"]
+        _save(given.out, report | others, weights)
     print(json.dumps(report), flush=True)
-
-
-def _save(path, report, weights):
-    np.savez(path, report=np.array(json.dumps(report)), **_numbered(weights, np.float16))
 
 
 def finish(given):
@@ -108,15 +103,62 @@ def finish(given):
 
     translator = kb.Translator.load(given.model)
     arrays = np.load(given.weights)
-    for number, weight in enumerate(translator.model.trainable_variables):
-        weight.assign(arrays[f"weight_{number}"].astype(np.float32))
+    _put(arrays, translator.model)
     translator.training = json.loads(str(arrays["report"]))["options"]
-    translator.calibration = None  # that of other weights
+    translator.calibration = translator.shortlist = None  # those of other weights
+    translator.search = dataclasses.replace(translator.search, shortlist=0)
     translator.save(given.out)
+
+
+def _options(arrays, given):
+    """The `TrainingOptions` of MODEL, with what is set."""
+    options = json.loads(str(arrays["options"])) | dict(given.set)
+    options |= {"jit_compile": keras.backend.backend() == "jax", "seed": given.seed}
+    options |= {"freeze": "", "quantization_aware": False}
+    if options["batch_tokens"]:
+        options["batch_sentences"] = 0
+    options = TrainingOptions(**options)
+    if not options.batch_tokens:
+        raise ValueError("Batches are measured in tokens here: give --set batch_tokens=4096.")
+    return options
+
+
+def _model(arrays, options):
+    """A compiled model of MODEL's shape, with its weights if the training goes on from there."""
+    source, target = (Vocabulary(int(size)) for size in arrays["sizes"])
+    source = target if arrays["joint"] else source
+    keras.utils.set_random_seed(options.seed)
+    # a number, and no schedule: a callback changes it
+    model = compiled_model(source, target, options, options.learning_rate)
+    shapes = [list(one.shape) for one in model.trainable_variables]
+    if shapes != json.loads(str(arrays["shapes"])):
+        raise ValueError(
+            "MODEL has other weights than its options describe: it went on from a file without "
+            "the run.json of its training. Give the model of that training."
+        )
+    if "weight_0" in arrays:
+        _put(arrays, model)
+    return model
+
+
+def _save(path, report, weights):
+    np.savez(path, report=np.array(json.dumps(report)), **_numbered(weights, np.float16))
 
 
 def _numbered(weights, dtype=np.float32):
     return {f"weight_{number}": one.astype(dtype) for number, one in enumerate(weights)}
+
+
+def _put(arrays, model):
+    """Give a model the weights of a file."""
+    found = sum(name.startswith("weight_") for name in arrays)
+    if found != len(model.trainable_variables):
+        raise ValueError(
+            f"The file has {found} weights, the model {len(model.trainable_variables)}. "
+            "Give the MODEL that `prepare` got."
+        )
+    for number, weight in enumerate(model.trainable_variables):
+        weight.assign(arrays[f"weight_{number}"].astype(np.float32))
 
 
 class Vocabulary:
@@ -176,7 +218,7 @@ class Batches(keras.utils.PyDataset):
 
 
 class Clock(keras.callbacks.Callback):
-    """The learning rate of an epoch, as a cosine of the time, and the end of `fit` with it.
+    """The learning rate of each epoch, as a cosine of the time, and the end of `fit` with it.
 
     The first epoch, which compiles, has half of the height: it warms up.
 
@@ -187,17 +229,17 @@ class Clock(keras.callbacks.Callback):
 
     def __init__(self, seconds, height):
         super().__init__()
-        self.end, self.height = time.monotonic() + seconds, height
         self.start = self.warm = self.begun = time.monotonic()
+        self.end, self.height = self.start + seconds, height
         self.history = []
 
     def on_epoch_begin(self, epoch, logs=None):
         self.begun = time.monotonic()
         if epoch == 1:
             self.warm = self.begun
-        passed = min(1.0, (self.begun - self.warm) / (self.end - self.warm))
-        rate = self.height * (0.5 if epoch == 0 else (1 + math.cos(math.pi * passed)) / 2)
-        self.model.optimizer.learning_rate = rate
+        left = max(0.0, self.end - self.begun) / max(1e-9, self.end - self.warm)
+        share = 0.5 if epoch == 0 else (1 - math.cos(math.pi * left)) / 2
+        self.model.optimizer.learning_rate = self.height * share
 
     def on_epoch_end(self, epoch, logs=None):
         now = time.monotonic()
@@ -215,14 +257,21 @@ def _parser():
     one.add_argument("--corpus", type=Path, action="append", required=True, metavar="TSV")
     one.add_argument("--valid", type=Path, required=True, metavar="TSV")
     one.add_argument("--further", action="store_true", help="begin with the weights of MODEL")
-    one.add_argument("--out", type=Path, required=True)
+    one.add_argument("--out", type=_arrays, required=True, metavar="FILE.npz")
     one.set_defaults(work=prepare)
     one = works.add_parser("train", help="the training, on the backend of KERAS_BACKEND")
     one.add_argument("ids", type=Path)
     one.add_argument("--minutes", type=_minutes, default=5.0)
     one.add_argument("--seed", type=int, default=1)
-    one.add_argument("--set", type=_setting, action="append", default=[], metavar="OPTION=VALUE")
-    one.add_argument("--out", type=Path, required=True)
+    one.add_argument(
+        "--set",
+        type=_setting,
+        action="append",
+        default=[],
+        metavar="OPTION=VALUE",
+        help=f"may be given several times: {', '.join(sorted(SETTABLE))}",
+    )
+    one.add_argument("--out", type=_arrays, required=True, metavar="FILE.npz")
     one.set_defaults(work=train)
     one = works.add_parser("finish", help="a translator with the new weights, with TensorFlow")
     one.add_argument("--model", type=Path, required=True)
@@ -233,20 +282,26 @@ def _parser():
 
 
 def _setting(text):
-    name, _, value = text.partition("=")
-    if name not in {field.name for field in dataclasses.fields(TrainingOptions)}:
-        raise argparse.ArgumentTypeError(f"There is no option of a training {name!r}.")
-    try:
-        return name, json.loads(value)
-    except ValueError:
-        return name, value  # such as precision=float32
+    name, value = training_option(text)
+    if name not in SETTABLE:
+        raise argparse.ArgumentTypeError(f"It can set {', '.join(sorted(SETTABLE))}; not {name}.")
+    return name, value
 
 
 def _minutes(text):
     value = float(text)
     if not 0 < value <= MOST_MINUTES:
-        raise argparse.ArgumentTypeError(f"From 0 to {MOST_MINUTES} minutes. Received: {text}")
+        raise argparse.ArgumentTypeError(f"Above 0, at most {MOST_MINUTES}. Received: {text}")
     return value
+
+
+def _arrays(text):
+    """Path of a file that can be written when the work is done."""
+    path = Path(text)
+    if path.suffix != ".npz":
+        raise argparse.ArgumentTypeError(f"A name must end with .npz. Received: {text}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@ class EndInTime(keras.callbacks.Callback):
 
     After each epoch the callback counts the epochs that the time allows if the rest last as those
     so far; the first, whose time is not typical, counts only without its first step and as long as
-    it is the only one. The last step of the optimizer's schedule becomes theirs. So a training of
-    ten minutes ends with small steps on any machine, as one of ten hours does.
+    it is the only one. The last step of the optimizer's schedule becomes theirs, and the warm-up
+    has the same share of the steps as before. So a training of ten minutes ends with small steps
+    on any machine, as one of ten hours does.
 
     Place it after `Checkpoint` and what else takes time at the end of an epoch.
 
@@ -31,6 +32,7 @@ class EndInTime(keras.callbacks.Callback):
         super().__init__()
         self.progress = progress
         self.schedule = schedule
+        self.warmup = schedule.warmup_steps / schedule.last_step
         self.steps = steps
         self.epochs = epochs
         self.minutes = minutes
@@ -46,3 +48,4 @@ class EndInTime(keras.callbacks.Callback):
         if self.progress.epoch:
             epochs = min(self.epochs, self.progress.epochs_in(self.minutes))
             self.schedule.last_step = epochs * self.steps
+            self.schedule.warmup_steps = round(self.warmup * self.schedule.last_step)

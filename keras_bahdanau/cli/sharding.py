@@ -104,6 +104,8 @@ def prepare(
         if report is not None:
             write_json(report, found.as_json())
         return
+    if vocabulary:
+        _check_learnt_alone(asked(options), vocabulary)
     sides = _vocabularies(vocabulary, inputs_by_name(kind))
     shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
     if report is not None:
@@ -127,6 +129,16 @@ def _corpus(kind, path, **others):
     from keras_bahdanau.data.manifest_corpus import ManifestCorpus
 
     return ManifestCorpus(path, source_by_name(kind))
+
+
+def _check_learnt_alone(given, vocabulary):
+    """Raise ValueError if an option is of vocabularies that are learnt, and these are not."""
+    for name in ("vocabulary_size", "model_type", "normalization", "joint", "symbols", "sample"):
+        if name in given:
+            raise ValueError(
+                f"`{name}` is for vocabularies that are learnt from the corpus. Received: "
+                f"{name}={given[name]!r} with vocabulary={str(vocabulary[0])!r}. Leave one out."
+            )
 
 
 def _vocabularies(paths, inputs):

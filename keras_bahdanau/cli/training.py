@@ -157,7 +157,7 @@ def train(
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
     new_text = None
     if vocabulary_pairs is not None:
-        new_text = Data.read(inputs, vocabulary_pairs, None, None, columns=columns, say=say)
+        new_text = Data.read(inputs, vocabulary_pairs, None, None, **table)
     if begins_with is not None:
         load_tensorflow()  # the source of a file says what its preset is
         options = begins_with.inherited(options)

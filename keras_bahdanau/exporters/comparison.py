@@ -141,6 +141,8 @@ class Comparison:
             texts = [answers[row].text if row in answers else "" for row in own]
             measured["quality"] = {}
             for metric in metrics_of(self.pipeline.metrics):
+                if metric.nbest > 1:  # an answer is one text here
+                    continue
                 score = metric.corpus_score(texts, self._references)
                 if metric.name in ("bleu", "chrf"):  # with fields of their own
                     measured[metric.name] = score

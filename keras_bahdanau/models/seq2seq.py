@@ -212,7 +212,7 @@ class Seq2Seq(keras.Model):
         return self.decoder.initial_state(prepared)
 
     def shortened(self, state, steps):
-        """A first state for a search of so many steps at most, which carries no more than it needs.
+        """A first state for so many steps at most: the cells of self-attention carry no more.
 
         Args:
             state: From `initial_state`.

@@ -269,7 +269,7 @@ def check_links(links, source_words, target_words, name="links"):
     Raises:
         ValueError: If one is not. The message calls the links by `name`.
     """
-    words = [int(spans[-1][0]) if len(spans) else 0 for spans in (source_words, target_words)]
+    words = [int(spans[-1][1]) if len(spans) else 0 for spans in (source_words, target_words)]
     for link in links:
         if not (0 <= link[0] < words[0] and 0 <= link[1] < words[1]):
             raise ValueError(
@@ -284,8 +284,11 @@ def _spans(words):
 
 
 def _inside(spans):
-    """Return a float array `(tokens, words)`: 1 where a token stands for a word."""
-    words = np.arange(spans[-1, 0] + 1)
+    """Return a float array `(tokens, words)`: 1 where a token stands for a word.
+
+    The last word is the end token, which may stand in one group with others.
+    """
+    words = np.arange(spans[-1, 1] + 1)
     # (tokens, 1) against (words,)
     return ((spans[:, :1] <= words) & (words <= spans[:, 1:])).astype(float)
 

@@ -372,9 +372,17 @@ def _word_spans(sentence, pieces, end_of_empty):
     words = re.findall(r"\s*\S+", sentence)
     until = np.cumsum([len(word.encode()) for word in words], dtype=np.int64)  # in bytes
     begins = np.array([piece.begin for piece in pieces], np.int64)
-    ends = np.array([piece.end for piece in pieces], np.int64)
+    ends = [piece.end - _space_behind(piece) for piece in pieces]
+    ends = np.array(ends, np.int64)
     first = np.searchsorted(until, begins, side="right")  # -> (pieces,), words that end before it
     last = np.maximum(first, np.searchsorted(until, ends - 1, side="right"))
     after = [[len(words)] * 2] if end_of_empty or len(first) else []
     spans = np.stack([first, last], axis=1)  # -> (pieces, 2)
     return np.concatenate([spans, np.reshape(after, (-1, 2))]).astype(np.int32)
+
+
+def _space_behind(piece):
+    """Bytes of the space that a symbol such as `<PST>` has behind it; it belongs to no word."""
+    if not piece.piece[1:].endswith("\u2581"):
+        return 0
+    return len(piece.surface.encode()) - len(piece.surface.rstrip().encode())

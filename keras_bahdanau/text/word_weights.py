@@ -87,7 +87,7 @@ def check_words(weights, source_words, target_words, name="alignment"):
         target_words: As there.
         name: String, the name of the weights in the message.
     """
-    wanted = tuple(int(words[-1][0]) + 1 for words in (target_words, source_words) if len(words))
+    wanted = tuple(int(words[-1][1]) + 1 for words in (target_words, source_words) if len(words))
     if weights.size and weights.shape != wanted:
         raise ValueError(
             f"`{name}` must have a row for each target word and a column for each source word, "
@@ -99,7 +99,7 @@ def check_words(weights, source_words, target_words, name="alignment"):
 def _members(words):
     """Float array `(tokens, words + 1)`: 1 where a token stands for a word, or for the end."""
     spans = np.reshape(np.asarray(words, np.int64), (-1, 2))
-    numbers = np.arange(spans[-1, 0] + 1)
+    numbers = np.arange(spans[-1, 1] + 1)
     return ((spans[:, :1] <= numbers) & (numbers <= spans[:, 1:])).astype(float)
 
 

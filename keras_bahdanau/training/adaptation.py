@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bahdanau.layers import SelfAttentionCell
 from keras_bahdanau.models import Seq2Seq
-from keras_bahdanau.pipelines.file import read_pipeline
+from keras_bahdanau.pipelines.file import read_card, read_pipeline
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.vocabulary import UNKNOWN
 from keras_bahdanau.text.vocabulary_update import appended, parts_of
@@ -56,6 +56,7 @@ class Adaptation:
             "search": {**dataclasses.asdict(search), "shortlist": 0},
             "metrics": metrics,
             "model": self.model.get_config() if as_it_is else None,
+            "training": read_card(initial.path).get("training"),
             "window": max((cell.length for cell in _self_attention(self.model)), default=0),
         }
 

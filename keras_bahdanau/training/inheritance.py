@@ -11,9 +11,10 @@ from keras_bahdanau.training.run import Run
 
 # dropout rates that follow from `dropout` where that is given
 _RATES = ("embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout")
+OF_THE_LOSS = ("guided_alignment", "doubly_stochastic", "r_drop")
 _CHANGEABLE = {  # they change the training, and no weight or sum of the model
     *("dropout", "context_dropout", "augmentation", *_RATES),
-    *("guided_alignment", "doubly_stochastic", "r_drop"),
+    *OF_THE_LOSS,
 }
 _OF_TEXT = (
     *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size"),
@@ -50,6 +51,7 @@ class InitialModel(NamedTuple):
             ValueError: If an option contradicts the model.
         """
         self.check(options)
+        check_appended(options)
         preset = options.preset or self.preset
         if preset is None:
             preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
@@ -81,7 +83,8 @@ class InitialModel(NamedTuple):
     def _check_as_it_is(self, options):
         """Raise ValueError if an option is one of a model that is taken as it is."""
         for name, value in _given(options).items():
-            if name in _of_model(options) and value != _AS_IT_IS.get(name):
+            kept = name in _of_model(options) and name not in OF_THE_LOSS
+            if kept and value != _AS_IT_IS.get(name):
                 raise ValueError(
                     "The model of a file without the run.json of its training is taken as it is. "
                     f"Received: {name}={value!r} with initial={str(self.path)!r}. Leave it out, "
@@ -104,6 +107,26 @@ def _of_model(options):
     """Names of the options that a model has already."""
     of_text = () if options.update_vocabulary == "replace" else _OF_TEXT
     return (*MODEL_OPTIONS, *of_text)
+
+
+def record_of(options, initial):
+    """The record of a training that a pipeline's file has: its options, by their names.
+
+    Those of a model that was taken as it is are of the training before, of which its file told.
+
+    Args:
+        options: `TrainingOptions`, resolved.
+        initial: The card of the model that the training began with: see `Adaptation`; or None.
+
+    Returns:
+        Dictionary; None if nobody knows how the model was made.
+    """
+    record = dataclasses.asdict(options)
+    if not initial or initial["model"] is None:
+        return record
+    before = initial.get("training")
+    names = {*MODEL_OPTIONS, *_OF_TEXT, "preset"} - {*OF_THE_LOSS}
+    return before and record | {name: before[name] for name in names if name in before}
 
 
 def initial_model(run, path):
@@ -171,6 +194,17 @@ def check_vocabulary_pairs(options, pairs):
             "Pairs for the vocabularies are for a training that updates them. Received: "
             f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Give 'append' or "
             "'replace', or leave them out."
+        )
+
+
+def check_appended(options):
+    """Raise ValueError if there is a number of new pieces, and none are appended."""
+    usual = TrainingOptions().resolved().appended_pieces
+    if options.appended_pieces not in (None, usual) and options.update_vocabulary != "append":
+        raise ValueError(
+            "`appended_pieces` is for update_vocabulary='append'. Received: "
+            f"appended_pieces={options.appended_pieces!r} with update_vocabulary="
+            f"{options.update_vocabulary or 'none'!r}. Give that, or leave it out."
         )
 
 

@@ -25,6 +25,7 @@ from keras_bahdanau.training.inheritance import (
     check_no_adaptation,
     check_vocabulary_pairs,
     initial_model,
+    record_of,
 )
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
@@ -242,7 +243,7 @@ class _Training:
             search = SearchOptions(**initial["search"])
         metrics = _metrics(self.source, options) or (initial and initial["metrics"])
         pipeline = pipeline_of(self.source, model, self.target, search, metrics)
-        pipeline.training = dataclasses.asdict(options)
+        pipeline.training = record_of(options, initial)
         return pipeline
 
     def fit(self, callbacks, verbose):

@@ -152,7 +152,8 @@ class Run:
             return options
         begun = self.options(type(options))
         found = {name: getattr(begun, name) for name in options.undecided()}
-        return dataclasses.replace(options, **found)
+        # what it had not, such as sentences of a batch where tokens measured it, is found again
+        return dataclasses.replace(options, **{name: one for name, one in found.items() if one})
 
     def options(self, kind):
         """The options that the run began with, resolved.
@@ -290,6 +291,11 @@ def _check_used(options, alignments, valid_alignments):
             f"'forced' those of the validation pairs too. Received: {missing}, with "
             f"guided_alignment={options.guided_alignment!r}, attention={options.attention!r}. "
             "Give them, or leave both out."
+        )
+    if valid_alignments is not None and alignments is None:
+        raise ValueError(
+            "Alignments of the validation pairs go with those of the training pairs. Received: "
+            "valid_alignments alone. Give both, or neither."
         )
     if alignments is not None and not needed:
         raise ValueError(

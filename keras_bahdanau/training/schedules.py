@@ -61,9 +61,18 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
     def __init__(self, learning_rate, last_step, warmup_steps=0):
         super().__init__()
         self.learning_rate = learning_rate
-        self.warmup_steps = warmup_steps
-        # a variable, since the compiled training step reads it
+        # variables, since the compiled training step reads them
+        self._warmup_steps = keras.Variable(float(warmup_steps), trainable=False, name="warmup")
         self._last_step = keras.Variable(float(last_step), trainable=False, name="last_step")
+
+    @property
+    def warmup_steps(self):
+        """Integer, the step that has the height."""
+        return int(self._warmup_steps.value)
+
+    @warmup_steps.setter
+    def warmup_steps(self, steps):
+        self._warmup_steps.assign(float(steps))
 
     @property
     def last_step(self):
@@ -76,9 +85,10 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step):
         step = ops.cast(step, "float32")
-        length = ops.maximum(1.0, self._last_step - self.warmup_steps)
-        fallen = ops.clip((step - self.warmup_steps) / length, 0.0, 1.0)
-        warmed = ops.minimum(1.0, step / self.warmup_steps) if self.warmup_steps else 1.0
+        warmup = ops.convert_to_tensor(self._warmup_steps)
+        length = ops.maximum(1.0, self._last_step - warmup)
+        fallen = ops.clip((step - warmup) / length, 0.0, 1.0)
+        warmed = ops.where(warmup > 0, ops.minimum(1.0, step / ops.maximum(1.0, warmup)), 1.0)
         return self.learning_rate * warmed * (1.0 + ops.cos(math.pi * fallen)) / 2.0
 
     def get_config(self):

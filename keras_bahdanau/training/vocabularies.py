@@ -32,6 +32,7 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
         return kept
     if old is not None:
         source, target = old.sides(options, (source, target), new_text, symbols, say)
+        pairs = new_text  # of which those that are replaced are learnt
     if source is None and target is None and options.joint:
         texts = [pair[side] for side in (0, 1) for pair in pairs]
         target = source = learned("joint", texts, options, "source", say, symbols)

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from backend_models import MODELS
 from options import new_model
-from worker import SUBWORDS, TARGET_IN, TARGET_OUT, randomize
+from worker import SUBWORDS, randomize
 
 from keras_bahdanau.layers import recurrence
 from keras_bahdanau.losses import TokenCrossentropy
@@ -20,13 +20,17 @@ def losses(steps):
     """Losses of three epochs of a batch."""
     recurrence._steps_at_once = lambda: steps
     keras.utils.set_random_seed(1)
-    model = new_model(MODELS["plain"], SUBWORDS)
+    noisy = MODELS["all that makes training noisy"]
+    decoder = {**noisy.decoder, "scheduled_sampling": False}
+    model = new_model(noisy._replace(decoder=decoder), SUBWORDS)
     model.build()
     randomize(model, seed=1, deviation=0.1)
     model.compile(keras.optimizers.SGD(0.5), TokenCrossentropy())
     source = np.array([[4, 5, 3, 6, 3], [6, 3, 0, 0, 0], [5, 3, 0, 0, 0]], "int32")
+    target = np.array([[7, 8, 9, 8, 7, 3], [3, 0, 0, 0, 0, 0], [9, 3, 0, 0, 0, 0]], "int32")
+    target_in = np.pad(target[:, :-1], [(0, 0), (1, 0)], constant_values=2)
     settings = {"batch_size": 3, "epochs": 3, "shuffle": False, "verbose": 0}
-    return model.fit((source, TARGET_IN), TARGET_OUT, **settings).history["loss"]
+    return model.fit((source, target_in), target, **settings).history["loss"]
 
 
 if __name__ == "__main__":

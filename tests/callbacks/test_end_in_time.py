@@ -29,6 +29,19 @@ def test_the_last_step_is_where_the_time_ends(epoch, seconds, minutes, epochs):
     assert moved(epoch, seconds, minutes) == epochs * 10
 
 
+def test_the_warm_up_keeps_its_share_of_the_steps():
+    """Or the rate only rose in a training whose time ends within the warm-up of all epochs."""
+    schedule = Cosine(1.0, last_step=1000, warmup_steps=200)
+    progress = Progress(epoch=1, seconds=100.0)
+    end = EndInTime(progress, schedule, 10, 100, minutes=5)
+    end.move()
+    assert (schedule.last_step, schedule.warmup_steps) == (30, 6)
+    assert float(schedule(30)) == 0.0
+    progress.seconds = 1.0  # it was the machine that was slow
+    end.move()
+    assert (schedule.last_step, schedule.warmup_steps) == (1000, 200)
+
+
 def test_the_first_epoch_is_no_measure_of_the_others():
     progress = Progress(step=50)
     progress.add_time(30.0)

@@ -57,6 +57,18 @@ def test_vocabularies_come_from_a_model_from_shards_or_from_files(run, toy_trans
     assert Shards("three").fingerprint == Shards("one").fingerprint
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--symbols", "<2de>"), ("--vocabulary-size", "99"), ("--model-type", "char")],
+)
+def test_vocabularies_that_are_given_are_not_learnt(run, capsys, option, value):
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["prepare", "p.tsv", "--out", "one", "--vocabulary", "old", option, value])
+    assert ended.value.code != 0
+    name = option.strip("-").replace("-", "_")
+    assert f"`{name}` is for vocabularies that are learnt" in capsys.readouterr().err
+
+
 @pytest.fixture
 def images(tmp_path, monkeypatch):
     """Arguments that prepare and train a manifest of images, in the current directory."""

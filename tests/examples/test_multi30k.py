@@ -178,6 +178,13 @@ def test_what_another_backend_trains_is_a_translator_again(
     old = kb.Translator.load(first)
     old.training = dataclasses.asdict(TrainingOptions(preset="small", **widths).resolved())
     old.save(first)
+    old.training["units"] = 32
+    old.save(first)
+    on_jax.main(["prepare", *given, "--out", str(ids)])
+    with pytest.raises(SystemExit, match="MODEL has other weights than its options describe"):
+        on_jax.main(["train", str(ids), "--out", str(weights)])
+    old.training["units"] = 48
+    old.save(first)
     on_jax.main(["prepare", *given, "--further", "--out", str(ids)])
     settings = [f"--set={one}" for one in ("batch_tokens=512", "buckets=1", "learning_rate=1e-5")]
     on_jax.main(["train", str(ids), "--minutes", "0.02", *settings, "--out", str(weights)])
@@ -194,6 +201,9 @@ def test_what_another_backend_trains_is_a_translator_again(
 def test_an_option_that_is_none_is_one_line(on_jax, capsys):
     with pytest.raises(SystemExit):
         on_jax.main(["train", "ids.npz", "--set", "rdrop=3", "--out", "weights.npz"])
-    assert "There is no option of a training 'rdrop'" in capsys.readouterr().err
+    assert "the name a field of TrainingOptions. Received: 'rdrop=3'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        on_jax.main(["train", "ids.npz", "--set", "heads=8", "--out", "weights.npz"])
+    assert "not heads" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="train: .*ids.npz"):
         on_jax.main(["train", "ids.npz", "--out", "weights.npz"])

@@ -146,6 +146,27 @@ def test_a_search_of_many_numbers_has_small_batches(pipeline, monkeypatch):
     assert [part.tolist() for part in parts] == [[3], [0, 2], [1]]
 
 
+def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monkeypatch):
+    """A batch of an alignment is the smaller, the longer the targets are."""
+    pairs = [(one, "a b a b") for one in INPUTS]
+    expected, sizes = pipeline.align(pairs), []
+    tokens = len(expected[0].target_tokens)
+
+    whole = limited._batches
+
+    def batches(*arguments, **settings):
+        found = [*whole(*arguments, **settings)]
+        sizes.extend(map(len, found))
+        return found
+
+    monkeypatch.setattr(limited, "_batches", batches)
+    numbers = pipeline.target.vocabulary_size * tokens + 2 * 6 * 9 + pipeline.model.decoder.units
+    monkeypatch.setattr(limited, "SEARCH_NUMBERS", numbers)
+    for one, other in zip(pipeline.align(pairs), expected, strict=True):
+        same(one, other)
+    assert sizes == [1, 1, 2]  # the last two have fewer positions
+
+
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
     state = pipeline.model.decoder.units
     numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + state)

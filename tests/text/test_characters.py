@@ -114,6 +114,7 @@ def test_words_of_a_text_without_a_mark_in_front_are_its_own():
     (spans,) = trained("char", symbols=FEATURES).words(["<V> walk in"])
     expected = [0, 1, 1, 1, 1, 2, 2, 2, 3]  # <V>▁ w a l k ▁ i n and the end
     np.testing.assert_array_equal(spans[:, 0], expected)
+    np.testing.assert_array_equal(spans[:, 1], expected)  # a symbol's space is of no other word
 
 
 def test_symbols_have_ids_that_clusters_of_characters_are_not_among(subwords):

@@ -18,8 +18,10 @@ from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.adaptation import Adaptation, freeze
 from keras_bahdanau.training.compiling import compiled_model
-from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
+from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model, record_of
 from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training.training_data import Sides
+from keras_bahdanau.training.vocabularies import vocabularies
 
 PAIRS = toy_pairs()
 NEW = [("zero one", "nöll eins"), ("one zero", "eins nöll"), ("zero", "nöll")]
@@ -242,6 +244,48 @@ def test_the_model_of_a_file_alone_goes_on_in_bfloat16(tmp_path, model_file, toy
     texts = [source for source, _ in PAIRS[:20]]
     answers = ([one.text for one in each.translate(texts)] for each in (new, toy_translator))
     assert [*next(answers)] == [*next(answers)]
+
+
+def test_the_losses_of_a_file_alone_are_those_of_the_new_training(tmp_path, model_file):
+    """One that attention was guided in would ask for alignments for ever."""
+    old, source, target, _ = adapted(model_file, TrainingOptions())
+    config = {**old.card["model"], "guided_alignment": 0.3, "r_drop": 1.0}
+    initial = initial_model(Run(tmp_path / "new"), model_file)
+    for asked, expected in ((None, 0.0), (0.2, 0.2)):
+        options = initial.inherited(TrainingOptions(guided_alignment=asked)).resolved()
+        model = compiled_model(source, target, options, 1e-3, config)
+        assert (model.guided_alignment, model.r_drop) == (expected, 0.0)
+
+
+def test_the_record_of_a_file_alone_has_the_model_of_the_training_before():
+    before = {**dataclasses.asdict(TrainingOptions(units=48).resolved()), "learning_rate": 0.5}
+    options = TrainingOptions(learning_rate=0.1).resolved()
+    card = {"model": {"name": "seq2seq"}, "training": before}
+    found = record_of(options, card)
+    assert (found["units"], found["learning_rate"]) == (48, 0.1)
+    assert record_of(options, {**card, "training": None}) is None
+    for initial in (None, {**card, "model": None}):
+        assert record_of(options, initial) == dataclasses.asdict(options)
+
+
+def test_vocabularies_that_are_replaced_are_learnt_from_the_new_text(tmp_path, model_file):
+    options = TrainingOptions(
+        update_vocabulary="replace", vocabulary_size=30, model_type="char", joint=False
+    ).resolved()
+    old = Adaptation(initial_model(Run(tmp_path / "new"), model_file))
+    new = [("xylophon", "quartz")]
+    sides = Sides(None, None, [])
+    source, target = vocabularies(Run(tmp_path / "new"), options, PAIRS, sides, old, new, quiet)
+    pieces = {*source.subwords.tokens(np.arange(source.size))}
+    assert {"x", "y"} <= pieces and "w" not in pieces
+    assert "q" in {*target.tokens(np.arange(target.vocabulary_size))}
+
+
+def test_a_number_of_new_pieces_needs_an_update(tmp_path, model_file):
+    initial = initial_model(Run(tmp_path / "new"), model_file)
+    with pytest.raises(ValueError, match="`appended_pieces` is for update_vocabulary='append'"):
+        initial.inherited(TrainingOptions(appended_pieces=500))
+    initial.inherited(TrainingOptions(appended_pieces=500, update_vocabulary="append"))
 
 
 def test_options_of_an_adaptation_need_a_model(tmp_path):

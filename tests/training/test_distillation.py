@@ -215,6 +215,13 @@ def test_a_damaged_file_of_hypotheses_is_reported(tmp_path):
             list(read_hypotheses(path, 2))
 
 
+def test_a_temperature_of_corpora_is_refused_before_the_teacher_translates(tmp_path):
+    options = dataclasses.replace(SMALL, temperature=1.5)
+    with pytest.raises(ValueError, match="`temperature` is for several corpora; texts are drawn"):
+        distill(PAIRS[:4], PAIRS, tmp_path / "student", hypotheses="list", options=options)
+    assert not (tmp_path / "student").exists()
+
+
 def test_other_filters_are_refused_before_files_of_the_student_are_overwritten(tmp_path):
     pairs, run = [("one", "eins"), ("two", "zwei")], Run(tmp_path / "student")
     (tmp_path / "list").write_text("0 ||| eins ||| -0.1\n1 ||| zwei ||| -2\n")

@@ -236,3 +236,19 @@ def test_a_run_of_a_newer_version_is_named(run):
     run.card.write_text(json.dumps(card))
     with pytest.raises(ValueError, match="must be whole. Received: path='.*run.json' .*telepathy"):
         run.check(TrainingOptions(epochs=3), PAIRS, OTHERS)
+
+
+def test_alignments_of_the_validation_pairs_alone_are_refused(tmp_path):
+    options, links = TrainingOptions(guided_alignment=0.1), [{(0, 0)}]
+    with pytest.raises(ValueError, match="needs alignments of the training pairs"):
+        Run(tmp_path / "run").check(options, PAIRS, OTHERS, valid_alignments=links)
+    with pytest.raises(ValueError, match="Received: valid_alignments alone. Give both"):
+        Run(tmp_path / "run").check(TrainingOptions(), PAIRS, OTHERS, valid_alignments=links)
+
+
+def test_a_batch_of_tokens_that_is_left_out_is_named(tmp_path):
+    run = Run(tmp_path / "run")
+    run.begin(TrainingOptions(preset="characters", batch_tokens=2000), PAIRS, OTHERS, VOCABULARIES)
+    options = run.kept(TrainingOptions(preset="characters"))
+    with pytest.raises(ValueError, match=r"resumes with the options it began with, batch_tokens=2"):
+        run.check(options, PAIRS, OTHERS)

@@ -71,6 +71,16 @@ def test_the_last_step_moves_in_a_compiled_step():
     assert len(optimizer.variables) == 1  # the iteration: a checkpoint has no end of the schedule
 
 
+def test_the_warm_up_moves_too():
+    schedule = Cosine(0.3, last_step=1000, warmup_steps=200)
+    schedule.last_step, schedule.warmup_steps = 50, 10
+    steps = [0, 5, 10, 30, 50]
+    expected = [cosine(step, 0.3, 10, 50) for step in steps]
+    np.testing.assert_allclose([schedule(step) for step in steps], expected, atol=1e-7)
+    schedule.warmup_steps = 0
+    assert float(schedule(0)) == pytest.approx(0.3)
+
+
 def test_a_cosine_is_saved_with_its_last_step():
     schedule = Cosine(0.3, last_step=50, warmup_steps=10)
     schedule.last_step = 40

@@ -1,5 +1,7 @@
 """Causal self-attention as a cell: its state is what it has read."""
 
+import numbers
+
 import keras
 from keras import ops
 
@@ -102,9 +104,8 @@ class SelfAttentionCell(Cell):
     def shortened(self, states, steps):
         """Buffers of so many steps, if that is less than `length`."""
         keys, values, written = states
-        steps = (
-            min(steps, self.length) if isinstance(steps, int) else ops.minimum(steps, self.length)
-        )
+        known = isinstance(steps, numbers.Integral)
+        steps = min(int(steps), self.length) if known else ops.minimum(steps, self.length)
         width = steps * self.units
         return keys[..., -width:], values[..., -width:], written[..., -steps:]
 

@@ -54,6 +54,12 @@ def _demands(work):
         f"pairs of type {type(pairs).__name__}",
         "Give no shards, and no several corpora.",
     )
+    yield (
+        "`temperature` is for several corpora; texts are drawn with that of the teacher's search",
+        work.options.resolved().temperature == 1,
+        f"temperature={work.options.temperature!r}",
+        "Leave it out.",
+    )
     yield from _of_attention(work, given, models)
     for name, asked in {
         "vocabulary": work.settings.vocabulary == "teacher",

@@ -22,6 +22,7 @@ export class Drawing {
 
   undo() {
     this.strokes.pop();
+    if (this.cursor) this.cursor.down = false; // or the next arrow went on with the stroke before
     this.end(`Strokes: ${this.strokes.length}.`);
   }
 
