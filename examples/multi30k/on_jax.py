@@ -10,8 +10,8 @@ r"""The training of a translator on a GPU by Keras on JAX, where TensorFlow has 
 Only `prepare` and `finish` need TensorFlow. The new model has MODEL's vocabularies and shape; it
 begins with random weights, or with MODEL's (`--further`). Options of the training are MODEL's, but
 for what `--set` changes. An epoch has all pairs of all corpora; a corpus that is given twice counts
-twice. The learning rate of an epoch follows a cosine of the time, which falls to nothing at the end
-of `--minutes`; two epochs at least are made. On TensorFlow `train` needs `--set buckets=1`.
+twice. The learning rate is set at the start of each epoch, by a cosine that reaches 0 when
+`--minutes` are over; two epochs at least are made. On TensorFlow `train` needs `--set buckets=1`.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def prepare(given):
     import keras_bahdanau as kb
 
     translator = kb.Translator.load(given.model)
-    if not translator.training:
+    if "units" not in (translator.training or {}):
         raise ValueError(f"{given.model} doesn't say with which options it was trained.")
     sides = {"source": translator.source.subwords, "target": translator.target}
     weights = translator.model.trainable_variables
@@ -114,7 +114,7 @@ def _options(arrays, given):
     """The `TrainingOptions` of MODEL, with what is set."""
     options = json.loads(str(arrays["options"])) | dict(given.set)
     options |= {"jit_compile": keras.backend.backend() == "jax", "seed": given.seed}
-    options |= {"freeze": "", "quantization_aware": False}
+    options |= {"freeze": "", "quantization_aware": False, "guided_alignment": 0.0}
     if options["batch_tokens"]:
         options["batch_sentences"] = 0
     options = TrainingOptions(**options)
@@ -237,6 +237,7 @@ class Clock(keras.callbacks.Callback):
         self.begun = time.monotonic()
         if epoch == 1:
             self.warm = self.begun
+            self.end = max(self.end, self.begun + 1.0)  # the second is made, and learns
         left = max(0.0, self.end - self.begun) / max(1e-9, self.end - self.warm)
         share = 0.5 if epoch == 0 else (1 - math.cos(math.pi * left)) / 2
         self.model.optimizer.learning_rate = self.height * share

@@ -91,6 +91,8 @@ def prepare(
             "Shards need a directory, and a dry run writes none. "
             f"Received: out={out and str(out)!r}, dry_run={dry_run}. Give --out or --dry-run."
         )
+    if vocabulary:
+        _check_learnt_alone(asked(options), vocabulary)
     if out is not None:
         check_absent(out, "out")
     check_writable(report, "report")
@@ -104,8 +106,6 @@ def prepare(
         if report is not None:
             write_json(report, found.as_json())
         return
-    if vocabulary:
-        _check_learnt_alone(asked(options), vocabulary)
     sides = _vocabularies(vocabulary, inputs_by_name(kind))
     shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
     if report is not None:

@@ -4,6 +4,7 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
+from keras_bahdanau.layers.attention.fixed import FixedContext
 from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import divergence
@@ -107,6 +108,12 @@ class Seq2Seq(keras.Model):
                 "Guided alignment needs a weight for each position of the source. Received: "
                 f"guided_alignment={guided_alignment} with an encoder of "
                 f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
+            )
+        if self.guided_alignment and (draws or isinstance(decoder.cell.attention, FixedContext)):
+            raise ValueError(
+                "Guided alignment needs an attention that learns where to look. Received: "
+                f"guided_alignment={guided_alignment} with {type(decoder.cell.attention).__name__}"
+                "(...), whose weights are drawn, or none. Give 0 for it, or another attention."
             )
         if decoder.copies:
             _check_symbols(encoder, decoder)

@@ -221,9 +221,10 @@ class Pipeline(GraphPipeline):
             batch = [inputs[one] for one in members]
             return self._read(batch, features, truncated[members], result, 1, options)
 
-        vocabulary, *others = self.sizes
+        vocabulary, reduction, held, *others = self.sizes
         # all tokens of a target have their logits at once, where a search has those of one
-        sizes = vocabulary * int(target_rows.lengths.max(initial=1)), *others
+        more = vocabulary * (int(target_rows.lengths.max(initial=1)) - 1)
+        sizes = vocabulary, reduction, lambda positions: held(positions) + more, *others
         return [only for (only,) in in_batches(rows, batch_size, forced, greedy, *sizes)]
 
     def score(self, pairs, batch_size=64, search=None):

@@ -253,7 +253,7 @@ def token_alignment(links, source_words, target_words):
     if not len(source_words) or not len(target_words):
         return np.zeros((len(target_words), len(source_words)), np.float32)
     # words and the end token: (target words + 1, source words + 1)
-    linked = np.zeros((target_words[-1, 0] + 1, source_words[-1, 0] + 1))
+    linked = np.zeros((target_words[-1, 1] + 1, source_words[-1, 1] + 1))
     linked[-1, -1] = 1.0
     for source, target in links:
         linked[target, source] = 1.0

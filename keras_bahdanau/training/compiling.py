@@ -6,7 +6,6 @@ from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models.precision import computing_in, with_policy
 from keras_bahdanau.training.adaptation import freeze, resized, widen
-from keras_bahdanau.training.inheritance import OF_THE_LOSS
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
 from keras_bahdanau.training.placement import place
@@ -79,8 +78,8 @@ def _new_model(source, target, options, policy, window, config=None, devices=Non
         else:
             # as it is in float32, where some layers may have another precision on purpose
             own = config if policy == "float32" else with_policy(config, policy)
-            losses = {name: getattr(options, name) for name in OF_THE_LOSS}
-            model = resized({**own, **losses}, source, target)
+            own = {**own, "guided_alignment": options.guided_alignment}
+            model = resized(own, source, target)
         widen(model, max(window, options.max_length))
         place(model, devices or {})
         model.build()

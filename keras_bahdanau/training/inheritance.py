@@ -11,10 +11,9 @@ from keras_bahdanau.training.run import Run
 
 # dropout rates that follow from `dropout` where that is given
 _RATES = ("embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout")
-OF_THE_LOSS = ("guided_alignment", "doubly_stochastic", "r_drop")
 _CHANGEABLE = {  # they change the training, and no weight or sum of the model
     *("dropout", "context_dropout", "augmentation", *_RATES),
-    *OF_THE_LOSS,
+    *("guided_alignment", "doubly_stochastic", "r_drop"),
 }
 _OF_TEXT = (
     *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size"),
@@ -83,7 +82,8 @@ class InitialModel(NamedTuple):
     def _check_as_it_is(self, options):
         """Raise ValueError if an option is one of a model that is taken as it is."""
         for name, value in _given(options).items():
-            kept = name in _of_model(options) and name not in OF_THE_LOSS
+            # alignments belong to the pairs of a training
+            kept = name in _of_model(options) and name != "guided_alignment"
             if kept and value != _AS_IT_IS.get(name):
                 raise ValueError(
                     "The model of a file without the run.json of its training is taken as it is. "
@@ -119,14 +119,18 @@ def record_of(options, initial):
         initial: The card of the model that the training began with: see `Adaptation`; or None.
 
     Returns:
-        Dictionary; None if nobody knows how the model was made.
+        Dictionary; without the options of the model if nobody knows them.
     """
     record = dataclasses.asdict(options)
     if not initial or initial["model"] is None:
         return record
-    before = initial.get("training")
-    names = {*MODEL_OPTIONS, *_OF_TEXT, "preset"} - {*OF_THE_LOSS}
-    return before and record | {name: before[name] for name in names if name in before}
+    before = initial.get("training") or {}
+    names = {*_of_model(options), "preset"} - {"guided_alignment"}
+    return {
+        name: before.get(name) if name in names else value
+        for name, value in record.items()
+        if name not in names or name in before
+    }
 
 
 def initial_model(run, path):

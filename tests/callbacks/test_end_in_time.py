@@ -30,7 +30,7 @@ def test_the_last_step_is_where_the_time_ends(epoch, seconds, minutes, epochs):
 
 
 def test_the_warm_up_keeps_its_share_of_the_steps():
-    """Or the rate only rose in a training whose time ends within the warm-up of all epochs."""
+    """Or the rate mostly rises where the time ends soon behind the warm-up of all epochs."""
     schedule = Cosine(1.0, last_step=1000, warmup_steps=200)
     progress = Progress(epoch=1, seconds=100.0)
     end = EndInTime(progress, schedule, 10, 100, minutes=5)

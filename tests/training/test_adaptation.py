@@ -246,7 +246,7 @@ def test_the_model_of_a_file_alone_goes_on_in_bfloat16(tmp_path, model_file, toy
     assert [*next(answers)] == [*next(answers)]
 
 
-def test_the_losses_of_a_file_alone_are_those_of_the_new_training(tmp_path, model_file):
+def test_a_file_alone_is_guided_as_the_new_training_says(tmp_path, model_file):
     """One that attention was guided in would ask for alignments for ever."""
     old, source, target, _ = adapted(model_file, TrainingOptions())
     config = {**old.card["model"], "guided_alignment": 0.3, "r_drop": 1.0}
@@ -254,7 +254,7 @@ def test_the_losses_of_a_file_alone_are_those_of_the_new_training(tmp_path, mode
     for asked, expected in ((None, 0.0), (0.2, 0.2)):
         options = initial.inherited(TrainingOptions(guided_alignment=asked)).resolved()
         model = compiled_model(source, target, options, 1e-3, config)
-        assert (model.guided_alignment, model.r_drop) == (expected, 0.0)
+        assert (model.guided_alignment, model.r_drop) == (expected, 1.0)
 
 
 def test_the_record_of_a_file_alone_has_the_model_of_the_training_before():
@@ -263,7 +263,10 @@ def test_the_record_of_a_file_alone_has_the_model_of_the_training_before():
     card = {"model": {"name": "seq2seq"}, "training": before}
     found = record_of(options, card)
     assert (found["units"], found["learning_rate"]) == (48, 0.1)
-    assert record_of(options, {**card, "training": None}) is None
+    unknown = record_of(options, {**card, "training": None})
+    assert "units" not in unknown and unknown["learning_rate"] == 0.1
+    replaced = TrainingOptions(update_vocabulary="replace", vocabulary_size=99).resolved()
+    assert record_of(replaced, card)["vocabulary_size"] == 99
     for initial in (None, {**card, "model": None}):
         assert record_of(options, initial) == dataclasses.asdict(options)
 
