@@ -26,8 +26,8 @@ import keras
 import numpy as np
 
 from keras_bahdanau.data.bucketing import ByTokens, bucket_shapes
+from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.text.id_rows import IdRows
-from keras_bahdanau.text.vocabulary import END, PAD, START
 from keras_bahdanau.training import training_option
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.optimizers import averaged_weights
@@ -208,13 +208,8 @@ class Batches(keras.utils.PyDataset):
             self.random.shuffle(self.order)
 
     def __getitem__(self, number):
-        members, (rows, source_time, target_time) = self.order[number]
-        source = self.sides[0].padded(members, (rows, source_time))
-        target = self.sides[1].padded(members, (rows, target_time))
-        target_in = np.full_like(target, PAD)
-        target_in[: len(members), 0] = START
-        target_in[:, 1:] = np.where(target == END, PAD, target)[:, :-1]
-        return (source, target_in), target, (target != PAD).astype(np.float32)
+        features, target_in, target_out, weight = padded_batch(self.sides, *self.order[number])
+        return (features, target_in), target_out, weight
 
 
 class Clock(keras.callbacks.Callback):

@@ -11,10 +11,10 @@ from keras_bahdanau.data.epochs import (
     check_batching,
     checked_worker,
     count_pathless,
-    padded_batch,
     require_usable,
     usable,
 )
+from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.data.rows import AlignmentRows, SampledRows
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows

@@ -5,12 +5,10 @@ import contextlib
 import dataclasses
 import itertools
 
-import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.limits import MOST_WORKERS
 from keras_bahdanau.option import check_value, integer
-from keras_bahdanau.text.vocabulary import END, PAD, START
 
 _BATCH_TOKENS = 2048
 
@@ -147,27 +145,6 @@ class Epochs(abc.ABC):
         for one in range(number * self._passes + done, (number + 1) * self._passes):
             yield from self._batches_of_pass(one, first_step)
             first_step = 0
-
-
-def padded_batch(sides, members, shape):
-    """The arrays of one batch, without alignments.
-
-    Args:
-        sides: Pair of rows, as `Source.rows` gives them, of the sources and the targets.
-        members: Int array, the rows that take part.
-        shape: Integers (rows, source_time, target_time). There may be more rows than members.
-
-    Returns:
-        (features, target_in, target_out, weight), as `BatchedPairs` describes them.
-    """
-    rows, source_time, target_time = shape
-    features = sides[0].padded(members, (rows, source_time))
-    target_out = sides[1].padded(members, (rows, target_time))
-    target_in = np.full_like(target_out, PAD)
-    target_in[: len(members), 0] = START
-    target_in[:, 1:] = np.where(target_out == END, PAD, target_out)[:, :-1]
-    weight = (target_out != PAD).astype(np.float32)
-    return features, target_in, target_out, weight
 
 
 def usable(lengths, max_length, max_source_length=None):

@@ -12,10 +12,10 @@ from keras_bahdanau.data.epochs import (
     check_batching,
     checked_worker,
     count_pathless,
-    padded_batch,
     require_usable,
     usable,
 )
+from keras_bahdanau.data.padding import padded_batch
 from keras_bahdanau.limits import MOST_SHARDS
 
 WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB of ids, 15 MB of files

@@ -83,7 +83,7 @@ def _loop_scan(step, state, inputs):
 
 
 def _steps_at_once():
-    """How many steps one pass of a loop has."""
+    """Number of steps in a pass of a loop."""
     if keras.backend.backend() != "jax":
         return 1
     import jax

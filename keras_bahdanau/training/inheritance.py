@@ -124,13 +124,10 @@ def record_of(options, initial):
     record = dataclasses.asdict(options)
     if not initial or initial["model"] is None:
         return record
+    of_model = {*_of_model(options), "preset"} - {"guided_alignment"}
     before = initial.get("training") or {}
-    names = {*_of_model(options), "preset"} - {"guided_alignment"}
-    return {
-        name: before.get(name) if name in names else value
-        for name, value in record.items()
-        if name not in names or name in before
-    }
+    own = {name: value for name, value in before.items() if name in of_model}
+    return {name: value for name, value in record.items() if name not in of_model} | own
 
 
 def initial_model(run, path):
