@@ -183,18 +183,27 @@ def _directory(path):
     return None if path is None else os.path.dirname(path)
 
 
-def check_vocabulary_pairs(options, pairs):
-    """Raise ValueError if there is new text, and no vocabulary is updated.
+def check_vocabulary_pairs(options, pairs, given):
+    """Raise ValueError if there is new text, and no vocabulary is updated by it.
 
     Args:
         options: `TrainingOptions`.
         pairs: List of pairs, or None.
+        given: True if the vocabularies are given, as by shards, and none is learnt.
     """
-    if pairs is not None and options.update_vocabulary in (None, "none"):
+    if pairs is None:
+        return
+    if options.update_vocabulary in (None, "none"):
         raise ValueError(
             "Pairs for the vocabularies are for a training that updates them. Received: "
             f"{len(pairs):,} vocabulary_pairs with update_vocabulary='none'. Give 'append' or "
             "'replace', or leave them out."
+        )
+    if given and options.update_vocabulary == "replace":
+        raise ValueError(
+            "Pairs for the vocabularies are for those that are learnt. Received: "
+            f"{len(pairs):,} vocabulary_pairs with vocabularies that are there already, such as "
+            "those of shards. Leave them out."
         )
 
 
@@ -207,6 +216,24 @@ def check_appended(options):
             f"appended_pieces={options.appended_pieces!r} with update_vocabulary="
             f"{options.update_vocabulary or 'none'!r}. Give that, or leave it out."
         )
+
+
+def check_none_learnt(options):
+    """Raise ValueError if an option is of vocabularies that are learnt: none is.
+
+    Args:
+        options: `TrainingOptions`, not resolved, of a training that is given its source and
+            target: by the user, by shards, or by a teacher.
+    """
+    usual = TrainingOptions(preset=options.preset).resolved()
+    for name in _OF_TEXT:
+        value = getattr(options, name)
+        if value not in (None, getattr(usual, name)):
+            raise ValueError(
+                f"`{name}` is for vocabularies that are learnt from the pairs. Received: "
+                f"{name}={value!r} with vocabularies that are there already, such as those of "
+                "shards or of a teacher. Leave it out."
+            )
 
 
 def check_no_adaptation(options):

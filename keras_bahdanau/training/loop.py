@@ -23,6 +23,7 @@ from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.distributed import fit_of
 from keras_bahdanau.training.inheritance import (
     check_no_adaptation,
+    check_none_learnt,
     check_vocabulary_pairs,
     initial_model,
     record_of,
@@ -123,14 +124,17 @@ def train(
             model.
     """
     options = options or TrainingOptions()
-    check_vocabulary_pairs(options, vocabulary_pairs)
     data = training_data(pairs, valid_pairs, alignments, valid_alignments)
     sides = data.sides(source, target, symbols)
+    are_given = None not in (sides.source, sides.target)
+    check_vocabulary_pairs(options, vocabulary_pairs, are_given)
     workers = Workers(strategy)
     say = say if workers.is_chief else _say_nothing
     run = workers.run_in(directory)
     with workers.together(), run.owned(say):
         begins_with = initial_model(run, initial)
+        if are_given and (begins_with is None or options.update_vocabulary == "replace"):
+            check_none_learnt(options)
         options = _asked(options, begins_with, sides.source)
         run.check(options, *data)
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
@@ -268,7 +272,10 @@ class _Training:
     def _callbacks(self, given, verbose):
         """All callbacks of a `fit`, in their order; those that every worker has, of the others."""
         options, progress, workers = self.options, self.progress, self.workers
-        everywhere = [StopAtDivergence(progress), *_sampling(options, self.batches.steps)]
+        everywhere = [
+            StopAtDivergence(progress),
+            *_sampling(options, self.batches.steps, self.rate),
+        ]
         last = [FollowChief(workers, progress)] if workers.count > 1 else []
         end = _end(options, self.batches.steps, progress, self.rate)
         if not workers.is_chief:
@@ -299,12 +306,19 @@ def _metrics(source, options):
     return tuple(dict.fromkeys((options.best_by, rate)))
 
 
-def _sampling(options, steps):
-    """The callback that lets the decoder read evenly more of its own tokens, in a list."""
+def _sampling(options, steps, rate):
+    """The callback that lets the decoder read evenly more of its own tokens, in a list.
+
+    The share that is asked for is that of the last step, which `EndInTime` may move.
+    """
     if not options.scheduled_sampling:
         return []
-    slope = options.scheduled_sampling / (options.epochs * steps)
-    return [ScheduledSampling(LinearDecay(slope))]
+
+    def share_of_teacher(step):
+        last = rate.last_step if options.schedule == "cosine" else options.epochs * steps
+        return LinearDecay(options.scheduled_sampling / last)(step)
+
+    return [ScheduledSampling(share_of_teacher)]
 
 
 def _end(options, steps, progress, rate):

@@ -18,7 +18,12 @@ from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.adaptation import Adaptation, freeze
 from keras_bahdanau.training.compiling import compiled_model
-from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model, record_of
+from keras_bahdanau.training.inheritance import (
+    check_no_adaptation,
+    check_vocabulary_pairs,
+    initial_model,
+    record_of,
+)
 from keras_bahdanau.training.presets import PRESETS
 from keras_bahdanau.training.training_data import Sides
 from keras_bahdanau.training.vocabularies import vocabularies
@@ -296,6 +301,8 @@ def test_options_of_an_adaptation_need_a_model(tmp_path):
         train(PAIRS, PAIRS, tmp_path / "new", TrainingOptions(freeze="encoder"))
     with pytest.raises(ValueError, match="155 vocabulary_pairs with update_vocabulary='none'"):
         train(PAIRS, PAIRS, tmp_path / "new", vocabulary_pairs=PAIRS)
+    with pytest.raises(ValueError, match="155 vocabulary_pairs with vocabularies that are there"):
+        check_vocabulary_pairs(TrainingOptions(update_vocabulary="replace"), PAIRS, given=True)
     check_no_adaptation(TrainingOptions(update_vocabulary="none"))
     assert not (tmp_path / "new").exists()
 

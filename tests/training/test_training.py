@@ -31,7 +31,7 @@ from keras_bahdanau.training import (
 )
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.presets import PRESETS
-from keras_bahdanau.training.schedules import learning_rate
+from keras_bahdanau.training.schedules import Cosine, learning_rate
 from keras_bahdanau.training.validation import ValidateAndSave
 
 OPTIONS = TrainingOptions(
@@ -390,6 +390,15 @@ def test_the_last_epochs_are_averaged(mixed):
     for variable, name in zip(model.trainable_variables, first.files, strict=True):
         mean = (first[name] + second[name]) / 2
         np.testing.assert_allclose(variable.numpy(), mean, atol=1e-6)
+
+
+def test_the_share_of_its_own_tokens_is_reached_when_the_time_is_over():
+    options = TrainingOptions(scheduled_sampling=0.4, epochs=10, minutes=5.0).resolved()
+    rate = Cosine(1e-3, last_step=1000)
+    (callback,) = loop._sampling(options, 100, rate)
+    assert callback.schedule(500) == pytest.approx(0.8)
+    rate.last_step = 500
+    assert callback.schedule(500) == pytest.approx(0.6)
 
 
 @pytest.mark.slow
