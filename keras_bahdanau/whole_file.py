@@ -1,6 +1,7 @@
 """Files that are replaced as a whole: after any failure, the old one stands as it was."""
 
 import contextlib
+import gzip
 import json
 import os
 
@@ -63,7 +64,7 @@ def write_text(path, text):
     r"""Write a text file in UTF-8 as a whole or not at all, its line ends as they are.
 
     Args:
-        path: `Path` of the file.
+        path: `Path` of the file, which is compressed if it is named `.gz`.
         text: String.
 
     Raises:
@@ -72,5 +73,8 @@ def write_text(path, text):
     Example:
         >>> write_text(Path("texts.txt"), "ein Mann\neine Katze\n")
     """
+    content = text.encode("utf-8")
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
+        unfinished.write_bytes(content)

@@ -40,6 +40,7 @@ ANSWER_LIMIT = 256 * 2**20  # bytes of one answer; some alignments are large
 LINE_LIMIT = 2**20  # bytes of one line of input
 FILE_LIMIT = 2**26  # bytes of one file
 DAY = 86_400.0  # seconds
+NO_TEXT = -5e8  # an empty place of a beam has a score below it
 
 TEXT, NUMBER, COUNT = str, float, int
 _LIST = {"translations": [TEXT], "scores": [NUMBER]}
@@ -454,18 +455,23 @@ def to_lines(signature, answer, number):
             return [f"{answer['translation']} ||| {word_links(answer)}"]
         case "translate_nbest" | "translate_prefix":
             pairs = zip(answer[_name_in(answer, "translations")], answer["scores"], strict=True)
-            return [f"{number} ||| {text} ||| {score:.4f}" for text, score in pairs]
+            return [f"{number} ||| {text} ||| {score:.4f}" for text, score in _found(pairs)]
         case form if form in LISTS_WITH_ALIGNMENT and "translations" in answer:
             rows = zip(answer["translations"], answer["scores"], _of_list(answer), strict=True)
             return [
                 f"{number} ||| {text} ||| {score:.4f} ||| {word_links(one)}"
-                for text, score, one in rows
+                for text, score, one in _found(rows)
             ]
         case "decode_ids":
             return [" ".join(map(str, answer["ids"][: answer["length"]]))]
         case "score_pair":
             return [f"{answer['score']:.4f} ||| {answer['length']}"]
     return [json.dumps(answer, ensure_ascii=False)]
+
+
+def _found(rows):
+    """Of (text, score, ...), best first, those that are texts: a beam may have empty places."""
+    return [row for rank, row in enumerate(rows) if not rank or row[1] > NO_TEXT]
 
 
 def word_links(answer):

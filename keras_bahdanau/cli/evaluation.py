@@ -28,6 +28,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
+from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.tags import is_token, require_token
@@ -116,8 +117,8 @@ def evaluate(
     check_tokenization(tokenize)
     inputs = inputs_of(paths[0])
     check_cache(cache, inputs)
-    pairs = read_examples(inputs, source, target, columns, answer_separator, tag=tag).pairs
-    links = None if alignments is None else _read_links(alignments, pairs, tag)
+    pairs, symbols = read_examples(inputs, source, target, columns, answer_separator, tag=tag)
+    links = None if alignments is None else _read_links(alignments, pairs, tag, symbols)
     other = None if compare is None else _Other(compare, pairs, asked, tag)
     translator = load_translator(paths, precision)
     if tag is not None:
@@ -216,20 +217,15 @@ def _metrics_of(names):
     return metrics_of(names.split(","))
 
 
-def _read_links(path, pairs, tag=None):
+def _read_links(path, pairs, tag=None, symbols=()):
     """(sure, possible) links of a file, between the words that the model reads."""
     from keras_bahdanau.data.reading import read_alignments  # which loads NumPy
 
     sure, possible = read_alignments(path)
     _check_lines(len(sure), "alignments", path, pairs)
-    if tag is None:
-        return sure, possible
-    # a tag is the first word of all sources that have one
-    before = [int(bool(source.strip())) for source, _ in pairs]
-    return [
-        [{(s + more, t) for s, t in links} for more, links in zip(before, each, strict=True)]
-        for each in (sure, possible)
-    ]
+    # a tag is the first word of all sources that have one; features follow it
+    first = symbols if tag is None else [tag, *symbols]
+    return [links_behind(each, pairs, first) for each in (sure, possible)]
 
 
 def _check_lines(count, name, path, pairs):

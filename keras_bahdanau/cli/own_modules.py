@@ -70,6 +70,8 @@ def load_with(modules, threads=None):
         sys.path.insert(0, os.getcwd())
     for name in modules:
         try:
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise ImportError("it is no name of a module")
             importlib.import_module(name)
         except ImportError as error:
             raise ImportError(

@@ -23,6 +23,7 @@ from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
+from keras_bahdanau.cli.translating import decoded
 from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.manifest import read_manifest, report_unreadable
 from keras_bahdanau.limits import BATCH_SIZE
@@ -70,6 +71,7 @@ def read(
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
     rejection = Rejection(reject_below)
+    prefix = decoded(prefix, "PREFIX")
     inputs = [one for file in files for one in _inputs(file)]
     pipeline = load_translator(paths, precision)
     if nbest is not None and search is None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
 from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.reading import read_lines
 
@@ -52,7 +53,7 @@ class Data(NamedTuple):
                 f"path={str(alignments)!r} with {len(sure)} lines for {len(pairs)} pairs. "
                 "Leave a line empty where nothing is linked."
             )
-        return cls(pairs, sure, symbols)
+        return cls(pairs, links_behind(sure, pairs, symbols), symbols)
 
     @classmethod
     def several(cls, given, read, corpora=None):

@@ -29,7 +29,12 @@ from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import UnknownText
-from keras_bahdanau.data.columns import find_columns, parsed_columns, table_of_lines
+from keras_bahdanau.data.columns import (
+    features_before,
+    find_columns,
+    parsed_columns,
+    table_of_lines,
+)
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.data.tags import require_token, tagged
@@ -126,12 +131,12 @@ def translate(
             f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
             "of them out."
         )
-    exploration = _exploration(explore, reference, model)
+    exploration, symbols = _exploration(explore, reference, model), ()
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
     if file is None:
         chunks = _lines_arriving()
     else:
-        sentences = _sentences(file, columns)
+        sentences, symbols = _sentences(file, columns)
         chunks = _chunked(sentences)
         if exploration:
             exploration.check_lines(file, len(sentences))
@@ -158,7 +163,8 @@ def translate(
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
             else:
-                links = Links(translator, inputs, longest, tag) if alignment else None
+                before = [(tag is not None) + features_before(one, symbols) for one in lines]
+                links = Links(translator, inputs, longest, before) if alignment else None
                 _print(results, done if nbest else None, links, json)
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
@@ -205,7 +211,7 @@ def _check_columns(file, columns):
 
 
 def _sentences(file, columns):
-    """The lines of a file, or the sources of a table."""
+    """(lines of a file, or sources of a table; symbols of its features)."""
     if not os.path.exists(file):  # of Path it would raise for a sentence longer than a name
         raise FileNotFoundError(
             f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "
@@ -221,13 +227,13 @@ def _sentences(file, columns):
                     f"lines of {str(file)!r} are translated whole, with their tabs: its columns "
                     "were not found. Name them by --columns."
                 )
-            return lines
+            return lines, ()
         warn(
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
             "translated, not whole lines"
         )
     table = table_of_lines(file, lines, columns, needed=("source",))
-    return [source for source, _ in table.pairs]
+    return [source for source, _ in table.pairs], {*table.symbols}
 
 
 def _chunked(lines, size=1024):
@@ -288,16 +294,24 @@ def _line(translation, number, links):
 
 
 class Links:
-    """The links of translations of some sentences, in Pharaoh form."""
+    """The links of translations of some sentences, in Pharaoh form.
 
-    def __init__(self, translator, sentences, longest, tag=None):
+    Args:
+        translator: `Translator`.
+        sentences: List of strings.
+        longest: Integer, most tokens of a sentence.
+        before: List of integers, words before each sentence that are not its own: a tag and
+            features; none if left out.
+    """
+
+    def __init__(self, translator, sentences, longest, before=None):
         self._source_words = translator.words(sentences, longest)
-        self._before = 0 if tag is None else 1  # words that are not the sentence's own
+        self._before = [0] * len(sentences) if before is None else before
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
 
         target_words = word_spans(translation.target_tokens)
         links = span_links(self._source_words[row], target_words, translation.alignment)
-        own = {(source - self._before, word) for source, word in links}
+        own = {(source - self._before[row], word) for source, word in links}
         return format_pharaoh(link for link in own if link[0] >= 0)

@@ -43,7 +43,8 @@ def tune(
         str | None,
         typer.Option(
             help="Metric to choose by, one of those of evaluate --metrics.  "
-            "[default: bleu of translations, exact of images, wer of speech]",
+            "[default: --best-by of the training, if it had one; else bleu of translations, exact "
+            "of images, wer of speech]",
             show_default=False,
         ),
     ] = None,

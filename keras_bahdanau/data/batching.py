@@ -138,7 +138,7 @@ class BatchedPairs(Epochs):
         self._target = IdRows.encoded(target, [pair[1] for pair in pairs])
         lengths = (self._source.lengths, self._target.lengths)
         taken, self.skipped = usable(lengths, max_length, max_source_length)
-        require_usable(len(pairs), self.skipped, max_length)
+        require_usable(len(pairs), self.skipped, max_length, max_source_length)
         self.source_lengths = self._source.lengths
         self.kept = kept = np.flatnonzero(taken)
         self.too_long = np.flatnonzero(~taken & (lengths[0] > 0) & (lengths[1] > 1))

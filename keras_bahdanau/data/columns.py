@@ -1,6 +1,7 @@
 """Tables as they are published: TSV files whose columns are source, target, features, counts."""
 
 import collections
+import itertools
 import os
 import re
 from typing import NamedTuple
@@ -184,6 +185,40 @@ def table_of_lines(path, lines, columns, answer_separator=None, needed=("source"
         for answer in _answers(target, answer_separator):
             pairs.append((source, answer))
     return Table(pairs, list(known.values()))
+
+
+def features_before(source, symbols):
+    """The number of features before the text of a source of a table.
+
+    Args:
+        source: String, as in `Table.pairs`.
+        symbols: `Table.symbols`, or a set of them.
+
+    Example:
+        >>> features_before("<V> <PST> walk", ["<V>", "<PST>"])
+        2
+    """
+    return sum(1 for _ in itertools.takewhile({*symbols}.__contains__, source.split()))
+
+
+def links_behind(links, pairs, symbols):
+    """Links between words of a text, as links between the words that a model reads.
+
+    Args:
+        links: List of sets of (source, target), numbers of words, a set for each pair.
+        pairs: List of (source, target) strings.
+        symbols: The words that stand before a text without being its own: features, a tag.
+
+    Example:
+        >>> links_behind([{(0, 0)}], [("<V> <PST> walk", "walked")], ["<V>", "<PST>"])
+        [{(2, 0)}]
+    """
+    symbols = {*symbols}
+    before = [features_before(source, symbols) for source, _ in pairs]
+    return [
+        {(source + more, target) for source, target in own}
+        for more, own in zip(before, links, strict=True)
+    ]
 
 
 def _pairs_or_error(path, lines):

@@ -181,14 +181,18 @@ def count_pathless(sides, kept, reduction):
     return int((places < labels + sides[1].repeats())[kept].sum())
 
 
-def require_usable(count, skipped, max_length):
+def require_usable(count, skipped, max_length, max_source_length=None):
     """Raise ValueError if all of so many pairs are left out."""
     if skipped.empty + skipped.too_long == count:
+        of_source, or_it = "", ""
+        if max_source_length not in (None, max_length):
+            of_source = f", or max_source_length={max_source_length} positions of the source"
+            or_it = " or max_source_length"
         raise ValueError(
             "At least one pair must have tokens on both sides and at most "
-            f"max_length={max_length} of them. Received: {count} pairs, of which "
+            f"max_length={max_length} of them{of_source}. Received: {count} pairs, of which "
             f"{skipped.empty} have an empty side and {skipped.too_long} are too "
-            "long. Give other pairs or a larger max_length."
+            f"long. Give other pairs or a larger max_length{or_it}."
         )
 
 

@@ -121,7 +121,7 @@ class ShardedBatches(Epochs):
         self.broken = np.zeros(0, np.int64)
         self.windows = _windows([one["pairs"] for one in shards.entries], window * self._workers)
         counts, self.skipped, self.tokens = self._passed_over()
-        require_usable(len(shards), self.skipped, max_length)
+        require_usable(len(shards), self.skipped, max_length, max_source_length)
         if batch_sentences is None:
             # steps: (windows, buckets)
             self.shapes, self._steps = bucket_shapes(counts, batch_tokens, buckets)

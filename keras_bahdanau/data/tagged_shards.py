@@ -1,7 +1,7 @@
 """Shards whose sources get a tag when they are read: one corpus on disk, for several trainings."""
 
 from keras_bahdanau.data.shards import Shards
-from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.data.tags import require_token, tagged
 
 
 class TaggedShards(Shards):
@@ -23,7 +23,8 @@ class TaggedShards(Shards):
         super().__init__(directory)
         require_token(tag, self.source)
         self.tag = tag
-        (ids,) = self.source.subwords.encode([tag])
+        # as it stands before text: one that keeps spaces has a token for a tag with its space
+        (ids,) = self.source.subwords.encode([tagged(tag, "a")])
         self._tag_id = int(ids[0])
 
     def lengths(self, number):

@@ -61,7 +61,7 @@ def evaluate(
     answers = answers_by_source(pairs).checked(metrics)
     batches = None
     if translator.model is not None:
-        batches = _batches(translator, pairs, translator.longest(search))
+        batches = _batches(translator, pairs, search)
     error = None
     if alignments is not None:
         error = alignment_error(translator, pairs, *alignments, batch_size)
@@ -103,15 +103,17 @@ def evaluate(
     )
 
 
-def _batches(translator, pairs, longest):
+def _batches(translator, pairs, search):
     """The pairs for the model to read, all that have tokens on both sides."""
     from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
 
     translator.source.check(translator.plural, [source for source, _ in pairs])
+    longest = translator.longest(search)
+    limits = {"max_length": longest, "max_source_length": longest}
+    if translator.source.subwords is None:  # positions say nothing about the tokens of a text
+        limits["max_length"] = max(longest, (search or translator.search).max_length)
     try:
-        return BatchedPairs(
-            pairs, translator.source, translator.target, max_length=longest, shuffle=False
-        )
+        return BatchedPairs(pairs, translator.source, translator.target, shuffle=False, **limits)
     except ValueError:  # no pair is left; its message names an option of trainings
         raise ValueError(
             "At least one pair must have content on both sides, of at most "

@@ -5,7 +5,6 @@ from keras import ops
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
-from keras_bahdanau.layers.attention.fixed import FixedContext
 from keras_bahdanau.layers.decoder_cells import DECODER_CELLS
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
@@ -214,6 +213,12 @@ class Decoder(keras.Model):
                 f"state. Received: readout_state={readout_state!r}, when={when!r}. "
                 "Give 'current', or when='before'."
             )
+        if when != "blocks" and feed_forward_units is not None:
+            raise ValueError(
+                "Only blocks have feed-forward networks. Received: "
+                f"feed_forward_units={feed_forward_units!r}, when={when!r}. Leave it out, or give "
+                "when='blocks'."
+            )
         if when == "before":
             settings["readout_state"] = readout_state
         if when == "blocks":
@@ -298,7 +303,8 @@ class Decoder(keras.Model):
 
     def hypothesis_numbers(self, source_time):
         """Count the numbers that a step holds for one hypothesis, beside logits and weights."""
-        return sum(keras.tree.flatten(self.cell.stack.state_sizes))
+        of_cells = sum(keras.tree.flatten(self.cell.stack.state_sizes))
+        return of_cells + self.cell.hypothesis_numbers(source_time)
 
     @property
     def copies(self):
@@ -420,7 +426,7 @@ class Decoder(keras.Model):
 
 def _check_attends(attention):
     """Raise ValueError if an attention points at no position that could be copied."""
-    if isinstance(attention, FixedContext):
+    if not attention.attends:
         raise ValueError(
             "A decoder copies what it attends to. Received: copy=True with a decoder without "
             "attention. Give it an attention, or leave copying out."

@@ -4,7 +4,6 @@ import keras
 from keras import ops, tree
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.attention.fixed import FixedContext
 from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import divergence
@@ -109,7 +108,7 @@ class Seq2Seq(keras.Model):
                 f"guided_alignment={guided_alignment} with an encoder of "
                 f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
             )
-        if self.guided_alignment and (draws or isinstance(decoder.cell.attention, FixedContext)):
+        if self.guided_alignment and (draws or not decoder.cell.attention.attends):
             raise ValueError(
                 "Guided alignment needs an attention that learns where to look. Received: "
                 f"guided_alignment={guided_alignment} with {type(decoder.cell.attention).__name__}"

@@ -94,6 +94,11 @@ class GraphPipeline:
         """Int32 tensor `(batch,)`, number of real positions of the memory."""
         return -(-self.source.lengths(features) // self.model.reduction)
 
+    @property
+    def tokens_a_position(self):
+        """Tokens of a source text that a position of the memory stands for; 1 for other sources."""
+        return 1 if self.source.subwords is None else self.model.reduction
+
     def longest(self, options=None):
         """Most positions of an input under search options, in whole columns: a longer one is cut.
 
@@ -143,6 +148,7 @@ class GraphPipeline:
             shortlist=self.shortlist,
             visit=visit,
             drop_ended=drop_ended,
+            source_lengths=None if self.tokens_a_position == 1 else self.source.lengths(features),
         )
 
     def force_features(self, features, target_out, options=None):

@@ -20,6 +20,7 @@ def in_batches(
     read=None,
     readout_units=0,
     candidates=0,
+    tokens_a_position=1,
 ):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
@@ -39,6 +40,7 @@ def in_batches(
         read: Function of the same: the numbers that the encoder holds for a row; None for none.
         readout_units: Integer, width of the output layer.
         candidates: Integer, target tokens that a shortlist has for each of the source.
+        tokens_a_position: Positive integer, tokens of a source text in a position of the memory.
 
     Returns:
         List, one result a row.
@@ -54,7 +56,7 @@ def in_batches(
     check_value("batch_size", batch_size, BATCH_SIZE)
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
-    sizes = vocabulary_size, reduction, held, read, readout_units, candidates
+    sizes = vocabulary_size, reduction, held, read, readout_units, candidates, tokens_a_position
     batches = [*_batches(order, rows.lengths, batch_size, options, *sizes)]
 
     def worked(members):

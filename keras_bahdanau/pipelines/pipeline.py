@@ -179,7 +179,8 @@ class Pipeline(GraphPipeline):
         model = self.model
         of_model = model.reduction, model.hypothesis_numbers, model.row_numbers
         candidates = 0 if self.shortlist is None else self.shortlist.candidates.shape[1]
-        return self.target.vocabulary_size, *of_model, model.readout_units, candidates
+        of_list = model.readout_units, candidates
+        return self.target.vocabulary_size, *of_model, *of_list, self.tokens_a_position
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.

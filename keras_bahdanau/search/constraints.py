@@ -196,14 +196,14 @@ def _among(tokens, counted, vocabulary):
     return ops.greater(counts[..., :vocabulary], 0)
 
 
-def limits_of(source_mask, options, prefix=None, time=None):
+def limits_of(lengths, options, prefix=None, time=None):
     """The most tokens of each translation.
 
     There always is room for the shortest translation that is allowed, and
     behind a prefix for the end token, if `options.max_length` is not passed.
 
     Args:
-        source_mask: Bool tensor `(batch, source_time)`, which source tokens are real.
+        lengths: Int32 tensor `(batch,)`, the number of tokens of each source.
         options: `SearchOptions`.
         prefix: Int32 tensor `(batch, prefix_time)`, right-padded with 0.
         time: Integer, length of the search's buffers if it is fixed.
@@ -211,7 +211,6 @@ def limits_of(source_mask, options, prefix=None, time=None):
     Returns:
         Int32 tensor `(batch,)`; 0 for a sentence without a token.
     """
-    lengths = ops.sum(ops.cast(source_mask, "int32"), axis=1)  # -> (batch,)
     limits = ops.cast(ops.cast(lengths, "float32") * options.max_length_ratio, "int32")
     limits = ops.maximum(limits + int(options.max_length_offset), options.min_length)
     if prefix is not None:

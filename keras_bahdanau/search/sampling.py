@@ -106,6 +106,8 @@ def _drawn(odds, uniforms):
     heights = ops.cumsum(odds, axis=-1)  # -> (..., vocabulary), rising
     level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]  # -> (..., 1)
     passed = ops.logical_and(ops.greater(heights, level), ops.greater(odds, 0))
+    first = ops.logical_and(passed, ops.less(ops.cumsum(ops.cast(passed, "int32"), axis=-1), 2))
     # the most probable one, should rounding have let none pass
-    _, place = ops.top_k(ops.where(passed, 2.0, odds), 1)  # -> (..., 1), the first that passed
-    return ops.equal(ops.arange(odds.shape[-1]), place)
+    _, place = ops.top_k(odds, 1)  # -> (..., 1)
+    likeliest = ops.equal(ops.arange(odds.shape[-1]), place)
+    return ops.where(ops.any(passed, axis=-1, keepdims=True), first, likeliest)

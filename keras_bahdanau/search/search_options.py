@@ -148,7 +148,15 @@ class SearchOptions:
                 f"Received: nbest={nbest!r}. Search with a wider beam for more."
             )
 
-    def numbers(self, source_time, vocabulary, of_hypothesis=0, readout_units=0, candidates=0):
+    def numbers(
+        self,
+        source_time,
+        vocabulary,
+        of_hypothesis=0,
+        readout_units=0,
+        candidates=0,
+        tokens_a_position=1,
+    ):
         """Count the numbers in a sentence's largest tensors: scores, alignment and draws.
 
         There are two alignments: of the rows that are alive, and of all.
@@ -159,8 +167,10 @@ class SearchOptions:
             of_hypothesis: Integer, what a step of the model holds for a hypothesis beside them.
             readout_units: Integer, width of the output layer, of which a shortlist has a part.
             candidates: Integer, target tokens that the shortlist has for each of the source.
+            tokens_a_position: Positive integer, tokens of a source text in a position.
         """
-        limit = int(source_time * self.max_length_ratio + self.max_length_offset)
+        tokens = source_time * tokens_a_position
+        limit = int(tokens * self.max_length_ratio + self.max_length_offset)
         time = min(max(limit, self.min_length), self.max_length)
         drawn = self.max_length if self.random else 0
         of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0

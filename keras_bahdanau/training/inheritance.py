@@ -20,6 +20,7 @@ _OF_TEXT = (
     *("normalization", "source_normalization", "target_normalization"),
     *("model_type", "source_model_type", "target_model_type", "joint"),
 )
+_OF_PAIRS = ("guided_alignment",)
 _AS_IT_IS = {"hard_alignment": "none"}  # or it would be found from the pairs
 _OF_ADAPTATION = ("freeze", "update_vocabulary", "appended_pieces")
 
@@ -57,7 +58,7 @@ class InitialModel(NamedTuple):
         given = {**_given(options), "preset": preset}
         following = _RATES if "dropout" in given else ()
         as_it_is = self.options is None
-        kept = _AS_IT_IS if as_it_is else _kept(self.options, _of_model(options))
+        kept = _AS_IT_IS if as_it_is else _kept(self.options, _inherited_names(options))
         inherited = {name: kept[name] for name in kept if name not in following}
         return TrainingOptions(**{**inherited, **given})
 
@@ -107,6 +108,20 @@ def _of_model(options):
     """Names of the options that a model has already."""
     of_text = () if options.update_vocabulary == "replace" else _OF_TEXT
     return (*MODEL_OPTIONS, *of_text)
+
+
+def _inherited_names(options):
+    """Names of the options that are the model's where they are left out.
+
+    Guided alignment is not among them: alignments belong to the pairs of a training. New
+    vocabularies are made as the old ones were, but where an option for both sides, or for one, is
+    given.
+    """
+    given = {*_given(options)}
+    sides = {f"{side}_{name}" for side in ("source", "target") for name in given}
+    if given & {name for name in _OF_TEXT if name.startswith(("source_", "target_"))}:
+        sides.add("joint")  # it follows from the sides
+    return [name for name in (*MODEL_OPTIONS, *_OF_TEXT) if name not in {*sides, *_OF_PAIRS}]
 
 
 def record_of(options, initial):

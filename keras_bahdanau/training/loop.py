@@ -35,7 +35,12 @@ from keras_bahdanau.training.rounded_weights import round_weights
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_pathless, tell_skipped
 from keras_bahdanau.training.slow_steps import TellSteps
-from keras_bahdanau.training.training_data import LONGEST_VALID, training_data
+from keras_bahdanau.training.training_data import (
+    LONGEST_VALID,
+    longest_source,
+    longest_valid_source,
+    training_data,
+)
 from keras_bahdanau.training.validation import ValidateAndSave
 from keras_bahdanau.training.vocabularies import vocabularies
 from keras_bahdanau.training.workers import FollowChief, Workers
@@ -133,7 +138,7 @@ def train(
     run = workers.run_in(directory)
     with workers.together(), run.owned(say):
         begins_with = initial_model(run, initial)
-        if are_given and (begins_with is None or options.update_vocabulary == "replace"):
+        if are_given and begins_with is None:
             check_none_learnt(options)
         options = _asked(options, begins_with, sides.source)
         run.check(options, *data)
@@ -189,8 +194,11 @@ class _Training:
         self.source = source = source if cache is None else source.cached(cache, say=say)
         self.target = target
         self.batches, self.validation = data.batches(source, target, options, self.workers)
-        tell_skipped("training", self.batches, data.inputs, options.max_length, say)
-        tell_skipped("validation", self.validation, data.valid_inputs, LONGEST_VALID, say)
+        longest = longest_source(source, options)
+        limits = longest and (longest, source.unit)
+        tell_skipped("training", self.batches, data.inputs, options.max_length, say, limits)
+        limits = longest and (longest_valid_source(source, longest), source.unit)
+        tell_skipped("validation", self.validation, data.valid_inputs, LONGEST_VALID, say, limits)
         keras.utils.set_random_seed(options.seed)
         self.rate = learning_rate(options, self.batches.steps)
         config = self.initial and self.initial["model"]
@@ -299,11 +307,12 @@ class _Training:
 
 
 def _metrics(source, options):
-    """Names of the metrics of the pipeline: the judge and an error rate; None for its class's."""
-    if options.best_by in ("perplexity", *kind_of(source).metrics):
+    """Names of the metrics of the pipeline, the judge first; None for its class's."""
+    judge, own = options.best_by, kind_of(source).metrics
+    if judge in ("perplexity", own[0]):
         return None
     rate = "per" if options.target_model_type == "word" else "cer"
-    return tuple(dict.fromkeys((options.best_by, rate)))
+    return tuple(dict.fromkeys((judge, *own) if judge in own else (judge, rate)))
 
 
 def _sampling(options, steps, rate):

@@ -9,7 +9,7 @@ from keras_bahdanau.data.manifest import report_unreadable
 NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each
 
 
-def tell_skipped(kind, batches, inputs, max_length, say):
+def tell_skipped(kind, batches, inputs, max_length, say, of_source=None):
     """Report the pairs that are left out from the beginning.
 
     Args:
@@ -18,6 +18,8 @@ def tell_skipped(kind, batches, inputs, max_length, say):
         inputs: List of the inputs of the pairs.
         max_length: Integer, most tokens of a pair.
         say: Function of one string.
+        of_source: Pair of the most positions of a source and their unit, such as (3000, "frames");
+            None if they are bounded as the target is.
     """
     skipped = batches.skipped
     if skipped.empty:
@@ -25,7 +27,11 @@ def tell_skipped(kind, batches, inputs, max_length, say):
         _name_unreadable(inputs, batches.source_lengths, say)
     if skipped.too_long:
         of = f"{_pairs(skipped.too_long, kind)} with more than {max_length} tokens"
-        option = " (--max-length)" if kind == "training" else ""
+        options = ["--max-length"]
+        if of_source is not None:
+            of += f", or a source of more than {of_source[0]:,} {of_source[1]},"
+            options.append("--max-source-length")
+        option = f" ({', '.join(options)})" if kind == "training" else ""
         say(f"{of} {_are(skipped.too_long)} left out{option}{_named(inputs, batches.too_long)}")
 
 

@@ -101,7 +101,7 @@ class TrainingData(NamedTuple):
         for one in (self.pairs, self.valid_pairs):
             for tag in one.tags:
                 require_token(tag, source)
-        longest = options.max_source_length or source.longest_of_training
+        longest = longest_source(source, options)
         measure = "batch_tokens" if options.batch_tokens else "batch_sentences"
         settings = {
             measure: getattr(options, measure),
@@ -125,12 +125,22 @@ class TrainingData(NamedTuple):
             source,
             target,
             max_length=LONGEST_VALID,
-            max_source_length=max(longest, source.longest) if longest else None,
+            max_source_length=longest_valid_source(source, longest),
             alignments=self.valid_alignments,
             shuffle=False,
             **settings,
         )
         return trained, validated
+
+
+def longest_source(source, options):
+    """Most positions of a source that is trained on; None for those of a target."""
+    return options.max_source_length or source.longest_of_training
+
+
+def longest_valid_source(source, longest):
+    """Most positions of a source that is validated on, by those that are trained on."""
+    return max(longest, source.longest) if longest else None
 
 
 def training_data(pairs, valid_pairs, alignments=None, valid_alignments=None):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from keras_bahdanau.data import read_pairs, read_table
-from keras_bahdanau.data.columns import find_columns
+from keras_bahdanau.data.columns import find_columns, links_behind
 
 INFLECTION = "kuzu\tkuzular\tN;NOM;PL\nvade\tvadem\tN;NOM;SG;PSS1S\n"
 
@@ -190,3 +190,11 @@ def test_a_column_of_text_is_not_taken_for_features(tmp_path):
 def test_a_separator_must_be_text(tmp_path, separator):
     with pytest.raises(ValueError, match="Received: answer_separator="):
         read_table(written(tmp_path, "a\tb\n"), answer_separator=separator)
+
+
+def test_links_of_a_text_are_counted_behind_its_features():
+    pairs = [("<V> <PST> walk home", "walked"), ("go", "went"), ("", "")]
+    links = [{(0, 0), (1, 0)}, {(0, 0)}, set()]
+    assert links_behind(links, pairs, ["<V>", "<PST>"]) == [{(2, 0), (3, 0)}, {(0, 0)}, set()]
+    tagged = [(f"<2de> {pairs[0][0]}", "walked")]
+    assert links_behind(links[:1], tagged, ["<2de>", "<V>", "<PST>"]) == [{(3, 0), (4, 0)}]

@@ -167,6 +167,22 @@ def test_shards_get_their_tag_as_text_does(subwords, shards):
     assert_same(flat(mixed.arrays(1))[3:], flat(mixed.arrays(1, 3)))
 
 
+@pytest.mark.parametrize("model_type", ["char", "grapheme", "bpe"])
+def test_a_tag_on_disk_is_that_before_text_where_spaces_are_kept(tmp_path, model_type):
+    texts = [text for pair in LARGE for text in pair]
+    subwords = Subwords.train(
+        texts, 40, model_type=model_type, normalization="none", symbols=["<2de>"], exact=False
+    )
+    source = as_source(subwords)
+    rows = (source.rows([LARGE[0][0]]), IdRows.encoded(subwords, [LARGE[0][1]]))
+    shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], source, subwords)
+    (tagged,) = Corpora([Corpus("disk", shards, tag="<2de>")]).parts()
+    found, _ = tagged.part(0, 0, 1)
+    (expected,) = subwords.encode([f"<2de> {LARGE[0][0]}"])
+    found = found.padded(np.arange(1), (1, len(expected)))
+    np.testing.assert_array_equal(found, [expected])
+
+
 def test_what_is_left_out_is_counted_over_all_corpora():
     def part(empty, broken):
         return types.SimpleNamespace(

@@ -10,6 +10,7 @@ import sacrebleu
 from keras_bahdanau import presets
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.evaluation import Band, Measured, evaluate, perplexity
+from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
@@ -236,6 +237,15 @@ def test_pairs_that_are_all_too_long_are_refused_by_the_name_of_their_limit(tran
     search = SearchOptions(max_source_length=2)  # "a b" and the end token are three
     with pytest.raises(ValueError, match="most max_source_length=2 .* 1 pairs.* larger max_source"):
         evaluate(translator, [("a b", "x y")], search=search)
+
+
+@pytest.mark.slow
+def test_a_text_may_have_more_tokens_than_its_source_has_positions(toy_source):
+    pipeline = load_pipeline(toy_source("features"))
+    frames = np.ones((2, pipeline.source.size), np.float32)
+    longer = "eins zwei drei vier eins zwei"
+    measured = evaluate(pipeline, [(frames, longer)], search=SearchOptions(max_source_length=3))
+    assert measured.too_long == 0 and np.isfinite(measured.perplexity)
 
 
 @pytest.mark.slow

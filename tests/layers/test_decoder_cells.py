@@ -8,7 +8,7 @@ import reference
 import tensorflow as tf
 from memory import memory_of, shape_of
 
-from keras_bahdanau.layers import DECODER_CELLS, BahdanauAttention
+from keras_bahdanau.layers import DECODER_CELLS, BahdanauAttention, GRUCell
 
 RANDOM = np.random.default_rng(8)
 LENGTHS = (4, 2, 3)
@@ -303,6 +303,14 @@ def test_context_and_state_lose_the_same_places_at_all_steps_of_a_sentence(when)
     np.testing.assert_array_equal(contexts[0], contexts[1])
     np.testing.assert_array_equal(contexts[0], contexts[2])
     np.testing.assert_array_equal(contexts[0], prepared.dropout_masks.context.numpy() == 0)
+
+
+@NOT_BLOCKS
+def test_a_cell_that_is_given_whole_drops_its_state_in_training(when):
+    cell = built(GRUCell(7, recurrent_dropout=0.5), when)
+    prepared = cell.prepare(memory_of(*MEMORY), training=True)
+    np.testing.assert_array_equal(np.unique(prepared.dropout_masks.cell[0]), [0, 2])
+    np.testing.assert_array_equal(prepared.dropout_masks.context, 1)
 
 
 @pytest.mark.few(2)

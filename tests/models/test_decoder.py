@@ -14,7 +14,10 @@ from keras_bahdanau.layers import (
     ATTENTIONS,
     BahdanauAttention,
     ConditionalCell,
+    FixedContext,
     InputFeedingCell,
+    PastAttention,
+    SelfAttentionCell,
 )
 from keras_bahdanau.models import Decoder
 from keras_bahdanau.models.sampled_steps import sampled_steps
@@ -271,6 +274,9 @@ def test_embeddings_can_only_be_shared_before_it_is_built():
         ({"dropout": 1}, r"`dropout`.* must be in \[0, 1\). Received: dropout=1"),
         ({"embedding_dropout": -0.1}, r"`embedding_dropout`.* must be in \[0, 1\). Received: "),
         ({"readout_dropout": 1.0}, r"`readout_dropout`.* must be in \[0, 1\). Received: "),
+        ({"when": "after", "feed_forward_units": 9}, "Only blocks have .*=9, when='after'"),
+        ({"cell": SelfAttentionCell(3, heads=1)}, "in a DecoderCell. Give when='blocks'"),
+        ({"copy": True, "attention": PastAttention(FixedContext(), 3)}, "without attention"),
     ],
 )
 def test_arguments_must_be_in_range(arguments, message):

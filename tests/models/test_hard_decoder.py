@@ -255,7 +255,8 @@ def test_a_search_counts_what_a_step_holds():
     assert (zeroth, first) == (9 * (VOCABULARY + 7), 9 * (VOCABULARY + 7 + 9))
     model = Seq2Seq(Encoder(VOCABULARY, 5, 4), new(KINDS["first"]))
     assert Ensemble([model]).hypothesis_numbers(9) == model.hypothesis_numbers(9) == first
-    assert Seq2Seq(Encoder(6, 5, 4), Decoder(6, 5, 8)).hypothesis_numbers(9) == 8  # its state
+    soft = Seq2Seq(Encoder(6, 5, 4), Decoder(6, 5, 8))
+    assert soft.hypothesis_numbers(9) == 8 + 9 * 8  # its state, and a score for each place
 
 
 @pytest.mark.slow

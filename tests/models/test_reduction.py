@@ -7,6 +7,7 @@ from keras import ops
 
 import keras_bahdanau as kb
 from keras_bahdanau.models.ensemble import Ensemble
+from keras_bahdanau.text.vocabulary import END
 
 
 class EveryOther(keras.layers.Layer):
@@ -52,6 +53,23 @@ def test_a_residual_connection_needs_one_length():
     encoder = new_encoder([EveryOther(4), EveryOther(4)], residual=True)
     values = np.ones((1, 8, 4), np.float32)
     np.testing.assert_array_equal(encoder((values, np.array([8]))).values, np.ones((1, 2, 4)))
+
+
+def test_a_text_is_bounded_by_the_tokens_of_its_source_not_by_their_groups():
+    side = kb.text.Subwords.train(["eins zwei drei"], 8, model_type="word", exact=False)
+    source = kb.sources.TextSource(side)
+    model = kb.Seq2Seq(
+        kb.Encoder(front_end=source.front_end(4), readers=[EveryOther(4)]),
+        kb.Decoder(side.vocabulary_size, 4, 4, attention=kb.layers.BahdanauAttention(4)),
+    )
+    options = {"max_length_ratio": 1.0, "max_length_offset": 1}
+    pipeline = kb.Pipeline(source, model, side, kb.SearchOptions(beam_width=1, **options))
+    kernel, bias = model.decoder.output_layer.get_weights()
+    bias[END] = -1e6  # no text ends by itself
+    model.decoder.output_layer.set_weights([kernel, bias])
+    (result,) = pipeline.decode(["eins zwei drei eins zwei"])
+    assert len(result.source_tokens) == 3  # of five words and the end
+    assert len(result.target_tokens) == 6 + 1 and not result.finished
 
 
 def new_model(readers):

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -19,6 +20,7 @@ from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.adaptation import Adaptation, freeze
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.inheritance import (
+    InitialModel,
     check_no_adaptation,
     check_vocabulary_pairs,
     initial_model,
@@ -260,6 +262,34 @@ def test_a_file_alone_is_guided_as_the_new_training_says(tmp_path, model_file):
         options = initial.inherited(TrainingOptions(guided_alignment=asked)).resolved()
         model = compiled_model(source, target, options, 1e-3, config)
         assert (model.guided_alignment, model.r_drop) == (expected, 1.0)
+
+
+def model_of(**options):
+    options = TrainingOptions(**options).resolved()
+    return InitialModel(Path("old.keras"), "lines", options, options.preset)
+
+
+def test_what_a_training_leaves_out_is_the_models_but_guided_alignment():
+    initial = model_of(guided_alignment=0.3, r_drop=1.0, model_type="char")
+    found = initial.inherited(TrainingOptions())
+    assert (found.guided_alignment, found.r_drop, found.model_type) == (None, 1.0, "char")
+    assert initial.inherited(TrainingOptions(guided_alignment=0.2)).guided_alignment == 0.2
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"target_model_type": "char", "source_vocabulary_size": 99, "joint": False}),
+        ({"vocabulary_size": 50}, {"target_model_type": "char", "source_vocabulary_size": 50}),
+        ({"model_type": "bpe"}, {"source_model_type": "bpe", "target_vocabulary_size": 99}),
+        ({"joint": True}, {"joint": True, "source_model_type": "char"}),
+        ({"target_model_type": "bpe"}, {"source_model_type": "char", "joint": False}),
+    ],
+)
+def test_new_vocabularies_are_made_as_the_old_ones_but_for_what_is_given(given, expected):
+    initial = model_of(model_type="char", vocabulary_size=99, joint=False)
+    options = initial.inherited(TrainingOptions(update_vocabulary="replace", **given)).resolved()
+    assert {name: getattr(options, name) for name in expected} == expected
 
 
 def test_the_record_of_a_file_alone_has_the_model_of_the_training_before():

@@ -325,6 +325,13 @@ def test_frames_have_no_embedding_to_share():
     assert model((frames, np.array([TARGET_IN]))).shape == (1, 4, 10)
 
 
+def test_a_hard_alignment_is_checked_by_the_vocabulary_that_there_is():
+    options = {"hard_alignment": "zeroth", "readout": "tanh", "when": "apart"}
+    model = presets.rnnsearch(*joint_sides(), **SIZES, **options)  # whose own has 30,000 tokens
+    assert isinstance(model.decoder, HardDecoder)
+    assert presets.characters(*joint_sides(), **SIZES, hard_alignment="first", max_length=3000)
+
+
 def test_copying_takes_a_source_of_tokens_that_the_target_has():
     one, two, other = (
         Subwords.train([text], 8, model_type="word", exact=False) for text in ("a b", "b c", "x y")

@@ -46,6 +46,19 @@ def test_of_many_pairs_three_are_named_and_the_others_counted():
     ]
 
 
+def test_a_limit_of_the_source_is_named_with_its_option():
+    side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
+    pairs = [("a", "b"), (LONG, "b")]
+    batches = BatchedPairs(pairs, side, side, max_length=128, max_source_length=20)
+    tell_skipped("training", batches, ["a", "b"], 128, lines.append, (3000, "frames"))
+    assert lines == [
+        "1 training pair with more than 128 tokens, or a source of more than 3,000 frames, is left "
+        "out (--max-length, --max-source-length): 'b'"
+    ]
+    with pytest.raises(ValueError, match="max_length=128 of them, or max_source_length=20 pos.*or"):
+        BatchedPairs(pairs[1:], side, side, max_length=128, max_source_length=20)
+
+
 def characters():
     return Subwords.train(["ab", "ba"], 7, model_type="char", exact=False)
 

@@ -172,6 +172,13 @@ class LiteRTExporter(Exporter):
                 "Received: replace_unknown=True. Export a SavedModel, or turn it off."
             )
 
+        if pipeline.search.min_length > self.max_target_length:
+            raise ValueError(
+                "A LiteRT file must have room for the shortest text of its search. Received: "
+                f"min_length={pipeline.search.min_length}, max_target_length="
+                f"{self.max_target_length}. Raise max_target_length, or lower min_length."
+            )
+
     def place(self, path):
         self.check_name(path)
         require_absent(path)

@@ -6,7 +6,7 @@ import keras
 
 from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
-from keras_bahdanau.layers.coverage import COVERAGES
+from keras_bahdanau.layers.coverage import COVERAGES, NoCoverage
 from keras_bahdanau.layers.normalizers import NORMALIZERS
 from keras_bahdanau.layers.scores import SCORES, AdditiveScore
 from keras_bahdanau.layers.scores.score import check_shapes
@@ -90,6 +90,13 @@ class Attention(AttentionBase):
     def initial_state(self, memory):
         parts = (self.window, self.normalizer, self.coverage)
         return AttentionState(*(one.initial_state(memory) for one in parts))
+
+    def hypothesis_numbers(self, source_time):
+        parts = (self.score, self.normalizer)
+        numbers = sum(one.hypothesis_numbers(source_time) for one in parts)
+        if isinstance(self.coverage, NoCoverage):
+            return numbers
+        return numbers + source_time * self.score.key_units  # keys of its own
 
     @property
     def draws(self):

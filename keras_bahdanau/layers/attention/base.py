@@ -49,6 +49,7 @@ class AttentionBase(AttentionPart):
     """
 
     exportable = True  # True if it needs nothing but the source sentence
+    attends = True  # False if its weights point at no position
     draws = False  # True if training draws places at random, so that the loss needs `drawn`
 
     def __init__(self, **kwargs):

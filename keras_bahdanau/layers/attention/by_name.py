@@ -41,8 +41,9 @@ class AttentionRegistry(Registry):
                 `dtype`.
 
         Raises:
-            ValueError: If the name is unknown, or several heads, a window, a normalizer, a
-                coverage or dropout are asked for without a score.
+            ValueError: If the name is unknown; if a window, a normalizer, a coverage or dropout
+                are asked for without a score by its name; or several heads of no attention, or
+                of known alignments.
         """
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})
@@ -52,7 +53,8 @@ class AttentionRegistry(Registry):
             attention = Attention(name, units=share, **kwargs)
         elif kind is BahdanauAttention:
             attention = BahdanauAttention(share, **kwargs)
-        else:  # it has no score
+        else:  # it has no score, or is a class of the user's, whose parts are its own
+            _refuse_parts_of_scores(name, kwargs)
             attention = kind(**outer)
         if heads > 1:
             attention = MultiHeadAttention(attention, heads, **outer)

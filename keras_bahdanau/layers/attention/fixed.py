@@ -18,6 +18,8 @@ class FixedContext(AttentionBase):
     Call arguments and output: see `AttentionBase`; the context is the last real value.
     """
 
+    attends = False
+
     def attend(self, query, prepared, state, training=None):
         values, context = prepared.memory.values, prepared.memory.last
         weights = ops.zeros(ops.shape(values)[:2], dtype="float32")

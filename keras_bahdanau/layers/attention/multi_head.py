@@ -52,6 +52,13 @@ class MultiHeadAttention(AttentionBase):
         return self.attentions[0].exportable
 
     @property
+    def attends(self):
+        return self.attentions[0].attends
+
+    def hypothesis_numbers(self, source_time):
+        return sum(one.hypothesis_numbers(source_time) for one in self.attentions)
+
+    @property
     def draws(self):
         return self.attentions[0].draws
 

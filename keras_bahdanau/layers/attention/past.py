@@ -44,6 +44,14 @@ class PastAttention(AttentionBase):
         return self.attention.exportable
 
     @property
+    def attends(self):
+        return self.attention.attends
+
+    def hypothesis_numbers(self, source_time):
+        of_past = self.length * (2 * self.units + 1)
+        return of_past + self.attention.hypothesis_numbers(source_time)
+
+    @property
     def draws(self):
         return self.attention.draws
 

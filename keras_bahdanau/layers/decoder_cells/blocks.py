@@ -49,6 +49,8 @@ class BlockCell(DecoderCellBase):
         ValueError: If an argument is not as above, or the attention draws at random.
     """
 
+    has_blocks = True
+
     def __init__(
         self, units, attention, cell="ssru", feed_forward_units=None, dropout=0.0, **kwargs
     ):

@@ -94,6 +94,8 @@ class DecoderCellBase(keras.layers.Layer):
         (`(batch, beam, ...)`) all of it has that axis; `prepared` has none.
     """
 
+    has_blocks = False  # True if the output of each cell is added to its input, on a residual
+
     def __init__(
         self,
         units,
@@ -130,16 +132,26 @@ class DecoderCellBase(keras.layers.Layer):
         self.bridge = BRIDGES[bridge](
             self.stack.state_sizes, dtype=self.dtype_policy, name="bridge"
         )
-        if bridge != "zeros" and any(isinstance(c, SelfAttentionCell) for c in self.stack.cells):
-            raise ValueError(
-                "Self-attention begins with nothing. Received: "
-                f"bridge={bridge!r} with a SelfAttentionCell. Give bridge='zeros'."
-            )
+        if any(isinstance(one, SelfAttentionCell) for one in self.stack.cells):
+            self._check_self_attention(bridge)
         self.context_mask = keras.layers.Dropout(context_dropout, dtype=self.dtype_policy)
         self.context_gate = None
         if context_gate:
             self.context_gate = keras.layers.Dense(  # f_beta
                 1, activation="sigmoid", dtype=self.dtype_policy, name="context_gate"
+            )
+
+    def _check_self_attention(self, bridge):
+        """Raise ValueError unless self-attention is in blocks, and begins with nothing."""
+        if not self.has_blocks:
+            raise ValueError(
+                "Self-attention stands in blocks: its state is no query. Received: a "
+                f"SelfAttentionCell in a {type(self).__name__}. Give when='blocks'."
+            )
+        if bridge != "zeros":
+            raise ValueError(
+                "Self-attention begins with nothing. Received: "
+                f"bridge={bridge!r} with a SelfAttentionCell. Give bridge='zeros'."
             )
 
     def _new_cell(self, name):
@@ -183,6 +195,10 @@ class DecoderCellBase(keras.layers.Layer):
         """Width of the context, once built."""
         return self.attention.context_units(self.values_units)
 
+    def hypothesis_numbers(self, source_time):
+        """Count the numbers that attention makes in a step, of one hypothesis."""
+        return self.attention.hypothesis_numbers(source_time)
+
     def drawn(self, state):
         """`Drawn` of the step that gave this state: what attention drew; () for nothing."""
         return self.attention.drawn(state.attention)
@@ -190,13 +206,12 @@ class DecoderCellBase(keras.layers.Layer):
     def prepare(self, memory, alignment=(), training=None):
         """Project the memory, once per sentence, for all steps."""
         dropout_masks = ()
-        if training and (self.recurrent_dropout or self.context_dropout):
-            batch = ops.shape(memory.values)[0]
+        batch = ops.shape(memory.values)[0]
+        of_cells = self.stack.dropout_masks(batch, training=training)
+        if training and (self.context_dropout or keras.tree.flatten(of_cells)):
             ones = ops.ones((batch, self.context_units), self.compute_dtype)
-            dropout_masks = DropoutMasks(
-                cell=self.stack.dropout_masks(batch, training=training),
-                context=self.context_mask(ones, training=training),
-            )
+            context = self.context_mask(ones, training=training)
+            dropout_masks = DropoutMasks(cell=of_cells, context=context)
         return ProjectedMemory(memory, self.keys(memory), dropout_masks, alignment)
 
     def keys(self, memory):

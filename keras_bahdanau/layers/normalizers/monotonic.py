@@ -58,6 +58,9 @@ class Monotonic(Normalizer):
         place = ops.cumsum(ops.ones_like(memory.mask, dtype="int32"), axis=-1)
         return ops.cast(ops.equal(place, 1), "float32")  # alpha_0: (batch, source_time)
 
+    def hypothesis_numbers(self, source_time):
+        return source_time if self.hard else 3 * source_time**2  # the pairs of `_expected`
+
     def align(self, scores, allowed, state, training=None):
         energy = scores + ops.cast(self.r, "float32")
         if training and self.score_noise:

@@ -4,6 +4,7 @@ import os
 import re
 from typing import NamedTuple
 
+from keras_bahdanau.data.pair_file import cell_of
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.training.distillation.hypotheses import Hypothesis
 
@@ -54,7 +55,7 @@ def read_given(path, count, n_best=1):
             return found
         received = f"numbers from {min(numbers)} to {max(numbers)}, {len(numbers):,} different"
     elif len(lines) == count * n_best:
-        texts = [Hypothesis(line, float("nan")) for line in lines]
+        texts = [Hypothesis(cell_of(line), float("nan")) for line in lines]
         return [texts[first : first + n_best] for first in range(0, len(texts), n_best)]
     else:
         received = f"{len(lines):,} lines, n_best={n_best}"
@@ -73,7 +74,7 @@ def _item(line):
     text, *others = fields
     scores = [score for score in map(_score, others) if score is not None]
     score = scores[-1] if scores else float("nan")
-    return _Item(int(number), Hypothesis(text.removeprefix(" "), score))
+    return _Item(int(number), Hypothesis(cell_of(text.removeprefix(" ")), score))
 
 
 def _score(field):

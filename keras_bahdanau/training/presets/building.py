@@ -14,6 +14,7 @@ from keras_bahdanau.training.combinations import is_hard
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 _NONE_IS_A_CHOICE = ("attention", "coverage")
+_ONE_SENTENCE = {"batch_tokens": 0, "batch_sentences": 1}
 _LEAST_WINDOW = 128  # steps that self-attention keeps at least
 
 
@@ -48,7 +49,9 @@ def new_model(source, target, preset, overrides):
     }
     if named.get("share_embeddings"):
         named["joint"] = True  # whatever the preset has: the vocabularies are made, and looked at
-    options = TrainingOptions(preset=preset, **named).resolved()
+    # sizes of the vocabularies as they are, and of no batch: those of the preset are others
+    sizes = {"vocabulary_size": max(5, target.vocabulary_size), **_ONE_SENTENCE}
+    options = TrainingOptions(preset=preset, **named, **sizes).resolved()
     source = as_source(source)
     return Seq2Seq(
         _encoder(source, target, options),

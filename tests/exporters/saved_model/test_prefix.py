@@ -227,6 +227,17 @@ def test_a_client_refuses_options_that_do_not_go_together(options):
         kit["client_rest"].main([*options.split(), "one"])
 
 
+def test_a_client_leaves_the_empty_places_of_a_beam_out():
+    answer = {"translations": ["", "", ""], "scores": [0.0, -1e9, -1e9]}
+    alignment = {"source_tokens": [], "source_length": 0, "target_tokens": [[""]] * 3}
+    alignment |= {"target_lengths": [0] * 3, "alignment": [[[]]] * 3}
+    with programs() as kit:
+        to_lines = kit["client_rest"].to_lines
+        assert to_lines("translate_nbest", answer, 7) == ["7 |||  ||| 0.0000"]
+        lines = to_lines("translate_nbest_with_alignment", answer | alignment, 7)
+    assert lines == ["7 |||  ||| 0.0000 ||| "]
+
+
 def test_a_client_sends_the_prefix_with_each_row():
     with programs() as kit:
         client = kit["client_rest"]

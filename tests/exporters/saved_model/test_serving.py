@@ -138,7 +138,8 @@ def line_of(signature, answer, number):
         case "serving_default":
             return answer["translation"]
         case "translate_nbest":
-            best = zip(answer["translations"], answer["scores"], strict=True)
+            best = [*zip(answer["translations"], answer["scores"], strict=True)]
+            best = best[:1] + [one for one in best[1:] if one[1] > -1e8]  # the places that are full
             return "\n".join(f"{number} ||| {text} ||| {score:.4f}" for text, score in best)
         case "decode_ids":
             return " ".join(str(number) for number in answer["ids"][: answer["length"]])
