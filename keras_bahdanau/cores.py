@@ -1,15 +1,40 @@
 """The number of processor cores that this process may use."""
 
+import contextlib
+import math
 import os
+from pathlib import Path
+
+CGROUP = Path("/sys/fs/cgroup")  # of Linux: in a container its own limits
 
 
 def usable_cores():
     """Positive integer: the cores that the process is not kept from.
 
-    `taskset` keeps it from some, and so does OMP_NUM_THREADS, in which Ray and Spark give each of
-    their processes its share.
+    `taskset` keeps it from some, and so do the limits of a container (`docker run --cpus=2`,
+    `limits.cpu` of Kubernetes) and OMP_NUM_THREADS, in which Ray and Spark give each of their
+    processes its share.
     """
     allowed = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
     cores = len(allowed(0)) if allowed else os.cpu_count() or 1
     share = os.environ.get("OMP_NUM_THREADS", "")
-    return min(cores, int(share)) if share.isdecimal() and int(share) else cores
+    shares = [int(share)] if share.isdecimal() and int(share) else []
+    return min([cores, *shares, *_quotas(CGROUP)])
+
+
+def _quotas(directory):
+    """Yield the cores that the time of a control group is worth, if it has a limit."""
+    for quota, period in (
+        _numbers(directory / "cpu.max"),  # version 2, in microseconds: "max 100000" for no limit
+        _numbers(directory / "cpu" / "cpu.cfs_quota_us", directory / "cpu" / "cpu.cfs_period_us"),
+    ):
+        if quota > 0 and period > 0:  # version 1 has -1 for no limit
+            yield max(1, math.ceil(quota / period))
+
+
+def _numbers(*paths):
+    """The two integers of one file, or of two; (0, 0) where there are none."""
+    with contextlib.suppress(OSError, ValueError):
+        quota, period = " ".join(path.read_text() for path in paths).split()
+        return int(quota), int(period)
+    return 0, 0

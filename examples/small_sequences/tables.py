@@ -13,6 +13,13 @@ PEERS = {  # headings
     "phonetisaurus": "Phonetisaurus",
 }
 UNITS = {"ser": "WER", "exact": "exact"}
+ABOUT = """# All results
+
+`run.py report` prints this page from the files of results. Scores are those of dev: WER is the
+share of words none of whose pronunciations is met, "exact" the share of right forms or names.
+Minutes are the limit of a training on one core, the same for all systems of a row; several are
+those of different systems. [README.md](README.md) has the commands, the processors and what the
+figures mean."""
 WAYS = ("greedy", "beam", "suggestions")  # in which a file's times are taken
 
 
@@ -29,7 +36,7 @@ def report(results):
         return "There are no results yet.\n"
     scores = Scores(results)
     parts = [_accuracy(scores), _sizes(scores), _settings(scores), _origins(scores)]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join([ABOUT, *filter(None, parts)]) + "\n"
 
 
 class Scores:
@@ -48,9 +55,10 @@ class Scores:
         return any(system == place[1] for place in self.by_place)
 
     def row(self, task, setting):
-        """Scores of the first seed, of the seeds in the mean, and of their ensemble."""
-        ensemble = self.of(task, setting, "ensemble")
-        return self.first(task, setting), self.mean(task, setting), ensemble
+        """Scores of the first seed, of several in the mean, and of their ensemble; or None."""
+        several = len(self.seeds(task, setting)) > 1
+        mean = self.mean(task, setting) if several else None
+        return self.first(task, setting), mean, self.of(task, setting, "ensemble")
 
     def seeds(self, task, system):
         """Numbers of the seeds that there are."""
@@ -78,12 +86,12 @@ class Scores:
         taken = next((one.get("milliseconds", {}) for one in own if one.get("published")), {})
         return [f"{taken[way]:.2f}" if way in taken else "" for way in WAYS]
 
-    def minutes(self, task):
-        """The limits of all trainings, as text."""
+    def minutes(self, task, systems):
+        """The limits of the trainings of some systems, as text."""
         limits = {
             one["minutes"]
             for (name, system, _), one in self.by_place.items()
-            if name == task.name and system != "phonetisaurus"
+            if name == task.name and system in {*systems} - {"phonetisaurus"}
         }
         return ", ".join(f"{one:g}" for one in sorted(limits - {None}))
 
@@ -94,7 +102,7 @@ def _accuracy(scores):
     head = ["task", "", "minutes", "published best", *(PEERS[name] for name in peers)]
     settings = [name for name in ("small", "preset") if scores.has(name)]
     for name in settings:
-        head += [f"ours, `{name}`", "mean of the seeds", "ensemble"]
+        head += [f"ours, `{name}`, first seed", "mean of the seeds", "ensemble"]
     rows = []
 
     def cells(task):
@@ -111,7 +119,7 @@ def _accuracy(scores):
             means = [_mean(column) for column in zip(*table, strict=True)]
             rows.append([f"**{group}**, mean", unit, "", _published(group), *map(_number, means)])
         for task, row in zip(members, table, strict=True):
-            minutes = scores.minutes(task)
+            minutes = scores.minutes(task, [*peers, *settings])
             rows.append([task.name, unit, minutes, _published(task.name), *map(_number, row)])
     return _table(head, rows, left=2)
 

@@ -8,6 +8,7 @@ import types
 import pytest
 import typer
 
+from keras_bahdanau import cores
 from keras_bahdanau.cli import console
 from keras_bahdanau.cores import usable_cores
 
@@ -20,16 +21,16 @@ def machine(monkeypatch):
     for name in (EACH, AT_ONCE):
         monkeypatch.delenv(name, raising=False)
 
-    def set_up(cores, gpu=False):
-        monkeypatch.setattr(console, "usable_cores", lambda: cores)
+    def set_up(count, gpu=False):
+        monkeypatch.setattr(console, "usable_cores", lambda: count)
         monkeypatch.setattr(os.path, "exists", lambda path: gpu)
 
     return set_up
 
 
-@pytest.mark.parametrize("cores, each", [(1, 1), (2, 1), (3, 1), (16, 8)])
-def test_an_operation_has_half_of_the_cores(machine, cores, each):
-    machine(cores)
+@pytest.mark.parametrize("count, each", [(1, 1), (2, 1), (3, 1), (16, 8)])
+def test_an_operation_has_half_of_the_cores(machine, count, each):
+    machine(count)
     assert console._threads(None) == {EACH: each}
 
 
@@ -46,8 +47,35 @@ def test_a_number_of_threads_is_of_both_kinds(machine):
     assert console._threads(1) == {EACH: 1, AT_ONCE: 1}
 
 
+@pytest.fixture
+def cgroup(tmp_path, monkeypatch):
+    """The directory in which the limits of a container are looked for: none."""
+    monkeypatch.setattr(cores, "CGROUP", tmp_path)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("200000 100000", 2), ("150000 100000", 2), ("1000 100000", 1), ("max 100000", 8)],
+)
+def test_a_container_has_the_cores_of_its_limit(cgroup, limit, expected):
+    (cgroup / "cpu.max").write_text(f"{limit}\n")
+    assert usable_cores() == expected
+
+
+@pytest.mark.parametrize(("quota", "expected"), [(300_000, 3), (-1, 8), ("", 8)])
+def test_a_container_of_the_older_kind_has_them_too(cgroup, quota, expected):
+    (cgroup / "cpu").mkdir()
+    (cgroup / "cpu" / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+    (cgroup / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
+    assert usable_cores() == expected
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
-def test_a_process_kept_to_one_core_has_one(monkeypatch):
+def test_a_process_kept_to_one_core_has_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(cores, "CGROUP", tmp_path)
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     before = os.sched_getaffinity(0)
     try:
@@ -59,7 +87,8 @@ def test_a_process_kept_to_one_core_has_one(monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="Linux only")
-def test_a_process_has_no_more_cores_than_its_engine_gives_it(monkeypatch):
+def test_a_process_has_no_more_cores_than_its_engine_gives_it(monkeypatch, tmp_path):
+    monkeypatch.setattr(cores, "CGROUP", tmp_path)
     allowed = len(os.sched_getaffinity(0))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     assert usable_cores() == 1
