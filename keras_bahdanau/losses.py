@@ -131,7 +131,7 @@ class SentenceCrossentropy(TokenCrossentropy):
         return self.of_total(super().__call__(y_true, y_pred, sample_weight), sample_weight)
 
     def of_total(self, total, sample_weight):
-        return total / ops.maximum(ops.cast(self.count(sample_weight), total.dtype), 1.0)
+        return _mean(total / ops.maximum(ops.cast(self.count(sample_weight), total.dtype), 1.0))
 
     def count(self, sample_weight):
         """Float32 scalar, the number of sentences that have a real token."""

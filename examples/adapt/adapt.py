@@ -12,6 +12,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from babel import localedata
+
 from keras_bahdanau.training import Run
 
 EXAMPLES = Path(__file__).parents[1]
@@ -48,6 +50,8 @@ def main(arguments=None):
     runs = arguments.runs.split(",")
     if not {*runs} <= {*RUNS}:
         parser.error(f"--runs must be some of {', '.join(RUNS)}")
+    if not localedata.exists(arguments.locale):
+        parser.error(f"--locale must be one that Babel knows. Received: {arguments.locale!r:.40}")
     out.mkdir(parents=True, exist_ok=True)
     check_same(out, model=str(model), locale=arguments.locale, lines=arguments.lines)
     write_data(out, arguments.locale, arguments.lines)

@@ -47,6 +47,13 @@ def new_file(text):
     return Path(text)
 
 
+def new_packed_file(text):
+    """The same of a file that is compressed, and named so."""
+    if not text.endswith(".gz"):
+        raise argparse.ArgumentTypeError(f"{text!r} must end in .gz")
+    return new_file(text)
+
+
 def read(path):
     """List of (strokes, latex) of a file."""
     return [pair for *pair, _ in read_owned(path)]

@@ -10,7 +10,6 @@ and digits get the strokes of other ones. Read it with `train.py --more`.
 """
 
 import argparse
-from pathlib import Path
 from typing import NamedTuple
 
 import formulas
@@ -205,7 +204,9 @@ def parsed(arguments):
     )
     parser.add_argument("--count", type=int, default=40000, help="new formulas; %(default)s")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, required=True, help="a .gz file to write")
+    parser.add_argument(
+        "--out", type=formulas.new_packed_file, required=True, help="a .gz file to write"
+    )
     parsed = parser.parse_args(arguments)
     if not 1 <= parsed.count <= MOST:
         parser.error(f"--count must be from 1 to {MOST:,}. Received: {parsed.count}")

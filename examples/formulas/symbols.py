@@ -10,7 +10,6 @@ writes the formulas of a file with the token that each stroke belongs to, where 
 import argparse
 import gzip
 import json
-from pathlib import Path
 from typing import NamedTuple
 
 import drawing
@@ -47,7 +46,9 @@ def main(arguments=None):
     parser.add_argument(
         "--model", type=formulas.existing, required=True, help="a .keras or a .tflite file"
     )
-    parser.add_argument("--out", type=Path, required=True, help="a .gz file to write")
+    parser.add_argument(
+        "--out", type=formulas.new_packed_file, required=True, help="a .gz file to write"
+    )
     arguments = parser.parse_args(arguments)
     pairs = formulas.read(arguments.file)
     found = list(each_understood(pairs, arguments.model))

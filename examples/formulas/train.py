@@ -31,6 +31,7 @@ SETTINGS = {  # that differ from the preset of the source
         "epochs": 26,
     },
 }
+OF_TRAINING = ("best_by", "epochs")  # the options of the two above that are none of a model
 DEV = "dev.jsonl.gz"
 BEAM_WIDTHS = (5, 10)
 EXPONENTS = (0.0, 0.5, 1.0)  # of the length penalty
@@ -53,7 +54,10 @@ def main(arguments=None):
         owned = [(ink, *more) for ink, (_, *more) in zip(inks, owned, strict=True)]
     pairs, dev = [(ink, text) for ink, text, _ in owned], formulas.read(arguments.data / DEV)
     begins = {"source": None if arguments.initial else source, "initial": arguments.initial}
-    options = {**COMMON, **SETTINGS[arguments.source], **arguments.set}
+    model = {**COMMON, **SETTINGS[arguments.source]}
+    if arguments.initial and arguments.initial.is_file():  # it is taken as it is
+        model = {name: model[name] for name in OF_TRAINING if name in model}
+    options = {**model, **arguments.set}
     if arguments.guided:
         begins["alignments"] = [drawing.links(*one, source) for one in owned]
         options["guided_alignment"] = arguments.guided
@@ -95,7 +99,10 @@ def parsed(arguments):
     parser.add_argument("--source", choices=SOURCES, default="ink")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument(
-        "--from", type=formulas.existing, dest="initial", help="model to go on from"
+        "--from",
+        type=formulas.existing,
+        dest="initial",
+        help="model to go on from, a directory or a .keras file",
     )
     parser.add_argument(
         "--joined", type=int, default=0, help="new formulas of two, side by side, to train on, too"

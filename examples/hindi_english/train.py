@@ -11,12 +11,11 @@ import argparse
 import collections
 import json
 import random
-import time
 import unicodedata
 from pathlib import Path
 
 import keras_bahdanau as kb
-from keras_bahdanau.training import TrainingOptions, train
+from keras_bahdanau.training import Run, TrainingOptions, train
 
 # written for this example, with what they mean: none of them comes from the data
 SENTENCES = [
@@ -41,14 +40,14 @@ def main(arguments=None):
     print(f"{len(training):,} pairs to train on, {len(valid)} to validate, {len(test)} to test")
 
     arguments.out.mkdir(parents=True, exist_ok=True)
-    began = time.perf_counter()
-    path = train(training, valid, arguments.out / "run", options_of(arguments), verbose=0)
-    seconds = time.perf_counter() - began
-    translator = kb.Translator.load(path)
+    run = Run(arguments.out / "run")
+    if not run.is_over():
+        train(training, valid, run.directory, options_of(arguments), verbose=0)
+    translator = kb.Translator.load(run.translator)
 
     measured = kb.evaluation.evaluate(translator, test)
     print(f"\n{measured}\n")
-    scores = {**measured.scores(), "training_seconds": seconds}
+    scores = {**measured.scores(), "training_seconds": run.progress().seconds}
     (arguments.out / "scores.json").write_text(json.dumps(scores, indent=1))
 
     results = translator.translate([hindi for hindi, _ in SENTENCES])

@@ -97,8 +97,8 @@ def score(arguments, name, run, part):
 
 def pace(translator, progress, pairs):
     """Target tokens of training a second, end tokens included, validation within the time."""
-    ids = translator.target.encode([target for _, target in pairs])
-    tokens = sum(map(len, ids)) + len(pairs)
+    ids = translator.target.encode([target for _, target in pairs])  # with the end token
+    tokens = sum(map(len, ids))
     return progress.epoch * tokens / progress.seconds
 
 

@@ -16,7 +16,7 @@ import scoring
 
 import keras_bahdanau as kb
 from keras_bahdanau.evaluation.reliability import calibration_error, reliability, roc_auc
-from keras_bahdanau.whole_file import write_json
+from keras_bahdanau.whole_file import write_json, write_text
 
 DRAWS = 1000  # of the bootstrap
 
@@ -46,10 +46,10 @@ def main(arguments=None):
     }
     figures = {name: measured(right, values) for name, values in kinds.items()}
     scores = scoring.score(hypotheses, references, arguments.text)
-    write_json(result, {"right": int(right.sum()), "texts": len(right), **figures, "test": scores})
-    (arguments.out / "hypotheses.txt").write_text("".join(f"{one}\n" for one in hypotheses))
+    write_text(arguments.out / "hypotheses.txt", "".join(f"{one}\n" for one in hypotheses))
     curves = {name: reliability(right, values) for name, values in kinds.items()}
     kb.plotting.plot_reliability(curves).savefig(arguments.out / "reliability.png")
+    write_json(result, {"right": int(right.sum()), "texts": len(right), **figures, "test": scores})
     print(f"{right.sum()} of {len(right)} texts have chrF >= {least:g}; BLEU {scores['bleu']:.2f}")
     for name, one in figures.items():
         print(name, *(f"{key} {value:.3f}" for key, value in one.items() if np.isscalar(value)))

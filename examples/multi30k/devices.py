@@ -29,8 +29,8 @@ def main(arguments=None):
         for path in arguments.files
         for name, greedy in SEARCHES.items()
     ]
-    write_json(arguments.out, {"part": arguments.part, "rows": rows})
     print(table(rows))
+    write_json(arguments.out, {"part": arguments.part, "rows": rows})
 
 
 def measured(path, name, greedy, pairs):
@@ -76,7 +76,7 @@ def parsed(arguments):
     parser.add_argument("--part", default="val", help="of the data; %(default)s")
     parser.add_argument("--out", type=Path, required=True, help="a .json file to write")
     arguments = parser.parse_args(arguments)
-    for path in [arguments.data / "tok", *arguments.files]:
+    for path in [arguments.data / "tok", *arguments.files, arguments.out.absolute().parent]:
         if not path.exists():
             parser.error(f"there is no '{path}': check the spelling")
     return arguments

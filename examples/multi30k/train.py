@@ -30,6 +30,7 @@ TIERS = {  # what differs from `presets.small`
     "gpu": {"batch_tokens": 4096, "jit_compile": True, "epochs": 60},
 }
 BEAM_WIDTHS = (5, 10)  # that are tried on `val`
+ASKED = ("language", "text", "tier", "seed", "minutes", "set", "beam_widths")
 SENTENCES = 10  # whose alignments are drawn
 
 
@@ -59,13 +60,20 @@ def main(arguments=None):
 
 
 def check_same(arguments):
-    """Stops if the directory was begun with another corpus, or for other hardware."""
+    """Stops if the directory was begun with something else."""
     path = arguments.out / "about.json"
-    asked = {name: getattr(arguments, name) for name in ("language", "text", "tier")}
+    asked = {name: getattr(arguments, name) for name in ASKED}
+    asked = json.loads(json.dumps(asked))  # tuples become lists, as in the file
     begun = json.loads(path.read_text()) if path.exists() else asked
-    if begun != asked:
-        raise SystemExit(f"{arguments.out} was begun with {begun}. Received: {asked}.")
-    write_json(path, asked)
+    others = [name for name in begun if begun[name] != asked[name]]  # older files have fewer
+    if others:
+        said = ("; ".join(f"{name}={one[name]}" for name in others) for one in (begun, asked))
+        raise SystemExit(
+            f"{arguments.out} was begun with {next(said)}. Received: {next(said)}. Choose another "
+            "--out."
+        )
+    if not path.exists():
+        write_json(path, asked)
 
 
 def read(arguments, part):

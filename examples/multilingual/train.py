@@ -26,6 +26,7 @@ def main(arguments=None):
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.systems:
         run = Run(arguments.out / name)
+        check_same(run, arguments, name)
         if not run.is_over():
             valid = corpora(arguments, name, "val")
             options = options_of(arguments, name)
@@ -33,6 +34,20 @@ def main(arguments=None):
         for part in ("val", "test") if arguments.test else ("val",):
             score(arguments, name, run, part)
     print(table(arguments))
+
+
+def check_same(run, arguments, name):
+    """End the program if a system was begun with other options."""
+    if not run.begun():
+        return
+    begun, asked = run.read_card()["options"], vars(options_of(arguments, name).resolved())
+    others = [key for key, _ in arguments.set if begun[key] != asked[key]]
+    if others:
+        raise SystemExit(
+            f"{run.directory} was begun with "
+            f"{', '.join(f'{key}={begun[key]!r}' for key in others)}. Received: "
+            f"{', '.join(f'{key}={asked[key]!r}' for key in others)}. Choose another --out."
+        )
 
 
 def corpora(arguments, name, part):

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bahdanau.search import TreeRecorder
+from keras_bahdanau.text.vocabulary import PAD, START
 
 MOST_ALTERNATIVES = 64  # steps with one
 WIDEST = 12  # beam of a tree that is recorded
@@ -62,6 +63,7 @@ def alternatives(pipeline, one, chosen, log_probs, pieces):
     steps = range(min(len(chosen), MOST_ALTERNATIVES))
     others = np.array(log_probs)
     others[np.arange(len(chosen)), chosen] = -np.inf
+    others[:, [PAD, START]] = -np.inf  # no text has them
     second = others.argmax(axis=1)  # -> (T,)
     prefixes = [[*chosen[:step].tolist(), int(second[step])] for step in steps]
     options = dataclasses.replace(pipeline.search, temperature=None, top_k=None, top_p=None)

@@ -10,6 +10,7 @@ from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.search.shortlist import check_listed
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text import alignments
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
@@ -84,11 +85,22 @@ class GraphPipeline:
         Args:
             features: Arrays, as the source makes them.
         """
-        return [row[:: self.model.reduction] for row in self.source.labels(features)]
+        rows, size = self.source.labels(features), self.model.reduction
+        if self.tokens_a_position > 1:
+            return [alignments.joined_groups(row, size) for row in rows]
+        return [row[::size] for row in rows]
 
     def label_tensor(self, features):
         """The same in a graph: strings `(batch, source_time)`, "" behind them."""
-        return self.source.label_tensor(features)[:, :: self.model.reduction]
+        labels, size = self.source.label_tensor(features), self.model.reduction
+        if self.tokens_a_position == 1:
+            return labels[:, ::size]
+        time = tf.shape(labels)[1]
+        labels = tf.pad(labels, [[0, 0], [0, -time % size]], constant_values="")
+        groups = tf.reshape(labels, (tf.shape(labels)[0], -1, size))
+        # the end token is named where it is a group alone, as in `joined_groups`
+        inside = (groups == alignments.END) & (tf.range(size) > 0)
+        return tf.strings.reduce_join(tf.where(inside, "", groups), axis=-1)
 
     def lengths(self, features):
         """Int32 tensor `(batch,)`, number of real positions of the memory."""

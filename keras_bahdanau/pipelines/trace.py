@@ -90,10 +90,10 @@ def trace(pipeline, one, target=None, top=5, explore=False):
         )
     found = _translation(pipeline, one, target)
     pieces = pipeline.target.tokens(np.arange(vocabulary)).tolist()
-    chosen = _ids(found.target_tokens, pieces)
-    read = [START, *chosen][: max(1, len(chosen))]
     features = pipeline.source.batch([one], pipeline.longest())  # (1, source_time, ...)
     _check_source(found, pipeline.labels(features)[0])
+    chosen = _ids(found.target_tokens, pieces)
+    read = [START, *chosen][: max(1, len(chosen))]
     prepared, initial_state, steps = _run(pipeline.model, features, read)
     steps = {name: array[: len(chosen)] for name, array in steps.items()}
     length = len(found.source_tokens)
@@ -151,6 +151,12 @@ def _check_source(found, labels):
 
 def _ids(tokens, pieces):
     id_of = {piece: number for number, piece in enumerate(pieces)}
+    other = next((token for token in tokens if token not in id_of), None)
+    if other is not None:
+        raise ValueError(
+            "`target` must be a Translation into the tokens of this model. "
+            f"Received: a Translation with {other!r}, which is none. Give its text."
+        )
     return np.array([id_of[token] for token in tokens], "int32")
 
 

@@ -33,7 +33,8 @@ def plot_time_alignment(result, picture, *, words=None):
 
     Raises:
         TypeError: If `result` or `picture` is no such thing.
-        ValueError: If the alignment is not that of the picture and the tokens.
+        ValueError: If the alignment is not that of the picture and the tokens, or the picture has
+            several rows of cells.
 
     Example:
         >>> result = speech.decode([samples])[0]
@@ -41,6 +42,11 @@ def plot_time_alignment(result, picture, *, words=None):
     """
     check_result(result)
     check_picture(picture)
+    if picture.rows > 1:
+        raise ValueError(
+            "`picture` must have one row of cells, as a recording has. "
+            f"Received: a picture of {picture.rows} rows. Draw it with plot_attention_maps."
+        )
     weights, labels = labelled_targets(result, words)
     maps = picture.maps(relative(weights))[:, 0]  # (tokens, 1, columns) -> (tokens, columns)
     text = getattr(result, "text", "")

@@ -27,7 +27,13 @@ def parsed_source(text):
         ('image', {'height': 64, 'width': 640})
     """
     name, _, rest = text.partition(":")
-    settings = dict(_setting(text, one) for one in rest.split(",")) if rest else {}
+    given = [_setting(text, one) for one in rest.split(",")] if rest else []
+    settings = dict(given)
+    if len(settings) < len(given):
+        raise ValueError(
+            "Each setting of a source may come once. "
+            f"Received: source={text!r}, which has one twice. Leave it out."
+        )
     if name not in NAMES or (settings and name == "text"):
         raise ValueError(
             f"A source must be one of {', '.join(NAMES)}; behind the others may stand settings, "

@@ -37,10 +37,28 @@ def join_subwords(tokens):
         if not words or (words[-1] and (begins or alone & {token, tokens[position - 1]})):
             words.append("")
             groups.append([])
-        words[-1] += token.replace(WORD_START, "")
+        words[-1] += token.replace(WORD_START, " ").strip()  # one in the middle is a space
         groups[-1].append(position)
         ended = token.endswith(WORD_START)
     return words, groups
+
+
+def joined_groups(tokens, size):
+    """The text of groups of tokens that follow each other, of which the last may be smaller.
+
+    Args:
+        tokens: Sequence of strings, the pieces of one sentence and its end.
+        size: Positive integer, tokens of a group.
+
+    Returns:
+        List of strings. The end token is named where it is a group alone.
+
+    Example:
+        >>> joined_groups(["▁The", "▁gar", "den", "er", "</s>"], 2)
+        ['▁The▁gar', 'dener', '</s>']
+    """
+    groups = (tokens[first : first + size] for first in range(0, len(tokens), size))
+    return ["".join([group[0], *(one for one in group[1:] if one != END)]) for group in groups]
 
 
 def as_alignment(alignment, source_tokens, target_tokens):

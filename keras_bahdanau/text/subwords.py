@@ -369,8 +369,11 @@ def is_text(ids) -> np.ndarray:
 
 def _word_spans(sentence, pieces, end_of_empty):
     """Int32 array `(time, 2)`: the first and the last word of each piece and of the end."""
+    if isinstance(sentence, bytes):
+        sentence = sentence.decode("utf-8", "surrogateescape")
     words = re.findall(r"\s*\S+", sentence)
-    until = np.cumsum([len(word.encode()) for word in words], dtype=np.int64)  # in bytes
+    sizes = [len(word.encode("utf-8", "surrogateescape")) for word in words]
+    until = np.cumsum(sizes, dtype=np.int64)  # in bytes
     begins = np.array([piece.begin for piece in pieces], np.int64)
     ends = [piece.end - _space_behind(piece) for piece in pieces]
     ends = np.array(ends, np.int64)

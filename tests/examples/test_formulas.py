@@ -372,8 +372,8 @@ def call(name, file, model, out):
     return {
         "train": ["--data", file.parent, "--source", "image", "--from", model, "--out", out],
         "imitate": [file, "--model", model, "--out", out],
-        "symbols": [file, "--model", model, "--out", out / "known.jsonl.gz"],
-        "recombine": [file, "--model", model, "--out", out / "new.jsonl.gz"],
+        "symbols": [file, "--model", model, "--out", out.with_name("known.jsonl.gz")],
+        "recombine": [file, "--model", model, "--out", out.with_name("new.jsonl.gz")],
         "score": [file, "--model", model, "--json", out.parent / "scores.json"],
         "together": [file, "--models", INK, model],
     }[name]

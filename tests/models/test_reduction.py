@@ -68,7 +68,14 @@ def test_a_text_is_bounded_by_the_tokens_of_its_source_not_by_their_groups():
     bias[END] = -1e6  # no text ends by itself
     model.decoder.output_layer.set_weights([kernel, bias])
     (result,) = pipeline.decode(["eins zwei drei eins zwei"])
-    assert len(result.source_tokens) == 3  # of five words and the end
+    assert result.source_tokens == ["▁eins▁zwei", "▁drei▁eins", "▁zwei"]  # and the end
+    text = pipeline.label_tensor(source.batch(["eins zwei drei", "drei"]))
+    assert text.numpy().tolist() == [
+        ["▁eins▁zwei".encode(), "▁drei".encode()],
+        ["▁drei".encode(), b""],
+    ]
+    whole = pipeline.label_tensor(source.batch(["eins zwei"]))  # whose end is alone
+    assert whole.numpy()[0, -1] == b"</s>"
     assert len(result.target_tokens) == 6 + 1 and not result.finished
 
 

@@ -160,7 +160,8 @@ def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monk
         return found
 
     monkeypatch.setattr(limited, "_batches", batches)
-    numbers = pipeline.target.vocabulary_size * tokens + 2 * 6 * 9 + pipeline.model.decoder.units
+    of_step = pipeline.model.hypothesis_numbers(9)
+    numbers = pipeline.target.vocabulary_size * tokens + 2 * 6 * 9 + of_step
     monkeypatch.setattr(limited, "SEARCH_NUMBERS", numbers)
     for one, other in zip(pipeline.align(pairs), expected, strict=True):
         same(one, other)
@@ -168,7 +169,7 @@ def test_texts_that_are_given_have_the_logits_of_all_their_tokens(pipeline, monk
 
 
 def test_a_search_that_takes_too_much_memory_is_refused(pipeline, monkeypatch):
-    state = pipeline.model.decoder.units
+    state = pipeline.model.hypothesis_numbers(9)
     numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + state)
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers)
     pipeline.decode(INPUTS)
@@ -190,7 +191,8 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     assert both.row_numbers(9) == 2 * 2 * 9**2
     halved = kb.Encoder(7, 4, readers=[*readers[1:], layers.PyramidalRNN(4)])
     assert halved.row_numbers(5) == 2 * 10**2  # it reads what is halved behind it
-    numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + 8) + 2 * 9**2
+    of_step = 8 + 8 * 9  # a state, and a score of 8 units at each position
+    numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + of_step) + 2 * 9**2
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)
     with pytest.raises(ValueError, match=f"which take {numbers}. Lower"):
         other.decode(INPUTS)

@@ -1,5 +1,7 @@
 """Step by step: a trace is the model's own computation, whatever its mechanism."""
 
+import dataclasses
+
 import keras
 import numpy as np
 import pytest
@@ -302,6 +304,15 @@ def test_more_tokens_than_there_are_are_refused(toy_translator, top):
 def test_a_translation_of_another_sentence_is_refused(toy_translator):
     (other,) = toy_translator.translate(["two"])
     with pytest.raises(ValueError, match="a Translation of .*two.*, while the input is .*one"):
+        toy_translator.trace("one", other)
+
+
+def test_a_translation_into_other_tokens_is_refused(toy_translator):
+    (found,) = toy_translator.translate(["one"])
+    other = dataclasses.replace(found, target_tokens=["▁un", *found.target_tokens[1:]])
+    with pytest.raises(
+        ValueError, match="of this model. Received: a Translation with '▁un'"
+    ):
         toy_translator.trace("one", other)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from keras_bahdanau.plotting import plot_alignment
+from keras_bahdanau.plotting import plot_alignment, plot_time_alignment
 from keras_bahdanau.sources import Picture
 
 
@@ -93,3 +93,9 @@ def test_a_picture_without_an_axis_has_no_numbers():
 def test_an_empty_text_is_the_picture_alone():
     above, below = drawn(plot_alignment(result_of([], 6, text=""), picture_of(6))).axes
     assert above.images and not below.images
+
+
+def test_a_picture_of_several_rows_is_refused():
+    picture = picture_of(6)._replace(rows=2)
+    with pytest.raises(ValueError, match="have one row of cells.* Received: a picture of 2 rows"):
+        plot_time_alignment(result_of(["▁a"], 6), picture)

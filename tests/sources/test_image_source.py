@@ -305,6 +305,7 @@ def test_its_card_states_what_a_file_may_be():
         ({"width": 2**20}, "`width`.* must be at most 16384"),
         ({"channels": 2}, "`channels` must be one of 1, 3. Received: channels=2"),
         ({"cell": 5}, "`cell` must be one of 2, 4"),
+        ({"cell": 8.0}, "`cell` must be one of 2, 4.* Received: cell=8.0"),
         ({"ink": "blue"}, "`ink` must be one of 'dark', 'light'"),
     ],
 )

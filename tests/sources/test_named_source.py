@@ -32,6 +32,11 @@ def test_a_setting_has_a_name_and_a_value(setting):
         parsed_source(f"image:{setting}")
 
 
+def test_a_setting_comes_once():
+    with pytest.raises(ValueError, match="may come once. Received: source='image:height=64,heig"):
+        parsed_source("image:height=64,height=32")
+
+
 def test_text_has_no_source_before_it_is_learnt():
     assert source_by_name("text") is None
 

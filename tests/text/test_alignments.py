@@ -33,6 +33,7 @@ from keras_bahdanau.text.word_weights import word_weights
             [[0], [1], [2, 3], [4]],
         ),
         (["a", "<V>▁", "▁", "b"], ["a<V>", "b"], [[0, 1], [2, 3]]),
+        (["▁The▁gar", "dener", "▁has"], ["The gardener", "has"], [[0, 1], [2]]),
         (["▁a", "<unk>", "b", "<unk>"], ["a", "<unk>", "b", "<unk>"], [[0], [1], [2], [3]]),
     ],
 )

@@ -27,6 +27,12 @@ def words(subwords, sentence):
     return [(token, *span) for token, span in zip(tokens, spans.tolist(), strict=True)]
 
 
+def test_bytes_have_the_words_of_their_text(sides):
+    source = sides[0]
+    np.testing.assert_array_equal(source.words([b"ad cat"])[0], source.words(["ad cat"])[0])
+    assert len(source.words([b"ad \xff cat"])[0]) == len(source.encode([b"ad \xff cat"])[0])
+
+
 def test_tokens_know_their_words(sides):
     assert words(sides[0], "ad cat") == [
         ("▁", 0, 0),

@@ -354,3 +354,39 @@ def test_xla_and_several_devices_do_not_go_together(tmp_path):
         train(
             PAIRS[:4], PAIRS[:4], tmp_path / "run", options, say=len, devices={"encoder": "CPU:0"}
         )
+
+
+REPLICAS = """
+import sys
+import numpy as np
+import tensorflow as tf
+(cpu,) = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+import keras
+import keras_bahdanau as kb
+
+def trained(strategy):
+    with strategy.scope():
+        start = keras.initializers.Constant(0.1)
+        model = keras.Sequential([keras.layers.Embedding(5, 5, embeddings_initializer=start)])
+        model.compile(keras.optimizers.SGD(0.5), getattr(kb, sys.argv[1])())
+    ids = np.array([[1, 2], [3, 4], [1, 1], [2, 3]])
+    targets = np.array([[1, 2], [3, 3], [4, 1], [2, 2]])
+    data = tf.data.Dataset.from_tensors((ids, targets, np.ones_like(ids, "float32")))
+    data = data.unbatch().batch(4)
+    history = model.fit(data, verbose=0).history
+    return history["loss"][0], model.get_weights()[0]
+
+alone = trained(tf.distribute.get_strategy())
+two = trained(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
+for found, expected in zip(two, alone):
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss", ["TokenCrossentropy", "SentenceCrossentropy"])
+def test_the_fit_of_keras_has_the_loss_of_the_whole_batch_on_two_replicas(loss):
+    command = [sys.executable, "-c", REPLICAS, loss]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]

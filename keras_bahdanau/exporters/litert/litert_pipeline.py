@@ -9,7 +9,7 @@ from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
-from keras_bahdanau.text.alignments import words_of_groups
+from keras_bahdanau.text.alignments import joined_groups, words_of_groups
 from keras_bahdanau.text.subwords import Subwords
 
 
@@ -159,8 +159,12 @@ class LiteRTPipeline:
         _, rows, (truncated,) = self.source.cut([one], self._longest)
         features = rows.padded(np.arange(1), (1, self._longest))
         (labels,) = self.source.labels(features)
+        if self.source.subwords is None:
+            labels = labels[:: self._reduction]
+        else:
+            labels = joined_groups(labels, self._reduction)
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
-        results = self._runner.decode_nbest(tensors, labels[:: self._reduction], nbest, prefix)
+        results = self._runner.decode_nbest(tensors, labels, nbest, prefix)
         beside = {"truncated": bool(truncated), "calibration": self._calibration}
         fields = [one._asdict() for one in results]
         for one in fields:

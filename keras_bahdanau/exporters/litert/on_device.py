@@ -312,8 +312,15 @@ class OnDeviceTranslator(OnDevicePipeline):
                 f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
                 f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
             )
-        labels = [self._source.id_to_piece(token) for token in ids[:: self.reduction]]
-        return {"source": ids}, labels
+        groups = (
+            ids[first : first + self.reduction] for first in range(0, len(ids), self.reduction)
+        )
+        return {"source": ids}, [self._label(group) for group in groups]
+
+    def _label(self, ids):
+        """The name of a position: its tokens, and the end token where it is alone."""
+        named = [ids[0], *(token for token in ids[1:] if token != END)]
+        return "".join(self._source.id_to_piece(token) for token in named)
 
 
 def _encoded(vocabulary, text):

@@ -23,11 +23,13 @@ export class Drawing {
   undo() {
     this.strokes.pop();
     if (this.cursor) this.cursor.down = false; // or the next arrow went on with the stroke before
+    this.pointer = undefined;
     this.end(`Strokes: ${this.strokes.length}.`);
   }
 
   clear() {
     this.strokes = [];
+    this.pointer = undefined;
     this.end("The paper is empty.");
   }
 
@@ -39,7 +41,7 @@ export class Drawing {
     this.cursor = null;
     this.pointer = event.pointerId;
     this.strokes.push([this.pointOf(event)]);
-    this.show();
+    this.showBehind(null);
   }
 
   move(event) {
@@ -65,6 +67,7 @@ export class Drawing {
     if (key === "Backspace") return this.undo();
     this.cursor ??= { x: this.paper.width / 4, y: this.paper.height / 2, down: false };
     const { cursor } = this;
+    const draws = key === " " || cursor.down;
     if (key === " ") {
       cursor.down = !cursor.down;
       if (cursor.down) this.strokes.push([[cursor.x, cursor.y]]);
@@ -75,7 +78,7 @@ export class Drawing {
       if (cursor.down) this.strokes.at(-1).push([cursor.x, cursor.y]);
     }
     const [x, y] = [cursor.x / this.paper.width, cursor.y / this.paper.height].map((share) => Math.round(100 * share));
-    this.end(`Pen ${cursor.down ? "down" : "up"}, ${x} % from the left, ${y} % from the top.`);
+    this.end(`Pen ${cursor.down ? "down" : "up"}, ${x} % from the left, ${y} % from the top.`, draws);
   }
 
   leave() {
@@ -83,10 +86,12 @@ export class Drawing {
     this.show();
   }
 
-  end(words) {
+  /** Say what was done, and tell it to `changed` if it drew, or took back. */
+  end(words, draws = true) {
     if (this.cursor?.down && !this.strokes.length) this.cursor.down = false;
     this.page.pen.textContent = words;
-    this.show();
+    if (!draws) return this.show();
+    this.showBehind(null);
     this.changed(this);
   }
 
@@ -96,9 +101,16 @@ export class Drawing {
     return [(clientX - left) * this.paper.width / width, (clientY - top) * this.paper.height / height];
   }
 
-  /** Draw the strokes, on a picture that stands behind them if there is one. */
-  show(picture) {
-    const { width, height } = this.paper;
+  /** Show a picture behind the strokes, an `ImageBitmap`, until something is drawn; null for none. */
+  showBehind(picture) {
+    this.picture?.close();
+    this.picture = picture;
+    this.show();
+  }
+
+  /** Draw the strokes, on the picture that stands behind them if there is one. */
+  show() {
+    const { picture } = this, { width, height } = this.paper;
     this.context.fillStyle = PAPER;
     this.context.fillRect(0, 0, width, height);
     if (picture) {

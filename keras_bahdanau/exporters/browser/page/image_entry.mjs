@@ -25,9 +25,7 @@ export class Entry {
   /** Show the file on the paper, in place of what was drawn. */
   async preview() {
     this.drawing.strokes = [];
-    const bitmap = await this.decoded().catch(() => null);
-    this.drawing.show(bitmap);
-    bitmap?.close();
+    this.drawing.showBehind(await this.decoded().catch(() => null));
   }
 
   /** {data, width, height, channels} of the image, in colours with alpha; null for none. */

@@ -42,13 +42,14 @@ export class Translator extends Pipeline {
   /** The hypotheses of a sentence, best first: see `Pipeline.decode`. Both axes of an alignment end with the end token. */
   async translate(sentence, kind = "", begun = []) {
     const ids = this.sourceIds(sentence);
-    return this.decode({ source: ids }, this.joined(ids.map((id) => this.source.pieces[id])), kind, begun);
+    return this.decode({ source: ids }, this.labels(ids), kind, begun);
   }
 
-  /** The tokens of each column of an alignment, which an encoder may have made fewer. */
-  joined(tokens) {
+  /** The tokens of each column of an alignment, several where an encoder joins them: the end only where it is alone. */
+  labels(ids) {
     const size = this.card.reduction ?? 1;
-    const columns = Math.ceil(tokens.length / size);
-    return Array.from({ length: columns }, (_, i) => tokens.slice(i * size, (i + 1) * size).join(""));
+    const columns = Math.ceil(ids.length / size);
+    return Array.from({ length: columns }, (_, i) => ids.slice(i * size, (i + 1) * size)
+      .filter((id, place) => place === 0 || id !== END).map((id) => this.source.pieces[id]).join(""));
   }
 }
