@@ -110,7 +110,7 @@ def _batches(translator, pairs, search):
     translator.source.check(translator.plural, [source for source, _ in pairs])
     longest = translator.longest(search)
     limits = {"max_length": longest, "max_source_length": longest}
-    if translator.source.subwords is None:  # positions say nothing about the tokens of a text
+    if not translator.source.positions_are_tokens:  # or they say nothing of those of the target
         limits["max_length"] = max(longest, (search or translator.search).max_length)
     try:
         return BatchedPairs(pairs, translator.source, translator.target, shuffle=False, **limits)

@@ -109,7 +109,7 @@ class GraphPipeline:
     @property
     def tokens_a_position(self):
         """Tokens of a source text that a position of the memory stands for; 1 for other sources."""
-        return 1 if self.source.subwords is None else self.model.reduction
+        return self.model.reduction if self.source.positions_are_tokens else 1
 
     def longest(self, options=None):
         """Most positions of an input under search options, in whole columns: a longer one is cut.

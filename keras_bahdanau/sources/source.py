@@ -40,6 +40,8 @@ class Source(FeatureStructure, abc.ABC):
         preset: String, name of the preset of a training where no options are given.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         unit: String, the name of positions in messages, such as "tokens".
+        positions_are_tokens: Bool. True for text: an encoder that joins positions then joins the
+            tokens' names, and it is they that bound a target.
         counted_in: String, the unit that `sizes` counts in, such as "words".
         length_band: Integer, the step in which scores by length count: see `band_starts`.
         longest: Integer, most positions of an input where no search option says another number.
@@ -63,6 +65,7 @@ class Source(FeatureStructure, abc.ABC):
     inputs_are = "arrays"
     preset = "small"
     unit: str = "positions"
+    positions_are_tokens: bool = False
     length_band: int = 100
     longest: int = 512
     fixed_length: int = 64

@@ -64,6 +64,7 @@ class TextSource(Source):
     }
     inputs_are = "lines"
     unit = "tokens"
+    positions_are_tokens = True
     length_band = 5
     longest_of_training = None
     page_entry = "text_entry.mjs"

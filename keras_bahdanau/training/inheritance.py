@@ -237,8 +237,8 @@ def check_none_learnt(options):
     """Raise ValueError if an option is of vocabularies that are learnt: none is.
 
     Args:
-        options: `TrainingOptions`, not resolved, of a training that is given its source and
-            target: by the user, by shards, or by a teacher.
+        options: `TrainingOptions`, not resolved, of a training that takes the vocabularies of
+            shards, or of a teacher.
     """
     usual = TrainingOptions(preset=options.preset).resolved()
     for name in _OF_TEXT:
@@ -246,8 +246,7 @@ def check_none_learnt(options):
         if value not in (None, getattr(usual, name)):
             raise ValueError(
                 f"`{name}` is for vocabularies that are learnt from the pairs. Received: "
-                f"{name}={value!r} with vocabularies that are there already, such as those of "
-                "shards or of a teacher. Leave it out."
+                f"{name}={value!r} with those of shards, or of a teacher. Leave it out."
             )
 
 

@@ -138,7 +138,7 @@ def train(
     run = workers.run_in(directory)
     with workers.together(), run.owned(say):
         begins_with = initial_model(run, initial)
-        if are_given and begins_with is None:
+        if data.shards and begins_with is None:
             check_none_learnt(options)
         options = _asked(options, begins_with, sides.source)
         run.check(options, *data)

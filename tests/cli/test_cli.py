@@ -499,7 +499,9 @@ def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
     monkeypatch.chdir(tmp_path)
     path = Path("table.tsv")
     path.write_text(f"one two{ending}\n\nthree{ending}\n")
-    assert translating._sentences(path, None) == [f"{before}one two", "", f"{before}three"]
+    lines, symbols = translating._sentences(path, None)
+    assert lines == [f"{before}one two", "", f"{before}three"]
+    assert symbols == {*before.split()}
     told = f"columns of 'table.tsv', found from its text: {columns}; its sources are translated"
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1) and told in err
@@ -510,7 +512,7 @@ def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
     lines = {"table.txt": ["one\ttwo", "four\tfive"], "mixed.tsv": ["one\ttwo", "four"]}
     path = tmp_path / name
     path.write_text("".join(f"{line}\n" for line in lines.get(name, [])))
-    assert translating._sentences(path, None) == lines.get(name, [])
+    assert translating._sentences(path, None) == (lines.get(name, []), ())
     told = capsys.readouterr()
     whole = (
         "are translated whole, with their tabs: its columns were not found. Name them by --columns."

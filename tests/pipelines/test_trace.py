@@ -310,9 +310,7 @@ def test_a_translation_of_another_sentence_is_refused(toy_translator):
 def test_a_translation_into_other_tokens_is_refused(toy_translator):
     (found,) = toy_translator.translate(["one"])
     other = dataclasses.replace(found, target_tokens=["▁un", *found.target_tokens[1:]])
-    with pytest.raises(
-        ValueError, match="of this model. Received: a Translation with '▁un'"
-    ):
+    with pytest.raises(ValueError, match="of this model. Received: a Translation with '▁un'"):
         toy_translator.trace("one", other)
 
 

@@ -159,10 +159,9 @@ class LiteRTPipeline:
         _, rows, (truncated,) = self.source.cut([one], self._longest)
         features = rows.padded(np.arange(1), (1, self._longest))
         (labels,) = self.source.labels(features)
-        if self.source.subwords is None:
-            labels = labels[:: self._reduction]
-        else:
-            labels = joined_groups(labels, self._reduction)
+        joins = self.source.positions_are_tokens
+        size = self._reduction
+        labels = joined_groups(labels, size) if joins else labels[::size]
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
         results = self._runner.decode_nbest(tensors, labels, nbest, prefix)
         beside = {"truncated": bool(truncated), "calibration": self._calibration}
