@@ -55,6 +55,7 @@ def _transformer_tiny():
     return _encoder(blocks=4), TARGET_TIME * step + 4 * 2 * WIDTH * steps_seen
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("preset", "expected"),
     [
@@ -185,6 +186,7 @@ def test_a_case_that_takes_too_long_is_ended(gpu, monkeypatch, tmp_path):
     worker.close()
 
 
+@pytest.mark.slow
 def test_the_limit_is_that_of_one_request(gpu, monkeypatch, tmp_path):
     """A worker that waits for its turn is not ended."""
     lane = importlib.import_module("lane")

@@ -43,6 +43,7 @@ def test_start_is_as_good_as_the_one_that_is_nearest_to_its_goal(imported):
     assert result["met"]
 
 
+@pytest.mark.slow
 def test_each_axis_has_a_chart_and_each_line_its_formula(imported, tmp_path):
     charts, growth = imported("charts"), imported("rows.growth")
     lengths = charted([16, 32], [4e-6, 6e-6])

@@ -391,6 +391,7 @@ def test_no_script_goes_on_with_a_bad_file(example, data, name):
     assert sorted(path.name for path in data.iterdir()) == ["dev.jsonl.gz", "train.jsonl.gz"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_no_script_goes_on_with_another_model(example, data, name):
     damaged = data / "model.keras"

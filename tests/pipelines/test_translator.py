@@ -83,6 +83,7 @@ def test_a_result_keeps_no_array_of_its_batch(toy_translator):
             assert array.base is None
 
 
+@pytest.mark.slow
 def test_a_pipeline_keeps_so_many_graphs(toy_translator, monkeypatch):
     sides = toy_translator.source, toy_translator.model, toy_translator.target
     translator = kb.Translator(*sides, kb.SearchOptions(beam_width=2))
