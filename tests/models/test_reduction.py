@@ -6,6 +6,8 @@ import pytest
 from keras import ops
 
 import keras_bahdanau as kb
+from keras_bahdanau.cli.arguments import load_translator
+from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
 from keras_bahdanau.models.ensemble import Ensemble
 from keras_bahdanau.text.vocabulary import END
 
@@ -141,3 +143,23 @@ def test_a_grid_keeps_its_positions():
     for refused in ({"readers": [EveryOther(4)]}, {"kind": "pyramidal", "units": 4, "depth": 2}):
         with pytest.raises(ValueError, match="Received: reduction=.* of grid_height=3. Leave"):
             kb.Encoder(front_end=Grid(4, 4), **refused)
+
+
+@pytest.mark.slow
+def test_positions_that_are_joined_have_the_same_names_and_limits_on_a_device(tmp_path):
+    pairs = [("a man in a hat", "ein Mann mit Hut"), ("two dogs run", "zwei Hunde rennen")]
+    side, _ = kb.text.Subwords.train_pair(pairs, 40)
+    size = side.vocabulary_size
+    model = kb.Seq2Seq(kb.Encoder(size, 8, 8, kind="pyramidal", depth=2), kb.Decoder(size, 8, 8))
+    search = kb.SearchOptions(beam_width=2, min_length=12, max_length=40)
+    translator = kb.Translator(side, model, side, search)
+    texts = ["a man in a hat", "two dogs run in a hat", "two", ""]
+    expected = translator.translate(texts)
+    path = kb.export_litert(translator, tmp_path / "text.tflite", signatures=())
+    for found in (
+        load_translator([path]).translate(texts),
+        OnDeviceTranslator(path).translate(texts),
+    ):
+        for one, other in zip(found, expected, strict=True):
+            assert (one.text, one.source_tokens) == (other.text, other.source_tokens)
+            np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-6)

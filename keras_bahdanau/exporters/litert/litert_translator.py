@@ -64,6 +64,7 @@ class _Text:
     """The source side, as `TextSource` has it, which loads TensorFlow."""
 
     unit = "tokens"
+    positions_are_tokens = True
     length_band = 5
     examples = [""]
 
