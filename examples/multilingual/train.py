@@ -37,11 +37,15 @@ def main(arguments=None):
 
 
 def check_same(run, arguments, name):
-    """End the program if a system was begun with other options."""
+    """End the program if a system was begun with other options than those that are given."""
     if not run.begun():
         return
     begun, asked = run.read_card()["options"], vars(options_of(arguments, name).resolved())
-    others = [key for key, _ in arguments.set if begun[key] != asked[key]]
+    others = [
+        key
+        for key, _ in arguments.set
+        if key in begun and asked[key] not in (begun[key], "auto")  # which is found from the text
+    ]
     if others:
         raise SystemExit(
             f"{run.directory} was begun with "

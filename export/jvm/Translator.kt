@@ -177,7 +177,10 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
         val lengths = outputs.ints.getValue(length)
         checkSizes(outputs, listOf(score, confidence, "finished"), lengths.size)
         checkSizes(outputs, FLOATS_OF_TOKENS + INTS_OF_TOKENS, outputs.ints.getValue("ids").size)
-        val sourceTokens = ids.map(source.pieces::get).chunked(reduction) { it.joinToString("") }
+        val sourceTokens =
+            ids.toList().chunked(reduction) { group -> // the end is named where it is alone
+                group.filterIndexed { i, id -> i == 0 || id != END }.joinToString("") { source.pieces[it] }
+            }
         val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
         return rows.map { row ->
             val places = places(outputs, row, lengths)

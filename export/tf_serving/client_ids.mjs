@@ -79,7 +79,9 @@ class IdsClient {
   columns(ids) {
     const { max_source_length: longest, reduction = 1 } = this.card;
     const real = ids.length > longest ? [...ids.slice(0, longest - 1), END] : ids;
-    return real.map((id) => this.source.pieces[id]).filter((_, place) => place % reduction === 0);
+    return Array.from({ length: Math.ceil(real.length / reduction) }, (_, i) =>
+      real.slice(i * reduction, (i + 1) * reduction).filter((id, place) => place === 0 || id !== END)
+        .map((id) => this.source.pieces[id]).join(""));  // the end is named where it is alone
   }
 
   wrong(received) {

@@ -213,7 +213,8 @@ def links_behind(links, pairs, symbols):
         >>> links_behind([{(0, 0)}], [("<V> <PST> walk", "walked")], ["<V>", "<PST>"])
         [{(2, 0)}]
     """
-    symbols = {*symbols}
+    if not symbols:
+        return links
     before = [features_before(source, symbols) for source, _ in pairs]
     return [
         {(source + more, target) for source, target in own}

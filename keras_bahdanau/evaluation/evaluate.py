@@ -47,8 +47,9 @@ def evaluate(
         `Evaluation`.
 
     Raises:
-        ValueError: If every pair has a side that is empty or longer than `max_source_length`,
-            there are not as many alignments as pairs, a metric is unknown, or the beam is too
+        ValueError: If every pair has a side that is empty or longer than `max_source_length` (the
+            text of an image or a recording: than `max_length`, too), there are not as many
+            alignments as pairs, a metric is unknown, or the beam is too
             narrow for one, such as `top5`.
 
     Example:

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.layers.attention.fixed import FixedContext
 from keras_bahdanau.limits import CANDIDATES, FREQUENT
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.option import check_value
@@ -195,7 +194,7 @@ def _check_pipeline(pipeline):
         )
     members = pipeline.model.models if isinstance(pipeline.model, Ensemble) else [pipeline.model]
     attentions = [one.decoder.cell.attention for one in members]
-    blind = [one for one in attentions if isinstance(one, FixedContext) or not one.exportable]
+    blind = [one for one in attentions if not one.attends or not one.exportable]
     if blind:
         raise ValueError(
             "A shortlist is learnt from attention. "

@@ -65,7 +65,7 @@ def labelled_targets(result, words=None):
 
 def token_label(token, longest=LONGEST):
     """A piece without the mark of a space beside it; the mark alone is a space that is seen."""
-    text = token.removeprefix(WORD_START).removesuffix(WORD_START)
+    text = token.replace(WORD_START, " ").strip()  # one in the middle joins two positions
     return shortened(text or (SPACE if token else ""), longest)
 
 

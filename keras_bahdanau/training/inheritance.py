@@ -15,12 +15,14 @@ _CHANGEABLE = {  # they change the training, and no weight or sum of the model
     *("dropout", "context_dropout", "augmentation", *_RATES),
     *("guided_alignment", "doubly_stochastic", "r_drop"),
 }
-_OF_TEXT = (
+_LEARNT = (  # which nothing but the learning of a vocabulary reads
     *("vocabulary_size", "source_vocabulary_size", "target_vocabulary_size"),
     *("normalization", "source_normalization", "target_normalization"),
+)
+_OF_TEXT = (
+    *_LEARNT,
     *("model_type", "source_model_type", "target_model_type", "joint"),
 )
-_OF_PAIRS = ("guided_alignment",)
 _AS_IT_IS = {"hard_alignment": "none"}  # or it would be found from the pairs
 _OF_ADAPTATION = ("freeze", "update_vocabulary", "appended_pieces")
 
@@ -34,12 +36,14 @@ class InitialModel(NamedTuple):
         options: `TrainingOptions` of its own training, resolved; None for a file without a run
             around it, whose model is taken as it is.
         preset: String, the preset of the options; None for that of the model's source.
+        resumed: Bool. True if the options are those of a run that goes on.
     """
 
     path: Path
     inputs: str
     options: TrainingOptions | None
     preset: str | None
+    resumed: bool = False
 
     def inherited(self, options):
         """Options with those of the model where they are left out.
@@ -58,9 +62,24 @@ class InitialModel(NamedTuple):
         given = {**_given(options), "preset": preset}
         following = _RATES if "dropout" in given else ()
         as_it_is = self.options is None
-        kept = _AS_IT_IS if as_it_is else _kept(self.options, _inherited_names(options))
+        kept = _AS_IT_IS if as_it_is else _kept(self.options, self._inherited_names(options))
         inherited = {name: kept[name] for name in kept if name not in following}
         return TrainingOptions(**{**inherited, **given})
+
+    def _inherited_names(self, options):
+        """Names of the options that are the model's where they are left out.
+
+        Guided alignment is not among them: alignments belong to the pairs of a training. New
+        vocabularies are made as the old ones were, but where an option for both sides, or for
+        one, is given.
+        """
+        given = {*_given(options)}
+        others = {f"{side}_{name}" for side in ("source", "target") for name in given}
+        if given & {name for name in _OF_TEXT if name.startswith(("source_", "target_"))}:
+            others.add("joint")  # it follows from the sides
+        if not self.resumed:
+            others.add("guided_alignment")
+        return [name for name in (*MODEL_OPTIONS, *_OF_TEXT) if name not in others]
 
     def check(self, options):
         """Raise ValueError if an option contradicts the model.
@@ -108,20 +127,6 @@ def _of_model(options):
     """Names of the options that a model has already."""
     of_text = () if options.update_vocabulary == "replace" else _OF_TEXT
     return (*MODEL_OPTIONS, *of_text)
-
-
-def _inherited_names(options):
-    """Names of the options that are the model's where they are left out.
-
-    Guided alignment is not among them: alignments belong to the pairs of a training. New
-    vocabularies are made as the old ones were, but where an option for both sides, or for one, is
-    given.
-    """
-    given = {*_given(options)}
-    sides = {f"{side}_{name}" for side in ("source", "target") for name in given}
-    if given & {name for name in _OF_TEXT if name.startswith(("source_", "target_"))}:
-        sides.add("joint")  # it follows from the sides
-    return [name for name in (*MODEL_OPTIONS, *_OF_TEXT) if name not in {*sides, *_OF_PAIRS}]
 
 
 def record_of(options, initial):
@@ -176,7 +181,7 @@ def initial_model(run, path):
         if begun is not None:
             options = run.options(TrainingOptions)
             known = options if begun["model"] is None else None
-            return InitialModel(Path(before), begun["inputs"], known, options.preset)
+            return InitialModel(Path(before), begun["inputs"], known, options.preset, resumed=True)
     elif path is not None:
         return _found(Path(path))
     return None
@@ -233,17 +238,19 @@ def check_appended(options):
         )
 
 
-def check_none_learnt(options):
+def check_none_learnt(options, source, target):
     """Raise ValueError if an option is of vocabularies that are learnt: none is.
 
     Args:
-        options: `TrainingOptions`, not resolved, of a training that takes the vocabularies of
-            shards, or of a teacher.
+        options: `TrainingOptions`, not resolved, of a training that begins now.
+        source: `Source` of shards, or of a teacher.
+        target: Their `Subwords`.
     """
     usual = TrainingOptions(preset=options.preset).resolved()
-    for name in _OF_TEXT:
+    sizes = source.size, target.vocabulary_size  # which may be said
+    for name in _LEARNT:
         value = getattr(options, name)
-        if value not in (None, getattr(usual, name)):
+        if value not in (None, getattr(usual, name), *sizes):
             raise ValueError(
                 f"`{name}` is for vocabularies that are learnt from the pairs. Received: "
                 f"{name}={value!r} with those of shards, or of a teacher. Leave it out."

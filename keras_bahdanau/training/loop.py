@@ -138,8 +138,8 @@ def train(
     run = workers.run_in(directory)
     with workers.together(), run.owned(say):
         begins_with = initial_model(run, initial)
-        if data.shards and begins_with is None:
-            check_none_learnt(options)
+        if data.shards and begins_with is None and not run.begun():
+            check_none_learnt(options, sides.source, sides.target)
         options = _asked(options, begins_with, sides.source)
         run.check(options, *data)
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
@@ -253,7 +253,9 @@ class _Training:
             )
         else:
             search = SearchOptions(**initial["search"])
-        metrics = _metrics(self.source, options) or (initial and initial["metrics"])
+        metrics = _metrics(self.source, options)
+        if initial is not None and options.best_by == "perplexity":
+            metrics = initial["metrics"]
         pipeline = pipeline_of(self.source, model, self.target, search, metrics)
         pipeline.training = record_of(options, initial)
         return pipeline

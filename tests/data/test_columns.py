@@ -3,6 +3,7 @@
 import gzip
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -198,3 +199,5 @@ def test_links_of_a_text_are_counted_behind_its_features():
     assert links_behind(links, pairs, ["<V>", "<PST>"]) == [{(2, 0), (3, 0)}, {(0, 0)}, set()]
     tagged = [(f"<2de> {pairs[0][0]}", "walked")]
     assert links_behind(links[:1], tagged, ["<2de>", "<V>", "<PST>"]) == [{(3, 0), (4, 0)}]
+    files = [(Path("a.png"), "eins")]  # no text
+    assert links_behind(links[:1], files, []) == links[:1]

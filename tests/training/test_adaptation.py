@@ -275,6 +275,8 @@ def test_what_a_training_leaves_out_is_the_models_but_guided_alignment():
     found = initial.inherited(TrainingOptions())
     assert (found.guided_alignment, found.r_drop, found.model_type) == (None, 1.0, "char")
     assert initial.inherited(TrainingOptions(guided_alignment=0.2)).guided_alignment == 0.2
+    resumed = initial._replace(resumed=True)
+    assert resumed.inherited(TrainingOptions()).guided_alignment == 0.3
 
 
 @pytest.mark.parametrize(

@@ -222,11 +222,12 @@ def test_a_temperature_of_corpora_is_refused_before_the_teacher_translates(tmp_p
     assert not (tmp_path / "student").exists()
 
 
-def test_sizes_of_vocabularies_are_refused_where_those_of_the_teacher_are_taken(tmp_path):
+def test_sizes_of_vocabularies_are_refused_where_those_of_the_teacher_are_taken(teacher, tmp_path):
     settings = Distillation(vocabulary="teacher")
-    hypotheses = tmp_path / "hypotheses.txt"
-    with pytest.raises(ValueError, match="from the pairs. Received: vocabulary_size=48 with"):
-        distill(PAIRS, PAIRS, tmp_path / "out", None, SMALL, settings, hypotheses)
+    options = dataclasses.replace(SMALL, vocabulary_size=30)  # the teacher's have 48
+    with pytest.raises(ValueError, match="from the pairs. Received: vocabulary_size=30 with"):
+        distill(PAIRS, PAIRS, tmp_path / "out", teacher, options, settings)
+    assert not (tmp_path / "out").exists()
 
 
 def test_other_filters_are_refused_before_files_of_the_student_are_overwritten(tmp_path):
@@ -297,8 +298,7 @@ def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_w
 ):
     lines, out = [], tmp_path / "student"
     settings = Distillation(n_best=2, choose="best", vocabulary="teacher", beam_width=3)
-    options = dataclasses.replace(SMALL, vocabulary_size=None)
-    given = {"options": options, "settings": settings, "baseline": teacher, "say": lines.append}
+    given = {"options": SMALL, "settings": settings, "baseline": teacher, "say": lines.append}
     path = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)
     student = load_pipeline(path)
     assert student.target == load_pipeline(teacher).target

@@ -131,7 +131,7 @@ def test_the_command_takes_a_directory_of_shards_and_pairs_to_validate_on(shards
         training_files._shards(shards.directory, valid, target=valid)
 
 
-@pytest.mark.parametrize("option", [{"vocabulary_size": 90}, {"model_type": "char"}])
+@pytest.mark.parametrize("option", [{"vocabulary_size": 90}, {"normalization": "none"}])
 def test_options_of_vocabularies_that_are_learnt_are_refused(shards, tmp_path, option):
     options = dataclasses.replace(OPTIONS, **option)
     with pytest.raises(ValueError, match=f"from the pairs. Received: {[*option][0]}=.* of shards"):

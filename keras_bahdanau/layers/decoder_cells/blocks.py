@@ -73,6 +73,9 @@ class BlockCell(DecoderCellBase):
         ]
         self.last_norm = layer_norm(policy, "last_norm")
 
+    def hypothesis_numbers(self, source_time):
+        return sum(one.hypothesis_numbers(source_time) for one in self.attentions)
+
     def build(self, inputs_shape, state_shape=None, memory_shape=None):
         memory_shape = as_memory(memory_shape)
         context_units = self._build_shared(inputs_shape, memory_shape)

@@ -7,7 +7,7 @@ from keras_bahdanau.data.corpora import as_pairs
 from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import read_card
-from keras_bahdanau.training.inheritance import check_no_adaptation, check_none_learnt
+from keras_bahdanau.training.inheritance import check_no_adaptation
 from keras_bahdanau.training.options import TrainingOptions
 
 
@@ -19,8 +19,6 @@ def check_demands(work):
     """
     check_value("workers", work.workers, WORKERS)
     check_no_adaptation(work.options)
-    if work.settings.vocabulary == "teacher":
-        check_none_learnt(work.options)
     for demand, met, received, mend in _demands(work):
         if not met:
             raise ValueError(f"{demand}. Received: {received}. {mend}")

@@ -15,6 +15,7 @@ from keras_bahdanau.training.distillation.given_hypotheses import read_given
 from keras_bahdanau.training.distillation.pair_files import write_pairs
 from keras_bahdanau.training.distillation.settings import Distillation
 from keras_bahdanau.training.distillation.teacher import Teacher, taught
+from keras_bahdanau.training.inheritance import check_none_learnt
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.run import Run
 from keras_bahdanau.whole_file import write_json
@@ -186,6 +187,8 @@ class _Distilling(NamedTuple):
                 "Leave the student's out."
             )
         if self.settings.vocabulary == "teacher":
+            if not self.run.begun():
+                check_none_learnt(self.options, own, target)
             return source or own, target
         return source or (own if own.subwords is None else None), None
 

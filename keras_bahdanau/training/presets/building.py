@@ -49,7 +49,7 @@ def new_model(source, target, preset, overrides):
     }
     if named.get("share_embeddings"):
         named["joint"] = True  # whatever the preset has: the vocabularies are made, and looked at
-    # sizes of the vocabularies as they are, and of no batch: those of the preset are others
+    # the target's vocabulary as it is, and a small batch: the preset has others
     sizes = {"vocabulary_size": max(5, target.vocabulary_size), **_ONE_SENTENCE}
     options = TrainingOptions(preset=preset, **named, **sizes).resolved()
     source = as_source(source)
