@@ -53,3 +53,10 @@ def test_an_ensemble_needs_what_its_members_need(subwords):
     require_exportable(kb.Translator(subwords, models[0], subwords))
     with pytest.raises(ValueError, match="exportable=False"):
         require_exportable(kb.Translator(subwords, kb.models.Ensemble(models), subwords))
+
+
+def test_a_file_for_devices_has_room_for_the_shortest_text(subwords, tmp_path):
+    translator = translator_of(subwords, kb.SearchOptions(min_length=20), kind="dot")
+    with pytest.raises(ValueError, match="Received: min_length=20, max_target_length=8. Raise"):
+        kb.export_litert(translator, tmp_path / "model.tflite", max_target_length=8)
+    assert not any(tmp_path.iterdir())
