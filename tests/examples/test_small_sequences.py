@@ -111,6 +111,11 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     assert tables.report([]) == "There are no results yet.\n"
 
 
+def test_the_page_of_all_results_is_that_of_the_files(example):
+    found = example("results").Results(FOLDER / "results").read()
+    assert (FOLDER / "RESULTS.md").read_text("utf-8") == example("tables").report(found)
+
+
 def test_a_figure_that_is_recalled_says_so(example):
     tables = example("tables")
     more = {"minutes": 9.0, "bytes": {"int8": 1, "keras": 1}}
