@@ -55,6 +55,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_commands_load_neither_tensorflow_nor_keras_for_a_tflite_file(
     toy_litert, toy_translator, files
 ):

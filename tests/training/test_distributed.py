@@ -369,7 +369,7 @@ def trained(strategy):
     with strategy.scope():
         start = keras.initializers.Constant(0.1)
         model = keras.Sequential([keras.layers.Embedding(5, 5, embeddings_initializer=start)])
-        model.compile(keras.optimizers.SGD(0.5), getattr(kb, sys.argv[1])())
+        model.compile(keras.optimizers.SGD(0.5), getattr(kb.losses, sys.argv[1])())
     ids = np.array([[1, 2], [3, 4], [1, 1], [2, 3]])
     targets = np.array([[1, 2], [3, 3], [4, 1], [2, 2]])
     data = tf.data.Dataset.from_tensors((ids, targets, np.ones_like(ids, "float32")))
