@@ -30,7 +30,7 @@ TIERS = {  # what differs from `presets.small`
     "gpu": {"batch_tokens": 4096, "jit_compile": True, "epochs": 60},
 }
 BEAM_WIDTHS = (5, 10)  # that are tried on `val`
-ASKED = ("language", "text", "tier", "seed", "minutes", "set", "beam_widths")
+LEFT_OUT = {"seed": 0, "minutes": 0.0, "set": [], "beam_widths": BEAM_WIDTHS}
 SENTENCES = 10  # whose alignments are drawn
 
 
@@ -60,12 +60,17 @@ def main(arguments=None):
 
 
 def check_same(arguments):
-    """Stops if the directory was begun with something else."""
+    """Stops if the directory was begun with something else; what is left out is as it was."""
     path = arguments.out / "about.json"
-    asked = {name: getattr(arguments, name) for name in ASKED}
+    names = ("language", "text", "tier", *LEFT_OUT)
+    asked = {name: getattr(arguments, name) for name in names}
+    left_out = {name for name, value in LEFT_OUT.items() if asked[name] == value}
     asked = json.loads(json.dumps(asked))  # tuples become lists, as in the file
     begun = json.loads(path.read_text()) if path.exists() else asked
-    others = [name for name in begun if begun[name] != asked[name]]  # older files have fewer
+    if all(pair in begun.get("set", []) for pair in asked["set"]):
+        left_out.add("set")  # and the other options are as they were
+    # older files have fewer names
+    others = [name for name in begun if begun[name] != asked[name] and name not in left_out]
     if others:
         said = ("; ".join(f"{name}={one[name]}" for name in others) for one in (begun, asked))
         raise SystemExit(
@@ -192,13 +197,20 @@ def parsed(arguments):
     add("--language", choices=("de", "fr"), default="de", help="what to translate into (de)")
     add("--tier", choices=TIERS, default="cpu", help="settings for this hardware (cpu)")
     add("--text", choices=scoring.SETTINGS, default="tok", help="tok: by the rule; raw: 13a (tok)")
-    add("--seed", type=int, default=0, help="of the weights, dropout and batches (0)")
-    add("--minutes", type=float, default=0.0, help="most time of training; 0 for any (0)")
+    add(
+        "--seed", type=int, default=LEFT_OUT["seed"], help="of the weights, dropout and batches (0)"
+    )
+    add(
+        "--minutes",
+        type=float,
+        default=LEFT_OUT["minutes"],
+        help="most time of training; 0 for any (0)",
+    )
     add(
         "--set",
         type=training_option,
         action="append",
-        default=[],
+        default=[*LEFT_OUT["set"]],
         metavar="OPTION=VALUE",
         help="another training option, such as units=256; may be given several times",
     )

@@ -62,8 +62,10 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(command, tmp_path, ca
     assert {path.name for path in out.iterdir()} == {
         *("about.json", "run", "curves.png", "tuning.json", "translator.keras", "val.json"),
     }
-    with pytest.raises(SystemExit, match="begun with .*'cpu'.* Received: .*'gpu'"):
+    with pytest.raises(SystemExit, match="begun with tier=cpu.* Received: tier=gpu"):
         command("--tier", "gpu")
+    with pytest.raises(SystemExit, match="begun with seed=0. Received: seed=2. Choose another"):
+        command("--seed", "2")
     command("--any-test")  # goes on after the training, with the options that it had
     scores = json.loads((out / "scores.json").read_text())
     assert (scores["epochs"], scores["seed"]) == (1, 3) and scores["chosen"]["units"] == 8
