@@ -134,9 +134,17 @@ def compare(
             other=scores[name][0].score,
             score_range=(scores[name][1].mean, scores[name][1].ci),
             other_range=(scores[name][0].mean, scores[name][0].ci),
-            p_value=float(scores[name][1].p_value),
+            p_value=_p_value(*scores[name]),
             signature=str(signatures[name]),
             higher_is_better=metric.higher_is_better,
         )
         for metric, name in zip(metrics, signatures, strict=True)  # of sacreBLEU, such as chrF2
     ]
+
+
+def _p_value(other, system):
+    """1 for equal scores, since chance always makes a difference of 0 or more.
+
+    sacreBLEU counts differences that are larger, of which there are none if all texts are equal.
+    """
+    return 1.0 if system.score == other.score else float(system.p_value)

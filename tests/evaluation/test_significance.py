@@ -143,3 +143,9 @@ def test_metrics_of_one_kind_are_compared_side_by_side():
 def test_samples_that_would_take_all_memory_are_refused():
     with pytest.raises(ValueError, match="Received: samples=100,000 of 501 sentences. Draw fewer"):
         compare(["a"] * 501, ["a"] * 501, ["a"] * 501, samples=100_000)
+
+
+def test_equal_texts_differ_by_nothing():
+    texts = [f"a b c d {number}" for number in range(30)]
+    found = compare(texts, texts, texts[1:] + texts[:1], samples=100)
+    assert [one.p_value for one in found] == [1.0, 1.0]
