@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from numbers import Integral
 
 from keras_bahdanau.limits import WIDEST
 from keras_bahdanau.option import nearest
@@ -56,7 +57,7 @@ def number(name, meaning, value):
 def choice(name, value, allowed):
     """Return `value`, or raise ValueError if it is not one of `allowed`."""
     of_integers = all(isinstance(one, int) for one in allowed)
-    if value not in allowed or (of_integers and not isinstance(value, int)):  # 8.0 == 8
+    if value not in allowed or (of_integers and not isinstance(value, Integral)):  # 8.0 == 8
         names = ", ".join(repr(item) for item in allowed)
         raise ValueError(
             f"`{name}` must be one of {names}. Received: {name}={value!r}{nearest(value, allowed)}"

@@ -131,7 +131,8 @@ def translate(
             f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
             "of them out."
         )
-    exploration, symbols = _exploration(explore, reference, model), ()
+    exploration = _exploration(explore, reference, model)
+    symbols = ()
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
     if file is None:
         chunks = _lines_arriving()
@@ -143,6 +144,7 @@ def translate(
     translator = load_translator(paths, precision)
     if tag is not None:
         require_token(tag, translator.source)
+        symbols = [tag, *symbols]
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
     rejection.check_calibration(translator, search, len(paths))
@@ -163,8 +165,7 @@ def translate(
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
             else:
-                before = [(tag is not None) + features_before(one, symbols) for one in lines]
-                links = Links(translator, inputs, longest, before) if alignment else None
+                links = Links(translator, inputs, longest, symbols) if alignment else None
                 _print(results, done if nbest else None, links, json)
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
@@ -300,13 +301,12 @@ class Links:
         translator: `Translator`.
         sentences: List of strings.
         longest: Integer, most tokens of a sentence.
-        before: List of integers, words before each sentence that are not its own: a tag and
-            features; none if left out.
+        symbols: Words that stand before a sentence without being its own: a tag, features.
     """
 
-    def __init__(self, translator, sentences, longest, before=None):
+    def __init__(self, translator, sentences, longest, symbols=()):
         self._source_words = translator.words(sentences, longest)
-        self._before = [0] * len(sentences) if before is None else before
+        self._before = [features_before(one, symbols) for one in sentences]
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans

@@ -37,7 +37,7 @@ def in_precision(model, precision):
 
     Softmax, scores and the encoder's mean are computed in float32, as in a training in mixed
     precision. But the weights are in bfloat16, too: each product would turn them into it once
-    more, in each step of a search. So are the logits until their bias is added.
+    more, in each step of a search. Logits and their bias are in bfloat16, too.
 
     All layers get the precision, those that were made with another one on purpose, too. While the
     model is built, layers of other threads get it as well.

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.normalizers.normalizer import first_marked
 from keras_bahdanau.search.result import FORBIDDEN, SearchResult, normalized, spread
 from keras_bahdanau.search.sequential import sequential_search
 from keras_bahdanau.search.stepping import rows_of
@@ -106,7 +107,7 @@ def _drawn(odds, uniforms):
     heights = ops.cumsum(odds, axis=-1)  # -> (..., vocabulary), rising
     level = ops.expand_dims(uniforms, axis=-1) * heights[..., -1:]  # -> (..., 1)
     passed = ops.logical_and(ops.greater(heights, level), ops.greater(odds, 0))
-    first = ops.logical_and(passed, ops.less(ops.cumsum(ops.cast(passed, "int32"), axis=-1), 2))
+    first = ops.cast(first_marked(passed), "bool")
     # the most probable one, should rounding have let none pass
     _, place = ops.top_k(odds, 1)  # -> (..., 1)
     likeliest = ops.equal(ops.arange(odds.shape[-1]), place)

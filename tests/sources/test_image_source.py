@@ -337,3 +337,7 @@ def test_what_is_no_image_is_refused(one, kind, received):
 def test_one_image_is_no_list(one):
     with pytest.raises(TypeError, match="`images` must be a list of images. .* Put it in a list"):
         SOURCE.check("images", one)
+
+
+def test_a_setting_may_be_an_integer_of_numpy():
+    assert ImageSource(64, 128, cell=np.int64(8)).cell == 8
