@@ -129,14 +129,11 @@ def losses(sizes, corpus, precision="float32", jit="auto", batch_tokens=2048, se
     )
     found = []
     keep = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda batch, logs: found.append(float(logs["loss"]))
+        on_train_batch_begin=lambda *_: model.reset_metrics(),  # or logs are means so far
+        on_train_batch_end=lambda batch, logs: found.append(float(logs["loss"])),
     )
     model.fit(data.dataset(), epochs=1, shuffle=False, verbose=0, callbacks=[keep])
-    means = [
-        loss * (step + 1) - before * step  # Keras' logs are means so far
-        for step, (loss, before) in enumerate(zip(found, [0.0, *found[:-1]], strict=True))
-    ]
-    return protocol.Job(lambda: 1, _count(model), report={"losses": means})
+    return protocol.Job(lambda: 1, _count(model), report={"losses": found})
 
 
 def decode(sizes, corpus, beam, batch=64, precision="float32"):

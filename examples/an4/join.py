@@ -16,6 +16,7 @@ import numpy as np
 import soundfile
 
 import keras_bahdanau as kb
+from keras_bahdanau.text.alignments import join_targets
 
 RATE = 16000  # samples a second of all recordings
 HOP, FRAME = 160, 400  # samples between loudnesses, and of each: 10 and 25 ms
@@ -64,18 +65,24 @@ def recordings(paths, texts, model):
     sounds = [path.read_bytes() for path in paths]
     aligned = pipeline.align(list(zip(sounds, texts, strict=True)))
     for path, text, result in zip(paths, texts, aligned, strict=True):
+        weights, heard = join_targets(result.alignment, result.target_tokens)
         samples, rate = soundfile.read(path)
         if rate != RATE or samples.ndim != 1:
             raise SystemExit(f"{path}: {rate} Hz, {samples.ndim} channels; give {RATE} Hz, mono")
         samples = samples * LEVEL / max(np.sqrt(np.mean(samples**2)), 1e-9)
         words = text.split()
+        if len(heard) != len(words) + 1:  # with the end token
+            raise SystemExit(f"{path}: the model reads {len(heard) - 1} words in {text!r}")
         length = len(result.source_tokens)
-        middles = result.alignment[: len(words)].argmax(axis=1) * len(samples) / length
+        middles = weights[:-1].argmax(axis=1) * len(samples) / length
         yield Recording(words, samples, places(samples, middles))
 
 
 def places(samples, middles):
-    """Places to cut: the least loud frames between the middles of two words, if quiet.
+    """Places to cut: the least loud frames between two words, if quiet.
+
+    Attention may go back: a place has all words that are said before it on its left, and all
+    others on its right.
 
     Args:
         samples: Float array `(n,)`.
@@ -91,8 +98,10 @@ def places(samples, middles):
     low, high = np.percentile(loud, [5, 90])
     found = []
     frames = np.asarray(middles, np.int64) // HOP
-    for before, (one, other) in enumerate(zip(frames, frames[1:], strict=False), start=1):
-        between = loud[one + MARGIN : other - MARGIN]
+    latest = np.maximum.accumulate(frames)[:-1]
+    earliest = np.minimum.accumulate(frames[::-1])[::-1][1:]
+    for before, (one, other) in enumerate(zip(latest, earliest, strict=True), start=1):
+        between = loud[one + MARGIN : max(other - MARGIN, 0)]
         if len(between) and between.min() <= low + QUIET * (high - low):
             frame = one + MARGIN + int(between.argmin())
             found.append((before, frame * HOP + FRAME // 2))

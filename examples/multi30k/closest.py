@@ -4,7 +4,7 @@
     python examples/multi30k/closest.py train.en train.de written.tsv --keep 2 --out closest.tsv
 
 Closeness is chrF of a sentence, to the nearest target of its source. A source that has no true
-target is left out.
+target is left out, and counted.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from pathlib import Path
 from sacrebleu.metrics import CHRF
 
 import keras_bahdanau as kb
+from keras_bahdanau.data.pair_file import cell_of
 from keras_bahdanau.whole_file import write_text
 
 
@@ -21,16 +22,21 @@ def main(arguments=None):
     given = parsed(arguments)
     targets, texts = defaultdict(list), defaultdict(list)
     for source, target in kb.data.read_pairs(given.source, given.target):
-        targets[source].append(target)
+        targets[cell_of(source).strip()].append(target)
     for source, text in kb.data.read_pairs(given.written):
         texts[source].append(text)
+    known = [source for source in texts if source in targets]
     lines = [
         f"{source}\t{text}\n"
-        for source, several in texts.items()
-        for text in closest(several, targets[source], given.keep)
+        for source in known
+        for text in closest(texts[source], targets[source], given.keep)
     ]
     write_text(given.out, "".join(lines))
-    print(f"{len(lines):,} pairs of {len(texts):,} sources: {given.out}")
+    without = len(texts) - len(known)
+    print(
+        f"{len(lines):,} pairs of {len(known):,} source{'' if len(known) == 1 else 's'}; "
+        f"{without:,} {'has' if without == 1 else 'have'} no true target: {given.out}"
+    )
 
 
 def closest(texts, targets, keep):

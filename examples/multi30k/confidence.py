@@ -24,8 +24,7 @@ DRAWS = 1000  # of the bootstrap
 def main(arguments=None):
     arguments = parsed(arguments)
     path, result = arguments.out / "translator.keras", arguments.out / "confidence.json"
-    if result.exists():
-        raise SystemExit(f"{result} is there: the test is decoded once a system.")
+    scoring.check_not_scored(arguments.out)
     translator = kb.Translator.load(path)
     found = kb.evaluation.calibrate(
         translator, read(arguments, "val"), metric="chrf", threshold=arguments.threshold

@@ -65,6 +65,13 @@ def check_references(references, language):
         )
 
 
+def check_not_scored(directory):
+    """Raises SystemExit if a script of this example has decoded the test with this run's model."""
+    for name in ("scores.json", "confidence.json"):
+        if (directory / name).exists():
+            raise SystemExit(f"{directory / name} is there: the test is decoded once a system.")
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter

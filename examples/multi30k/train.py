@@ -36,8 +36,7 @@ SENTENCES = 10  # whose alignments are drawn
 
 def main(arguments=None):
     arguments = parsed(arguments)
-    if (arguments.out / "scores.json").exists():
-        raise SystemExit(f"{arguments.out} has been scored: the test is decoded once a system.")
+    scoring.check_not_scored(arguments.out)
     pairs, valid = (read(arguments, part) for part in ("train", "val"))
     arguments.out.mkdir(parents=True, exist_ok=True)
     check_same(arguments)
@@ -116,6 +115,7 @@ def tuned(translator, valid, arguments):
         return kb.evaluation.simplest(trials)
     searches = kb.evaluation.candidates(translator.search, arguments.beam_widths)
     settings = scoring.SETTINGS[arguments.text]
+    settings = {**settings, "metric": "bleu"}  # be the best epoch chosen by what it may
     trials = kb.evaluation.tune(translator, valid, searches, tell=tell, **settings)
     write_json(path, [dataclasses.asdict(trial) for trial in trials])
     return kb.evaluation.simplest(trials)
@@ -136,7 +136,8 @@ def scored(translator, arguments):
     references = [target for _, target in test]
     if arguments.text == "tok" and not arguments.any_test:
         scoring.check_references(references, arguments.language)
-    measured = kb.evaluation.evaluate(translator, test, **scoring.SETTINGS[arguments.text])
+    settings = {**scoring.SETTINGS[arguments.text], "metrics": ("bleu", "chrf")}
+    measured = kb.evaluation.evaluate(translator, test, **settings)
     hypotheses = [translation.text for translation in measured.translations]
     text = "".join(f"{line}\n" for line in hypotheses)
     (arguments.out / "hypotheses.txt").write_text(text, encoding="utf-8", newline="\n")

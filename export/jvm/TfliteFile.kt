@@ -96,7 +96,7 @@ class TfliteFile(val path: String, content: ByteBuffer) {
         if (name == null) {
             throw InputError(
                 "A file for text must hold the vocabulary of the $side. Received: path=${quoted(path)} " +
-                    "without one. Use read_files.py."
+                    "without one. Use read_files.py for images and sound, translate.mjs for ink."
             )
         }
         try {

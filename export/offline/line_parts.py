@@ -88,7 +88,9 @@ class TextPart:
         return [line.removesuffix(b"\r") for line in lines]
 
     def _input(self, line):
-        return line  # bytes, in UTF-8 or not
+        with contextlib.suppress(UnicodeDecodeError):
+            return line.decode()
+        return None
 
     def _output(self, line, result, names):
         translation, *numbers = result

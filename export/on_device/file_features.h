@@ -129,7 +129,7 @@ inline Features FeaturesOf(const std::string& path, const json::Value& card) {
   const std::string source = name ? *name : "text";
   if (source != "ImageSource" && source != "AudioSource") {
     throw InputError("A model must read images or sound. Received: a model of " + source +
-                     ". Use translate for text.");
+                     ". Use translate for text, translate.mjs for ink.");
   }
   const std::string content = ReadFile(path, kMostBytes);
   if (content.size() > kMostBytes) {

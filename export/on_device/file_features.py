@@ -52,7 +52,8 @@ def features_of(path, card):
     if source.get("class_name") not in kinds:
         raise InputError(
             "A model must read images or sound. "
-            f"Received: a model of {source.get('class_name', 'text')}. Use translate.py for text."
+            f"Received: a model of {source.get('class_name', 'text')}. "
+            "Use translate.py for text, translate.mjs for ink."
         )
     try:
         with open(path, "rb") as file:

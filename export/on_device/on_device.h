@@ -43,7 +43,8 @@ class Pipeline {
     const auto* name = card()["vocabularies"][side].As<std::string>();
     if (name == nullptr) {
       throw InputError("A file for text must hold the vocabulary of the " + side + ". Received: " +
-                       Quoted(file_.path()) + ", which holds none. Use read_files.");
+                       Quoted(file_.path()) + ", which holds none. Use read_files for images and "
+                       "sound, translate.mjs for ink.");
     }
     auto processor = std::make_unique<sentencepiece::SentencePieceProcessor>();
     if (!processor->LoadFromSerializedProto(file_.File(*name)).ok()) {

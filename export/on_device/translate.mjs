@@ -6,6 +6,7 @@
 // Reads every vocabulary of the package. The modules that it imports are those of the page that
 // `keras-bahdanau export --format browser` writes; they stay where they are in the checkout.
 //
+import { TooLong } from "../../keras_bahdanau/exporters/browser/page/pipeline.mjs";
 import { loadPipeline, Reader } from "../../keras_bahdanau/exporters/browser/page/reader.mjs";
 import { InputError } from "../../keras_bahdanau/exporters/browser/page/tflite_file.mjs";
 import { Translator } from "../../keras_bahdanau/exporters/browser/page/translator.mjs";
@@ -134,10 +135,17 @@ async function main(words) {
     throw new InputError(`The command line must name files for a model of ${pipeline.card.source.class_name}. ` +
       `Received: ${words.join(" ")}. See --help.`);
   }
-  const answerTo = async (one) => ofFiles ? (await pipeline.read(inputOf(one, pipeline.card), ...search)).hypotheses
-    : pipeline.translate(one, ...search);
-  endWithOutput();
   let number = 0;
+  const answerTo = async (one) => {
+    if (ofFiles) return (await pipeline.read(inputOf(one, pipeline.card), ...search)).hypotheses;
+    try {
+      return await pipeline.translate(one, ...search);
+    } catch (error) {
+      if (error instanceof TooLong) error.message = `${given.length ? "sentence" : "line"} ${number + 1}: ${error.message}`;
+      throw error;
+    }
+  };
+  endWithOutput();
   for await (const one of given.length ? given : linesOf(process.stdin)) {
     const found = (await answerTo(one)).slice(0, count);
     const texts = found.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);

@@ -194,6 +194,7 @@ async function main(words) {
   const client = new IdsClient(options, folder);
   const noun = client.card.verb === "translate" ? "translation" : "text";
   endWithOutput();
+  const rows = process.stdin.isTTY ? 1 : ROWS;  // somebody who types waits for an answer
   let [waiting, number] = [[], 0];
   const flush = async () => {
     for (const row of waiting.length ? await client.translate(waiting) : []) {
@@ -205,7 +206,7 @@ async function main(words) {
     waiting = [];
   };
   for await (const line of sentences.length ? sentences : linesOf(process.stdin)) {
-    if (waiting.push(line) === ROWS) await flush();
+    if (waiting.push(line) === rows) await flush();
   }
   await flush();
 }

@@ -43,7 +43,8 @@ def main(arguments=None):
         arguments: List of strings; those of the process when left out.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    sys.stdout.reconfigure(encoding="utf-8")
+    # names of files that are not UTF-8 are written as they are
+    sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     arguments = sys.argv[1:] if arguments is None else arguments
     app(arguments, prog_name=PROGRAM, obj=arguments)  # which `launch` gives to its processes
 

@@ -38,7 +38,9 @@ class Rejection:
             return
         if models > 1:
             warn("an ensemble is not calibrated: its confidences are mean probabilities of tokens")
-        elif search not in (None, pipeline.search) and pipeline.calibration is not None:
+        elif search is None or pipeline.calibration is None:  # .tflite files have their search
+            return
+        elif search != pipeline.search:
             warn("confidences were calibrated with other search options: they may be off")
 
     def __call__(self, results):

@@ -16,7 +16,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, keras_verbosity
 from keras_bahdanau.cli.inputs import check_cache, inputs_of
-from keras_bahdanau.cli.own_modules import ImportOption, load_with
+from keras_bahdanau.cli.own_modules import ImportOption, LoadWith
 from keras_bahdanau.cli.training_files import HELD_OUT, MOST_HELD_OUT, Files, read_data
 from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
@@ -102,7 +102,7 @@ def distill(
     plain files, OUT/translator.keras is the student. A table compares both. The same command
     resumes what was stopped or killed. --guided-alignment takes the teacher's attention.
     """
-    load = functools.partial(load_with, modules or [])
+    load = LoadWith(tuple(modules or ()))
     if modules:
         load()
     options = asked(options)

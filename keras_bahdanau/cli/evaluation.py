@@ -121,6 +121,8 @@ def evaluate(
     links = None if alignments is None else _read_links(alignments, pairs, tag, symbols)
     other = None if compare is None else _Other(compare, pairs, asked, tag)
     translator = load_translator(paths, precision)
+    if other is not None:
+        other.load()
     if tag is not None:
         require_token(tag, translator.source)
     if search is None:  # a .tflite file has its own
@@ -169,7 +171,7 @@ class _Other:
         from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
 
         samples_for(len(pairs))  # or an error, before anything is decoded
-        self._lines, self._model, self._tag = None, None, tag
+        self._lines, self._model, self._search, self._tag = None, None, None, tag
         if path.is_dir() or path.suffix == ".keras" or is_litert(path):
             (self._model,) = find_models([path])
             self._search = search_of(self._model, asked)
@@ -177,10 +179,17 @@ class _Other:
             self._lines = read_lines(path)
             _check_lines(len(self._lines), "compare", path, pairs)
 
+    def load(self):
+        """Load the model, or say why that can't be, before the first one decodes for long."""
+        if self._model is not None:
+            self._translator = load_translator([self._model])
+            if self._search is not None:
+                self._translator.check_options(self._search)
+
     def lines(self, pairs, batch_size):
         """Its texts."""
         if self._lines is None:
-            translator, sources = load_translator([self._model]), [pair[0] for pair in pairs]
+            translator, sources = self._translator, [pair[0] for pair in pairs]
             if self._tag is not None and not is_token(self._tag, translator.source):
                 sources = [source.removeprefix(f"{self._tag} ") for source in sources]
             found = translator.decode(sources, batch_size, self._search)

@@ -106,8 +106,8 @@ def export(
     sentences: Annotated[
         Path | None,
         typer.Option(
-            help="File of sentences, or manifest of files and their texts, to compare on, beside "
-            "the built-in edge cases; a manifest adds exact matches and error rates."
+            help="File of sentences, TSV of both sides, or manifest of files and their texts, to "
+            "compare on, beside the built-in edge cases; texts of a TSV or a manifest add scores."
         ),
     ] = None,
     references: Annotated[
@@ -222,7 +222,8 @@ def _compared_on(inputs, sentences, references):
             f"--references needs --sentences. Received: references={str(references)!r}. "
             "Give both, or neither."
         )
-    if references is None and inputs == "lines":
+    is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # which has references, too
+    if references is None and inputs == "lines" and not is_table:
         return read_lines(sentences), None
     pairs = read_examples(inputs, sentences, references).pairs
     return [source for source, _ in pairs], [target for _, target in pairs]

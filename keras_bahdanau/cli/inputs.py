@@ -11,6 +11,12 @@ from keras_bahdanau.data.tags import tagged
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card
 
+_READERS = {
+    "lines": "translate",
+    "files": "read or transcribe",
+    "arrays": "it from Python: `load_pipeline`",
+}
+
 
 def inputs_of(path):
     """The form of the inputs of a model's file: see `Source.inputs_are`."""
@@ -18,19 +24,19 @@ def inputs_of(path):
     return card.get("inputs", "lines")  # files of version 0.1.0 are of text
 
 
-def require_inputs(path, wanted, command):
+def require_inputs(path, wanted, instead=None):
     """Raise ValueError if a model takes another form of inputs than a command does.
 
     Args:
         path: Path of the model's file.
         wanted: String, "lines" or "files".
-        command: String, the commands for the other form.
+        instead: String, what to use instead; what reads the other form when left out.
     """
     found = inputs_of(path)
     if found != wanted:
         raise ValueError(
             f"This command is for models that read {wanted}. Received: model={str(path)!r}, "
-            f"which reads {found}. Use {command}."
+            f"which reads {found}. Use {instead or _READERS[found]}."
         )
 
 

@@ -5,7 +5,7 @@ import importlib
 import inspect
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -53,6 +53,19 @@ def with_imports(function=None, threads=None):
 _MODULES = inspect.Parameter(
     "modules", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ImportOption
 )
+
+
+class LoadWith(NamedTuple):
+    """`load_with` for other processes: equal by value, so that each knows that it has loaded.
+
+    Attributes:
+        modules: Tuple of strings.
+    """
+
+    modules: tuple
+
+    def __call__(self):
+        load_with(self.modules)
 
 
 def load_with(modules, threads=None):

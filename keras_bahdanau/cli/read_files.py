@@ -43,7 +43,7 @@ def read(
     *,
     model: ModelsOption,
     names: Annotated[
-        bool, typer.Option("--names", help="Print 'path<TAB>text', which is a manifest.")
+        bool, typer.Option("--names", help="Print 'path<TAB>text', a manifest of this directory.")
     ] = False,
     nbest: Annotated[
         int | None,
@@ -65,7 +65,7 @@ def read(
     error.
     """
     paths = find_models(model)
-    require_inputs(paths[0], "files", "translate")
+    require_inputs(paths[0], "files")
     search = search_of(paths[0], search, *paths[1:], **fixed_precision(precision))
     if nbest is not None and search is not None:
         search.check_nbest(nbest)

@@ -115,7 +115,7 @@ def translate(
     is longer than --max-source-length is cut, and named on standard error.
     """
     paths = find_models(model)
-    require_inputs(paths[0], "lines", "read or transcribe")
+    require_inputs(paths[0], "lines")
     fixed = {"explore": explore and str(explore), **fixed_precision(precision)}
     search = search_of(paths[0], search, *paths[1:], **fixed)
     if nbest is not None and search is not None:

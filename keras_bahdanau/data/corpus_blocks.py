@@ -1,5 +1,8 @@
 """Corpora to prepare: what all of them have, and their records in blocks."""
 
+import hashlib
+import json
+import os
 from typing import NamedTuple
 
 from keras_bahdanau.data.filters import TextSide
@@ -37,6 +40,10 @@ class ParallelText:
     def check(self, settings):
         """Raise ValueError if a setting of `Preparation` does not go with the sources."""
 
+    def states(self):
+        """What tells that a file of the corpus is another than before, for JSON."""
+        return [_state(path) for path in self.paths]
+
     def side(self, sources):
         """The sources of some pairs, as filters take them: see `TextSide`."""
         return TextSide(sources)
@@ -49,6 +56,20 @@ class ParallelText:
         """List of the `Subwords` of both sides, or of the target alone, learnt from pairs."""
         joint, size = settings.joint, settings.vocabulary_size
         return [*Subwords.train_pair(pairs, size, joint=joint, **of_text)]
+
+
+def _state(path):
+    """[path, bytes, time of the last change] of a file."""
+    state = os.stat(path)
+    return [os.fspath(path), state.st_size, state.st_mtime_ns]
+
+
+def fingerprint_of_files(paths):
+    """String that is another one if any of so many files, or its place, is."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(json.dumps(_state(path)).encode())
+    return digest.hexdigest()
 
 
 def in_blocks(pairs, most, size_of=None, largest=None):

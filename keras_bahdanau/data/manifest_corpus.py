@@ -2,7 +2,7 @@
 
 import os
 
-from keras_bahdanau.data.corpus_blocks import ParallelText, in_blocks
+from keras_bahdanau.data.corpus_blocks import ParallelText, fingerprint_of_files, in_blocks
 from keras_bahdanau.data.file_rows import FileRows, FileSide
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.text.subwords import Subwords
@@ -60,6 +60,10 @@ class ManifestCorpus(ParallelText):
 
     def texts(self, block):
         return tuple(map(list, block.parts))
+
+    def states(self):
+        named = (path for path, _ in read_manifest(self.paths[0]))
+        return [*super().states(), fingerprint_of_files(named)]
 
     def side(self, sources):
         return FileSide(self.source, sources)

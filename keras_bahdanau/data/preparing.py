@@ -194,9 +194,8 @@ class _Work:
 
 def _plan(corpus, settings, vocabularies):
     """All that the shards follow from, for `_draft` and the card."""
-    states = [(path, os.stat(path)) for path in corpus.paths]
     return {
-        "files": [[path, state.st_size, state.st_mtime_ns] for path, state in states],
+        "files": corpus.states(),
         "form": [
             type(corpus).__name__,
             *(getattr(corpus, one, None) for one in ("sides", "columns")),

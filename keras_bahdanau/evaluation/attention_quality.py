@@ -30,7 +30,7 @@ def attention_entropy(translations):
     return tuple(float(np.mean(each)) if each else None for each in (entropies, shares))
 
 
-def alignment_error(translator, pairs, sure, possible, batch_size=64):
+def alignment_error(translator, pairs, sure, possible, batch_size=64, search=None):
     """The alignment error rate of what the model attends to when it reads given translations.
 
     Args:
@@ -39,6 +39,7 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64):
         sure: List of sets of links between words, one for each pair: see `read_alignments`.
         possible: List of sets of links, one for each pair.
         batch_size: Positive integer. Pairs read at once.
+        search: `SearchOptions` in place of the translator's own, for its longest lengths.
 
     Returns:
         Float in [0, 1], less is better: see `alignments.alignment_error_rate`.
@@ -59,10 +60,10 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64):
         # of those that have a pair: `alignment_error_rate` counts them
         for number, (of_pair, spans) in enumerate(zip(links, words, strict=False)):
             check_links(of_pair, *spans, name=f"alignments[{number}]")
-    read = translator.align(pairs, batch_size)
+    read = translator.align(pairs, batch_size, search)
     words = zip(  # of what was read of each text
-        translator.words(sides[0], translator.longest()),
-        translator.target.words(sides[1], longest=translator.search.max_length),
+        translator.words(sides[0], translator.longest(search)),
+        translator.target.words(sides[1], longest=(search or translator.search).max_length),
         strict=True,
     )
     predicted = [

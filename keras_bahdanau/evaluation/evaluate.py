@@ -65,7 +65,7 @@ def evaluate(
         batches = _batches(translator, pairs, search)
     error = None
     if alignments is not None:
-        error = alignment_error(translator, pairs, *alignments, batch_size)
+        error = alignment_error(translator, pairs, *alignments, batch_size, search)
     began = time.perf_counter()
     nbest = max(metric.nbest for metric in metrics)
     found = translator.decode_nbest(answers.sources, nbest, batch_size, search)

@@ -2,7 +2,9 @@
 
 import dataclasses
 import itertools
+import math
 
+import numpy as np
 from sacrebleu.significance import PairedTest
 
 from keras_bahdanau.option import check_value
@@ -32,7 +34,10 @@ def samples_for(count):
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """Two systems on the same sentences, by one metric: paired bootstrap (Koehn 2004).
+    """Two systems on the same sentences, by one metric.
+
+    By paired bootstrap (Koehn 2004); where each text is right or wrong, such as "exact", by the
+    exact sign test of the texts that only one system has right (McNemar 1947).
 
     Attributes:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
@@ -41,7 +46,7 @@ class Comparison:
         score_range: (mean, half width) of the system's scores in 95 % of the samples.
         other_range: The same of the other system.
         p_value: Float, how often chance alone makes so large a difference.
-        signature: String, settings and version behind the scores.
+        signature: String, settings and version behind the scores; "test:sign" for that test.
         higher_is_better: Bool, False for the error rates.
     """
 
@@ -72,7 +77,7 @@ def compare(
     lowercase=False,
     metrics=("bleu", "chrf"),
 ):
-    """Compare two systems by sacreBLEU's paired bootstrap.
+    """Compare two systems by sacreBLEU's paired bootstrap, or the sign test: see `Comparison`.
 
     Args:
         hypotheses: List of strings, what the system translated.
@@ -127,6 +132,7 @@ def compare(
         n_samples=samples,
     )
     signatures, scores = test()
+    given = hypotheses, others, listed
     return [
         Comparison(
             metric=name,
@@ -134,17 +140,43 @@ def compare(
             other=scores[name][0].score,
             score_range=(scores[name][1].mean, scores[name][1].ci),
             other_range=(scores[name][0].mean, scores[name][0].ci),
-            p_value=_p_value(*scores[name]),
-            signature=str(signatures[name]),
+            p_value=_p_value(metric, *given, *scores[name]),
+            signature=f"{signatures[name]}{'|test:sign' if metric.counts_texts else ''}",
             higher_is_better=metric.higher_is_better,
         )
         for metric, name in zip(metrics, signatures, strict=True)  # of sacreBLEU, such as chrF2
     ]
 
 
-def _p_value(other, system):
-    """1 for equal scores, since chance always makes a difference of 0 or more.
+def _p_value(metric, hypotheses, others, references, other, system):
+    """How often chance alone makes so large a difference; 1 for equal scores.
 
     sacreBLEU counts differences that are larger, of which there are none if all texts are equal.
     """
+    if metric.counts_texts:
+        own, its = (metric.statistics(texts, references)[:, 0] for texts in (hypotheses, others))
+        return sign_test(int(np.sum(own > its)), int(np.sum(own < its)))
     return 1.0 if system.score == other.score else float(system.p_value)
+
+
+def sign_test(first, second):
+    """The p-value of the exact sign test: would chance put one system so far ahead?
+
+    p = min(1, 2 P(X <= min(first, second))),  X ~ Binomial(first + second, 1 / 2)
+
+    Args:
+        first: Integer, texts that only the first system has right.
+        second: Integer, those that only the second one has right.
+
+    Returns:
+        Float in [0, 1].
+
+    Example:
+        >>> sign_test(0, 3)
+        0.25
+    """
+    count = first + second
+    few = np.arange(1, min(first, second) + 1)
+    # log of the binomial coefficients (count over 0), (count over 1), ...
+    logs = np.concatenate([[0.0], np.cumsum(np.log((count - few + 1) / few))])
+    return min(1.0, float(np.sum(np.exp(logs + (1 - count) * math.log(2)))))

@@ -102,6 +102,11 @@ class CorpusMetric:
         return isinstance(self.scorer, Rate)
 
     @property
+    def counts_texts(self):
+        """True if each text is right or wrong, and the score is the share of them."""
+        return isinstance(self.scorer, Rate) and self.scorer.counts not in (edits, word_edits)
+
+    @property
     def signature(self):
         """String, settings and version in sacreBLEU's form."""
         return str(self.scorer.get_signature())

@@ -11,10 +11,8 @@ from keras_bahdanau.layers import SelfAttentionCell
 from keras_bahdanau.models import Seq2Seq
 from keras_bahdanau.pipelines.file import read_card, read_pipeline
 from keras_bahdanau.sources.source import as_source
-from keras_bahdanau.text.vocabulary import UNKNOWN
 from keras_bahdanau.text.vocabulary_update import appended, parts_of
-
-NAMED = 5  # most symbols that a message names
+from keras_bahdanau.training.vocabularies import report_split
 
 
 class Adaptation:
@@ -82,7 +80,8 @@ class Adaptation:
             return own if source is None else as_source(source), target
         self._check_given(given)
         if options.update_vocabulary == "none":
-            _report_split(symbols, self.source.subwords, say)
+            mend = "update_vocabulary='append' makes each of them one token"
+            report_split(symbols, self.source, mend, say)
             return self.source, self.target
         most = options.appended_pieces
         target_texts = [text for _, text in pairs]
@@ -138,21 +137,6 @@ class Adaptation:
             )
         for one, value in zip(after, values, strict=True):
             one.assign(value)
-
-
-def _report_split(symbols, subwords, say):
-    """Report the symbols that are no token of a vocabulary that stays."""
-    rows = [] if subwords is None else subwords.encode([*symbols])
-    # a token of its own, and the end token
-    split = [
-        one for one, ids in zip(symbols, rows, strict=False) if len(ids) != 2 or ids[0] == UNKNOWN
-    ]
-    if split:
-        names = ", ".join(split[:NAMED]) + (", ..." if len(split) > NAMED else "")
-        say(
-            f"symbols that the source splits or does not know, {len(split):,}: {names}; "
-            "update_vocabulary='append' makes each of them one token"
-        )
 
 
 def resized(config, source, target):

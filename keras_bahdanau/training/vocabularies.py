@@ -4,6 +4,9 @@ from keras_bahdanau.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import UNKNOWN
+
+NAMED = 5  # most symbols that a message names
 
 
 def vocabularies(run, options, pairs, sides, old, new_text, say):
@@ -29,6 +32,7 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
         kept = _kept(run)
         given = (source if source is None else as_source(source), target)
         _check_kept(run, kept, given)
+        report_split(symbols, kept[0], "a training that is resumed keeps its vocabulary", say)
         return kept
     if old is not None:
         source, target = old.sides(options, (source, target), new_text, symbols, say)
@@ -42,6 +46,8 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
     if target is None:
         target = learned("target", [pair[1] for pair in pairs], options, "target", say)
     if old is None:
+        if sides.source is not None:
+            report_split(symbols, source, "a vocabulary that is given stays as it is", say)
         _tell_rare(sides, (source, target), len(pairs), say)
     return as_source(source), target
 
@@ -70,6 +76,26 @@ def _check_kept(run, kept, given):
                 f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
                 "another output directory."
             )
+
+
+def report_split(symbols, source, reason, say):
+    """Report the symbols that are no token of a source that stays as it is.
+
+    Args:
+        symbols: List of strings.
+        source: `Source` or `Subwords`.
+        reason: String, why they are none, or what would make them tokens.
+        say: Function of one string.
+    """
+    subwords = as_source(source).subwords
+    rows = [[]] * len(symbols) if subwords is None else subwords.encode([*symbols])
+    # a token of its own, and the end token
+    split = [
+        one for one, ids in zip(symbols, rows, strict=True) if len(ids) != 2 or ids[0] == UNKNOWN
+    ]
+    if split:
+        names = ", ".join(split[:NAMED]) + (", ..." if len(split) > NAMED else "")
+        say(f"symbols that the source splits or does not know, {len(split):,}: {names}; {reason}")
 
 
 def _tell_rare(given, sides, count, say):

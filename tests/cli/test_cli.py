@@ -662,6 +662,17 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     assert f"{line}{scores['bleu_signature']}\n" in answer.out
 
 
+def test_a_model_to_compare_with_is_loaded_before_the_first_one_decodes(
+    command, files, model, monkeypatch
+):
+    from keras_bahdanau import evaluation
+
+    monkeypatch.setattr(evaluation, "evaluate", None)  # which would fail otherwise
+    pairs = ["good.en", "good.de"]
+    answer = command("evaluate", "--model", model, *pairs, "--compare", "damaged.keras")
+    assert answer.code == 2 and "path='damaged.keras'" in answer.err
+
+
 @pytest.fixture
 def short(toy_translator, tmp_path):
     """A translator that stops after two tokens unless its options are better."""

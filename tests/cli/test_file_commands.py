@@ -2,8 +2,10 @@
 
 import io
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -90,6 +92,14 @@ def test_the_best_few_texts_of_each_file_come_in_the_form_of_moses(
     assert best == ["eins zwei", "vier drei"]
     named = command(name, "--model", model, paths[0], "--nbest", 2, "--names").splitlines()
     assert named == [f"{paths[0]}\t{line}" for line in expected[:2]]
+
+
+def test_a_name_that_is_not_utf8_is_printed_as_it_is(model, file, tmp_path):
+    name = os.fsencode(file.name).replace(b"one", b"caf\xe9")
+    shutil.copy(file, os.path.join(os.fsencode(tmp_path), name))
+    command = [sys.executable, "-m", "keras_bahdanau.cli", "read", "--model", model, "--names"]
+    done = subprocess.run([*command, name], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout) == (0, name + b"\teins zwei\n"), done.stderr
 
 
 def test_a_search_of_files_is_chosen_by_their_own_metric(command, model, kind, tmp_path):

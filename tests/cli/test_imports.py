@@ -1,6 +1,7 @@
 """`--import`: layers of one's own in a model's file, and by their registered names."""
 
 import inspect
+import pickle
 import sys
 
 import keras
@@ -8,6 +9,7 @@ import pytest
 
 import keras_bahdanau as kb
 from keras_bahdanau import cli
+from keras_bahdanau.cli.own_modules import LoadWith
 
 MODULE = '''
 import keras
@@ -119,3 +121,9 @@ def test_every_command_that_loads_a_model_of_layers_imports_modules():
     loading = {name for name, given in takes.items() if {"model", "teacher"} & {*given}}
     assert {"translate", "calibrate", "distill"} < loading
     assert [name for name in loading if "modules" not in takes[name]] == []
+
+
+def test_another_process_knows_that_it_has_loaded_the_modules():
+    load = LoadWith(("one", "other"))
+    again = pickle.loads(pickle.dumps(load))
+    assert again == load and hash(again) == hash(load) and load != LoadWith(("one",))

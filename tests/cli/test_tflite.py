@@ -123,6 +123,15 @@ def test_a_line_that_is_too_long_is_cut_and_named_and_the_others_are_as_alone(
     np.testing.assert_array_equal(kept.alignment, alone.alignment)
 
 
+def test_texts_of_low_confidence_are_left_out(command, toy_litert, translator):
+    texts = translator.translate(["two", "qqq ☃"])
+    below = sum(one.confidence for one in texts) / 2
+    given = ["--model", toy_litert, "--reject-below", f"{below:.4f}"]
+    code, out, err = command("translate", *given, stdin="two\nqqq ☃\n")
+    assert code == 0 and "1 of 2 texts are left out, of a confidence below" in err
+    assert out == f"{texts[0].text}\n\n"
+
+
 def test_a_sentence_of_the_longest_length_is_whole(translator):
     texts = ["", *("one " * count for count in range(1, 30))]
     counts = [len(row) for row in translator.source.subwords.encode(texts, end_of_empty=False)]

@@ -17,10 +17,12 @@ from keras_bahdanau.data import (
     ShardedBatches,
     Shards,
     prepare,
+    preparing,
     read_manifest,
     survey,
 )
 from keras_bahdanau.data.corpora import as_pairs
+from keras_bahdanau.data.reading import Unreadable
 from keras_bahdanau.demo.digits_task import DigitsTask
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.training import TrainingOptions
@@ -120,6 +122,23 @@ def test_files_that_nothing_can_be_read_from_are_dropped(tmp_path):
     assert (report.dropped["empty"], report.dropped["broken"], report.kept) == (1, 1, 4)
     assert report.examples["broken"][0][0] == 2 and "1.png" in report.examples["broken"][0][1]
     assert len(prepared(manifest, source, tmp_path / "shards")) == 4
+
+
+def test_another_file_of_the_same_name_is_not_what_was_begun(tmp_path, monkeypatch):
+    """Or its old scan would count, and the bounds of blocks might be others."""
+    source = CASES["images"].source_of(None)
+    manifest = write_manifest("images", NUMBERS[:6], tmp_path)
+
+    def stale(*_):
+        raise Unreadable("for the time being")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(preparing, "find_repeated", stale)
+        with pytest.raises(Unreadable):
+            prepared(manifest, source, tmp_path / "shards")
+    shutil.copy(tmp_path / "1.png", tmp_path / "0.png")
+    with pytest.raises(ValueError, match="Received: other files than those in "):
+        prepared(manifest, source, tmp_path / "shards")
 
 
 def test_what_belongs_to_text_is_refused(corpus, tmp_path):

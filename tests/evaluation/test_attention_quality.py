@@ -1,5 +1,6 @@
 """Entropy of attention by hand, and alignment errors of a model that attends where it is told."""
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -21,11 +22,12 @@ class Reader(NamedTuple):
 
     search = SearchOptions()
 
-    def align(self, pairs, batch_size):
-        return self.read
+    def align(self, pairs, batch_size, search):
+        length = (search or self.search).max_length
+        return [dataclasses.replace(one, alignment=one.alignment[:length]) for one in self.read]
 
-    def longest(self):
-        return 512
+    def longest(self, search):
+        return (search or self.search).max_source_length or 512
 
     def words(self, inputs, longest):
         return self.source.words(inputs, longest)
@@ -77,6 +79,16 @@ def test_alignment_error_by_hand():
         alignment_error(sharp, pairs, sure * 2, possible * 2)
     with pytest.raises(ValueError, match=r"`alignments\[0\]` must .* Received: \(2, 1\) for 2 "):
         alignment_error(sharp, pairs, sure, [frozenset({(2, 1)})])
+
+
+def test_the_lengths_of_another_search_are_those_of_the_alignment():
+    """What is read to one target token has one link, 0-0, of the two."""
+    pairs = [("a b", "x y")]
+    links = [frozenset({(0, 0), (1, 1)})]
+    sharp = reader(pairs, [SHARP], 8)
+    short = SearchOptions(max_length=1)
+    assert alignment_error(sharp, pairs, links, links) == 0
+    assert alignment_error(sharp, pairs, links, links, search=short) == pytest.approx(1 - 2 / 3)
 
 
 def test_unknown_words_are_counted_as_the_text_has_them():

@@ -7,7 +7,7 @@ import pytest
 import sacrebleu
 
 from keras_bahdanau.evaluation import compare, interval, metrics_of
-from keras_bahdanau.evaluation.significance import samples_for
+from keras_bahdanau.evaluation.significance import samples_for, sign_test
 
 RANDOM = np.random.default_rng(0)
 REFERENCES = [" ".join(RANDOM.choice(list("abcdefgh"), 9)) for _ in range(60)]
@@ -61,9 +61,32 @@ def test_error_rates_are_compared_by_a_bootstrap_of_their_counts():
         assert found.other == pytest.approx(100 * other[:, 0].sum() / other[:, 1].sum())
         assert found.score_range[0] == pytest.approx(own_scores.mean())
         assert found.other_range[0] == pytest.approx(other_scores.mean())
-        assert found.p_value == pytest.approx(chance, abs=3 / 400)
+        assert found is exact or found.p_value == pytest.approx(chance, abs=3 / 400)
     assert (wer.metric, exact.metric) == ("WER", "exact")
     assert "lower is better" in str(wer) and "lower is better" not in str(exact)
+
+
+@pytest.mark.parametrize("first, second", [(0, 0), (1, 0), (0, 3), (4, 4), (2, 9), (31, 60)])
+def test_texts_that_are_right_or_wrong_are_compared_by_the_exact_sign_test(first, second):
+    count = first + second
+    tail = sum(math.comb(count, hits) for hits in range(min(first, second) + 1))
+    p_value = min(1.0, 2 * tail / 2**count)
+    assert sign_test(first, second) == pytest.approx(p_value)
+    own = ["right"] * first + ["wrong"] * second + ["right"] * 10 + ["wrong"] * 5
+    others = ["wrong"] * first + ["right"] * second + ["right"] * 10 + ["wrong"] * 5
+    answers = ["right"] * len(own)
+    found = compare(own, others, answers, samples=10, metrics=["exact", "ser", "exprate", "wer"])
+    assert [one.p_value for one in found[:3]] == [pytest.approx(p_value)] * 3
+    signed = ["test:sign" in one.signature for one in found]
+    assert signed == [True, True, True, False]
+
+
+def test_the_sign_test_of_many_texts_neither_over_nor_underflows():
+    assert sign_test(250_000, 250_000) == 1.0
+    assert 0 <= sign_test(1_000, 200_000) < 1e-300
+    # the normal distribution, for (difference - 1) / sqrt(count) with Yates' correction
+    deviation = (1_001 - 1) / math.sqrt(100_001)
+    assert sign_test(49_500, 50_501) == pytest.approx(math.erfc(deviation / math.sqrt(2)), rel=0.01)
 
 
 def test_translation_edit_rates_are_compared_too():

@@ -43,6 +43,16 @@ def test_words_that_are_heard_at_one_moment_are_not_cut(join):
     assert join.places(samples[:100], [50]) == []  # shorter than a frame
 
 
+def test_a_place_has_all_words_before_it_on_its_left(join):
+    """The second word is heard last, and the third before it: only the fourth stands alone."""
+    samples = np.concatenate([tone(0.2), silence(0.2)] * 4)
+    middles = np.array([0.1, 0.9, 0.5, 1.3]) * RATE
+    assert [before for before, _ in join.places(samples, middles)] == [1, 3]
+    places = [sample / RATE for _, sample in join.places(samples, middles)]
+    assert 0.2 < places[0] < 0.4 and 1.0 < places[1] < 1.2
+    assert join.places(samples, [0, 0]) == [], "nothing is between two words at the beginning"
+
+
 def test_a_part_has_the_words_between_its_places(join):
     words = list("abcdef")
     samples = np.repeat(np.arange(6), 100)  # a word is a hundred samples of its number

@@ -216,3 +216,17 @@ def test_a_saved_model_translates_the_same_without_python_tensorflow(translator,
         numbers = [*map(float, found[name])]
         np.testing.assert_allclose(numbers, expected[name], atol=1e-5)
     assert not loaded and bad == 2
+
+
+@pytest.mark.slow
+def test_flac_is_no_input_of_a_saved_model_which_reads_wav(toy_artefact, tmp_path):
+    import toy_sources
+
+    case = toy_sources.CASES["audio"]
+    wav = case.write(case.input_of((0, 1)), tmp_path / "a")
+    (tmp_path / "b.flac").write_bytes(b"fLaC" + bytes(100))
+    rows = {"path": [str(wav), str(tmp_path / "b.flac"), b"fLaC"]}
+    found, _, bad = in_a_process(
+        BatchTranslator(toy_artefact("audio", "saved-model"), column="path"), rows
+    )
+    assert found["translation"] == ["eins zwei", "", ""] and bad == 2

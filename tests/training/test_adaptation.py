@@ -96,6 +96,17 @@ def test_symbols_that_the_vocabulary_splits_are_reported(same):
     assert len(lines) == 1
 
 
+def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
+    _, source, target, _ = same
+    lines, options, run = [], TrainingOptions().resolved(), Run(tmp_path / "run")
+    for given, symbols in ((source, ["<bt>"]), (CASES["images"].source_of(None), ["<bt>", "a"])):
+        sides = Sides(given, target, symbols)
+        vocabularies(run, options, PAIRS, sides, None, PAIRS, lines.append)
+    text, image = lines
+    assert text.endswith("not know, 1: <bt>; a vocabulary that is given stays as it is")
+    assert "not know, 2: <bt>, a; " in image
+
+
 def test_new_pieces_stand_behind_the_old_ones_with_the_mean_of_their_parts(longer):
     old, source, target, model = longer
     size = old.target.vocabulary_size

@@ -6,7 +6,7 @@ import numpy as np
 
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
 from keras_bahdanau.exporters.saved_model.version_card import load_card
-from keras_bahdanau.file_content import read_or
+from keras_bahdanau.file_content import content_of, read_or, size_of
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.translation import Translation
 
@@ -53,12 +53,24 @@ class SavedModelPipeline:
         (self._text,) = _TEXTS & {*signature.outputs}
 
     def check(self, name, inputs):
-        """Raise TypeError unless all inputs are texts, bytes or paths."""
+        """Raise an error unless all inputs are texts, bytes or paths, of files that it reads.
+
+        Raises:
+            OSError: If a file can't be read.
+            TypeError: If an input is of another type.
+            ValueError: If a recording is FLAC, which the graph does not decode.
+        """
+        of_files = self.card.get("inputs") == "files"
         for one in inputs:
             if not isinstance(one, str | bytes | Path):
                 raise TypeError(
                     f"`{name}` must hold texts, or files. Received: one of type "
                     f"{type(one).__name__}."
+                )
+            if of_files and content_of(one, len(_FLAC)) == _FLAC:
+                raise ValueError(
+                    f"A SavedModel of recordings reads WAV files. Received: `{name}` with FLAC. "
+                    "Convert it, or give the .keras file."
                 )
 
     def decode(self, inputs, batch_size=64, search=None):
@@ -75,13 +87,15 @@ class SavedModelPipeline:
         Raises:
             RuntimeError: If the graph fails.
         """
-        contents = [read_or(b"", _content, one) for one in inputs]
+        inputs = [one.encode() if isinstance(one, str) else one for one in inputs]
         size = min(batch_size, self.card.get("max_rows", batch_size))
-        results = [None] * len(contents)
-        order = sorted(range(len(contents)), key=lambda number: -len(contents[number]))
+        results = [None] * len(inputs)
+        sizes = [read_or(0, size_of, one) for one in inputs]
+        order = sorted(range(len(inputs)), key=lambda number: -sizes[number])
         for first in range(0, len(order), size):
             members = order[first : first + size]
-            given = np.array([contents[member] for member in members], dtype=object)
+            contents = [read_or(b"", _content, inputs[member]) for member in members]
+            given = np.array(contents, dtype=object)
             answer = self._session.run(self._signature, **{self._input: given})
             for row, member in enumerate(members):
                 results[member] = self._read({name: one[row] for name, one in answer.items()})
@@ -113,11 +127,10 @@ class SavedModelPipeline:
         }
 
 
+_FLAC = b"fLaC"  # with which its files begin
 _TEXTS = {"translation", "text"}  # names of the text, by the kind of the source
 
 
 def _content(one):
     """The bytes of an input."""
-    if isinstance(one, Path):
-        return one.read_bytes()
-    return one.encode() if isinstance(one, str) else one
+    return one.read_bytes() if isinstance(one, Path) else one

@@ -38,7 +38,8 @@ class Teacher(NamedTuple):
         seed: Integer, of draws at random.
         guides: True if the weights of its attention are wanted.
         threads: Integer, cores of a process; None for those that this process has.
-        load: Function at the top of a module that loads TensorFlow in its own way; None for none.
+        load: Function at the top of a module, or what is equal by value in another process, that
+            loads TensorFlow in its own way; None for none.
     """
 
     paths: tuple
