@@ -92,6 +92,14 @@ class TokenCrossentropy(keras.losses.Loss):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}
 
 
+def of_layers(model):
+    """List of what layers and weights add to the loss, such as regularizers: float32 scalars.
+
+    Each counts once, however many replicas train.
+    """
+    return [_mean(ops.sum(one)) for one in model.losses]
+
+
 def _mean(value):
     """The mean of a batch, divided by the number of replicas that train, as Keras does it."""
     return _Given(name="given", dtype="float32")(ops.zeros((1,)), ops.reshape(value, (1,)))

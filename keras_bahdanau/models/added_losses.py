@@ -2,7 +2,12 @@
 
 from keras import ops
 
-from keras_bahdanau.losses import TokenCrossentropy, doubly_stochastic, guided_alignment
+from keras_bahdanau.losses import (
+    TokenCrossentropy,
+    doubly_stochastic,
+    guided_alignment,
+    of_layers,
+)
 from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.training_output import given
 
@@ -26,7 +31,7 @@ def with_added(model, loss, y, output, sample_weight):
     weight = weight_of(y, sample_weight)
     if given(output.ctc_logits):
         total = batch_ctc_loss(output.ctc_logits, output.mask, y, weight)
-        own = [reducing(model.loss).of_total(total, weight), *map(ops.sum, model.losses)]
+        own = [reducing(model.loss).of_total(total, weight), *of_layers(model)]
         loss = (1 - model.ctc_weight) * loss + model.ctc_weight * ops.sum(ops.stack(own))
     if given(output.alignment):
         # -> (passes, batch, target_time, source_time)

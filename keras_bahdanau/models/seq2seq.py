@@ -6,7 +6,7 @@ from keras import ops, tree
 from keras_bahdanau import checks
 from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.losses import divergence
+from keras_bahdanau.losses import divergence, of_layers
 from keras_bahdanau.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.added_losses import of_drawn, reducing, weight_of, with_added
 from keras_bahdanau.models.output_loss import output_loss
@@ -330,7 +330,8 @@ class Seq2Seq(keras.Model):
             if training and (any(weights) or drawn):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
-        from_readout = self.decoder.output_weights and not y_pred.copying
+        weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # which Keras applies
+        from_readout = self.decoder.output_weights and not y_pred.copying and not weighted
         if from_readout and getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
@@ -351,7 +352,7 @@ class Seq2Seq(keras.Model):
         self._update_metrics(
             y, sample_weight, lambda: self.logits(output), result.negative_log_probs
         )
-        losses = [self.loss.of_total(result.total, weight), *map(ops.sum, self.losses)]
+        losses = [self.loss.of_total(result.total, weight), *of_layers(self)]
         losses += of_drawn(self, output, weight, lambda: result.negative_log_probs)
         return ops.sum(ops.stack(losses))
 

@@ -55,7 +55,7 @@ class Adaptation:
             "metrics": metrics,
             "model": self.model.get_config() if as_it_is else None,
             "training": read_card(initial.path).get("training"),
-            "window": max((cell.length for cell in _self_attention(self.model)), default=0),
+            "window": _window(self.model),
         }
 
     def sides(self, options, given, pairs, symbols=(), say=print):
@@ -139,13 +139,15 @@ class Adaptation:
             one.assign(value)
 
 
-def resized(config, source, target):
+def resized(config, source, target, steps):
     """Model from the config of an old one, with the sizes of other vocabularies.
 
     Args:
         config: Dictionary of `Seq2Seq.get_config`.
         source: `Source`.
         target: `Subwords`.
+        steps: Integer, steps that a decoder of self-attention keeps at least: no weight depends
+            on them.
     """
     config = copy.deepcopy(config)
     encoder, decoder = config["encoder"]["config"], config["decoder"]["config"]
@@ -156,24 +158,16 @@ def resized(config, source, target):
         encoder["symbols"] = source.symbols(target)
     for part in ("encoder", "decoder"):
         config[part].pop("build_config", None)  # it may hold the old sizes
+    pattern = decoder["cell"]["config"]["cell"]  # of the cells of its layers, or a name
+    if isinstance(pattern, dict) and pattern["class_name"] == SelfAttentionCell.__name__:
+        pattern["config"]["length"] = max(pattern["config"]["length"], steps)
     return Seq2Seq.from_config(config)
 
 
-def widen(model, steps):
-    """Let a decoder of self-attention keep so many steps at least: no weight depends on them.
-
-    Args:
-        model: `Seq2Seq` that is not built.
-        steps: Integer.
-    """
-    for cell in _self_attention(model):
-        cell.length = max(cell.length, steps)
-
-
-def _self_attention(model):
-    """List of the cells of self-attention in a decoder."""
+def _window(model):
+    """The steps that a decoder of self-attention keeps; 0 of others."""
     cells = model.decoder.cell.stack.cells
-    return [cell for cell in cells if isinstance(cell, SelfAttentionCell)]
+    return max((one.length for one in cells if isinstance(one, SelfAttentionCell)), default=0)
 
 
 def freeze(model, names):

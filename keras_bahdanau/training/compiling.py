@@ -5,7 +5,7 @@ import keras
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models.precision import computing_in, with_policy
-from keras_bahdanau.training.adaptation import freeze, resized, widen
+from keras_bahdanau.training.adaptation import freeze, resized
 from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
 from keras_bahdanau.training.placement import place
@@ -71,16 +71,17 @@ def validated_model(source, target, options, config=None, window=0):
 
 
 def _new_model(source, target, options, policy, window, config=None, devices=None):
-    settings = {name: getattr(options, name) for name in (*MODEL_OPTIONS, "max_length")}
+    settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
+    steps = max(window, options.max_length)
     with computing_in(policy):
         if config is None:
+            settings["max_length"] = steps  # which a decoder of self-attention keeps
             model = PRESETS[options.preset].model(source, target, **settings)
         else:
             # as it is in float32, where some layers may have another precision on purpose
             own = config if policy == "float32" else with_policy(config, policy)
             own = {**own, "guided_alignment": options.guided_alignment}
-            model = resized(own, source, target)
-        widen(model, max(window, options.max_length))
+            model = resized(own, source, target, steps)
         place(model, devices or {})
         model.build()
     if options.l2:

@@ -48,7 +48,9 @@ def _fit(
             callbacks.on_train_batch_end(number, logs)
             if model.stop_training:
                 break
-        callbacks.on_epoch_end(epoch, dict(logs))
+        # a checkpoint may have added what came before a resumption
+        results = model.get_metrics_result().items()
+        callbacks.on_epoch_end(epoch, {name: float(value) for name, value in results})
         if model.stop_training:
             break
     callbacks.on_train_end(logs)

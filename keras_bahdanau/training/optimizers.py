@@ -4,7 +4,7 @@ import contextlib
 
 import keras
 
-from keras_bahdanau.training.rounded_weights import rounding
+from keras_bahdanau.training.rounded_weights import RoundingOptimizer, rounding
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -64,6 +64,26 @@ def averaged_weights(model):
         return
     with restoring(model.trainable_variables) as variables:
         optimizer.put_average(variables)
+        yield
+
+
+@contextlib.contextmanager
+def whole_weights(model):
+    """The model with the weights w = q + r of a `RoundingOptimizer`, for a mean over epochs.
+
+    A moving average is of these already: then, and with other optimizers, nothing is changed.
+
+    Args:
+        model: A compiled Keras model.
+    """
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:
+        yield
+        return
+    with restoring(model.trainable_variables) as variables:
+        for one in variables:
+            if id(one) in optimizer.remainders:
+                one.assign_add(optimizer.remainders[id(one)])
         yield
 
 

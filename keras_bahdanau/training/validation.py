@@ -8,7 +8,7 @@ import keras
 from keras_bahdanau.callbacks.divergence import require_finite, require_finite_state
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.text.corpus_metrics import metrics_of
-from keras_bahdanau.training.optimizers import averaged_weights, restoring
+from keras_bahdanau.training.optimizers import averaged_weights, restoring, whole_weights
 from keras_bahdanau.training.rounded_weights import round_weights
 from keras_bahdanau.whole_file import write_json
 
@@ -133,7 +133,8 @@ class ValidateAndSave(keras.callbacks.Callback):
         with contextlib.ExitStack() as block:
             block.enter_context(averaged_weights(self.model))
             if self.average is not None:
-                self.average.on_epoch_end(epoch)
+                with whole_weights(self.model):
+                    self.average.on_epoch_end(epoch)
                 block.enter_context(self.average.in_place())
             if self.options.resolved().quantization_aware:  # which an average is not
                 block.enter_context(restoring(self.model.trainable_variables))

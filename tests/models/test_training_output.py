@@ -111,6 +111,16 @@ def test_logits_are_made_of_the_record(r_drop, tie):
     assert_allclose(logits, model(inputs), atol=1e-6)
 
 
+def test_the_weight_of_a_loss_is_that_of_compile():
+    inputs, target, weight = batch()
+    whole, half = new(TokenCrossentropy()), new(TokenCrossentropy(), loss_weights=0.5)
+    losses = [
+        one.compute_loss(inputs, target, one(inputs, training=True), weight)
+        for one in (whole, half)
+    ]
+    assert float(losses[1]) == pytest.approx(float(losses[0]) / 2)
+
+
 @pytest.mark.slow
 def test_its_meaning_does_not_depend_on_compile():
     inputs, _, _ = batch()

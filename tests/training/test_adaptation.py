@@ -177,6 +177,11 @@ def test_a_transformer_keeps_as_many_steps_as_before_at_least(tmp_path, alone, l
     assert [cell.length for cell in after.decoder.cell.stack.cells] == [window] * 2
     states = after.decoder.cell.stack.state_sizes
     assert states == ((window * 4, window * 4, window),) * 2
+    saved = type(after).from_config(after.get_config())
+    for one in (after, saved):  # in a search, and in its file
+        state = one.initial_state(one.encode(as_source(side).batch(["eins"])))
+        shapes = [tuple(part.shape) for part in keras.tree.flatten(state.cell)]
+        assert shapes == [(1, window * 4), (1, window * 4), (1, window)] * 2
 
 
 @pytest.mark.parametrize(

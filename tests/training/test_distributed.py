@@ -91,6 +91,18 @@ def test_a_step_in_parts_is_that_of_the_whole_batch(eagerly, loss):
         np.testing.assert_allclose(one.numpy(), other, atol=1e-6)
 
 
+def test_the_results_of_an_epoch_have_what_a_checkpoint_adds(eagerly):
+    """At a resumption it adds the sums of the batches before, at the first batch."""
+    model, logs = toy_model(TokenCrossentropy()), []
+    added = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda *_: model.metrics[0].update_state(100.0, sample_weight=9.0),
+        on_epoch_end=lambda epoch, results: logs.append(results["loss"]),
+    )
+    data = tf.data.Dataset.from_tensors(BATCH)
+    fit_of(Workers(), parts=2)(model, data, epochs=1, callbacks=[added])
+    assert logs == [pytest.approx(float(model.metrics[0].result()))] and logs[0] > 10
+
+
 def test_one_process_with_whole_batches_has_the_fit_of_keras():
     assert fit_of(Workers()) is keras.Model.fit
 
@@ -382,6 +394,41 @@ two = trained(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
 for found, expected in zip(two, alone):
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 """
+
+
+REGULARIZED = (
+    REPLICAS.partition("def trained")[0]
+    + """
+def trained(strategy):
+    keras.utils.set_random_seed(1)
+    with strategy.scope():
+        attention = kb.layers.BahdanauAttention(4)
+        ctc = float(sys.argv[1])
+        parts = kb.Encoder(8, 4, 3), kb.Decoder(8, 4, 4, attention)
+        model = kb.Seq2Seq(*parts, ctc_weight=ctc)
+        model.build()
+        model.decoder.output_layer.kernel.regularizer = keras.regularizers.L2(1.0)
+        model.compile(keras.optimizers.SGD(0.5), kb.losses.TokenCrossentropy())
+    ids = np.random.default_rng(1).integers(4, 8, (3, 4, 5))
+    (source, given, target), weight = ids, np.ones((4, 5), "float32")
+    data = tf.data.Dataset.from_tensor_slices(((source, given), target, weight)).batch(4)
+    loss = model.fit(data, verbose=0).history["loss"]
+    return [*loss, *model.get_weights()]
+
+alone = trained(tf.distribute.get_strategy())
+two = trained(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
+for found, expected in zip(two, alone):
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+"""
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ctc_weight", ["0", "0.3"])
+def test_a_regularizer_counts_once_on_two_replicas(ctc_weight):
+    command = [sys.executable, "-c", REGULARIZED, ctc_weight]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.slow

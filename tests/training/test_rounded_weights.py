@@ -9,7 +9,7 @@ import pytest
 from conftest import toy_pairs
 from modes import eager, xla
 
-from keras_bahdanau.callbacks import Checkpoint
+from keras_bahdanau.callbacks import AverageLast, Checkpoint
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.training import (
     AveragingAdam,
@@ -18,6 +18,7 @@ from keras_bahdanau.training import (
     averaged_weights,
     train,
 )
+from keras_bahdanau.training.optimizers import whole_weights
 from keras_bahdanau.training.rounded_weights import rounded, rounding, roundings_of
 
 RANDOM = np.random.default_rng(5)
@@ -124,6 +125,24 @@ def test_the_moving_average_is_that_of_the_exact_weights():
         mean = (before * mean + 9 * weight) / (before + 9)
     with averaged_weights(model):
         np.testing.assert_allclose(model.get_weights()[0], mean, atol=1e-4)
+
+
+def test_a_mean_over_epochs_is_that_of_the_exact_weights():
+    model, average, weights = new_line(eagerly=True), AverageLast(2, put_at_end=False), []
+    average.set_model(model)
+    for epoch, first in enumerate(range(0, len(X), AT_ONCE)):
+        model.train_on_batch(X[first : first + AT_ONCE], Y[first : first + AT_ONCE])
+        before = model.get_weights()[0]
+        with whole_weights(model):
+            average.on_epoch_end(epoch)
+        np.testing.assert_array_equal(model.get_weights()[0], before)
+        weights.append(exact(model))
+    np.testing.assert_allclose(average.weights()[0], np.mean(weights[-2:], axis=0), atol=1e-5)
+    averaging = new_line(AveragingAdam, eagerly=True)  # whose average has no remainder
+    train_up_to(averaging, AT_ONCE)
+    before = averaging.get_weights()[0]
+    with whole_weights(averaging):
+        np.testing.assert_array_equal(averaging.get_weights()[0], before)
 
 
 PAIRS = toy_pairs()
