@@ -3,10 +3,11 @@
     python benchmarks/worst_batch.py models/en-de/1
 
 Each line is a process of its own, which loads the version with the server's C++ loader, is
-warmed up with one short row, and gets one request. Memory is the largest that the process had
-while it ran above what it had before. Translations that end early make a batch cheaper: for the
-worst case export a translator with `min_length` equal to `max_length`. The last line divides the
-operations of the card by the seconds of the slowest request: so many does this machine a second.
+warmed up with one short row, and gets one request. Memory is the most that the process had
+during the request, less what it had before it. Translations that end early make a batch cheaper:
+for the worst case export a translator with `min_length` equal to `max_length`. The last line
+divides the operations of the card by the seconds of the slowest request: so many does this machine
+a second.
 """
 
 import argparse

@@ -58,7 +58,9 @@ def once(tmp_path_factory):
     def path_of(name, make):
         path = place / "once" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(place / f"{path.name}.lock", "w") as lock:
+        if path.exists():
+            return path
+        with open(place / f"{name.replace('/', '-')}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not path.exists():
                 make(path)

@@ -115,7 +115,7 @@ def tuned(translator, valid, arguments):
         return kb.evaluation.simplest(trials)
     searches = kb.evaluation.candidates(translator.search, arguments.beam_widths)
     settings = scoring.SETTINGS[arguments.text]
-    settings = {**settings, "metric": "bleu"}  # be the best epoch chosen by what it may
+    settings = {**settings, "metric": "bleu"}  # whatever has chosen the best epoch
     trials = kb.evaluation.tune(translator, valid, searches, tell=tell, **settings)
     write_json(path, [dataclasses.asdict(trial) for trial in trials])
     return kb.evaluation.simplest(trials)

@@ -17,7 +17,8 @@ from keras_bahdanau.whole_file import write_json
 
 SYSTEMS = {"de": ("de",), "fr": ("fr",), "both": ("de", "fr")}
 TAGS = {"de": "<2de>", "fr": "<2fr>"}
-RULE = {"tokenize": "none", "lowercase": True}  # of the published figures
+METRICS = ("bleu", "chrf")  # whatever has chosen the best epoch
+RULE = {"metrics": METRICS, "tokenize": "none", "lowercase": True}  # of the published figures
 PARTS = {"val": "val", "test": "test_2016_flickr"}
 
 
@@ -82,7 +83,9 @@ def score(arguments, name, run, part):
     translator = kb.Translator.load(run.translator)
     scores = {}
     for one in corpora(arguments, name, PARTS[part]):
-        measured = kb.evaluation.evaluate(translator, kb.data.Corpora([one]), **RULE)
+        measured = kb.evaluation.evaluate(
+            translator, kb.data.Corpora([one]), metrics=METRICS, **RULE
+        )
         scores[one.name] = measured.scores()
     progress = run.progress()
     about = {

@@ -194,7 +194,7 @@ async function main(words) {
   const client = new IdsClient(options, folder);
   const noun = client.card.verb === "translate" ? "translation" : "text";
   endWithOutput();
-  const rows = process.stdin.isTTY ? 1 : ROWS;  // somebody who types waits for an answer
+  const rows = !sentences.length && process.stdin.isTTY ? 1 : ROWS;  // somebody who types waits for an answer
   let [waiting, number] = [[], 0];
   const flush = async () => {
     for (const row of waiting.length ? await client.translate(waiting) : []) {

@@ -98,7 +98,7 @@ def distill(
     """Distill a teacher into a student: a small model that learns what a large one writes.
 
     The teacher translates the sources; filters choose among its hypotheses; the student is
-    trained on them, with all options of train. OUT/distilled has sources, texts and scores in
+    trained on them, with the options of train. OUT/distilled has sources, texts and scores in
     plain files, OUT/translator.keras is the student. A table compares both. The same command
     resumes what was stopped or killed. --guided-alignment takes the teacher's attention.
     """

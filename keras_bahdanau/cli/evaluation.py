@@ -70,7 +70,8 @@ def evaluate(
         Path | None,
         typer.Option(
             help="File of another system's translations, or another model, in its own precision: "
-            "which one is better, by paired bootstrap."
+            "which one is better, by paired bootstrap, or the sign test where each text is right "
+            "or wrong."
         ),
     ] = None,
     metrics: Annotated[

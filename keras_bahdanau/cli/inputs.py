@@ -36,7 +36,7 @@ def require_inputs(path, wanted, instead=None):
     if found != wanted:
         raise ValueError(
             f"This command is for models that read {wanted}. Received: model={str(path)!r}, "
-            f"which reads {found}. Use {instead or _READERS[found]}."
+            f"which reads {found}. Use {instead or _READERS.get(str(found), 'another command')}."
         )
 
 

@@ -305,8 +305,8 @@ class Seq2Seq(keras.Model):
         """The loss of a batch, with all that the model adds to it in training.
 
         From a `TrainingOutput`, one of the package's own losses is taken without logits
-        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, and that of
-        a decoder that copies, gets logits. The metrics that the model was compiled with are
+        `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, one with
+        `loss_weights`, and that of a decoder that copies, gets logits. The metrics that the model was compiled with are
         updated at the same time, since the token losses are known only here, and since on the
         JAX backend Keras' `compute_metrics` has no access to the weights.
 
@@ -331,8 +331,8 @@ class Seq2Seq(keras.Model):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # which Keras applies
-        from_readout = self.decoder.output_weights and not y_pred.copying and not weighted
-        if from_readout and getattr(self.loss, "sums_tokens", False):
+        from_readout = self.decoder.output_weights and not y_pred.copying
+        if from_readout and weighted is None and getattr(self.loss, "sums_tokens", False):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)

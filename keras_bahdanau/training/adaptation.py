@@ -139,15 +139,15 @@ class Adaptation:
             one.assign(value)
 
 
-def resized(config, source, target, steps):
+def resized(config, source, target, steps=0):
     """Model from the config of an old one, with the sizes of other vocabularies.
 
     Args:
         config: Dictionary of `Seq2Seq.get_config`.
         source: `Source`.
         target: `Subwords`.
-        steps: Integer, steps that a decoder of self-attention keeps at least: no weight depends
-            on them.
+        steps: Integer, steps that a decoder of self-attention keeps at least, where it has fewer:
+            no weight depends on them.
     """
     config = copy.deepcopy(config)
     encoder, decoder = config["encoder"]["config"], config["decoder"]["config"]

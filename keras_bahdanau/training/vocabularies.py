@@ -45,9 +45,9 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
         source = learned("source", sources, options, "source", say, symbols)
     if target is None:
         target = learned("target", [pair[1] for pair in pairs], options, "target", say)
+    if sides.source is not None and (old is None or options.update_vocabulary == "replace"):
+        report_split(symbols, source, "a vocabulary that is given stays as it is", say)
     if old is None:
-        if sides.source is not None:
-            report_split(symbols, source, "a vocabulary that is given stays as it is", say)
         _tell_rare(sides, (source, target), len(pairs), say)
     return as_source(source), target
 

@@ -3,6 +3,7 @@
 A layer that `keras_bahdanau.layers` or `keras_bahdanau.models` makes public needs a row here.
 """
 
+import inspect
 import json
 
 import extract
@@ -90,6 +91,18 @@ def test_its_config_round_trips_through_json(row):
     copy = type(layer).from_config(config)
     assert copy.get_config() == layer.get_config()
     assert (copy.name, copy.dtype_policy.name, copy.trainable) == ("mine", "mixed_bfloat16", False)
+
+
+# arguments that are in the configs of parts
+PASSED_ON = {}
+
+
+@EVERY
+def test_its_config_has_each_of_its_arguments(row):
+    layer = row.new()
+    given = inspect.signature(type(layer).__init__).parameters.values()
+    names = {one.name for one in given if one.kind is one.POSITIONAL_OR_KEYWORD} - {"self"}
+    assert names - {*layer.get_config()} <= PASSED_ON.get(type(layer).__name__, set())
 
 
 @EVERY

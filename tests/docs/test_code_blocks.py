@@ -39,7 +39,7 @@ def test_each_block_runs_or_is_output_or_says_why_not():
     assert silent == []
 
 
-def test_a_reason_is_a_phrase_and_stands_only_where_a_block_could_run():
+def test_a_reason_is_a_phrase():
     short = [f"{name}:{b.line}" for name, b in BLOCKS if b.reason and len(b.reason.split()) < 3]
     assert short == []
 

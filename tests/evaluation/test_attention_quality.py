@@ -82,11 +82,11 @@ def test_alignment_error_by_hand():
 
 
 def test_the_lengths_of_another_search_are_those_of_the_alignment():
-    """What is read to one target token has one link, 0-0, of the two."""
+    """What is read to one word and the end token has one link, 0-0, of the two."""
     pairs = [("a b", "x y")]
     links = [frozenset({(0, 0), (1, 1)})]
     sharp = reader(pairs, [SHARP], 8)
-    short = SearchOptions(max_length=1)
+    short = SearchOptions(max_length=2)
     assert alignment_error(sharp, pairs, links, links) == 0
     assert alignment_error(sharp, pairs, links, links, search=short) == pytest.approx(1 - 2 / 3)
 

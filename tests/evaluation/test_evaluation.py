@@ -30,6 +30,12 @@ def new_translator(source, target, search):
     return Translator(source, model, target, search)
 
 
+@pytest.fixture(scope="module")
+def plain(translator):
+    """The measures of all pairs."""
+    return evaluate(translator, PAIRS)
+
+
 def ids_of(translator, source, target):
     """Source ids `(1, source_time)`, target ids `(target_time,)`."""
     (source,) = translator.source.subwords.encode([source])
@@ -57,15 +63,14 @@ def test_perplexity_is_of_all_real_tokens_together(translator, batch_tokens):
     assert perplexity(translator.model, batches) == pytest.approx(expected, rel=1e-5)
 
 
-def test_scores_are_those_of_sacrebleu(translator):
+def test_scores_are_those_of_sacrebleu(translator, plain):
     texts = [translation.text for translation in translator.translate([s for s, _ in PAIRS])]
     references = [[target for _, target in PAIRS]]
-    measured = evaluate(translator, PAIRS)
-    assert [translation.text for translation in measured.translations] == texts
-    assert measured.bleu == sacrebleu.corpus_bleu(texts, references).score
-    assert measured.chrf == sacrebleu.corpus_chrf(texts, references).score
-    assert measured.bleu_signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a")
-    assert measured.perplexity == pytest.approx(perplexity_by_hand(translator, PAIRS), rel=1e-5)
+    assert [translation.text for translation in plain.translations] == texts
+    assert plain.bleu == sacrebleu.corpus_bleu(texts, references).score
+    assert plain.chrf == sacrebleu.corpus_chrf(texts, references).score
+    assert plain.bleu_signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a")
+    assert plain.perplexity == pytest.approx(perplexity_by_hand(translator, PAIRS), rel=1e-5)
 
 
 def test_the_metrics_asked_for_and_no_others_are_measured(translator):
@@ -88,9 +93,9 @@ def test_the_metrics_asked_for_and_no_others_are_measured(translator):
     assert scores["by_length"] == [{"label": "1-5", "sentences": 4, "ter": measured.ter}]
 
 
-def test_perplexity_of_words_accuracy_and_attention_by_hand(translator):
+def test_perplexity_of_words_accuracy_and_attention_by_hand(translator, plain):
     """A word model: its tokens are words, and the end of a sentence counts with both."""
-    measured = evaluate(translator, PAIRS)
+    measured = plain
     assert measured.word_perplexity == pytest.approx(measured.perplexity)
     right = total = 0
     for source, target in PAIRS:
@@ -201,11 +206,11 @@ def test_case_and_tokenization_are_the_users(translator):
     assert "case:lc|eff:no|tok:none" in measured.bleu_signature
 
 
-def test_pairs_with_an_empty_side_are_translated_but_have_no_perplexity(translator):
+def test_pairs_with_an_empty_side_are_translated_but_have_no_perplexity(translator, plain):
     measured = evaluate(translator, [*PAIRS, ("", "x"), ("a", "")])
     assert (measured.sentences, measured.skipped) == (6, 2)
     assert measured.translations[4].text == ""
-    assert measured.perplexity == evaluate(translator, PAIRS).perplexity
+    assert measured.perplexity == plain.perplexity
 
 
 @pytest.mark.slow

@@ -37,8 +37,8 @@ def program(monkeypatch):
     def columns_of(self, rows):
         texts = rows[self.column]
         module.asked += texts
-        upper = np.array([text.decode().upper() for text in texts], object)
-        scores = np.array([math.nan if text == b"bad" else 0.5 for text in texts], np.float32)
+        upper = np.array([text.upper() for text in texts], object)
+        scores = np.array([math.nan if text == "bad" else 0.5 for text in texts], np.float32)
         return dict(zip(NAMES, (upper, scores, scores), strict=True))
 
     def batches(pieces, translator, options):
@@ -89,7 +89,7 @@ def test_the_same_command_again_does_what_is_missing(program, corpus, tmp_path):
     (out / ".b.txt.unfinished").write_text("half of a par")
     program.asked.clear()
     assert program.main(arguments_of(corpus, out)) == 0
-    assert program.asked == [b"last"]
+    assert program.asked == ["last"]
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
     program.asked.clear()
     assert program.main(arguments_of(corpus, out)) == 0

@@ -90,11 +90,11 @@ def answer_of(world, kind):
     """What a good file answers; None where TensorFlow is needed for it, but is not loaded."""
     if kind == "keras" and world.quick:
         return None
-    arguments = {
-        "keras": (world.heavy, COMMAND, "translate", "--model", str(keras_path(world))),
-        "litert": (world.light, "fuzz.targets:on_device", str(world.litert)),
-    }[kind]
-    zygote, target, *rest = arguments
+    if kind == "keras":
+        zygote, target = world.heavy, COMMAND
+        rest = ["translate", "--model", str(keras_path(world))]
+    else:  # without a process that loads TensorFlow
+        zygote, target, rest = world.light, "fuzz.targets:on_device", [str(world.litert)]
     answer = zygote.call(target, *rest, directory=world.files, stdin=INPUT)
     if answer.code or not answer.out.strip():
         raise RuntimeError(f"A good file must answer. Received: {answer}")

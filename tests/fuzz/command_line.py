@@ -19,13 +19,15 @@ ARGUMENTS = {
     "read": "--model RUN good.en",
     "evaluate": "--model RUN good.en good.de",
     "tune": "--model RUN good.en good.de --dry-run",
+    "calibrate": "--model RUN good.en good.de --dry-run",
+    "shortlist": "--model RUN good.en good.de --dry-run",
     "align": "--model RUN one",
     "export": "--model RUN --format litert --out new.tflite",
     "check": "LITERT",
     "demo": "",
     "prepare": "good.en good.de --out new --workers 1",
 }
-LISTS = {"beam_widths", "length_normalizations"}  # numbers with commas between
+LISTS = {"beam_widths", "length_normalizations", "ctc_weights"}  # numbers with commas between
 PATIENT = {"epochs", "minutes", "patience"}  # more of them is time that the user has asked for
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from fuzz.all_attacks import ATTACKS
+from fuzz.command_line import ARGUMENTS, numeric_options
 from fuzz.outcomes import GOOD, Answer, Outcome, judged
 from fuzz.world import World, write_image_graph
 
@@ -44,6 +45,10 @@ def bad(cases):
     cases = list(cases)
     assert cases
     return [case for case in cases if case.outcome not in GOOD]
+
+
+def test_each_command_with_a_numeric_option_is_attacked():
+    assert {command for command, _ in numeric_options()} <= {*ARGUMENTS}
 
 
 @pytest.mark.few(3)

@@ -332,8 +332,11 @@ def test_a_decoder_of_blocks_is_explored_as_any_other(subwords, preset, tmp_path
 
 
 def test_a_trace_can_be_drawn(trace):
-    kb.plot_trace(trace)
-    kb.plot_alignment(trace)
+    figure = kb.plot_trace(trace)
+    shown = [one.get_text() for axes in figure.axes for one in axes.texts]
+    assert all(any(token.strip("▁") in text for text in shown) for token in trace.target_tokens)
+    (image,) = kb.plot_alignment(trace).axes[0].get_images()
+    np.testing.assert_allclose(image.get_array(), trace.weights)
 
 
 @pytest.fixture(scope="module")

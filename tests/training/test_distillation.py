@@ -10,11 +10,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from conftest import toy_pairs
+from noting import Noting
 
 from keras_bahdanau import cli
 from keras_bahdanau.data import BatchedPairs
@@ -352,16 +352,6 @@ def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tm
     assert not {"unsinn", "falsch"} & {*" ".join(found).split()}
     heading, row = printed.out.splitlines()[-3:-1]  # of no teacher
     assert heading.split()[0] == "BLEU" and row.split()[0] == "student"
-
-
-class Noting(NamedTuple):
-    """What loads TensorFlow in its own way, here nothing: it adds a letter to a file."""
-
-    path: Path
-
-    def __call__(self):
-        with open(self.path, "a") as file:
-            file.write("x")
 
 
 @pytest.mark.slow

@@ -62,8 +62,8 @@ def converted(tmp_path_factory):
     return converted_bytes(tmp_path_factory.mktemp("converted"))
 
 
-def test_file_of_builtin_operations_is_clean(tmp_path):
-    assert check(convert(tmp_path)) == []
+def test_file_of_builtin_operations_is_clean(tmp_path, converted):
+    assert check(repack(tmp_path / "model.tflite", converted)) == []
 
 
 @pytest.mark.few(1)
@@ -275,14 +275,14 @@ def test_card_that_does_not_say_how_to_run_the_model_is_found(converted, tmp_pat
     assert f"does not name the {key}" in finding.why
 
 
-def test_archive_that_is_cut_off_is_found(tmp_path):
-    path = convert(tmp_path)
+def test_archive_that_is_cut_off_is_found(tmp_path, converted):
+    path = repack(tmp_path / "model.tflite", converted)
     path.write_bytes(path.read_bytes()[:-10])
     assert found(path) == [(HOST, "the file")]
 
 
-def test_file_that_is_cut_off_is_found(tmp_path):
-    path = convert(tmp_path)
+def test_file_that_is_cut_off_is_found(tmp_path, converted):
+    path = repack(tmp_path / "model.tflite", converted)
     path.write_bytes(path.read_bytes()[:400])
     assert found(path) == [(LITERT, "the file")]
 

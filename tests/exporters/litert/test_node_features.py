@@ -215,37 +215,39 @@ def test_random_ink_has_the_frames_of_training_bit_for_bit(tmp_path):
     assert_same_ink(inks, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("source", "content", "message"),
-    [
-        (IMAGES, b"", "a whole PNG file. Received: "),
-        (IMAGES, image_file("L", 16, 40)[:60], "a whole PNG file. Received: "),
-        (IMAGES, png_of(40, 16), "a whole PNG file. Received: "),  # without pixels
-        (IMAGES, png_of(100_000, 100_000, (b"IDAT", b"")), "at most 16,777,216 pixels"),
-        (IMAGES, png_of(40, 16, (b"tRNS", b"\0"), (b"IDAT", b"")), "its transparency is wrong"),
-        (IMAGES, image_file("L", 16, 40) + bytes(2**24), "at most 16,777,216 bytes"),
-        (SOUNDS, b"", "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats. "),
-        (SOUNDS, sound_file(99)[:30], "no such sound"),
-        (SOUNDS, sound_file(99, rate=999), "no such sound"),
-        (SOUNDS, sound_file(12 * 441 + 1, rate=44_100), "at most 12 positions in this file. "),
-        (INK, b"", "ink as JSON, a list of strokes, each a list of points [x, y]. Received: "),
-        (INK, b"\xff[]", "ink as JSON, a list of strokes"),
-        (INK, b"[[[1, 2], [3]]]", "a list of strokes, each a list of points [x, y] of numbers"),
-        (INK, b"[[[1, 1e999]]]", "a list of strokes, each a list of points"),
-        (INK, b"[[[1, 1e9]]]", "of numbers below 1e9"),
-        (INK, b"{}", "a list of strokes, each a list of points"),
-        (INK, b"null", "a list of strokes, each a list of points"),
-        (INK, b"[1]", "a list of strokes, each a list of points"),
-        (INK, json.dumps([[[0, 0]] * 100_001]).encode(), "at most 100,000 points. Received: "),
-    ],
-)
-def test_another_file_is_refused_with_its_value_and_a_mend(source, content, message, tmp_path):
-    paths = written(tmp_path, [content])
-    (found,) = features_of(source, paths, tmp_path)
-    assert message in found["refused"] and f"'{paths[0]}'" in found["refused"]
-    assert found["refused"].rsplit(". ", 1)[1].rstrip(".") in (
-        *("Convert it, or use keras-bahdanau read", "Correct it", "Split it"),
-    )
+REFUSED = (
+    (IMAGES, b"", "a whole PNG file. Received: "),
+    (IMAGES, image_file("L", 16, 40)[:60], "a whole PNG file. Received: "),
+    (IMAGES, png_of(40, 16), "a whole PNG file. Received: "),  # without pixels
+    (IMAGES, png_of(100_000, 100_000, (b"IDAT", b"")), "at most 16,777,216 pixels"),
+    (IMAGES, png_of(40, 16, (b"tRNS", b"\0"), (b"IDAT", b"")), "its transparency is wrong"),
+    (IMAGES, image_file("L", 16, 40) + bytes(2**24), "at most 16,777,216 bytes"),
+    (SOUNDS, b"", "a WAV file of 1 to 192 kHz, PCM of 8 to 32 bits or floats. "),
+    (SOUNDS, sound_file(99)[:30], "no such sound"),
+    (SOUNDS, sound_file(99, rate=999), "no such sound"),
+    (SOUNDS, sound_file(12 * 441 + 1, rate=44_100), "at most 12 positions in this file. "),
+    (INK, b"", "ink as JSON, a list of strokes, each a list of points [x, y]. Received: "),
+    (INK, b"\xff[]", "ink as JSON, a list of strokes"),
+    (INK, b"[[[1, 2], [3]]]", "a list of strokes, each a list of points [x, y] of numbers"),
+    (INK, b"[[[1, 1e999]]]", "a list of strokes, each a list of points"),
+    (INK, b"[[[1, 1e9]]]", "of numbers below 1e9"),
+    (INK, b"{}", "a list of strokes, each a list of points"),
+    (INK, b"null", "a list of strokes, each a list of points"),
+    (INK, b"[1]", "a list of strokes, each a list of points"),
+    (INK, json.dumps([[[0, 0]] * 100_001]).encode(), "at most 100,000 points. Received: "),
+)  # source, content of a file, message
+
+
+@pytest.mark.parametrize("source", [IMAGES, SOUNDS, INK])
+def test_another_file_is_refused_with_its_value_and_a_mend(source, tmp_path):
+    cases = [(content, message) for of, content, message in REFUSED if of is source]
+    paths = written(tmp_path, [content for content, _ in cases])
+    answers = features_of(source, paths, tmp_path)
+    for path, found, (_, message) in zip(paths, answers, cases, strict=True):
+        assert message in found["refused"] and f"'{path}'" in found["refused"]
+        assert found["refused"].rsplit(". ", 1)[1].rstrip(".") in (
+            *("Convert it, or use keras-bahdanau read", "Correct it", "Split it"),
+        )
 
 
 @pytest.mark.slow
