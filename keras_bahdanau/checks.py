@@ -55,14 +55,14 @@ def number(name, meaning, value):
 
 
 def choice(name, value, allowed):
-    """Return `value`, or raise ValueError if it is not one of `allowed`."""
+    """Return `value`, an integer as Python's, or raise ValueError if it is none of `allowed`."""
     of_integers = all(isinstance(one, int) for one in allowed)
     if value not in allowed or (of_integers and not isinstance(value, Integral)):  # 8.0 == 8
         names = ", ".join(repr(item) for item in allowed)
         raise ValueError(
             f"`{name}` must be one of {names}. Received: {name}={value!r}{nearest(value, allowed)}"
         )
-    return value
+    return int(value) if of_integers else value
 
 
 def whole(name, part, arguments, kind):

@@ -13,7 +13,7 @@ import struct
 import zipfile
 import zlib
 
-LONGEST_CARD = 2**25  # bytes of JSON: two vocabularies of 256,000 tokens are 12 MB
+LONGEST_CARD = 2**27  # bytes of JSON: two vocabularies of a million words are 50 to 80 MB
 UNFOLDED, SPARE = 10, 2**26  # an archive unfolds to ten times its size at most, and 64 MiB
 _CHUNK = 2**20
 

@@ -83,9 +83,7 @@ def score(arguments, name, run, part):
     translator = kb.Translator.load(run.translator)
     scores = {}
     for one in corpora(arguments, name, PARTS[part]):
-        measured = kb.evaluation.evaluate(
-            translator, kb.data.Corpora([one]), metrics=METRICS, **RULE
-        )
+        measured = kb.evaluation.evaluate(translator, kb.data.Corpora([one]), **RULE)
         scores[one.name] = measured.scores()
     progress = run.progress()
     about = {

@@ -125,9 +125,8 @@ class LocationConvolution(CoverageBase):
             "kernel_size", "the places that a filter spans", kernel_size
         )
         options = {"use_bias": False, "dtype": self.dtype_policy}
-        self.convolution = keras.layers.Conv1D(  # F
-            filters, kernel_size, padding="same", name="convolution", **options
-        )
+        options |= {"padding": "same", "data_format": "channels_last"}
+        self.convolution = keras.layers.Conv1D(filters, kernel_size, name="convolution", **options)
 
     def build(self, keys_shape):
         self.projection = keras.layers.Dense(  # U

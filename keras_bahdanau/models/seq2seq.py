@@ -306,9 +306,9 @@ class Seq2Seq(keras.Model):
 
         From a `TrainingOutput`, one of the package's own losses is taken without logits
         `(batch, target_time, vocabulary)`: see `models.output_loss`. Any other loss, one with
-        `loss_weights`, and that of a decoder that copies, gets logits. The metrics that the model was compiled with are
-        updated at the same time, since the token losses are known only here, and since on the
-        JAX backend Keras' `compute_metrics` has no access to the weights.
+        `loss_weights`, and that of a decoder that copies, gets logits. The metrics that the model
+        was compiled with are updated at the same time, since the token losses are known only here,
+        and since on the JAX backend Keras' `compute_metrics` has no access to the weights.
 
         Args:
             x: The inputs, for a loss of Keras that may read them, or None.

@@ -12,7 +12,9 @@ DECOMPOSED, COMPOSED = "nfd", "nfc"  # names of Unicode's canonical forms
 
 
 def decomposed(text):
-    """A text in which each character stands in its parts (Unicode's form NFD).
+    """A text in which each character stands in its parts, as the rules of a model put them.
+
+    Unicode's form NFD sorts the marks of a letter besides, which rules of single characters can't.
 
     Args:
         text: String.
@@ -24,7 +26,7 @@ def decomposed(text):
         >>> [hex(ord(part)) for part in decomposed("한")]  # h, a and n
         ['0x1112', '0x1161', '0x11ab']
     """
-    return unicodedata.normalize("NFD", text)
+    return "".join(unicodedata.normalize("NFD", one) for one in text)
 
 
 def composed(text):
@@ -61,6 +63,20 @@ def with_decomposition(model: bytes, parts) -> bytes:
     writing.add_dummy_prefix = writing.remove_extra_whitespaces = False
     writing.escape_whitespaces = False
     return proto.SerializeToString(deterministic=True)
+
+
+def with_more_decomposition(model: bytes, pieces) -> bytes:
+    """Return a model with the rules that it has, and those for the characters of further pieces.
+
+    Args:
+        model: Bytes of a model that `with_decomposition` gave.
+        pieces: Iterable of strings, decomposed.
+    """
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    rules = _decompositions()
+    read = processor.normalize([one for one, _ in rules])
+    known = [text for (_, text), found in zip(rules, read, strict=True) if found.strip("▁") == text]
+    return with_decomposition(model, set().union(*known, *pieces))
 
 
 def composes(model: bytes) -> bool:

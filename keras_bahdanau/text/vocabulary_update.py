@@ -13,6 +13,7 @@ import unicodedata
 
 import sentencepiece
 
+from keras_bahdanau.text.decomposition import composes, decomposed, with_more_decomposition
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, UNKNOWN, symbol_forms
 
@@ -49,6 +50,9 @@ def appended(subwords, texts, most, symbols=()):
         >>> new.vocabulary_size - subwords.vocabulary_size
         1
     """
+    in_parts = composes(subwords.model)
+    if in_parts:
+        texts, symbols = ([decomposed(one) for one in given] for given in (texts, symbols))
     proto = _proto(subwords.model)
     kind = proto.trainer_spec.ModelType.Name(proto.trainer_spec.model_type).lower()
     known = {piece.piece for piece in proto.pieces}
@@ -67,7 +71,12 @@ def appended(subwords, texts, most, symbols=()):
         _add(proto, piece, lowest)
     if kind in ("bpe", "unigram"):
         _append_merges(proto, counts, kind, most - len(missing[:most]))
-    return subwords if len(proto.pieces) == before else Subwords(_model_of(proto))
+    if len(proto.pieces) == before:
+        return subwords
+    model = _model_of(proto)
+    if in_parts:
+        model = with_more_decomposition(model, [piece.piece for piece in proto.pieces[before:]])
+    return Subwords(model)
 
 
 def parts_of(old, new):
@@ -149,13 +158,15 @@ def _merges(words, known):
             return
         if pair[0] + pair[1] in known:
             continue
+        new = set()  # other pairs have only become rarer
         for number in sorted(places.pop(pair)):
             count(number, -1)
             words[number] = (_merged(words[number][0], pair), words[number][1])
             count(number, 1)
-            for one in {*itertools.pairwise(words[number][0])}:
-                if _may_be_merged(one):
-                    heapq.heappush(heap, (-counts[one], one))
+            new |= {one for one in itertools.pairwise(words[number][0]) if "".join(pair) in one}
+        for one in new:
+            if counts[one] >= LEAST and _may_be_merged(one):
+                heapq.heappush(heap, (-counts[one], one))
         yield pair
 
 

@@ -93,6 +93,17 @@ def test_its_config_round_trips_through_json(row):
     assert (copy.name, copy.dtype_policy.name, copy.trainable) == ("mine", "mixed_bfloat16", False)
 
 
+def test_channels_are_last_whatever_the_data_format_of_keras():
+    before, found = keras.config.image_data_format(), []
+    keras.config.set_image_data_format("channels_first")
+    try:
+        for row in TABLE.values():
+            found += [one for one in row.new()._flatten_layers() if hasattr(one, "data_format")]
+    finally:
+        keras.config.set_image_data_format(before)
+    assert len(found) > 5 and {one.data_format for one in found} == {"channels_last"}
+
+
 # arguments that are in the configs of parts
 PASSED_ON = {}
 

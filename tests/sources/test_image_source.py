@@ -244,6 +244,18 @@ def jpeg_bombs():
     yield "no height", content[:size] + struct.pack(">HH", 0, 100) + content[size + 4 :]
 
 
+def test_what_stands_behind_a_photo_does_not_count():
+    """As the film of a phone, in which the two bytes of a scan's marker occur by chance."""
+    content = file_of(np.uint8(np.eye(40, 60) * 255), "JPEG")
+    behind = content + b"\xff\xda\x5a" * 1000
+    plain, longer = (
+        tf.nest.flatten(SOURCE.features(**SOURCE.requests([one]))) for one in (content, behind)
+    )
+    for one, other in zip(plain, longer, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert np.any(one)
+
+
 @pytest.mark.parametrize("new_bombs", [png_bombs, jpeg_bombs])
 def test_bombs_are_empty_rows_at_little_cost(new_bombs):
     good = np.zeros((16, 16), np.uint8)
@@ -340,4 +352,8 @@ def test_one_image_is_no_list(one):
 
 
 def test_a_setting_may_be_an_integer_of_numpy():
-    assert ImageSource(64, 128, cell=np.int64(8)).cell == 8
+    source = ImageSource(64, 128, cell=np.int64(8), channels=np.int64(3))
+    assert (source.cell, source.channels) == (8, 3)
+    assert (
+        source.front_end(16).get_config() == ImageSource(64, 128, 3, 8).front_end(16).get_config()
+    )

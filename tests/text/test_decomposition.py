@@ -12,6 +12,7 @@ from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.graph_replace_unknown import graph_texts
 from keras_bahdanau.text.replace_unknown import decode_copying
 from keras_bahdanau.text.vocabulary import UNKNOWN, without_composition
+from keras_bahdanau.text.vocabulary_update import appended
 
 HAN = ["\u1112", "\u1161", "\u11ab"]  # h, a and n
 ACUTE = "\u0301"
@@ -115,3 +116,24 @@ def test_a_text_without_parts_has_no_rules():
     plain = trained(texts=["xyz"])
     assert tokens(plain, "xzé") == ["x", "z", "<unk>"]
     assert plain.decode(plain.encode(["x y"])) == ["x ⁇ y"]
+
+
+@pytest.mark.parametrize("model_type", ["word", "grapheme"])
+def test_marks_are_learnt_in_the_order_in_which_they_are_read(model_type):
+    """Unicode would put U+031E, of a lower class, before the tilde."""
+    text = "\u1ebd\u031e"  # e with a tilde, and a mark below
+    subwords = trained(model_type, [f"{text} a"] * 9)
+    assert "<unk>" not in tokens(subwords, text)
+    expected = {"word": ["▁e\u0303\u031e"], "grapheme": ["e\u0303\u031e"]}[model_type]
+    assert tokens(subwords, text) == expected
+
+
+def test_a_vocabulary_of_letters_gets_letters_for_new_syllables():
+    old = trained(texts=["가나"])
+    new, size = appended(old, ["닭읽"], most=9), old.vocabulary_size
+    letters = unicodedata.normalize("NFD", "닭읽")
+    added = new.tokens(np.arange(size, new.vocabulary_size))
+    assert {*added} == {*letters} - {*old.tokens(np.arange(size))}
+    assert tokens(new, "앍") == [*unicodedata.normalize("NFD", "앍")]  # which no text had
+    assert tokens(old, "가나") == tokens(new, "가나") == [*unicodedata.normalize("NFD", "가나")]
+    assert new.decode(new.encode(["닭읽가나"])) == ["닭읽가나"]

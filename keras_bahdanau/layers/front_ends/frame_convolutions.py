@@ -75,11 +75,12 @@ class FrameConvolutions(FrontEnd):
         if augmentation:
             self.seed_generator = keras.random.SeedGenerator(seed)
         policy = {"dtype": self.dtype_policy}
+        plain = {"use_bias": False, "data_format": "channels_last", **policy}
         self.stages = [
             (
-                keras.layers.Conv1D(width, 5, 2, use_bias=False, **policy),
+                keras.layers.Conv1D(width, 5, 2, **plain),
                 keras.layers.LayerNormalization(**policy),
-                keras.layers.Conv1D(width, 3, use_bias=False, **policy),
+                keras.layers.Conv1D(width, 3, **plain),
                 keras.layers.LayerNormalization(**policy),
             )
             for width in self.widths

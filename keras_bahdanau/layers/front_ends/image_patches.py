@@ -88,7 +88,7 @@ class ImagePatches(FrontEnd):
         self.units = checks.positive_integer("units", "the width of a vector", units)
         self.cell = checks.choice("cell", cell, CELLS)
         self.augmentation = checks.fraction("augmentation", "the strength of changes", augmentation)
-        self.convolutions = widths_of(convolutions, cell.bit_length() - 1)
+        self.convolutions = widths_of(convolutions, self.cell.bit_length() - 1)
         self.seed = seed
         if augmentation:
             self.seed_generator = keras.random.SeedGenerator(seed)
@@ -188,6 +188,7 @@ class Stage(keras.layers.Layer):
                 size,
                 strides,
                 padding="same",
+                data_format="channels_last",
                 use_bias=False,  # the norm has one
                 kernel_initializer="he_normal",
                 **policy,
