@@ -115,7 +115,7 @@ def distill(
     check_cache(cache, inputs)
     if hypotheses is not None and valid_source is None:
         raise ValueError(
-            "Hypotheses are of all sources, of which none can be held out for validation. "
+            "A file of hypotheses covers all sources, so none can be held out for validation. "
             f"Received: hypotheses={str(hypotheses)!r} without validation pairs. "
             "Give --valid-source."
         )

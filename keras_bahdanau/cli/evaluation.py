@@ -108,8 +108,9 @@ def evaluate(
         search.check_nbest(nbest)
     if compare is not None and nbest > 1:
         raise ValueError(
-            "Systems are compared by their best texts. "
-            f"Received: metrics={metrics!r}, which take several. Leave --compare or them out."
+            "--compare takes the best text of each source alone. "
+            f"Received: metrics={metrics!r}, which need several texts. "
+            "Leave out --compare, or these metrics."
         )
     check_value("batch_size", batch_size, BATCH_SIZE)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):

@@ -198,7 +198,7 @@ def _inputs(kind, begins_with):
         return inputs_by_name(kind or "text")
     if kind is not None:
         raise ValueError(
-            "A model that is trained further has its source. Received: "
+            "A model that is trained further keeps its kind of source. Received: "
             f"source={kind!r} with initial={str(begins_with.path)!r}. Leave --source out."
         )
     return begins_with.inputs
