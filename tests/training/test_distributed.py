@@ -93,14 +93,16 @@ def test_a_step_in_parts_is_that_of_the_whole_batch(eagerly, loss):
 
 def test_the_results_of_an_epoch_have_what_a_checkpoint_adds(eagerly):
     """At a resumption it adds the sums of the batches before, at the first batch."""
-    model, logs = toy_model(TokenCrossentropy()), []
+    model, losses = toy_model(TokenCrossentropy()), []
     added = keras.callbacks.LambdaCallback(
-        on_train_batch_end=lambda *_: model.metrics[0].update_state(100.0, sample_weight=9.0),
-        on_epoch_end=lambda epoch, results: logs.append(results["loss"]),
+        on_train_batch_end=lambda batch, logs: model.metrics[0].update_state(
+            100.0, sample_weight=9.0
+        ),
+        on_epoch_end=lambda epoch, logs: losses.append(logs["loss"]),
     )
     data = tf.data.Dataset.from_tensors(BATCH)
     fit_of(Workers(), parts=2)(model, data, epochs=1, callbacks=[added])
-    assert logs == [pytest.approx(float(model.metrics[0].result()))] and logs[0] > 10
+    assert losses == [pytest.approx(float(model.metrics[0].result()))] and losses[0] > 10
 
 
 def test_one_process_with_whole_batches_has_the_fit_of_keras():
