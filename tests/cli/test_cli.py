@@ -612,7 +612,6 @@ def test_links_between_words_are_appended_in_pharaoh_form(command, model, toy_tr
     (found,) = toy_translator.translate(["one"], prefixes=["vier drei"])
     assert answer.out == f"{found.text} ||| {links_of(found)}\n"
     assert {link.split("-")[0] for link in links_of(found).split()} == {"0"}
-    assert "0-1" in links_of(found)
 
 
 def links_of(one):
