@@ -16,6 +16,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from workers.protocol import resident
+
 CHARACTERS = 10_000
 SIGNATURES = ("serving_default", "{}_with_alignment", "{}_nbest", "score_pair")
 HEADINGS = ("signature", "rows", "characters", "seconds", "MB", "MB of the card")
@@ -33,19 +35,12 @@ def measured(version, signature, rows, text):
         names = session.signatures[signature].inputs
         for count, content in ((1, "a"), (rows, text)):
             given = np.array([content.encode()] * count, dtype=object)
-            before = _resident("VmRSS")
+            before = resident("VmRSS")
             Path("/proc/self/clear_refs").write_text("5")  # the highest so far is forgotten
             began = time.perf_counter()
             session.run(signature, **dict.fromkeys(names, given))
             seconds = time.perf_counter() - began
-        return seconds, _resident("VmHWM") - before
-
-
-def _resident(field):
-    """Bytes of memory of this process, by a field of Linux: VmRSS now, VmHWM at the highest."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    line = next(line for line in lines if line.startswith(f"{field}:"))
-    return int(line.split()[1]) * 1024
+        return seconds, resident("VmHWM", trim=False) - before
 
 
 def table(version, card, text):

@@ -95,16 +95,16 @@ def _peak(job, request):
     """
     if job.small is not None:
         job.small()
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     job.run()
-    between = _resident("VmRSS")
+    between = resident("VmRSS")
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # the highest level so far is forgotten
     job.run()
-    return {"bytes": _resident("VmHWM", trim=False) - between, "kept_bytes": between - before}
+    return {"bytes": resident("VmHWM", trim=False) - between, "kept_bytes": between - before}
 
 
-def _resident(field, trim=True):
+def resident(field, trim=True):
     """Bytes; after `trim` without what was freed but not yet given back."""
     gc.collect()
     if trim:

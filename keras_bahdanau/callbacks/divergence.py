@@ -5,6 +5,7 @@ import math
 import keras
 
 from keras_bahdanau.finite import arrays_of, first_not_finite
+from keras_bahdanau.training.optimizers import innermost
 
 
 class StopAtDivergence(keras.callbacks.Callback):
@@ -58,7 +59,7 @@ def require_finite_state(model, progress):
 
 
 def _diverged(received, model, progress, batches):
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    optimizer = innermost(model.optimizer)
     causes = {
         "learning_rate": _rate_of_settings(optimizer),
         "clip_norm": optimizer.global_clipnorm,

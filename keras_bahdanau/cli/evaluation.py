@@ -101,17 +101,11 @@ def evaluate(
     A .tflite file gives no perplexity and no accuracy of tokens.
     """
     paths = find_models(model)
-    nbest = 1 if metrics is None else max(metric.nbest for metric in _metrics_of(metrics))
+    nbest = _nbest_of(metrics, compare)
     fixed = {"alignments": alignments and str(alignments), **fixed_precision(precision)}
     asked, search = search, search_of(paths[0], search, *paths[1:], **fixed)
     if search is not None:
         search.check_nbest(nbest)
-    if compare is not None and nbest > 1:
-        raise ValueError(
-            "--compare takes the best text of each source alone. "
-            f"Received: metrics={metrics!r}, which need several texts. "
-            "Leave out --compare, or these metrics."
-        )
     check_value("batch_size", batch_size, BATCH_SIZE)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
@@ -164,6 +158,18 @@ def evaluate(
     print(measured)
     if compared:
         print("", f"against {compare}", *compared, sep="\n")
+
+
+def _nbest_of(metrics, compare):
+    """The number of texts of a source that the metrics need; one for a comparison."""
+    nbest = 1 if metrics is None else max(metric.nbest for metric in _metrics_of(metrics))
+    if compare is not None and nbest > 1:
+        raise ValueError(
+            "--compare takes the best text of each source alone. "
+            f"Received: metrics={metrics!r}, which need several texts. "
+            "Leave out --compare, or these metrics."
+        )
+    return nbest
 
 
 class _Other:

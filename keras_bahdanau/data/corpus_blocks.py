@@ -41,7 +41,7 @@ class ParallelText:
         """Raise ValueError if a setting of `Preparation` does not go with the sources."""
 
     def states(self):
-        """What tells that a file of the corpus is another than before, for JSON."""
+        """Path, size and time of each file, for JSON: they change if the file is another one."""
         return [_state(path) for path in self.paths]
 
     def side(self, sources):

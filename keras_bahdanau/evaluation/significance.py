@@ -149,7 +149,7 @@ def compare(
 
 
 def _p_value(metric, hypotheses, others, references, other, system):
-    """How often chance alone makes so large a difference; 1 for equal scores.
+    """Probability that chance alone makes so large a difference; 1 for equal scores.
 
     sacreBLEU counts differences that are larger, of which there are none if all texts are equal.
     """

@@ -14,7 +14,7 @@ DECOMPOSED, COMPOSED = "nfd", "nfc"  # names of Unicode's canonical forms
 def decomposed(text):
     """A text in which each character stands in its parts, as the rules of a model put them.
 
-    Unicode's form NFD sorts the marks of a letter besides, which rules of single characters can't.
+    Unicode's form NFD also sorts the marks of a letter, which rules of single characters can't.
 
     Args:
         text: String.

@@ -49,6 +49,11 @@ class AveragingAdam(keras.optimizers.Adam):
         super().finalize_variable_values(variables)
 
 
+def innermost(optimizer):
+    """The optimizer inside of one that scales the loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
 @contextlib.contextmanager
 def averaged_weights(model):
     """The model with the moving average of its weights, for as long as the block lasts.
@@ -58,7 +63,7 @@ def averaged_weights(model):
     Args:
         model: A compiled Keras model.
     """
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
         yield
         return
@@ -76,7 +81,7 @@ def whole_weights(model):
     Args:
         model: A compiled Keras model.
     """
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    optimizer = innermost(model.optimizer)
     if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:
         yield
         return

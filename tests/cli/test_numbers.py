@@ -52,7 +52,11 @@ def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("good.en", "good.de"):
         (tmp_path / name).write_text("one\ntwo three\n")
-    for inputs, name in (("lines", "card.keras"), ("files", "files.keras")):
+    for inputs, name in (
+        ("lines", "card.keras"),
+        ("files", "files.keras"),
+        ("arrays", "arrays.keras"),
+    ):
         with zipfile.ZipFile(name, "w") as archive:
             card = {**CARD, "search": {}, "inputs": inputs}
             archive.writestr("pipeline.json", json.dumps(card))
@@ -123,6 +127,9 @@ def test_a_command_for_lines_names_the_one_for_files(command):
     assert code == 2 and "which reads files. Use read or transcribe." in said
     code, said = command("read", "good.en", "--model", "card.keras")
     assert code == 2 and "which reads lines. Use translate." in said
+    for arguments in ("translate --model arrays.keras", "read x.png --model arrays.keras"):
+        code, said = command(*arguments.split())
+        assert code == 2 and "which reads arrays. Use it from Python: `load_pipeline`." in said
     code, said = command("align", "absent.png", "--model", "files.keras")
     assert code == 2 and "path='absent.png'" in said
     code, said = command("read", "absent.png", "--model", "files.keras")

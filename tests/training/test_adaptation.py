@@ -14,6 +14,7 @@ from toy_sources import CASES
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.pipelines.translator import Translator
+from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
@@ -105,6 +106,10 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
     text, image = lines
     assert text.endswith("not know, 1: <bt>; a vocabulary that is given stays as it is")
     assert "not know, 2: <bt>, a; " in image
+    run.directory.mkdir()
+    run.begin(options, PAIRS, PAIRS, serialized_sides(source, target))
+    vocabularies(run, options, PAIRS, Sides(None, None, ["<bt>"]), None, PAIRS, lines.append)
+    assert lines[2].endswith("not know, 1: <bt>; a training that is resumed keeps its vocabulary")
 
 
 def test_new_pieces_stand_behind_the_old_ones_with_the_mean_of_their_parts(longer):

@@ -381,62 +381,54 @@ import keras
 import keras_bahdanau as kb
 
 def trained(strategy):
-    with strategy.scope():
-        start = keras.initializers.Constant(0.1)
-        model = keras.Sequential([keras.layers.Embedding(5, 5, embeddings_initializer=start)])
-        model.compile(keras.optimizers.SGD(0.5), getattr(kb.losses, sys.argv[1])())
-    ids = np.array([[1, 2], [3, 4], [1, 1], [2, 3]])
-    targets = np.array([[1, 2], [3, 3], [4, 1], [2, 2]])
-    data = tf.data.Dataset.from_tensors((ids, targets, np.ones_like(ids, "float32")))
-    data = data.unbatch().batch(4)
-    history = model.fit(data, verbose=0).history
-    return history["loss"][0], model.get_weights()[0]
-
-alone = trained(tf.distribute.get_strategy())
-two = trained(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
-for found, expected in zip(two, alone):
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-"""
-
-
-REGULARIZED = (
-    REPLICAS.partition("def trained")[0]
-    + """
-def trained(strategy):
     keras.utils.set_random_seed(1)
     with strategy.scope():
-        attention = kb.layers.BahdanauAttention(4)
-        ctc = float(sys.argv[1])
-        parts = kb.Encoder(8, 4, 3), kb.Decoder(8, 4, 4, attention)
-        model = kb.Seq2Seq(*parts, ctc_weight=ctc)
-        model.build()
-        model.decoder.output_layer.kernel.regularizer = keras.regularizers.L2(1.0)
-        model.compile(keras.optimizers.SGD(0.5), kb.losses.TokenCrossentropy())
-    ids = np.random.default_rng(1).integers(4, 8, (3, 4, 5))
-    (source, given, target), weight = ids, np.ones((4, 5), "float32")
-    data = tf.data.Dataset.from_tensor_slices(((source, given), target, weight)).batch(4)
-    loss = model.fit(data, verbose=0).history["loss"]
-    return [*loss, *model.get_weights()]
+        model = new_model()
+    history = model.fit(DATA.batch(4), verbose=0).history
+    return [*history["loss"], *model.get_weights()]
 
+{}
 alone = trained(tf.distribute.get_strategy())
 two = trained(tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]))
-for found, expected in zip(two, alone):
+for found, expected in zip(two, alone, strict=True):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 """
+PLAIN = """
+ids = np.array([[1, 2], [3, 4], [1, 1], [2, 3]])
+targets = np.array([[1, 2], [3, 3], [4, 1], [2, 2]])
+DATA = tf.data.Dataset.from_tensor_slices((ids, targets, np.ones_like(ids, "float32")))
+
+def new_model():
+    start = keras.initializers.Constant(0.1)
+    model = keras.Sequential([keras.layers.Embedding(5, 5, embeddings_initializer=start)])
+    model.compile(keras.optimizers.SGD(0.5), getattr(kb.losses, sys.argv[1])())
+    return model
+"""
+REGULARIZED = """
+source, given, target = np.random.default_rng(1).integers(4, 8, (3, 4, 5))
+weight = np.ones((4, 5), "float32")
+DATA = tf.data.Dataset.from_tensor_slices(((source, given), target, weight))
+
+def new_model():
+    parts = kb.Encoder(8, 4, 3), kb.Decoder(8, 4, 4, kb.layers.BahdanauAttention(4))
+    model = kb.Seq2Seq(*parts, ctc_weight=float(sys.argv[1]))
+    model.build()
+    model.decoder.output_layer.kernel.regularizer = keras.regularizers.L2(1.0)
+    model.compile(keras.optimizers.SGD(0.5), kb.losses.TokenCrossentropy())
+    return model
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model, argument",
+    [
+        *((PLAIN, loss) for loss in ("TokenCrossentropy", "SentenceCrossentropy")),
+        *((REGULARIZED, ctc_weight) for ctc_weight in ("0", "0.3")),
+    ],
+    ids=["tokens", "sentences", "regularizer", "regularizer and CTC"],
 )
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ctc_weight", ["0", "0.3"])
-def test_a_regularizer_counts_once_on_two_replicas(ctc_weight):
-    command = [sys.executable, "-c", REGULARIZED, ctc_weight]
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-2000:]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", ["TokenCrossentropy", "SentenceCrossentropy"])
-def test_the_fit_of_keras_has_the_loss_of_the_whole_batch_on_two_replicas_with_equal_parts(loss):
-    command = [sys.executable, "-c", REPLICAS, loss]
+def test_two_replicas_with_equal_parts_have_the_loss_of_the_whole_batch(model, argument):
+    command = [sys.executable, "-c", REPLICAS.replace("{}", model), argument]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
