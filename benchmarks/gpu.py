@@ -89,6 +89,9 @@ def _parser():
     parser.add_argument("--smoke", action="store_true", help="tiny sizes, on a CPU too")
     parser.add_argument("--rounds", type=int, default=5, help="samples of each competitor")
     parser.add_argument(
+        "--steps", type=_positive, help="batches of a sample of a training; 100 if not given"
+    )
+    parser.add_argument(
         "--limit",
         type=float,
         default=LIMIT,
@@ -167,7 +170,8 @@ def _reported(name):
 
 
 def _sizes(model, options):
-    return TINY if options.smoke else SIZES_OF[model]
+    sizes = TINY if options.smoke else SIZES_OF[model]
+    return sizes | ({"steps": options.steps} if options.steps else {})
 
 
 def _preset(model, options):

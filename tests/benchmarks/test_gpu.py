@@ -132,7 +132,9 @@ def test_the_peer_of_a_student_has_as_many_weights(gpu):
     assert gpu.peer_sizes("small", weights, options)["decoder"] == 512
     student = gpu.peer_sizes("ssru-student", weights, options)
     assert student["decoder"] < 512
-    assert (student["batch"], student["target_time"]) == (512, 16)
+    assert (student["batch"], student["target_time"], student["steps"]) == (512, 16, 100)
+    few = gpu._parser().parse_args(["--steps", "40"])
+    assert gpu.peer_sizes("ssru-student", weights, few)["steps"] == 40
 
 
 def test_the_forms_of_the_peer_are_those_that_its_users_have(gpu, monkeypatch):

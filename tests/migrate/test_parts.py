@@ -190,22 +190,6 @@ def test_every_name_of_the_page_exists():
 
 
 @pytest.mark.slow
-def test_the_code_of_the_page_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name, copy in (("luong_lstm", "checkpoint"), ("tutorial_2021", "tutorial")):
-        for ending in ENDINGS:
-            (tmp_path / "old").mkdir(exist_ok=True)
-            shutil.copy(GOLDEN / f"{name}{ending}", tmp_path / "old" / f"{copy}{ending}")
-    words = ["", "<start>", "<end>", *"abcdefghi"]
-    variables = {"source": SOURCE, "target_in": TARGET_IN}
-    variables |= {"source_words": words, "target_words": words}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, str(PAGE), "exec"), variables)
-    assert variables["result"].ids.shape == (3, 5, 18)  # 2 * 4 + 10
-    assert (tmp_path / "model.tflite").stat().st_size > 0
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("migrate", "name"), [(from_addons, "luong_lstm"), (from_tutorial, "tutorial_2019")]
 )

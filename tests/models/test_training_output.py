@@ -248,6 +248,7 @@ def test_a_sentence_counts_as_its_tokens_do():
 )
 def test_a_second_pass_or_guidance_does_not_get_lost(option):
     x, y, weight = batch()
+    x = (*x, links()) if "guided_alignment" in option else x
     model = new(TokenCrossentropy(), **option)
     logits = model.logits(model(x, training=True))
     with pytest.raises(ValueError, match="must get the `TrainingOutput`.*Received: y_pred"):
