@@ -17,9 +17,10 @@ ABOUT = """# All results
 
 `run.py report` prints this page from the files of results. Scores are those of dev: WER is the
 share of words none of whose pronunciations is met, "exact" the share of right forms or names.
-Minutes are the limit of a training on one core: one number is that of all systems of a row,
-several are those of different ones. [README.md](README.md) has the commands, the processors and
-what the figures mean."""
+Minutes are the limit of a training on one core: one number is that of all neural systems of a row,
+several are those of different ones. In the table of sizes scores are means of the seeds, kB are
+of the first seed, and milliseconds are of the published file. [README.md](README.md) has the
+commands, the processors and what the figures mean."""
 WAYS = ("greedy", "beam", "suggestions")  # in which a file's times are taken
 
 
