@@ -125,8 +125,10 @@ private fun decoded(line: ByteArray, name: String): String {
                 "allows none. Convert it, with iconv for example."
         )
     }
-    return text.flip().toString().removeSuffix("\n").removeSuffix("\r")
+    return withoutEnd(text.flip().toString())
 }
+
+private fun withoutEnd(line: String): String = line.removeSuffix("\n").removeSuffix("\r")
 
 /** Four decimals of a float32, as C and Python print them. */
 private fun fourDecimals(score: Float): String {
@@ -154,10 +156,9 @@ private fun run(options: Options, output: java.io.Writer) {
     Translator(file, LiteRtJni(file.content, options.threads)).use { translator ->
         val nbest = options.nbest ?: 1
         if (options.greedy) translator.checkGreedy() else translator.checkList(nbest, options.prefix)
-        val sentences = options.places.drop(1).mapIndexed { index, text -> "sentence ${index + 1}" to text }
+        val sentences = options.places.drop(1).mapIndexed { index, text -> "sentence ${index + 1}" to withoutEnd(text) }
         val inputs = if (sentences.isEmpty()) lines(System.`in`.buffered()) else sentences.asSequence()
-        inputs.forEachIndexed { number, (name, typed) ->
-            val text = typed.removeSuffix("\n").removeSuffix("\r")
+        inputs.forEachIndexed { number, (name, text) ->
             try {
                 val found =
                     if (options.greedy) listOf(translator.translateGreedy(text))

@@ -146,7 +146,8 @@ async function main(words) {
     }
   };
   endWithOutput();
-  for await (const one of given.length ? given : linesOf(process.stdin)) {
+  const sentences = ofFiles ? given : given.map((one) => one.replace(/\r?\n?$/, ""));  // as of lines
+  for await (const one of given.length ? sentences : linesOf(process.stdin)) {
     const found = (await answerTo(one)).slice(0, count);
     const texts = found.map(({ text, score }) => values.nbest ? `${number} ||| ${text} ||| ${score.toFixed(4)}` : text);
     number += 1;

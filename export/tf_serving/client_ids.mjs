@@ -65,11 +65,15 @@ class IdsClient {
   read(answer, columns) {
     const wrong = wrongOutput(answer, this.signature, columns.length);
     if (wrong) throw this.wrong(`no valid ${wrong}`);
-    const tokens = (ids) => ids.map((id) => id === PAD ? "" : this.target.pieces[id] ?? "<unk>");
+    const hypotheses = hypothesesOf(answer, this.signature);
+    if (hypotheses.some(({ ids }) => ids.some((id) => !(id in this.target.pieces)))) {
+      throw this.wrong("ids outside of the vocabulary");
+    }
+    const tokens = (ids) => ids.map((id) => id === PAD ? "" : this.target.pieces[id]);
     const text = (ids) => this.target.decode(ids.filter((id) => id !== END));
     return {
       sources: columns.slice(0, answer.source_length),
-      hypotheses: hypothesesOf(answer, this.signature).slice(0, this.nbest)
+      hypotheses: hypotheses.slice(0, this.nbest)
         .map((one) => ({ ...one, text: text(one.ids), tokens: tokens(one.ids) })),
       truncated: answer.truncated === true,
     };
@@ -177,6 +181,9 @@ function parsed(words) {
   };
   const { values, positionals: [folder, ...sentences] } = parseArgs({ args: words, options, allowPositionals: true });
   if (values.help) return;
+  if (words.some((word) => word.includes("\ufffd"))) {  // which Node puts where bytes are no UTF-8
+    throw new InputError(`The command line must be UTF-8. Received: ${words.join(" ")}. Convert it, with iconv for example.`);
+  }
   const timeout = Number(values.timeout);
   const nbest = values.nbest && (/^[0-9]+$/.test(values.nbest) ? Number(values.nbest) : 0);
   const right = URL.canParse(values.server) && 0 < timeout && timeout <= DAY && (nbest === undefined || nbest >= 1);

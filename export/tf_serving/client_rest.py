@@ -514,7 +514,7 @@ def parse(description, default_server, arguments=None):
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("text", nargs="*", help="sentences [default: standard input]")
+    parser.add_argument("text", nargs="*", type=utf8, help="sentences [default: standard input]")
     parser.add_argument("--file", help="UTF-8, a sentence in each line")
     parser.add_argument(
         "--bytes",
@@ -546,6 +546,7 @@ def parse(description, default_server, arguments=None):
         parser.add_argument(flag, action="store_true", help=explanation)
     parser.add_argument(
         "--prefix",
+        type=utf8,
         metavar="TEXT",
         help="what each text begins with, printed as by --nbest; the signature is "
         "translate_prefix, unless --signature names another, such as read_prefix of files",
@@ -563,7 +564,12 @@ def parse(description, default_server, arguments=None):
         default=30.0,
         help="seconds that a request may take [default: %(default)s]",
     )
-    options = parser.parse_intermixed_args(arguments)
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_intermixed_args(arguments[:place])
+    options.text += [
+        _text(parser, one) for one in arguments[place + 1 :]
+    ]  # whatever they begin with
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
     if (options.alignment or options.nbest) and options.signature != "serving_default":
@@ -584,6 +590,21 @@ def _signature(options):
     if options.nbest:
         return f"translate_nbest{ending}"
     return f"translate{ending}" if ending else options.signature
+
+
+def utf8(text):
+    """An argument that is UTF-8, for argparse."""
+    try:
+        return os.fsencode(text).decode("utf-8")
+    except UnicodeDecodeError:
+        raise argparse.ArgumentTypeError("must be UTF-8") from None
+
+
+def _text(parser, text):
+    try:
+        return utf8(text)
+    except argparse.ArgumentTypeError as error:
+        parser.error(f"argument text: {error}")
 
 
 def positive(kind, most):

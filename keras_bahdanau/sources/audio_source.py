@@ -71,7 +71,8 @@ class AudioSource(Source):
     assets = {}
     descriptions = {
         "samples": (
-            "Sound of one channel, 16,000 samples a second, full scale 1; anything behind it.",
+            "Sound of one channel, 16,000 samples a second, full scale 1. Zeros fill its last "
+            "frame; behind that one stands anything.",
             ("batch", "samples"),
         ),
         "lengths": ("Number of frames of 160 samples that count.", ("batch",)),

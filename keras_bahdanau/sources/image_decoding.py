@@ -17,7 +17,7 @@ MOST_PIXELS = 2**24  # that it declares
 PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
 HEAD = 2**18  # bytes, in which a header must end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
-_MOST_TEXTS = 8  # compressed ones, of a PNG file
+_MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY = (77, 150, 29)  # of 256: luma of red, green and blue (ITU-R BT.601)
 

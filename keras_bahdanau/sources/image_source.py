@@ -90,7 +90,8 @@ class ImageSource(Source):
         self.assets = {}
         self.descriptions = {
             "pixels": (
-                f"Pixels, 255 for paper, {height} high; paper behind the image.",
+                f"Pixels, 255 for paper, {height} high. Paper fills the last column of cells; "
+                "behind that one stands anything.",
                 ("batch", "height", "width", "channels"),
             ),
             "lengths": (

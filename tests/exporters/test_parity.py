@@ -9,7 +9,7 @@ from conftest import toy_pairs
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator, run_in_clean_process
-from keras_bahdanau.text.vocabulary import END, START
+from keras_bahdanau.text.vocabulary import END, START, UNKNOWN
 
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
 
@@ -206,3 +206,9 @@ def test_a_host_can_drive_the_steps_itself(toy_translator, toy_litert):
         fields |= {name: found[name] for name in found if name.startswith("state_")}
     expected = greedy(source=source)
     assert tokens[1:] == expected["ids"][0, : expected["length"][0]].tolist()
+    unknown, *others = (
+        step(tokens=np.array([token], np.int32), **fields)["log_probs"]
+        for token in (UNKNOWN, -1, 10**6, 2**31 - 1, -(2**31))
+    )
+    for other in others:
+        np.testing.assert_array_equal(other, unknown)

@@ -7,7 +7,7 @@ import keras
 import tensorflow as tf
 
 from keras_bahdanau.exporters.answer_fields import all_ids, best_ids, best_of
-from keras_bahdanau.text.graph_ids import requested_ids
+from keras_bahdanau.text.graph_ids import known_ids, requested_ids
 
 
 def decode_on_device(pipeline, time, **features):
@@ -70,6 +70,7 @@ def decode_step(pipeline, tokens, **fields):
         prepared = model.encode(_zeros(pipeline.source.batch_spec(1, 1)))
         state = model.initial_state(prepared)
     prepared, state = _collected("prepared", prepared, fields), _collected("state", state, fields)
+    tokens = known_ids(tokens, pipeline.target.vocabulary_size)
     log_probs, weights, state = model.decode_step(tokens, state, prepared)
     chosen = {"log_probs": _at_border(log_probs), "weights": _at_border(weights)}
     return {**chosen, **_numbered("state", state)}

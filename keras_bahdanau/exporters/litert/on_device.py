@@ -221,6 +221,11 @@ class OnDevicePipeline:
         """The text in the outputs for one hypothesis, by name."""
         length, confidence = outputs["length"], outputs.get("confidence")
         target = outputs["ids"][:length].tolist()
+        other = next((one for one in target if not 0 <= one < len(self._target)), None)
+        if other is not None:
+            raise ValueError(
+                f"A model must give ids of its vocabulary. Received: {other}. Export it again."
+            )
         return OnDeviceTranslation(
             text=self._target.decode([one for one in target if one not in (PAD, START, END)]),
             score=float(outputs["score"]),

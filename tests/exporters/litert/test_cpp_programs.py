@@ -271,10 +271,11 @@ def forge(tmp_path):
     ids=["lengths", "nothing", "large", "negative"],
 )
 def test_numbers_of_a_forged_model_are_bounded(compiled, forge, ids, lengths, expected):
-    code, texts, complaints = answer(
-        [compiled / "translate", "--nbest=2", forge(ids, lengths), "1"]
-    )
+    forged = forge(ids, lengths)
+    code, texts, complaints = answer([compiled / "translate", "--nbest=2", forged, "1"])
     if expected is None:
+        with pytest.raises(ValueError, match=rf"ids of its vocabulary. Received: {ids[1]}\."):
+            OnDeviceTranslator(forged).translate_nbest(["1"], 2)
         assert (code, texts, len(complaints)) == (2, [""], 1)
         assert f"ids of its vocabulary. Received: {ids[1]}." in complaints[0]
     else:

@@ -339,12 +339,22 @@ def test_wrong_lists_of_ids_are_refused_in_one_line(assets):
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_any_integers_of_a_server_are_decoded(assets):
-    ids = hostile.predictions({"ids": [-1, 10**15, 3, 0], "length": 4, "truncated": True})
+def test_a_row_that_was_cut_gets_a_warning_in_javascript(assets):
+    ids = hostile.predictions({"ids": [1, 5, 3, 0], "length": 4, "truncated": True})
     with hostile.hostile_server(ids) as port:
         code, text, warning = ask_in_javascript(assets, port, timeout=32.3)  # 32299.999... ms
     assert (code, text.count("\n")) == (0, 1)
     assert warning == "warning: line 1 is too long and was cut\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("other", [-1, 10**15])
+def test_ids_outside_of_the_vocabulary_are_refused(assets, other):
+    with hostile.hostile_server(hostile.predictions({"ids": [5, other, 3], "length": 3})) as port:
+        found = ask_in_javascript(assets, port)
+    assert_refused(found, f"http://localhost:{port}")
+    assert "ids outside of the vocabulary" in found[2]
 
 
 @pytest.mark.slow

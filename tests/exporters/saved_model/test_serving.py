@@ -259,7 +259,13 @@ def test_a_client_takes_sentences_from_anywhere(client, monkeypatch, capsys):
     assert client("one two", "five", "--label", "canary") == 0
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"one two\r\nfive"), "ascii"))
     assert client("--version", "1") == 0
-    assert capsys.readouterr().out == "eins zwei\nfünf\n" * 2
+    assert client("one two", "--label", "canary", "--", "five") == 0
+    assert capsys.readouterr().out == "eins zwei\nfünf\n" * 3
+
+
+def test_a_sentence_may_look_like_an_option(kit):
+    options = kit["client_rest"].parse("", "localhost:1", ["--json", "--", "-x", "--nbest"])
+    assert (options.text, options.json, options.nbest) == (["-x", "--nbest"], True, False)
 
 
 @pytest.mark.parametrize(
@@ -321,6 +327,7 @@ def test_a_client_says_what_is_wrong_with_its_input(client, capsys, arguments, m
     [
         *(["--batch", "0"], ["--timeout", "x"], ["--file", "f", "one"]),
         ["--nbest", "--signature", "score_pair"],
+        *(["caf\udce9"], ["--", "caf\udce9"], ["--prefix", "\udce9", "one"]),
     ],
 )
 def test_a_wrong_command_line_ends_with_2(client, arguments):

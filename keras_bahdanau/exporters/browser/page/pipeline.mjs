@@ -123,6 +123,10 @@ export class Pipeline {
     return Array.from(lengths, (length, hypothesis) => {
       const first = hypothesis * time;
       const ids = [...rows.subarray(first, first + length)];
+      const other = ids.find((id) => !(id in this.target.pieces));
+      if (other !== undefined) {
+        throw new InputError(`A model must give ids of its vocabulary. Received: ${other}. Export it again.`);
+      }
       return {
         text: this.target.decode(ids.filter((id) => ![PAD, START, END].includes(id))),
         score: scores[hypothesis],

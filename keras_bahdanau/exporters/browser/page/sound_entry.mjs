@@ -27,8 +27,9 @@ export class Entry {
 
   async record() {
     this.page.record.disabled = true;
+    let stream;
     try {
-      const stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } });
+      stream = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } });
       this.recorder = new MediaRecorder(stream);
       const parts = [];
       let full = false;
@@ -47,6 +48,8 @@ export class Entry {
         if (full) recorder.stop();
       }, 1000 * secondsOf(this.longest), this.recorder);
     } catch (error) {
+      stream?.getTracks().forEach((track) => track.stop());
+      this.recorder = null;
       this.keep(null, `The microphone can't be used: ${error.message ?? error}. Allow it, or choose a file.`);
     } finally {
       this.page.record.disabled = false;

@@ -10,7 +10,6 @@ import android.widget.LinearLayout
 import android.widget.TextView
 import java.nio.ByteBuffer
 import java.util.concurrent.Executors
-import translation.InputError
 import translation.TfliteFile
 import translation.Translator
 
@@ -38,8 +37,8 @@ class MainActivity : Activity() {
             val shown =
                 try {
                     opened().translate(text).text
-                } catch (error: InputError) {
-                    error.message
+                } catch (error: Exception) { // an asset that is missing, a model that LiteRT refuses
+                    error.message ?: error.toString()
                 }
             runOnUiThread { answer.text = shown }
         }
@@ -49,8 +48,17 @@ class MainActivity : Activity() {
             ?: run {
                 val content = assets.open(ASSET).use { it.readBytes() }
                 val file = TfliteFile(ASSET, ByteBuffer.wrap(content))
-                Translator(file, AndroidModel(assets, ASSET)).also { translator = it }
+                translatorOf(file, AndroidModel(assets, ASSET)).also { translator = it }
             }
+
+    /** A translator, which closes the model; a model that no translator takes is closed here. */
+    private fun translatorOf(file: TfliteFile, model: AndroidModel): Translator =
+        try {
+            Translator(file, model)
+        } catch (error: Exception) {
+            model.close()
+            throw error
+        }
 
     override fun onDestroy() {
         worker.execute { translator?.close() }
