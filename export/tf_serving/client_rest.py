@@ -567,9 +567,8 @@ def parse(description, default_server, arguments=None):
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     place = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_intermixed_args(arguments[:place])
-    options.text += [
-        _text(parser, one) for one in arguments[place + 1 :]
-    ]  # whatever they begin with
+    # what is behind "--" is text, whatever it begins with
+    options.text += [_text(parser, one) for one in arguments[place + 1 :]]
     if options.text and options.file:
         parser.error("sentences come from the command line or from --file, not from both")
     if (options.alignment or options.nbest) and options.signature != "serving_default":
