@@ -27,6 +27,7 @@ MOST_TOKENS = 1_000_000  # of a vocabulary
 HARD_VOCABULARY_SIZE = 10_000  # that hard attention predicts from each position of a source
 VOCABULARY_SIZE = integer(5, MOST_TOKENS)  # of which 4 are special
 WIDEST = 100_000  # of any other size of a layer
+MOST_OF_A_STATE = 2**27  # numbers of a decoder state, such as the keys of all steps
 SEARCH_NUMBERS = 2**27  # in the largest tensors of a search of a batch: 512 MB in float32
 MOST_SEARCH_NUMBERS = 2**30  # the same for one input, which no smaller batch can divide
 MOST_STEPS = 100  # that a picture of steps draws

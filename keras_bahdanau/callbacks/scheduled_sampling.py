@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import sys
 
 import keras
 
@@ -26,7 +27,7 @@ class LinearDecay:
     least: float = 0.0
 
     def __post_init__(self):
-        _check("slope", self.slope, 0, math.inf)
+        _check("slope", self.slope, 0, sys.float_info.max)
         _check("first", self.first, 0, 1)
         _check("least", self.least, 0, 1)
 
@@ -72,7 +73,7 @@ class InverseSigmoidDecay:
     k: float
 
     def __post_init__(self):
-        _check("k", self.k, 1, math.inf)
+        _check("k", self.k, 1, sys.float_info.max)
 
     def __call__(self, step):
         shrunk = self.k * math.exp(-step / self.k)  # and exp(step / k) would overflow

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
+from keras_bahdanau.limits import MOST_OF_A_STATE
 
 
 class Bridge(keras.layers.Layer):
@@ -125,6 +126,6 @@ def _sizes(sizes):
     return tuple(
         _sizes(size)
         if isinstance(size, list | tuple)
-        else checks.positive_integer("sizes", "each the width of a decoder state", size)
+        else checks.positive_integer("sizes", "each the width of a state", size, MOST_OF_A_STATE)
         for size in sizes
     )

@@ -261,7 +261,10 @@ class Decoder(keras.Model):
 
     def prepare(self, memory, alignment=(), training=None):
         """Project the memory, once per sentence, for all steps: `ProjectedMemory`."""
-        return self.cell.prepare(memory, alignment, training=training)
+        # a search calls no layer that would cast what an encoder of another precision gave
+        of_floats = ("values", "summary", "last", "task")
+        cast = {name: ops.cast(getattr(memory, name), self.compute_dtype) for name in of_floats}
+        return self.cell.prepare(memory._replace(**cast), alignment, training=training)
 
     def initial_state(self, prepared):
         """The `DecoderState` before the first token."""

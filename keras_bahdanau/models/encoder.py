@@ -137,6 +137,8 @@ class Encoder(keras.Model):
             )
         else:
             self.readers = list(checks.whole("readers", readers, of_part, Encoder))
+            if not self.readers:
+                raise ValueError("`readers` must have a layer at least. Received: readers=[]")
         for reader in self.readers:
             if getattr(reader, "grid_height", 0) is None:
                 reader.grid_height = getattr(self.front_end, "grid_height", 1)
@@ -186,16 +188,16 @@ class Encoder(keras.Model):
         return math.prod(map(reduction_of, [self.front_end, *self.readers]))
 
     def row_numbers(self, source_time):
-        """Count the numbers that the largest reader holds for a row beside its values.
+        """Count the numbers that the largest part holds for a row beside its values.
 
         Args:
             source_time: Integer, positions of the memory.
         """
         most, time = 0, source_time
-        for reader in reversed(self.readers):
-            time *= reduction_of(reader)
-            if hasattr(reader, "row_numbers"):
-                most = max(most, reader.row_numbers(time))
+        for part in reversed([self.front_end, *self.readers]):
+            time *= reduction_of(part)
+            if hasattr(part, "row_numbers"):
+                most = max(most, part.row_numbers(time))
         return most
 
     @property

@@ -84,7 +84,7 @@ class HardDecoder(Decoder):
 
     def prepare(self, memory, alignment=(), training=None):
         prepared = super().prepare(memory, alignment, training=training)
-        return prepared._replace(emission=self.readout.project(memory.values))
+        return prepared._replace(emission=self.readout.project(prepared.memory.values))
 
     def initial_state(self, prepared):
         state = super().initial_state(prepared)

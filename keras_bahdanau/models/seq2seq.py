@@ -108,17 +108,23 @@ class Seq2Seq(keras.Model):
                 f"guided_alignment={guided_alignment} with an encoder of "
                 f"reduction={encoder.reduction}. Give 0 for it, or another encoder."
             )
-        if self.guided_alignment and (draws or not decoder.cell.attention.attends):
-            raise ValueError(
-                "Guided alignment needs an attention that learns where to look. Received: "
-                f"guided_alignment={guided_alignment} with {type(decoder.cell.attention).__name__}"
-                "(...), whose weights are drawn, or none. Give 0 for it, or another attention."
-            )
+        if draws or not decoder.cell.attention.attends:
+            self._refuse_losses_of_weights(type(decoder.cell.attention).__name__)
         if decoder.copies:
             _check_symbols(encoder, decoder)
         if share_embeddings:
             _check_shareable(encoder, decoder)
             decoder.use_embedding(encoder.front_end.embedding)
+
+    def _refuse_losses_of_weights(self, attention):
+        """Raise ValueError if there is a loss of weights that are drawn, or none."""
+        for name in ("guided_alignment", "doubly_stochastic"):
+            if value := getattr(self, name):
+                raise ValueError(
+                    f"`{name}` needs an attention that learns where to look. Received: "
+                    f"{name}={value} with {attention}(...), whose weights are drawn, or none. "
+                    "Give 0 for it, or another attention."
+                )
 
     @property
     def source_size(self):

@@ -8,6 +8,7 @@ from keras_bahdanau.layers.distribution import softmax_distribution
 from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
+from keras_bahdanau.search.search_options import require_ctc
 from keras_bahdanau.search.shortlist import check_listed
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import alignments
@@ -64,12 +65,7 @@ class GraphPipeline:
                 f"replace_unknown=True with a model of reduction={self.model.reduction}. "
                 "Turn it off."
             )
-        if options.ctc_weight and not getattr(self.model, "has_ctc", False):
-            raise ValueError(
-                "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
-                f"ctc_weight={options.ctc_weight!r} for a search with another model. Give 0 for it."
-            )
-
+        require_ctc(self.model, options)
         check_listed(options, self.model, self.shortlist)
 
     def searching(self, options):

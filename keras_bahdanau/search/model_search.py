@@ -7,6 +7,7 @@ from keras import ops, tree
 from keras_bahdanau.search.constraints import limits_of
 from keras_bahdanau.search.dispatch import search
 from keras_bahdanau.search.result import SearchResult
+from keras_bahdanau.search.search_options import require_ctc
 from keras_bahdanau.search.shortlist import check_listed
 from keras_bahdanau.search.stepping import RowStep, rows_of
 
@@ -103,6 +104,7 @@ def _search_prepared(model, prepared, limits, *, options, lists=(), drop_ended, 
 
         return step
 
+    require_ctc(model, options)
     of_ctc = model.ctc_log_probs(prepared) if options.ctc_weight else None
     state = model.initial_state(prepared)
     if hasattr(model, "shortened"):  # another model of the protocol may have nothing to shorten

@@ -1,6 +1,7 @@
 """Settings of a search: frozen, checked once, recorded with every export."""
 
 import dataclasses
+import math
 
 from keras_bahdanau.limits import BEAM_WIDTH, LENGTH, SHORTLIST, SOURCE_LENGTH
 from keras_bahdanau.option import (
@@ -176,8 +177,19 @@ class SearchOptions:
         of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0
         listed = min(self.shortlist, vocabulary)
         of_list = listed and listed * readout_units + 4 * (vocabulary + source_time * candidates)
-        of_step = vocabulary + of_hypothesis
+        # sets of tokens that would repeat an n-gram: see `NoRepeatedNgram`
+        repeated = 2 * (time + 1) * (math.isqrt(vocabulary) + 1) if self.no_repeat_ngram else 0
+        of_step = vocabulary + of_hypothesis + repeated
         return of_ctc + of_list + self.beam_width * (of_step + 2 * time * source_time + drawn)
+
+
+def require_ctc(model, options):
+    """Raise ValueError if a search asks for CTC of a model without it."""
+    if options.ctc_weight and not getattr(model, "has_ctc", False):
+        raise ValueError(
+            "Only a model that was trained with ctc_weight has probabilities of CTC. Received: "
+            f"ctc_weight={options.ctc_weight!r} for a search with another model. Give 0 for it."
+        )
 
 
 def require_deterministic(options):

@@ -113,7 +113,8 @@ class Shortlist:
         size = min(size, vocabulary)
         source = ops.convert_to_tensor(source, "int32")
         found = ops.take(self._tables["candidates"], source, axis=0)  # (batch, source_time, K)
-        seen = ops.all(ops.greater_equal(found[..., 0], 0), axis=1)  # -> (batch,)
+        known = ops.logical_or(ops.greater_equal(found[..., 0], 0), ops.equal(source, 0))
+        seen = ops.all(known, axis=1)  # -> (batch,)
         given = ops.zeros_like(source[:, :1]) if given is None else given
         given = ops.take(self._tables["ranks"], given, axis=0)  # -> (batch, n)
         grades = self._grades(found, given)  # -> (batch, vocabulary)

@@ -38,7 +38,10 @@ def test_share_of_the_teachers_tokens(schedule, step, share):
 
 @pytest.mark.parametrize(
     ("make", "value"),
-    [(LinearDecay, -0.1), (ExponentialDecay, 1.5), (InverseSigmoidDecay, 0.5), (LinearDecay, "1")],
+    [
+        *[(LinearDecay, -0.1), (LinearDecay, "1"), (LinearDecay, math.inf)],
+        *[(ExponentialDecay, 1.5), (InverseSigmoidDecay, 0.5), (InverseSigmoidDecay, math.inf)],
+    ],
 )
 def test_a_value_out_of_range_is_refused(make, value):
     with pytest.raises(ValueError, match=f"={value!r}"):

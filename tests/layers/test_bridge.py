@@ -10,6 +10,7 @@ import pytest
 import steps
 import tensorflow as tf
 
+from keras_bahdanau.layers import SelfAttentionCell
 from keras_bahdanau.layers.bridge import BRIDGES, IdentityBridge, StateBridge, ZeroBridge
 
 SUMMARY = np.random.default_rng(4).normal(size=(2, 5)).astype("float32")
@@ -94,6 +95,14 @@ def test_sizes_must_be_positive_integers(name, sizes):
 def test_sizes_must_be_a_structure(name, sizes):
     with pytest.raises(ValueError, match="must be a tuple of positive integers or of such"):
         BRIDGES[name](sizes)
+
+
+def test_the_buffers_of_a_long_window_have_first_states():
+    keys, values, written = SelfAttentionCell(256, length=1000).state_sizes
+    states = ZeroBridge((keys, values, written))(np.zeros((2, 3), "float32"))
+    assert [state.shape for state in states] == [(2, 256_000), (2, 256_000), (2, 1000)]
+    with pytest.raises(ValueError, match="at most 134217728. Received: length=2000, units=100000"):
+        SelfAttentionCell(100_000, length=2000)
 
 
 def test_every_weight_gets_a_gradient():

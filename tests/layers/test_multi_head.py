@@ -6,11 +6,14 @@ import pytest
 import reference
 
 from keras_bahdanau.layers import (
+    ATTENTIONS,
     Attention,
     BahdanauAttention,
+    FixedContext,
     ForcedAlignment,
     Memory,
     MultiHeadAttention,
+    PastAttention,
     ProjectedMemory,
 )
 
@@ -127,3 +130,13 @@ def test_what_it_copies_must_be_a_layer():
 def test_heads_must_be_a_positive_integer(heads):
     with pytest.raises(ValueError, match="`heads`.*positive integer. Received: heads="):
         MultiHeadAttention(BahdanauAttention(5), heads)
+
+
+def test_heads_have_the_width_of_what_they_are_of():
+    past = PastAttention(BahdanauAttention(4), length=3, units=2)
+    attention = MultiHeadAttention(past, heads=2)
+    assert attention.context_units(6) == 2 * past.context_units(3)
+    with pytest.raises(ValueError, match=r"learns where to look. Received: FixedContext"):
+        MultiHeadAttention(FixedContext(), heads=2)
+    with pytest.raises(ValueError, match="the number of heads, must be a positive"):
+        ATTENTIONS.get("additive", units=4, heads=0)

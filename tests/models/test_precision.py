@@ -9,10 +9,12 @@ from options import OPTIONS, new_model, new_subwords
 import keras_bahdanau as kb
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
 from keras_bahdanau.models.precision import in_precision, precision_of
+from keras_bahdanau.search import search_model
 
 SOURCE = np.array([[3, 1, 4, 1], [5, 2, 0, 0]], "int32")
 TARGET_IN = np.array([[2, 5, 1], [2, 3, 4]], "int32")
 
+OPTIONS_OF_SEARCH = kb.SearchOptions(beam_width=2, max_length=3)
 OF_OTHER_SOURCES = {"preset images", "preset ink", "preset speech"}
 MODELS = {
     "one": lambda: member(0),
@@ -99,6 +101,22 @@ def test_each_kind_of_model_has_finite_probabilities(name):
         assert all(np.isfinite(one.score) for one in results)
     back = in_precision(twin, "float32")
     assert [weight.dtype for weight in back.weights] == [weight.dtype for weight in model.weights]
+
+
+@pytest.mark.parametrize("policies", [("mixed_bfloat16", "float32"), ("float32", "mixed_bfloat16")])
+def test_encoder_and_decoder_of_different_precision_are_searched(policies):
+    encoder, decoder = policies
+    model = Seq2Seq(Encoder(7, 8, 6, dtype=encoder), Decoder(6, 8, 12, when="after", dtype=decoder))
+    found = search_model(model, SOURCE, OPTIONS_OF_SEARCH, start=2, end=3)
+    assert np.all(np.isfinite(found.scores[:, 0]))
+
+
+def test_a_hard_decoder_of_elementwise_recurrences_is_searched_in_bfloat16():
+    attention = kb.layers.HardAlignment("general", dtype="mixed_bfloat16")
+    decoder = kb.models.HardDecoder(6, 8, 12, attention, cell="sru", dtype="mixed_bfloat16")
+    model = Seq2Seq(Encoder(7, 8, 6, dtype="mixed_bfloat16"), decoder)
+    found = search_model(model, SOURCE, OPTIONS_OF_SEARCH, start=2, end=3)
+    assert np.all(np.isfinite(found.scores[:, 0]))
 
 
 def test_a_cell_of_keras_can_be_in_bfloat16():

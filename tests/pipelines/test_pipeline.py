@@ -191,6 +191,9 @@ def test_self_attention_over_the_source_counts(pipeline, monkeypatch):
     assert both.row_numbers(9) == 2 * 2 * 9**2
     halved = kb.Encoder(7, 4, readers=[*readers[1:], layers.PyramidalRNN(4)])
     assert halved.row_numbers(5) == 2 * 10**2  # it reads what is halved behind it
+    ink = layers.FrameConvolutions(5, 4, convolutions=(3, 3), surroundings=True)
+    pairs = 10 * 20  # of a place of four frames and every second frame
+    assert kb.Encoder(front_end=ink, units=4).row_numbers(10) == 48 * pairs
     of_step = 8 + 8 * 9  # a state, and a score of 8 units at each position
     numbers = 2 * (pipeline.target.vocabulary_size + 2 * 6 * 9 + of_step) + 2 * 9**2
     monkeypatch.setattr(limited, "MOST_SEARCH_NUMBERS", numbers - 1)

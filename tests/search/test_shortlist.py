@@ -87,6 +87,14 @@ def test_a_list_has_special_tokens_candidates_and_then_frequent_ones():
     ])  # fmt: skip
 
 
+def test_padding_is_no_token_that_was_never_seen():
+    candidates = CANDIDATES.copy()
+    candidates[0] = -1  # nothing was learnt of padding
+    shortlist = Shortlist(candidates, ORDER, frequent=0)
+    for source in ([[4, 7]], [[4, 7, 0, 0]]):
+        assert_array_equal(shortlist.lists(np.array(source, "int32"), 8).covered, [True])
+
+
 def test_a_list_has_as_many_candidates_of_each_source_token_as_fit():
     shortlist = Shortlist(CANDIDATES, ORDER, frequent=0)
     source = np.array([[4, 7]], "int32")  # 4 may become 4, then 5; 7 only 8

@@ -114,12 +114,13 @@ class Attention(AttentionBase):
         weights, normalizer = self.normalizer.align(
             scores, allowed, state.normalizer, training=training
         )
-        # alpha_ij: (batch, [n,] source_time)
-        weights = self.weights_dropout(weights * factor, training=training)
-        coverage = self.coverage.remember(state.coverage, weights)
-        window = self.window.remember(window, weights)
+        weights = weights * factor  # alpha_ij: (batch, [n,] source_time)
+        # losses and copying are about the weights themselves, a reader about what is left of them
+        kept = self.weights_dropout(weights, training=training)
+        coverage = self.coverage.remember(state.coverage, kept)
+        window = self.window.remember(window, kept)
         return Attended(
-            weighted_sum(weights, memory.values),  # c_i: (batch, [n,] values_units)
+            weighted_sum(kept, memory.values),  # c_i: (batch, [n,] values_units)
             weights,
             scores,
             AttentionState(window, normalizer, coverage),

@@ -1,5 +1,6 @@
 """Attention by name."""
 
+from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
 from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
@@ -48,6 +49,7 @@ class AttentionRegistry(Registry):
         if name in (None, "forced"):
             _refuse_parts_of_scores(name, {"heads": heads, **kwargs})
         outer = {key: kwargs[key] for key in ("name", "dtype") if key in kwargs}
+        checks.positive_integer("heads", "the number of heads", heads)
         kind, share = self.kind(name), max(1, units // heads)
         if kind is Attention:
             attention = Attention(name, units=share, **kwargs)

@@ -40,6 +40,11 @@ class MultiHeadAttention(AttentionBase):
         self.heads = checks.positive_integer("heads", "the number of heads", heads)
         self._template = keras.saving.serialize_keras_object(as_layer(attention))
         self.attentions = [self._copy(f"head_{index}") for index in range(heads)]
+        if not self.attends:
+            raise ValueError(
+                "Several heads need an attention that learns where to look. Received: "
+                f"{type(self.attentions[0]).__name__}(...). Give another, or no heads."
+            )
         self.queries, self.keys, self.values = [], [], []
 
     def _copy(self, name):
@@ -85,7 +90,8 @@ class MultiHeadAttention(AttentionBase):
         return max(1, values_units // self.heads)
 
     def context_units(self, values_units):
-        return self._head_units(values_units) * self.heads
+        width = self._head_units(values_units)
+        return sum(one.context_units(width) for one in self.attentions)
 
     def prepare(self, memory):
         """Of each head its attention's keys, and V h_j."""

@@ -8,6 +8,7 @@ from keras import ops
 from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
 from keras_bahdanau.layers.sublayers import dot_product_attention
+from keras_bahdanau.limits import MOST_OF_A_STATE
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -30,7 +31,8 @@ class SelfAttentionCell(Cell):
     `length` numbers, 1 where a step was written.
 
     Raises:
-        ValueError: If a size is not a positive integer, or `heads` does not divide `units`.
+        ValueError: If a size is not a positive integer, `heads` does not divide `units`, or a
+            buffer is too large.
     """
 
     def __init__(self, units, heads=4, length=128, **kwargs):
@@ -38,6 +40,11 @@ class SelfAttentionCell(Cell):
         self.units = checks.positive_integer("units", "the width of the output", units)
         self.heads = checks.positive_integer("heads", "the number of heads", heads)
         self.length = checks.positive_integer("length", "the steps kept", length)
+        if length * units > MOST_OF_A_STATE:
+            raise ValueError(
+                f"`length` * `units`, the numbers of a buffer, must be at most {MOST_OF_A_STATE}. "
+                f"Received: length={length}, units={units}. Lower one of them."
+            )
         if units % heads:
             raise ValueError(
                 f"`heads` must divide the width. Received: heads={heads}, units={units}. "

@@ -79,8 +79,8 @@ class SRUCell(ParallelCell):
         (c,) = states
         # -> 4 of (batch, [beam,] units)
         x_f, x_r, x, highway = ops.split(projected, 4, axis=-1)
-        f = ops.sigmoid(x_f + self.forget_weight * c)
-        r = ops.sigmoid(x_r + self.reset_weight * c)
+        f = ops.sigmoid(x_f + ops.cast(self.forget_weight, c.dtype) * c)
+        r = ops.sigmoid(x_r + ops.cast(self.reset_weight, c.dtype) * c)
         c = f * c + (1 - f) * x
         return r * c + (1 - r) * highway, (c,)
 

@@ -100,6 +100,10 @@ class FrameConvolutions(FrontEnd):
         """Number of frames for one vector."""
         return 2 ** len(self.widths)
 
+    def row_numbers(self, time):
+        """Count the numbers that are held for a row of so many frames beside its values."""
+        return 0 if self.context is None else self.context.row_numbers(time)
+
     def build(self, frames_shape=None):
         width = self.frame_size
         for (shrinking, norm, residual, other), units in zip(self.stages, self.widths, strict=True):

@@ -13,6 +13,7 @@ RINGS = 5  # of the radii 1/4, 1/2, 1, 2, 4 sizes of a stroke
 INNERMOST = 0.25
 DIRECTIONS = 8
 TENTH = 10.0  # an `InkSource` gives a tenth of the place
+HELD = 48  # numbers for a pair of a place and a point, as was measured
 SMALL = 1e-6  # so that a point is at no distance of 0 from itself
 
 
@@ -98,6 +99,10 @@ class ShapeContext(keras.layers.Layer):
         chosen = ops.reshape(rings * planes, (shape[0], shape[1], 2 * RINGS, shape[4]))
         sums = ops.matmul(chosen, directions)  # -> (batch, places, 2 * rings, directions)
         return ops.reshape(sums, (shape[0], shape[1], 2 * RINGS * DIRECTIONS))
+
+    def row_numbers(self, time):
+        """Count the numbers that are held for a row of so many frames: pairs of its places."""
+        return HELD * -(-time // self.every) * -(-time // 2)
 
     def compute_output_shape(self, frames_shape, mask_shape=None):
         batch, time = frames_shape[:2]
