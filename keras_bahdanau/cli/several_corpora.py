@@ -1,11 +1,13 @@
 """Several corpora from the command line: their form, their files, and those for validation."""
 
 import dataclasses
+import itertools
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.cli.console import load_tensorflow
+from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
 from keras_bahdanau.option import check_value
 
@@ -138,7 +140,12 @@ def read_corpora(texts, read, corpora=None):
 
 
 def held_out_of_each(corpora, indices_of):
-    """Hold pairs of each corpus out for validation.
+    """Hold pairs of each corpus out for validation, and train on none of their sources.
+
+    All pairs of a source, in every corpus, are on one side. A corpus holds out the chosen sources
+    that no corpus before it has, so that corpora that share sources hold out no more of them. One
+    that has no held-out source by then holds its first chosen one out, in all corpora. A held-out
+    source without a target is left out. Sources are compared without the tag of their corpus.
 
     Args:
         corpora: `Corpora`.
@@ -146,15 +153,40 @@ def held_out_of_each(corpora, indices_of):
 
     Returns:
         (training, validation), two `Corpora`.
+
+    Raises:
+        ValueError: If nothing is left to train on of a corpus.
     """
     require_text(corpora)
+    numbers = iter(answers_by_source(pair for one in corpora.corpora for pair in one.pairs).numbers)
+    rows = [list(itertools.islice(numbers, len(one.pairs))) for one in corpora.corpora]
+    sources = _held_out_sources(corpora.corpora, rows, indices_of)
     kept, held_out = [], []
-    for one in corpora.corpora:
-        chosen = indices_of(one.pairs)
-        for side, wanted in ((kept, False), (held_out, True)):
-            pairs = [pair for i, pair in enumerate(one.pairs) if (i in chosen) is wanted]
-            side.append(dataclasses.replace(one, pairs=pairs))
+    for one, row in zip(corpora.corpora, rows, strict=True):
+        pairs = list(zip(row, one.pairs, strict=True))
+        trained = [pair for number, pair in pairs if number not in sources]
+        valid = [pair for number, pair in pairs if number in sources and pair[1].strip()]
+        if not trained:
+            raise ValueError(
+                "Each corpus needs a source beside those that are held out for validation. "
+                f"Received: corpus {one.name!r} with {len(valid):,} pairs, all held out. "
+                "Give it more, or others for validation with --valid-corpus."
+            )
+        kept.append(dataclasses.replace(one, pairs=trained))
+        held_out.append(dataclasses.replace(one, pairs=valid))
     return Corpora(kept), Corpora(held_out)
+
+
+def _held_out_sources(corpora, rows, indices_of):
+    """Set of the numbers of the sources that are held out: see `held_out_of_each`."""
+    before, held_out = set(), set()
+    for one, row in zip(corpora, rows, strict=True):
+        chosen = sorted(indices_of(one.pairs))
+        held_out.update({row[i] for i in chosen} - before)
+        if held_out.isdisjoint(row):
+            held_out.add(row[chosen[0]])
+        before.update(row)
+    return held_out
 
 
 def _parts(option, text, form):

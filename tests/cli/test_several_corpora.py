@@ -9,7 +9,9 @@ import pytest
 from conftest import toy_pairs
 
 from keras_bahdanau import cli, training
-from keras_bahdanau.cli.several_corpora import Given, parsed_corpus
+from keras_bahdanau.cli.several_corpora import Given, held_out_of_each, parsed_corpus
+from keras_bahdanau.cli.training_files import held_out
+from keras_bahdanau.data.corpora import Corpora, Corpus
 
 SETTINGS = (
     "--model-type word --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "
@@ -142,12 +144,38 @@ def test_pairs_of_each_corpus_are_held_out(command, files, trained):
     toy, backwards = files
     code, out, _ = command("train", "--corpus", DE, "--corpus", f"{BACK}::<2back>", "--out", "new")
     ((data, valid, *_),) = trained
-    held_out = toy[::50]
-    assert code == 0 and f"{2 * len(held_out)} pairs are held out" in out
+    chosen = toy[::50]
+    assert code == 0 and f"{2 * len(chosen)} pairs are held out" in out
     assert data.weights is None
-    assert valid.parts()[0] == held_out
+    assert valid.parts()[0] == chosen
     assert valid.parts()[1] == [(f"<2back> {source}", text) for source, text in backwards[::50]]
-    assert sorted(itertools.chain(data.parts()[0], held_out)) == sorted(toy)
+    assert sorted(itertools.chain(data.parts()[0], chosen)) == sorted(toy)
+
+
+def corpora_of(**pairs):
+    return Corpora([Corpus(name, one) for name, one in pairs.items()])
+
+
+def test_no_corpus_trains_on_a_source_that_is_held_out_of_another():
+    true = [(f"source {i}", f"true {i}") for i in range(1000)]
+    again = [(f"source {i}", f"again {i}") for i in range(1200) if i % 7]
+    more = [(f"source {i}", text) for i in range(1300, 900, -1) for text in ("a", "b")]
+    training, valid = held_out_of_each(corpora_of(true=true, again=again, more=more), held_out)
+    assert not {source for source, _ in training} & {source for source, _ in valid}
+    assert sorted([*training, *valid]) == sorted(true + again + more)
+    for part, whole in zip(valid.parts(), (true, again, more), strict=True):
+        assert 0.015 < len(part) / len(whole) < 0.025
+
+
+def test_a_small_corpus_has_validation_pairs_and_those_to_train_on():
+    true = [(f"source {i}", f"true {i}") for i in range(100)]
+    empty = [("source 7", ""), ("source 8", "again"), ("source 7", "again")]
+    training, valid = held_out_of_each(corpora_of(true=true, few=empty), held_out)
+    assert [*map(list, valid.parts())] == [[true[0], true[8], true[50]], [empty[1]]]
+    assert list(training.parts()[1]) == [empty[0], empty[2]]
+    both = [("source 0", "a"), ("source 50", "b")]
+    with pytest.raises(ValueError, match="corpus 'few' with 2 pairs, all held out. Give it more"):
+        held_out_of_each(corpora_of(true=true, few=both), held_out)
 
 
 def test_one_validation_file_serves_all(command, files, trained):
