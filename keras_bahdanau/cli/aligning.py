@@ -8,6 +8,7 @@ import typer
 from keras_bahdanau.cli.arguments import (
     AnyModelOption,
     PrefixOption,
+    check_different,
     check_picture,
     check_writable,
     find_models,
@@ -70,6 +71,7 @@ def align(
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
         check_picture(picture, name)
+    check_different(plot=plot, trace=trace, explore=explore)
     steps = steps_asked(trace_steps, trace)
     exploration = explore and Exploration(explore)
     translator = load_translator([path])

@@ -288,6 +288,20 @@ def check_writable(path, name):
         )
 
 
+def check_different(**paths):
+    """Check that no two outputs, of those that are asked for, are one file."""
+    names = {}
+    for name, path in paths.items():
+        if path is None:
+            continue
+        other = names.setdefault(os.path.realpath(path), name)
+        if other != name:
+            raise ValueError(
+                "Each output needs a file of its own. Received: "
+                f"{other}={str(paths[other])!r}, {name}={str(path)!r}. Rename one of them."
+            )
+
+
 def check_picture(path, name):
     """Check that the name of a picture, if there is one, ends in a known format."""
     if path is None:

@@ -15,6 +15,7 @@ from keras_bahdanau.cli.arguments import (
     PrecisionOption,
     TagOption,
     TokenizeOption,
+    check_different,
     check_picture,
     check_tokenization,
     check_writable,
@@ -109,6 +110,7 @@ def evaluate(
     check_value("batch_size", batch_size, BATCH_SIZE)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
+    check_different(json=json, hypotheses=hypotheses, plot=plot)
     check_picture(plot, "plot")
     check_tokenization(tokenize)
     inputs = inputs_of(paths[0])

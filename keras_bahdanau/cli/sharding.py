@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from keras_bahdanau.cli.arguments import asked, check_absent, check_writable, options_of
+from keras_bahdanau.cli.arguments import (
+    asked,
+    check_absent,
+    check_different,
+    check_writable,
+    options_of,
+)
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
 from keras_bahdanau.data.preparation import WORKERS, Preparation
 from keras_bahdanau.option import check_value
@@ -96,6 +102,7 @@ def prepare(
     if out is not None:
         check_absent(out, "out")
     check_writable(report, "report")
+    check_different(out=out, report=report)
     from keras_bahdanau.data import preparing  # which loads NumPy
 
     corpus = _corpus(kind, source, target=target, sides=sides, columns=columns)

@@ -16,6 +16,7 @@ from keras_bahdanau.cli.arguments import (
     PrefixOption,
     RejectOption,
     TagOption,
+    check_different,
     check_writable,
     find_models,
     fixed_precision,
@@ -124,6 +125,7 @@ def translate(
     _check_columns(file, columns)
     prefix, tag = decoded(prefix, "PREFIX"), decoded(tag, "TAG")
     _check_pairs(write_pairs, alignment, reversed=reversed, pair_tag=pair_tag, scores=scores)
+    check_different(write_pairs=write_pairs, explore=explore)
     rejection = Rejection(reject_below)
     if json and (alignment or write_pairs is not None):
         raise ValueError(

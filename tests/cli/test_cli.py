@@ -236,6 +236,9 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --hypotheses good.en": "hypotheses='good.en'",
     "evaluate --model RUN good.en good.de --hypotheses absent/new": "hypotheses='absent/new'",
     "evaluate --model RUN good.en good.de --json good.en": "json='good.en'",
+    "evaluate --model RUN good.en good.de --json new --hypotheses ./new": (
+        "Each output needs a file of its own. Received: json='new', hypotheses='new'. Rename one"
+    ),
     "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
     "evaluate --model RUN good.en good.de --compare empty.de": "path='empty.de', which is empty",
     "evaluate --model RUN good.en good.de --compare short.de": "'short.de' with 2 lines for 3",
@@ -260,8 +263,12 @@ BAD_INPUT = {
     "align --model RUN one --plot picture.doc": "plot='picture.doc'",
     "align --model RUN one --trace picture.doc": "trace='picture.doc'",
     "align --model RUN one --plot absent/picture.png": "plot='absent/picture.png'",
+    "align --model RUN one --plot new.png --trace new.png": "plot='new.png', trace='new.png'",
     "align --model RUN one --explore page.doc": "explore='page.doc'",
     "translate --model RUN good.en --explore good.en": "explore='good.en'",
+    "translate --model RUN good.en --explore new.html --write-pairs new.html": (
+        "write_pairs='new.html', explore='new.html'"
+    ),
     "translate --model RUN good.en --explore new.html --reference absent.de": "path='absent.de'",
     "translate --model RUN good.en --explore new.html --reference short.de": (
         "source='good.en' with 3 lines, reference='short.de' with 2 lines"
