@@ -51,8 +51,6 @@ class Shards(Pairs):
         inputs_are: String, "lines" or "files": the form of the sources, as in `Source`.
         source: `Source` of the ids.
         target: `Subwords` of the target ids.
-        model_types: Pair of strings, the model types of both vocabularies, such as "bpe"; of a
-            source that has none "char".
         fingerprint: String, the same for the same pairs, ids and vocabularies.
 
     Raises:
@@ -86,10 +84,6 @@ class Shards(Pairs):
     @property
     def target(self):
         return self._sides[1]
-
-    @property
-    def model_types(self):
-        return getattr(self.source.subwords, "model_type", "char"), self.target.model_type
 
     @functools.cached_property
     def _sides(self):

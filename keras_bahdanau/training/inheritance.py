@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.pipelines.file import find_translator, read_card, read_source
+from keras_bahdanau.training.model_types import same_type, types_of, with_given_types
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 from keras_bahdanau.training.run import Run
 
@@ -241,6 +242,8 @@ def check_appended(options):
 def check_none_learnt(options, source, target):
     """Raise ValueError if an option is of vocabularies that are learnt: none is.
 
+    A model type may be said if it is that of the vocabulary.
+
     Args:
         options: `TrainingOptions`, not resolved, of a training that begins now.
         source: `Source` of shards, or of a teacher.
@@ -255,6 +258,16 @@ def check_none_learnt(options, source, target):
                 f"`{name}` is for vocabularies that are learnt from the pairs. Received: "
                 f"{name}={value!r} with those of shards, or of a teacher. Leave it out."
             )
+    for side, own in types_of(source, target).items():
+        name = f"{side}_model_type"
+        name = "model_type" if getattr(options, name) is None else name
+        if not same_type(getattr(options, name), own):
+            raise ValueError(
+                f"`{name}` is for vocabularies that are learnt from the pairs. Received: "
+                f"{name}={getattr(options, name)!r} with those of shards, or of a teacher, whose "
+                f"{side} is of {own!r}. Leave it out."
+            )
+    with_given_types(options, source, target)  # or say now that they do not go with others
 
 
 def check_no_adaptation(options):

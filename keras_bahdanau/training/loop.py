@@ -28,6 +28,7 @@ from keras_bahdanau.training.inheritance import (
     initial_model,
     record_of,
 )
+from keras_bahdanau.training.model_types import with_given_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.resumption import check_workers, resumed
@@ -141,6 +142,8 @@ def train(
         if data.shards and begins_with is None and not run.begun():
             check_none_learnt(options, sides.source, sides.target)
         options = _asked(options, begins_with, sides.source)
+        if not run.begun():
+            options = with_given_types(options, sides.source, sides.target, say)
         run.check(options, *data)
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
         if is_registered_name(options.attention):

@@ -4,6 +4,8 @@ import dataclasses
 
 import regex
 
+from keras_bahdanau.text.graphemes import is_cluster
+from keras_bahdanau.training.combinations import AUTO
 from keras_bahdanau.training.normalizations import normalization_of
 
 READ = 2000  # lines of a side, spread evenly,
@@ -18,7 +20,7 @@ def with_model_types(options, pairs, symbols=(), say=None):
 
     Args:
         options: `TrainingOptions`.
-        pairs: List of (input of the source, target string), or `Shards`, whose vocabularies tell.
+        pairs: List of (input of the source, target string).
         symbols: Strings before a source that are no part of its text, such as features.
         say: Function of one string, which is told of what was found; None for none.
 
@@ -37,21 +39,74 @@ def with_model_types(options, pairs, symbols=(), say=None):
     sides = [side for side in ("source", "target") if f"{side}_model_type" in names]
     if not sides:
         return options
-    origin, kinds = _model_types(pairs, symbols)
-    found = {side: kinds[side] for side in sides}
+    texts = {side: [pair[at] for pair in pairs] for at, side in enumerate(("source", "target"))}
+    return _with_found(options, {one: model_type_of(texts[one], symbols) for one in sides}, say)
+
+
+def with_given_types(options, source, target, say=None):
+    """Options with the model types of vocabularies that are given, where options have none.
+
+    Args:
+        options: `TrainingOptions` of a training that begins now.
+        source: `Source` or `Subwords`, or None.
+        target: `Subwords`, or None.
+        say: Function of one string, which is told of types that were to be found.
+
+    Returns:
+        `TrainingOptions`.
+
+    Raises:
+        ValueError: If the types do not go with other options, such as `subword_sampling`.
+    """
+    types = types_of(source, target)
+    names = options.undecided()
+    found = {side: kind for side, kind in types.items() if f"{side}_model_type" in names}
+    if found:
+        options = _with_found(options, found, say, "vocabularies")
+    if options.model_type is not None:
+        return options
+    names = {side: f"{side}_model_type" for side in types}
+    left_out = [side for side, name in names.items() if getattr(options, name) is None]
+    return dataclasses.replace(options, **{names[side]: types[side] for side in left_out})
+
+
+def types_of(source, target):
+    """Model types of vocabularies, by the name of their side: "source", "target".
+
+    Args:
+        source: `Source` or `Subwords`, or None.
+        target: `Subwords`, or None.
+
+    Returns:
+        Dictionary, without a side that is not given or has no vocabulary.
+    """
+    sides = {"source": getattr(source, "subwords", source), "target": target}
+    return {side: _type_of(one) for side, one in sides.items() if one is not None}
+
+
+def same_type(given, own):
+    """True if a model type that is asked for, or None, is that of a vocabulary.
+
+    One of graphemes is one of characters where no text had marks.
+    """
+    return given in (None, AUTO, own) or (given, own) == ("grapheme", "char")
+
+
+def _type_of(subwords):
+    """Model type of `Subwords`, "grapheme" if characters with marks are tokens."""
+    if subwords.model_type != "char":
+        return subwords.model_type
+    tokens = subwords.tokens(range(subwords.vocabulary_size)).tolist()
+    return "grapheme" if any(map(is_cluster, tokens)) else "char"
+
+
+def _with_found(options, found, say, origin="text"):
+    """Options with model types that were found, by their side, of which `say` is told."""
     if say is not None:
         meanings = (f"{side} {_MEANING.get(kind, kind)}" for side, kind in found.items())
         say(f"model types, found from the {origin}: {', '.join(meanings)}")
     found = {f"{side}_model_type": kind for side, kind in found.items()}
     return dataclasses.replace(options, **found)
-
-
-def _model_types(pairs, symbols):
-    """Name of what tells the model types, and these: {"source": ..., "target": ...}."""
-    if hasattr(pairs, "model_types"):
-        return "shards", dict(zip(("source", "target"), pairs.model_types, strict=True))
-    texts = {side: [pair[at] for pair in pairs] for at, side in enumerate(("source", "target"))}
-    return "text", {side: model_type_of(one, symbols) for side, one in texts.items()}
 
 
 def model_type_of(texts, symbols=()):

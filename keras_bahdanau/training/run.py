@@ -13,6 +13,7 @@ from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.whole_file import write_json
 
 DISTILLED = "distilled"  # what stands in a run's directory before the training of a student
+MODEL_TYPES = ("source_model_type", "target_model_type")
 _OF_INITIAL = {"path", "inputs", "search", "metrics", "model"}  # see `Adaptation`
 
 
@@ -152,6 +153,9 @@ class Run:
             return options
         begun = self.options(type(options))
         found = {name: getattr(begun, name) for name in options.undecided()}
+        if options.model_type is None:  # of vocabularies that were given, where it was left out
+            left_out = (name for name in MODEL_TYPES if getattr(options, name) is None)
+            found |= {name: getattr(begun, name) for name in left_out}
         # what it had not, such as sentences of a batch where tokens measured it, is found again
         return dataclasses.replace(options, **{name: one for name, one in found.items() if one})
 

@@ -71,9 +71,8 @@ class TrainingData(NamedTuple):
 
     def with_found(self, options, symbols, say):
         """Options with those that follow from the pairs: model types, alignments, defaults."""
-        shards = self.shards
-        texts = [] if shards else self.pairs  # shards have no texts to look at
-        options = with_model_types(options, shards[0] if shards else self.pairs, symbols, say)
+        texts = [] if self.shards else self.pairs  # shards have no texts to look at
+        options = with_model_types(options, texts, symbols, say)
         options = with_normalizations(options, texts, say)
         options = with_defaults_of_many(options, len(self.pairs), say)
         return with_hard_alignment(options, texts, say)

@@ -224,9 +224,11 @@ def test_a_temperature_of_corpora_is_refused_before_the_teacher_translates(tmp_p
 
 def test_sizes_of_vocabularies_are_refused_where_those_of_the_teacher_are_taken(teacher, tmp_path):
     settings = Distillation(vocabulary="teacher")
-    options = dataclasses.replace(SMALL, vocabulary_size=30)  # the teacher's have 48
-    with pytest.raises(ValueError, match="from the pairs. Received: vocabulary_size=30 with"):
-        distill(PAIRS, PAIRS, tmp_path / "out", teacher, options, settings)
+    # the teacher's have 48 words
+    for name, value in {"vocabulary_size": 30, "model_type": "char"}.items():
+        options = dataclasses.replace(SMALL, **{name: value})
+        with pytest.raises(ValueError, match=f"from the pairs. Received: {name}={value!r} with"):
+            distill(PAIRS, PAIRS, tmp_path / "out", teacher, options, settings)
     assert not (tmp_path / "out").exists()
 
 
@@ -302,6 +304,7 @@ def test_a_student_learns_the_mapping_of_its_teacher_though_the_references_are_w
     path = distill(WRONG, PAIRS[::5], out, teacher, verbose=0, **given)
     student = load_pipeline(path)
     assert student.target == load_pipeline(teacher).target
+    assert Run(out).options(TrainingOptions).target_model_type == student.target.model_type
     texts = [one.text for one in student.translate([source for source, _ in PAIRS])]
     assert np.mean([text == target for text, (_, target) in zip(texts, PAIRS, strict=True)]) > 0.95
     written = out / "distilled"

@@ -20,7 +20,8 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.model_types import with_model_types
+from keras_bahdanau.training.inheritance import check_none_learnt
+from keras_bahdanau.training.model_types import with_given_types
 from keras_bahdanau.training.resumption import check_workers
 
 OPTIONS = TrainingOptions(
@@ -131,7 +132,16 @@ def test_the_command_takes_a_directory_of_shards_and_pairs_to_validate_on(shards
         training_files._shards(shards.directory, valid, target=valid)
 
 
-@pytest.mark.parametrize("option", [{"vocabulary_size": 90}, {"normalization": "none"}])
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"vocabulary_size": 90},
+        {"normalization": "none"},
+        {"model_type": "char"},
+        {"source_model_type": "unigram"},
+        {"target_model_type": "word", "model_type": "bpe"},
+    ],
+)
 def test_options_of_vocabularies_that_are_learnt_are_refused(shards, tmp_path, option):
     options = dataclasses.replace(OPTIONS, **option)
     with pytest.raises(ValueError, match=f"from the pairs. Received: {[*option][0]}=.* of shards"):
@@ -197,6 +207,32 @@ def test_model_types_are_those_of_the_vocabularies_of_the_shards(tmp_path):
     rows = (IdRows.encoded(one, [text]) for one, text in ((source, "a b"), (target, "B C")))
     shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], as_source(source), target)
     lines = []
-    options = with_model_types(TrainingOptions(preset="characters"), shards, say=lines.append)
+    sides = shards.source, shards.target
+    options = with_given_types(TrainingOptions(preset="characters"), *sides, lines.append)
     assert (options.source_model_type, options.target_model_type) == ("char", "word")
-    assert lines[0].startswith("model types, found from the shards: source char, target word")
+    assert lines[0].startswith("model types, found from the vocabularies: source char, target word")
+    options = with_given_types(TrainingOptions(), *sides, lines.append).resolved()
+    assert (options.source_model_type, options.target_model_type) == ("char", "word")
+    assert options.joint is False and len(lines) == 1
+
+
+def test_a_run_resumes_with_the_model_types_of_its_vocabularies(tmp_path):
+    text = "q\u0303 b"
+    subwords = Subwords.train(
+        [text] * 9, 20, model_type="grapheme", normalization="identity", exact=False
+    )
+    rows = [IdRows.encoded(subwords, [text] * 9)] * 2
+    sides = as_source(subwords), subwords
+    shards = write_card(tmp_path, [write_shard(tmp_path, 0, *rows)], *sides)
+    for name in ("grapheme", "auto"):
+        check_none_learnt(TrainingOptions(model_type=name), *sides)
+    run, pairs = Run(tmp_path / "run"), [(text, "b")]
+    with pytest.raises(ValueError, match="model_type='char' with .* source is of 'grapheme'"):
+        train(shards, pairs, run.directory, dataclasses.replace(OPTIONS, model_type="char"))
+    run.begin(with_given_types(OPTIONS, *sides), shards, pairs, {})
+    begun = run.options(TrainingOptions)
+    assert (begun.source_model_type, begun.target_model_type) == ("grapheme", "grapheme")
+    run.check(OPTIONS, shards, pairs)
+    assert run.kept(OPTIONS).resolved() == begun
+    with pytest.raises(ValueError, match="with the options it began with"):
+        run.check(dataclasses.replace(OPTIONS, model_type="word"), shards, pairs)
