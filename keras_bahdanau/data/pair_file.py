@@ -18,8 +18,10 @@ _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
 class PairFile:
     r"""TSV of sources and their translations, one pair a line, as training reads it.
 
-    A pair is left out, and counted, if one side is empty, if the source was cut, or if the
-    same source has the same text already. The file appears whole, at the end of the `with` block.
+    A pair is left out, and counted, if one side is empty, if its text was rejected, if the source
+    was cut, or if the same source has the same text already, wherever it stands. For that a hash
+    of each pair is kept, some 100 bytes of memory. The file appears whole, at the end of the
+    `with` block.
 
     Args:
         path: Path of the file; a name that ends in `.gz` is compressed.
@@ -50,6 +52,7 @@ class PairFile:
         self.scores = scores
         self.written = 0
         self.left_out = collections.Counter()
+        self._hashes = set()
         if tag is not None:
             from keras_bahdanau.text.vocabulary import symbol_forms  # which loads SentencePiece
 
@@ -75,14 +78,13 @@ class PairFile:
             source: String.
             translations: List of `Translation`.
         """
-        texts = set()
         for one in translations:
-            reason = self._reason(source, one, texts)
+            pair = [_cell(source), _cell(one.text)]
+            reason = self._reason(*pair, one)
             if reason is not None:
                 self.left_out[reason] += 1
                 continue
-            texts.add(one.text)
-            pair = [_cell(source), _cell(one.text)]
+            self._hashes.add(hash(tuple(pair)))
             pair = pair[::-1] if self.reversed else pair
             if self.tag is not None:
                 pair[0] = f"{self.tag} {pair[0]}"
@@ -90,13 +92,15 @@ class PairFile:
             self._file.write("\t".join([*pair, *score]) + "\n")
             self.written += 1
 
-    def _reason(self, source, translation, texts):
-        """The reason why a pair is left out, or None."""
-        if not _cell(source) or not _cell(translation.text):
+    def _reason(self, source, text, translation):
+        """The reason why a pair of cells is left out, or None."""
+        if translation.rejected:
+            return "rejected"
+        if not source or not text:
             return "empty"
         if translation.truncated:
             return "with a source that was cut"
-        return "the same again" if translation.text in texts else None
+        return "the same again" if hash((source, text)) in self._hashes else None
 
     def report(self):
         """One line of text on what was written and left out."""

@@ -9,8 +9,8 @@ from full_disk import full_disk
 from keras_bahdanau.data import PairFile, read_pairs, read_table
 
 
-def found(text, score=-0.5, truncated=False):
-    return SimpleNamespace(text=text, score=score, truncated=truncated)
+def found(text, score=-0.5, truncated=False, rejected=False):
+    return SimpleNamespace(text=text, score=score, truncated=truncated, rejected=rejected)
 
 
 def test_a_back_translation_is_read_as_pairs_with_the_tag_before_the_source(tmp_path):
@@ -38,6 +38,23 @@ def test_pairs_that_teach_nothing_are_left_out_and_counted(tmp_path):
         file.add("two " * 999, [found("zwei", truncated=True)])
     assert file.left_out == {"the same again": 1, "empty": 2, "with a source that was cut": 1}
     assert file.written == 1 and read_pairs(tmp_path / "pairs.tsv") == [("one", "eins")]
+
+
+def test_a_pair_that_comes_again_later_is_left_out(tmp_path):
+    with PairFile(tmp_path / "pairs.tsv") as file:
+        file.add("one", [found("eins"), found("ein")])
+        file.add("two", [found("eins")])
+        file.add("one", [found("eins"), found("einer")])
+        file.add(" one\t", [found("ein ")])  # the same cells
+    assert file.left_out == {"the same again": 2}
+    expected = [("one", "eins"), ("one", "ein"), ("two", "eins"), ("one", "einer")]
+    assert read_pairs(tmp_path / "pairs.tsv") == expected
+
+
+def test_a_text_that_was_rejected_is_counted_as_that(tmp_path):
+    with PairFile(tmp_path / "pairs.tsv") as file:
+        file.add("one", [found("eins"), found("", rejected=True), found("")])
+    assert file.report().endswith("left out: 1 rejected, 1 empty")
 
 
 def test_a_file_that_is_not_finished_is_not_there(tmp_path):
