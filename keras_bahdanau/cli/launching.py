@@ -15,6 +15,7 @@ import typer
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
+from keras_bahdanau.own_process import module_command
 
 POLL_SECONDS = 0.1
 SECONDS_TO_END = 5  # that a worker has to end by itself
@@ -65,7 +66,7 @@ class _Worker:
         each = max(1, usable_cores() // len(addresses))
         threads = {f"TF_NUM_{kind}_THREADS": str(each) for kind in ("INTRAOP", "INTEROP")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "keras_bahdanau.cli", *arguments],
+            module_command(sys.executable, "keras_bahdanau.cli", *arguments),
             env={
                 **threads,
                 **os.environ,

@@ -10,7 +10,7 @@ import typer
 from keras_bahdanau.cli import launching
 
 SCRIPT = """#!/bin/sh
-echo "$TF_CONFIG" > "$3.$$"
+echo "$TF_CONFIG" > "$5.$$"
 case "$TF_CONFIG" in
 *'"index": 1'*) {second} ;;
 *) {first} ;;
@@ -62,6 +62,16 @@ def test_the_error_of_a_silent_process_is_reported(launch, capsys):
         launch(first="exec sleep 60", second="echo 'told: Received: x' >&2; exit 2")
     assert ended.value.exit_code == 2
     assert capsys.readouterr().err == "told: Received: x\n"
+
+
+def test_files_beside_the_data_are_no_modules_of_a_process(tmp_path, monkeypatch, capfd):
+    for name in ("numbers", "random"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit(1)")
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+    monkeypatch.chdir(tmp_path)
+    launching.launch(2, ["--help"])
+    out, err = capfd.readouterr()
+    assert out.startswith("Usage: ") and not err
 
 
 @pytest.mark.parametrize("count", [0, 257])

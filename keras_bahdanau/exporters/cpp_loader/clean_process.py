@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import io
 import os
-import pathlib
 import struct
 import subprocess
 import sys
@@ -16,11 +15,11 @@ import numpy as np
 
 from keras_bahdanau.exporters.cpp_loader.c_library import as_array, object_array
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
+from keras_bahdanau.own_process import module_command
 
 _SIZE = struct.Struct("<Q")
 _MODULE = "keras_bahdanau.exporters.cpp_loader"
 _THREADS = ("TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
-_ROOT = os.fspath(pathlib.Path(__file__).parents[3])  # where the process finds that module
 
 
 def run_in_clean_process(directory, requests, python=sys.executable):
@@ -70,17 +69,15 @@ def timed_in_clean_process(
         RuntimeError: As in `run_in_clean_process`.
     """
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
-    paths = [_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
     # files without a name: nothing is left of them, however this process ends
     with tempfile.TemporaryFile() as answered, tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
-            [python, "-m", _MODULE, os.fspath(directory)]
+            module_command(python, _MODULE, os.fspath(directory))
             + ([] if text_operations else ["--no-text"]),
             env={
                 **os.environ,
                 **limits,
                 "CUDA_VISIBLE_DEVICES": "-1",
-                "PYTHONPATH": os.pathsep.join(paths),
                 "TF_CPP_MIN_LOG_LEVEL": "2",
             },
             stdin=subprocess.PIPE,

@@ -152,6 +152,13 @@ def test_answers_equal_pythons_bit_for_bit(toy, answered):
     assert 0 < answers[5]["steps"] <= 20
 
 
+def test_files_beside_the_data_are_no_modules_of_the_process(saved, tmp_path, monkeypatch):
+    (tmp_path / "numbers.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    (answer,) = cpp_loader.run_in_clean_process(saved, REQUESTS[:1])
+    assert answer["again"][0] == b"the red tree"
+
+
 def test_each_request_is_timed(answered):
     _, seconds = answered
     assert len(seconds) == len(REQUESTS) and all(0 < taken < 60 for taken in seconds)
