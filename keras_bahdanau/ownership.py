@@ -91,8 +91,9 @@ def check_unowned(path, say=lambda line: None):
 
 
 def lock_of(path):
-    """Path of the lock file of a path."""
+    """Path of the lock file of a path; of a link to a file, that of the file."""
     path = Path(path)
+    path = Path(os.path.realpath(path)) if path.is_file() else path
     return path.with_name(f".{path.name}.lock")
 
 

@@ -50,6 +50,13 @@ def test_a_second_owner_is_refused_and_told_of_the_first(owner, tmp_path):
         pass
 
 
+def test_a_link_has_the_owner_of_its_file(owner, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "model")
+    (tmp_path / "model").write_text("a model")
+    with pytest.raises(BlockingIOError, match=f"Received: path='.*link', .* process {owner.pid}"):
+        check_unowned(tmp_path / "link")
+
+
 def test_what_an_owner_gives_up_has_no_trace_of_it(owner, tmp_path):
     owner.communicate()
     assert not list(tmp_path.iterdir())

@@ -123,9 +123,12 @@ def write_shortlist(path, shortlist, search=None):
 
 
 def _rewrite_card(path, members=(), **fields):
-    """Replace fields of the card that its hashes do not cover, and further members."""
-    path, members = Path(path), dict(members)
-    card = {**read_card(path), **fields}
+    """Replace fields of the card that its hashes do not cover, and further members.
+
+    A link stays one: the file that it leads to is replaced.
+    """
+    card, members = {**read_card(path), **fields}, dict(members)
+    path = Path(os.path.realpath(path))
     with replacing(path, _unfinished(path)) as unfinished:
         with zipfile.ZipFile(path) as old, zipfile.ZipFile(unfinished, "w") as new:
             for entry in old.infolist():

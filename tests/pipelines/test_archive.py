@@ -100,6 +100,16 @@ def test_new_search_options_leave_the_file_whole(saved, tmp_path):
     assert read_card(path)["search"] == options
 
 
+def test_new_search_options_reach_the_file_of_a_link(saved, tmp_path):
+    (tmp_path / "store").mkdir()
+    file, link = tmp_path / "store" / "0a1b2c", tmp_path / "link.keras"  # as caches name it
+    file.write_bytes(saved.read_bytes())
+    link.symlink_to(file)
+    write_search(link, dataclasses.asdict(kb.SearchOptions(beam_width=3)))
+    assert link.is_symlink() and read_card(link)["search"]["beam_width"] == 3
+    assert [*file.parent.iterdir()] == [file]
+
+
 @pytest.mark.parametrize(
     "content",
     [
