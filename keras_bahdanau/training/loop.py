@@ -31,7 +31,7 @@ from keras_bahdanau.training.inheritance import (
 from keras_bahdanau.training.model_types import with_given_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
-from keras_bahdanau.training.resumption import check_workers, resumed
+from keras_bahdanau.training.resumption import check_workers, kept_search, resumed
 from keras_bahdanau.training.rounded_weights import round_weights
 from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import TellBroken, tell_pathless, tell_skipped
@@ -248,20 +248,24 @@ class _Training:
         if options.precision != "float32":
             config = initial and initial["model"]
             model = validated_model(self.source, self.target, options, config, self._window())
-        if initial is None:
-            search = SearchOptions(
-                ctc_weight=model.ctc_weight,
-                write_symbols=self.data.write_symbols(self.target),
-                **({"length_normalization": HARD_EXPONENT} if is_hard(options) else {}),
-            )
-        else:
-            search = SearchOptions(**initial["search"])
         metrics = _metrics(self.source, options)
         if initial is not None and options.best_by == "perplexity":
             metrics = initial["metrics"]
-        pipeline = pipeline_of(self.source, model, self.target, search, metrics)
+        pipeline = pipeline_of(self.source, model, self.target, self._search(model), metrics)
         pipeline.training = record_of(options, initial)
         return pipeline
+
+    def _search(self, model):
+        """Its search options: as the run has saved them, or as it begins."""
+        if self.run.translator.is_file():
+            return kept_search(self.run.translator, self.say)
+        if self.initial is not None:
+            return SearchOptions(**self.initial["search"])
+        return SearchOptions(
+            ctc_weight=model.ctc_weight,
+            write_symbols=self.data.write_symbols(self.target),
+            **({"length_normalization": HARD_EXPONENT} if is_hard(self.options) else {}),
+        )
 
     def fit(self, callbacks, verbose):
         """Fit the model from where its progress stands to the end.

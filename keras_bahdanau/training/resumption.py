@@ -1,6 +1,10 @@
 """Resumption of a training: from its checkpoint, at the next batch of the epoch under way."""
 
+import dataclasses
+
 from keras_bahdanau.callbacks import Checkpoint
+from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.search import SearchOptions
 
 
 def check_workers(run, count):
@@ -45,6 +49,29 @@ def resumed(run, model, steps, say):
         progress.step = steps - 1
     say(f"resuming at epoch {progress.epoch + 1}, batch {progress.step}")
     return progress
+
+
+def kept_search(path, say):
+    """The search options of the best pipeline of a run, which `tune` may have written since.
+
+    Args:
+        path: Path of its file.
+        say: Function of one string, which is told of what later weights have no use for.
+
+    Returns:
+        `SearchOptions`, without the shortlist.
+
+    Raises:
+        ValueError: If it is not a pipeline's file, or a damaged one.
+    """
+    card = read_card(path)
+    dropped = [name for name in ("calibration", "shortlist") if name in card]
+    if dropped:
+        say(
+            f"a better epoch is saved without the {' and the '.join(dropped)} of {str(path)!r}, "
+            "made for other weights"
+        )
+    return dataclasses.replace(SearchOptions(**card["search"]), shortlist=0)
 
 
 def restore(path, model):
