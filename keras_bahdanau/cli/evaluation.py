@@ -141,11 +141,7 @@ def evaluate(
     lines = [translation.text for translation in measured.translations]
     if hypotheses is not None:
         write_text(hypotheses, "".join(f"{line}\n" for line in lines))
-    scores, compared = measured.scores(), []
-    if other is not None:
-        others = other.lines(pairs, batch_size)
-        compared = _compared(pairs, lines, others, **settings)
-        scores["compared"] = [vars(comparison) for comparison in compared]
+    scores = measured.scores()
     show_progress("")
     if unreadable:
         warn(unreadable)
@@ -157,8 +153,11 @@ def evaluate(
         first, *_ = measured.by_metric.values()
         names = {"counted_in": measured.counted_in, "inputs": measured.inputs}
         plot_lengths(measured.by_length, metric=first.label, **names).savefig(plot)
-    print(measured)
-    if compared:
+    print(measured, flush=True)  # which stays, whatever becomes of the other system
+    if other is not None:
+        compared = _compared(pairs, lines, other.lines(pairs, batch_size), **settings)
+        if json is not None:
+            write_json(json, {**scores, "compared": [vars(one) for one in compared]})
         print("", f"against {compare}", *compared, sep="\n")
 
 

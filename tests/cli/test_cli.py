@@ -684,6 +684,23 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     assert f"{line}{scores['bleu_signature']}\n" in answer.out
 
 
+def test_the_scores_of_a_model_stay_if_the_other_one_fails(command, files, model, monkeypatch):
+    from keras_bahdanau.cli import evaluation
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation._Other, "lines", interrupted)
+    outputs = ["--json", "first.json", "--hypotheses", "first.de"]
+    answer = command(
+        *("evaluate", "--model", model, "good.en", "good.de", "--compare", model, *outputs)
+    )
+    assert answer.code == 130 and answer.out.startswith("BLEU ") and "against" not in answer.out
+    scores = json.loads((files / "first.json").read_text())
+    assert scores["chrf"] > 90 and "compared" not in scores
+    assert (files / "first.de").read_text() == "eins\n\nzwei drei\n"
+
+
 def test_a_model_to_compare_with_is_loaded_before_the_first_one_decodes(
     command, files, model, monkeypatch
 ):
