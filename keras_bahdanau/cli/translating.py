@@ -31,8 +31,10 @@ from keras_bahdanau.cli.inputs import require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.columns import (
+    PAIRS,
     features_before,
     find_columns,
+    hold_features,
     parsed_columns,
     table_of_lines,
 )
@@ -134,16 +136,17 @@ def translate(
             "of them out."
         )
     exploration = _exploration(explore, reference, model)
-    symbols = ()
+    symbols, targets = (), ()
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
     if file is None:
         chunks = _lines_arriving()
     else:
-        sentences, symbols = _sentences(file, columns)
+        sentences, symbols, targets = _sentences(file, columns)
         chunks = _chunked(sentences)
         if exploration:
             exploration.check_lines(file, len(sentences))
     translator = load_translator(paths, precision)
+    _tell_features(file, targets, subwords_of(translator))
     if tag is not None:
         require_token(tag, translator.source)
         symbols = [tag, *symbols]
@@ -214,14 +217,14 @@ def _check_columns(file, columns):
 
 
 def _sentences(file, columns):
-    """(lines of a file, or sources of a table; symbols of its features)."""
+    """(lines of a file, or sources of a table; symbols of its features; targets left out)."""
     if not os.path.exists(file):  # of Path it would raise for a sentence longer than a name
         raise FileNotFoundError(
             f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "
             "`align` takes one sentence, and without a file the lines of standard input are read."
         )
-    lines = read_lines(file, may_be_empty=columns is None)
-    if columns is None:
+    lines, found = read_lines(file, may_be_empty=columns is None), columns is None
+    if found:
         named = file.name.endswith((".tsv", ".tsv.gz"))
         columns = find_columns(lines, needed=("source",)) if named else None
         if columns is None:
@@ -230,13 +233,25 @@ def _sentences(file, columns):
                     f"lines of {str(file)!r} are translated whole, with their tabs: its columns "
                     "were not found. Name them by --columns."
                 )
-            return lines, ()
+            return lines, (), ()
         warn(
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
             "translated, not whole lines"
         )
     table = table_of_lines(file, lines, columns, needed=("source",))
-    return [source for source, _ in table.pairs], {*table.symbols}
+    targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
+    return [source for source, _ in table.pairs], {*table.symbols}, targets
+
+
+def _tell_features(file, targets, subwords):
+    """Say that a second column is left out, where it holds features that the model reads."""
+    if subwords is None or not targets:
+        return
+    if hold_features(targets, {*subwords.tokens(subwords.symbol_ids)}):
+        warn(
+            f"the second column of {str(file)!r} is left out as a target: `--columns "
+            "source,features` reads it as features"
+        )
 
 
 def _chunked(lines, size=1024):

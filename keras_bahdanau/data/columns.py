@@ -178,13 +178,28 @@ def table_of_lines(path, lines, columns, answer_separator=None, needed=("source"
         source, target = cells["source"], cells.get("target", "")
         symbols = [
             known.get(one) or known.setdefault(one, _symbol(path, number, one, known))
-            for one in filter(None, _BETWEEN_FEATURES.split(cells.get("features", "")))
+            for one in _features(cells.get("features", ""))
         ]
         if source:  # or features alone would make it one
             source = " ".join([*symbols, source])
         for answer in _answers(target, answer_separator):
             pairs.append((source, answer))
     return Table(pairs, list(known.values()))
+
+
+def hold_features(cells, symbols):
+    """True if some cells of a column hold features, and nothing else.
+
+    Args:
+        cells: List of strings.
+        symbols: Set of features in the form of `Table.symbols`.
+
+    Example:
+        >>> hold_features(["PST", "V;PRS"], {"<V>", "<PST>", "<PRS>"})
+        True
+    """
+    rows = filter(None, map(_features, cells))
+    return any({f"<{one}>" for one in row} <= symbols for row in rows)
 
 
 def features_before(source, symbols):
@@ -252,6 +267,11 @@ def _cells(path, number, line, names):
             "parallel files."
         )
     return cells
+
+
+def _features(cell):
+    """The features of a cell."""
+    return [*filter(None, _BETWEEN_FEATURES.split(cell))]
 
 
 def _symbol(path, number, feature, known):

@@ -112,7 +112,7 @@ def test_a_table_that_comes_through_a_pipe_is_read_once(tmp_path):
     os.mkfifo(tmp_path / "table.tsv")
     writer = threading.Thread(target=(tmp_path / "table.tsv").write_text, args=[text])
     writer.start()
-    lines, symbols = _sentences(tmp_path / "table.tsv", None)
+    lines, symbols, _ = _sentences(tmp_path / "table.tsv", None)
     writer.join()
     assert lines == ["<N> <PL> kuzu", "", "<N> <POSS> kara"]
     assert symbols == {"<N>", "<PL>", "<POSS>"}

@@ -21,6 +21,7 @@ from keras_bahdanau import __version__, cli
 from keras_bahdanau.cli import arguments, training_files, translating, unknown_text
 from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 from keras_bahdanau.training import TrainingOptions
 
@@ -513,7 +514,7 @@ def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
     monkeypatch.chdir(tmp_path)
     path = Path("table.tsv")
     path.write_text(f"one two{ending}\n\nthree{ending}\n")
-    lines, symbols = translating._sentences(path, None)
+    lines, symbols, _ = translating._sentences(path, None)
     assert lines == [f"{before}one two", "", f"{before}three"]
     assert symbols == {*before.split()}
     told = f"columns of 'table.tsv', found from its text: {columns}; its sources are translated"
@@ -521,12 +522,40 @@ def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
     assert (out, err.count("\n")) == ("", 1) and told in err
 
 
+@pytest.mark.parametrize(
+    "text, columns, is_told",
+    [
+        ("walk\tPST\n\ngo\tV;PST\n", None, True),
+        ("walk\twalked\n", None, False),
+        ("walk\tPL\n", None, False),  # which the model does not know
+        ("walk\tPST\n", "source,-", False),
+        ("walk\tV;PST\n", None, False),  # found to be features
+    ],
+)
+def test_a_single_feature_that_is_taken_for_a_target_is_told(
+    tmp_path, monkeypatch, capsys, text, columns, is_told
+):
+    monkeypatch.chdir(tmp_path)
+    path = Path("table.tsv")
+    path.write_text(text)
+    symbols = ["<V>", "<PST>"]
+    subwords = Subwords.train(["<V> <PST> walk", "go"], 40, exact=False, symbols=symbols)
+    *_, targets = translating._sentences(path, columns)
+    capsys.readouterr()
+    translating._tell_features(path, targets, subwords)
+    told = (
+        "keras-bahdanau: the second column of 'table.tsv' is left out as a target: `--columns "
+        "source,features` reads it as features\n"
+    )
+    assert capsys.readouterr().err == told * is_told
+
+
 @pytest.mark.parametrize("name", ["table.txt", "mixed.tsv", "empty.tsv"])
 def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
     lines = {"table.txt": ["one\ttwo", "four\tfive"], "mixed.tsv": ["one\ttwo", "four"]}
     path = tmp_path / name
     path.write_text("".join(f"{line}\n" for line in lines.get(name, [])))
-    assert translating._sentences(path, None) == (lines.get(name, []), ())
+    assert translating._sentences(path, None) == (lines.get(name, []), (), ())
     told = capsys.readouterr()
     whole = (
         "are translated whole, with their tabs: its columns were not found. Name them by --columns."
@@ -807,7 +836,6 @@ def test_a_model_with_ctc_is_tuned_by_its_own_metric_with_shares_of_ctc(
     from keras_bahdanau import ImageToText, evaluation, presets
     from keras_bahdanau.pipelines.file import read_card
     from keras_bahdanau.sources import ImageSource
-    from keras_bahdanau.text import Subwords
 
     monkeypatch.setattr(evaluation, "tune", wider_is_better)
     target = Subwords.train(["a b c"], 8, model_type="word", exact=False)
