@@ -146,6 +146,7 @@ class Decoder(keras.Model):
         self.vocabulary_size = vocabulary_size
         self.embedding_units = embedding_units
         self.readout_name = checks.choice("readout", readout, self.readouts)
+        _check_reads(readout, when, readout_state, query, copy)
         self.dropout = checks.rate("dropout", "the dropout rate", dropout)
         embedding_dropout = checks.rate_or(
             dropout, "embedding_dropout", "the dropout rate of the embeddings", embedding_dropout
@@ -425,6 +426,22 @@ class Decoder(keras.Model):
             if isinstance(config.get(name), dict)
         }
         return cls(**{**config, **parts})
+
+
+def _check_reads(readout, when, readout_state, query, copy):
+    """Raise ValueError if a readout sees no part of the last token, or nothing of the source."""
+    blind = readout == "plain" or (readout == "attentional" and "embedding" not in query)
+    if readout_state == "previous" and blind:
+        raise ValueError(
+            "The previous state has not read the last token, so the readout must. Received: "
+            f"readout={readout!r}, readout_state='previous'. Give readout='tanh', or "
+            "readout_state='current'."
+        )
+    if when == "apart" and readout == "plain" and not copy:
+        raise ValueError(
+            "A cell that moves apart from its attention leaves the context to the readout. "
+            "Received: readout='plain', when='apart'. Give another readout."
+        )
 
 
 def _check_attends(attention):

@@ -66,6 +66,7 @@ class GraphPipeline:
                 "Turn it off."
             )
         require_ctc(self.model, options)
+        _check_attends(self.model, options)
         check_listed(options, self.model, self.shortlist)
 
     def searching(self, options):
@@ -254,3 +255,17 @@ def _check_shortlist(shortlist, source, target):
             f"{(source.size, target.vocabulary_size)}. Received: a shortlist with {sizes}. "
             "Learn one with this model."
         )
+
+
+def _check_attends(model, options):
+    """Raise ValueError if options ask for attention weights of models that have none."""
+    members = getattr(model, "models", [model])
+    attentions = [one.decoder.cell.attention for one in members if hasattr(one, "decoder")]
+    if not attentions or any(one.attends for one in attentions):
+        return
+    for name in ("coverage_penalty", "replace_unknown"):
+        if value := getattr(options, name):
+            raise ValueError(
+                f"Only attention says what was translated. Received: {name}={value!r} for a "
+                "search with a model without attention. Leave it out."
+            )

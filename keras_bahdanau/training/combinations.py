@@ -119,6 +119,20 @@ def _of_the_model(options):
         ("readout_state", "when"),
         "Give 'current', or attend 'before'.",
     )
+    yield (
+        "The state before has not read the last token, so the readout must",
+        options.readout_state == "current"
+        or options.readout not in ("plain", "attentional")
+        or (options.readout == "attentional" and "embedding" in options.query),
+        ("readout", "readout_state"),
+        "Give readout='tanh', or the current state.",
+    )
+    yield (
+        "A cell that moves apart from its attention leaves the context to the readout",
+        options.when != "apart" or options.readout != "plain" or options.copy,
+        ("readout", "when"),
+        "Give another readout.",
+    )
     for name, plain in _OF_SCORES.items():
         yield (
             f"`{name}` is part of an attention that scores",

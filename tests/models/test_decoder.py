@@ -274,6 +274,9 @@ def test_embeddings_can_only_be_shared_before_it_is_built():
         ({"when": "after", "feed_forward_units": 9}, "Only blocks have .*=9, when='after'"),
         ({"cell": SelfAttentionCell(3, heads=1)}, "in a DecoderCell. Give when='blocks'"),
         ({"copy": True, "attention": PastAttention(FixedContext(), 3)}, "without attention"),
+        ({"readout": "plain", "readout_state": "previous"}, "has not read the last token.*'plain'"),
+        ({"readout": "attentional", "readout_state": "previous"}, "has not read.*'attentional'"),
+        ({"readout": "plain", "when": "apart"}, "readout='plain', when='apart'"),
     ],
 )
 def test_arguments_must_be_in_range(arguments, message):

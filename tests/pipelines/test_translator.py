@@ -336,3 +336,14 @@ def test_one_search_after_another_is_nothing_to_warn_of(toy_translator, monkeypa
         search = kb.SearchOptions(beam_width=2, max_length=5, length_normalization=exponent)
         toy_translator.translate(["one two"], search=search)
     assert said == []
+
+
+@pytest.mark.parametrize("option", [{"coverage_penalty": 0.5}, {"replace_unknown": True}])
+def test_what_needs_attention_weights_is_refused_without_them(toy_translator, option):
+    sizes = toy_translator.model.source_size, toy_translator.target.vocabulary_size
+    model = kb.Seq2Seq(kb.Encoder(sizes[0], 4, 3), kb.Decoder(sizes[1], 4, 6, attention=None))
+    name, value = *option, *option.values()
+    with pytest.raises(ValueError, match=f"Only attention says .*Received: {name}={value}"):
+        kb.Translator(
+            toy_translator.source, model, toy_translator.target, kb.SearchOptions(**option)
+        )

@@ -258,6 +258,12 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
             "subword_sampling=0.1, target_model_type='word'",
         ),
         ({"readout_state": "previous", "when": "after"}, "readout_state='previous', when='after'"),
+        (
+            {"readout_state": "previous", "readout": "plain"},
+            "readout='plain', readout_.*'previous'",
+        ),
+        ({"readout_state": "previous", "readout": "attentional"}, "readout='atte.*'previous'"),
+        ({"when": "apart", "readout": "plain"}, "readout='plain', when='apart'"),
         ({"optimizer": "sgd", "ema_momentum": 0.9}, "ema_momentum=0.9, optimizer='sgd'"),
         ({"attention": "none", "guided_alignment": 0.1}, "guided_alignment=0.1, attention='none'"),
         (
