@@ -250,6 +250,7 @@ def test_a_loss_of_weights_needs_an_attention_that_learns(loss):
         Seq2Seq(Encoder(7, 8, 6), Decoder(6, 8, 12, attention=None), **{loss: 0.5})
 
 
+@pytest.mark.slow
 def test_guided_alignment_pulls_the_attention_towards_what_is_given():
     """The target is the source: guided to the diagonal, attention gets there sooner."""
     inputs, target_out, weights = copies(64)
