@@ -31,7 +31,7 @@ from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import training_option
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.optimizers import averaged_weights
-from keras_bahdanau.training.options import TrainingOptions
+from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 MOST_EPOCHS, MOST_MINUTES = 100_000, 7 * 24 * 60
 VALID_SHAPES = 2
@@ -104,7 +104,9 @@ def finish(given):
     translator = kb.Translator.load(given.model)
     arrays = np.load(given.weights)
     _put(arrays, translator.model)
-    translator.training = json.loads(str(arrays["report"]))["options"]
+    # a later training takes the model as it is in MODEL, dropout and losses of it included
+    own = {name: one for name, one in translator.training.items() if name in MODEL_OPTIONS}
+    translator.training = json.loads(str(arrays["report"]))["options"] | own
     translator.calibration = translator.shortlist = None  # those of other weights
     translator.search = dataclasses.replace(translator.search, shortlist=0)
     translator.save(given.out)

@@ -190,6 +190,7 @@ def test_what_another_backend_trains_is_a_translator_again(
     old.save(first)
     on_jax.main(["prepare", *given, "--further", "--out", str(ids)])
     settings = [f"--set={one}" for one in ("batch_tokens=512", "buckets=1", "learning_rate=1e-5")]
+    settings.append("--set=dropout=0.1")
     on_jax.main(["train", str(ids), "--minutes", "0.02", *settings, "--out", str(weights)])
     on_jax.main(["finish", "--model", str(first), "--weights", str(weights), "--out", str(new)])
     trained = kb.Translator.load(new)
@@ -198,6 +199,7 @@ def test_what_another_backend_trains_is_a_translator_again(
     text = ["one two three"]
     assert trained.translate(text)[0].text == old.translate(text)[0].text
     assert trained.training["learning_rate"] == 1e-5
+    assert trained.training["dropout"] == 0.0  # that of the model, with which a training goes on
     assert '"perplexity": 1.' in capsys.readouterr().out
 
 
