@@ -32,7 +32,6 @@ READING_FORMS = {
 }
 # Modules that ask if a source has subwords: what they do is done to tokens, of whatever text.
 ASKING_FOR_SUBWORDS = {
-    "cli/translating.py": (1, "features of a table are symbols of a text"),
     "data/shards.py": (1, "ids of shards belong to subwords"),
     "data/tags.py": (1, "a tag is one source token"),
     "exporters/litert/conversion.py": (1, "a file holds the subwords of both sides"),

@@ -104,7 +104,7 @@ def finish(given):
     translator = kb.Translator.load(given.model)
     arrays = np.load(given.weights)
     _put(arrays, translator.model)
-    # a later training takes the model as it is in MODEL, dropout and losses of it included
+    # the file keeps MODEL's dropout and losses, and a later training goes on with these
     own = {name: one for name, one in translator.training.items() if name in MODEL_OPTIONS}
     translator.training = json.loads(str(arrays["report"]))["options"] | own
     translator.calibration = translator.shortlist = None  # those of other weights

@@ -245,9 +245,8 @@ def _sentences(file, columns):
 
 def _tell_features(file, targets, subwords):
     """Say that a second column is left out, where it holds features that the model reads."""
-    if subwords is None or not targets:
-        return
-    if hold_features(targets, {*subwords.tokens(subwords.symbol_ids)}):
+    symbols = {*subwords.tokens(subwords.symbol_ids)} if subwords else set()
+    if hold_features(targets, symbols):
         warn(
             f"the second column of {str(file)!r} is left out as a target: `--columns "
             "source,features` reads it as features"
