@@ -9,6 +9,7 @@ INSTALLED := .venv/.installed
 BACKEND_PACKAGES := jax torch==2.13.0
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
+unexport PYTHONDONTWRITEBYTECODE # or each process of a test compiles the package anew
 
 .PHONY: help demo test test-all attacks backends docs lint format wheel platforms clean
 .DEFAULT_GOAL := help
