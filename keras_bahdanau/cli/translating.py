@@ -80,7 +80,8 @@ def translate(
         Path | None,
         typer.Option(
             help="TSV to write in place of standard output, for training: each sentence and its "
-            "translations. With --temperature 1 they are drawn at random.",
+            "translations. With --temperature 1 they are drawn at random. A run that is stopped "
+            "leaves what it has as .unfinished-NAME.",
             show_default=False,
         ),
     ] = None,
@@ -137,7 +138,7 @@ def translate(
         )
     exploration = _exploration(explore, reference, model)
     symbols, targets = (), ()
-    pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores)
+    pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores, say=warn)
     if file is None:
         chunks = _lines_arriving()
     else:

@@ -5,13 +5,13 @@ back, as new sources; self-training takes the model's own translations as new ta
 """
 
 import collections
-import contextlib
 import gzip
+import os
 import re
 from pathlib import Path
 
-from keras_bahdanau.whole_file import replacing
-
+REMEMBERED = 2**20  # pairs by which a later one is found to be the same: 200 MB
+PIECE = 2**16  # characters that are written at once
 _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
 
 
@@ -19,9 +19,11 @@ class PairFile:
     r"""TSV of sources and their translations, one pair a line, as training reads it.
 
     A pair is left out, and counted, if one side is empty, if its text was rejected, if the source
-    was cut, or if the same source has the same text already, wherever it stands. For that a hash
-    of each pair is kept, some 100 bytes of memory. The file appears whole, at the end of the
-    `with` block.
+    was cut, or if it is the same as one of the last 2^20 pairs, whose hashes are in memory.
+
+    The file appears at the end of the `with` block. Until then its pairs are in
+    `.unfinished-NAME` beside it, which stays if the block fails, with all pairs of the first
+    sources and none of others. After a kill its last line may be a part of one.
 
     Args:
         path: Path of the file; a name that ends in `.gz` is compressed.
@@ -30,12 +32,14 @@ class PairFile:
             for none.
         scores: Bool. True for a third column, the score of the translation, which training
             ignores.
+        say: Function of one string, which is told what is kept if the `with` block fails.
 
     Attributes:
         written: Integer, number of pairs so far.
         left_out: `collections.Counter` of pairs by the reason why they were left out.
 
     Raises:
+        FileExistsError: If an earlier file of this name was left unfinished.
         ValueError: If the tag can't be a token.
 
     Example:
@@ -45,31 +49,44 @@ class PairFile:
         '<bt> A man.\tEin Mann.\n'
     """
 
-    def __init__(self, path, reversed=False, tag=None, scores=False):
+    def __init__(self, path, reversed=False, tag=None, scores=False, say=print):
         self.path = Path(path)
         self.reversed = reversed
         self.tag = tag
         self.scores = scores
         self.written = 0
         self.left_out = collections.Counter()
-        self._hashes = set()
+        self._say = say
+        self._seen = collections.OrderedDict()  # hashes of pairs, the oldest first
+        self._waiting, self._added = "", 0  # lines not yet on disk; sources so far
+        self._size = self._kept = 0  # bytes on disk, and the sources whose pairs they are
+        self._unfinished = self.path.with_name(f".unfinished-{self.path.name}")
+        if self._unfinished.exists():
+            raise FileExistsError(
+                "Pairs that an earlier run has left are not overwritten. Received: "
+                f"path={str(path)!r}, with {str(self._unfinished)!r} beside it. Rename that one to "
+                "keep it, or remove it."
+            )
         if tag is not None:
             from keras_bahdanau.text.vocabulary import symbol_forms  # which loads SentencePiece
 
             symbol_forms([tag], "word", False)
 
     def __enter__(self):
-        unfinished = self.path.with_name(f".unfinished-{self.path.name}")
-        opened = gzip.open if self.path.suffix == ".gz" else open
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(replacing(self.path, unfinished))
-            file = opened(unfinished, "wt", encoding="utf-8", newline="")
-            self._file = stack.enter_context(file)
-            self._opened = stack.pop_all()
+        open(self._unfinished, "xb").close()
         return self
 
-    def __exit__(self, *error):
-        return self._opened.__exit__(*error)
+    def __exit__(self, error, *_):
+        whole = False
+        try:
+            if self._waiting or error is None:
+                self._write()
+            if error is None:
+                os.replace(self._unfinished, self.path)
+                whole = True
+        finally:
+            if not whole:
+                self._keep()
 
     def add(self, source, translations):
         """Write the pairs of a source.
@@ -78,19 +95,59 @@ class PairFile:
             source: String.
             translations: List of `Translation`.
         """
+        lines = ""
         for one in translations:
             pair = [_cell(source), _cell(one.text)]
             reason = self._reason(*pair, one)
             if reason is not None:
                 self.left_out[reason] += 1
                 continue
-            self._hashes.add(hash(tuple(pair)))
+            self._remember(hash(tuple(pair)))
             pair = pair[::-1] if self.reversed else pair
             if self.tag is not None:
                 pair[0] = f"{self.tag} {pair[0]}"
             score = [f"{one.score:.4f}"] if self.scores else []
-            self._file.write("\t".join([*pair, *score]) + "\n")
+            lines += "\t".join([*pair, *score]) + "\n"
             self.written += 1
+        self._waiting += lines
+        self._added += 1
+        if len(self._waiting) >= PIECE:
+            self._write()
+
+    def _remember(self, pair):
+        self._seen[pair] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+
+    def _write(self):
+        """Bring the lines that wait to the disk: all of them, or none."""
+        data = self._waiting.encode()
+        if self.path.suffix == ".gz":
+            data = gzip.compress(data, mtime=0)  # a member of its own, whole at any time
+        try:
+            with open(self._unfinished, "ab") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException as error:
+            os.truncate(self._unfinished, self._size)
+            if not isinstance(error, OSError):
+                raise
+            raise type(error)(
+                f"Pairs must reach the disk. Received: path={str(self.path)!r} ({error.strerror}). "
+                "Make room, or choose another place."
+            ) from None
+        self._size, self._kept, self._waiting = self._size + len(data), self._added, ""
+
+    def _keep(self):
+        """Tell what the unfinished file holds; remove it if that is nothing."""
+        if not self._size:
+            self._unfinished.unlink()
+            return
+        self._say(
+            f"the pairs of the first {self._kept:,} sources are kept in {str(self._unfinished)!r}. "
+            "Rename it, and translate the other sources into another file."
+        )
 
     def _reason(self, source, text, translation):
         """The reason why a pair of cells is left out, or None."""
@@ -100,7 +157,7 @@ class PairFile:
             return "empty"
         if translation.truncated:
             return "with a source that was cut"
-        return "the same again" if hash((source, text)) in self._hashes else None
+        return "the same again" if hash((source, text)) in self._seen else None
 
     def report(self):
         """One line of text on what was written and left out."""

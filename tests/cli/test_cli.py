@@ -611,6 +611,19 @@ def test_translations_are_written_as_pairs_that_training_reads(command, files, m
     assert pairs[0][0] == "<bt> eins" and pairs[2][0] == "<bt> zwei drei"
 
 
+def test_pairs_written_before_an_error_are_kept_and_named(command, files, model, monkeypatch):
+    monkeypatch.setattr(translating, "ARRIVING", 8)  # bytes
+    asked = ["translate", "--model", model, "--write-pairs", "back.tsv"]
+    answer = command(*asked, stdin=b"one\ntwo\n\xff\n")
+    kept, error = answer.err.splitlines()
+    assert (answer.code, answer.out) == (2, "") and "whose line 3 holds the byte 0xff" in error
+    assert "the pairs of the first 2 sources are kept in '.unfinished-back.tsv'" in kept
+    assert Path(".unfinished-back.tsv").read_text() == "one\teins\ntwo\tzwei\n"
+    again = command(*asked, stdin=b"one\n")
+    assert again.code == 2 and "'.unfinished-back.tsv' beside it. Rename" in again.err
+    assert not Path("back.tsv").exists()
+
+
 @pytest.mark.slow
 def test_a_model_is_trained_further_and_resumes(command, files, model):
     """A word that it did not know is learnt, beside those that it knew."""

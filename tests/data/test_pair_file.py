@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from full_disk import full_disk
 
-from keras_bahdanau.data import PairFile, read_pairs, read_table
+from keras_bahdanau.data import PairFile, pair_file, read_pairs, read_table
 
 
 def found(text, score=-0.5, truncated=False, rejected=False):
@@ -57,11 +57,49 @@ def test_a_text_that_was_rejected_is_counted_as_that(tmp_path):
     assert file.report().endswith("left out: 1 rejected, 1 empty")
 
 
-def test_a_file_that_is_not_finished_is_not_there(tmp_path):
-    with pytest.raises(KeyboardInterrupt), PairFile(tmp_path / "pairs.tsv") as file:
-        file.add("one", [found("eins")])
+@pytest.mark.parametrize("name", ["pairs.tsv", "pairs.tsv.gz"])
+@pytest.mark.parametrize("piece", [1, pair_file.PIECE])
+def test_an_interruption_leaves_the_pairs_of_whole_sources_and_tells_so(
+    tmp_path, monkeypatch, name, piece
+):
+    monkeypatch.setattr(pair_file, "PIECE", piece)
+    told = []
+    with pytest.raises(KeyboardInterrupt), PairFile(tmp_path / name, say=told.append) as file:
+        file.add("one", [found("eins"), found("ein")])
+        file.add("two", [found("zwei")])
+        raise KeyboardInterrupt
+    kept = tmp_path / f".unfinished-{name}"
+    assert [*tmp_path.iterdir()] == [kept]
+    assert read_pairs(kept) == [("one", "eins"), ("one", "ein"), ("two", "zwei")]
+    assert told[0].startswith(f"the pairs of the first 2 sources are kept in {str(kept)!r}. Rename")
+    with pytest.raises(FileExistsError, match="Received: path=.*unfinished-.* beside it. Rename"):
+        PairFile(tmp_path / name)
+
+
+def test_an_interruption_before_the_first_pair_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt), PairFile(tmp_path / "pairs.tsv.gz", say=None) as file:
+        file.add("", [found("")])
         raise KeyboardInterrupt
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_disk_that_is_full_later_keeps_the_pairs_of_whole_sources(tmp_path, monkeypatch):
+    monkeypatch.setattr(pair_file, "PIECE", 1)
+    told, path = [], tmp_path / "pairs.tsv"
+    with full_disk(12), pytest.raises(OSError, match="Received: path='.*pairs.tsv"):
+        with PairFile(path, say=told.append) as file:
+            file.add("one", [found("eins")])
+            file.add("two", [found("zwei")])
+    assert (tmp_path / ".unfinished-pairs.tsv").read_text() == "one\teins\n"
+    assert "the first 1 sources" in told[0] and not path.exists()
+
+
+def test_the_pairs_that_are_remembered_have_a_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(pair_file, "REMEMBERED", 2)
+    with PairFile(tmp_path / "pairs.tsv") as file:
+        for source in ("one", "two", "one", "three", "one"):  # the last is forgotten by then
+            file.add(source, [found("eins")])
+    assert file.left_out == {"the same again": 1} and file.written == 4
 
 
 @pytest.mark.parametrize("name", ["pairs.tsv", "pairs.tsv.gz"])
