@@ -18,7 +18,7 @@ from keras_bahdanau.cli.arguments import (
     check_picture,
     check_writable,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, warn
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
@@ -95,7 +95,8 @@ def _calibrate(path, pairs, metric, threshold, plot, tag, dry_run, batch_size, c
         require_token(tag, pipeline.source)
     if cache is not None:
         pipeline.source = pipeline.source.cached(cache, say=warn)
-    found = calibrate(pipeline, pairs, batch_size, metric, threshold)
+    found = calibrate(pipeline, pairs, batch_size, metric, threshold, say=show_progress)
+    show_progress("")
     _tell(found)
     if plot is not None:
         _plot(found, plot)

@@ -172,9 +172,20 @@ def _read_held(descriptor):
     return b""
 
 
-def show_progress(text):
-    """Show the progress of a command, where that spoils no output."""
-    if sys.stderr.isatty() and not sys.stdout.isatty():
+def say(line):
+    """Print one line on standard output, in place of the progress that is shown."""
+    show_progress("")
+    print(line, flush=True)
+
+
+def show_progress(text, lines=False):
+    """Show the progress of a command on standard error, if that is a terminal.
+
+    Args:
+        text: String; "" to remove what is shown, as before anything is printed.
+        lines: Bool. True of a command whose lines of output, on a terminal, show its progress.
+    """
+    if sys.stderr.isatty() and not (lines and sys.stdout.isatty()):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 

@@ -132,7 +132,9 @@ def evaluate(
     names = translator.metrics if metrics is None else metrics.split(",")
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": names}
     show_progress(f"{translator.verb} {len(pairs):,} {translator.plural}")
-    measured = evaluation.evaluate(translator, pairs, batch_size, search, links, **settings)
+    measured = evaluation.evaluate(
+        translator, pairs, batch_size, search, links, **settings, say=show_progress
+    )
     sources = [one for one, _ in pairs]
     limits = translator.source.limits(translator.longest(search))
     tell_cut(measured.translations, limits, names_of(sources), translator.source.unit)
@@ -156,6 +158,7 @@ def evaluate(
     print(measured, flush=True)  # which stays, whatever becomes of the other system
     if other is not None:
         compared = _compared(pairs, lines, other.lines(pairs, batch_size), **settings)
+        show_progress("")
         if json is not None:
             write_json(json, {**scores, "compared": [vars(one) for one in compared]})
         print("", f"against {compare}", *compared, sep="\n")
@@ -201,7 +204,7 @@ class _Other:
             translator, sources = self._translator, [pair[0] for pair in pairs]
             if self._tag is not None and not is_token(self._tag, translator.source):
                 sources = [source.removeprefix(f"{self._tag} ") for source in sources]
-            found = translator.decode(sources, batch_size, self._search)
+            found = translator.decode(sources, batch_size, self._search, say=show_progress)
             self._lines = [translation.text for translation in found]
         return self._lines
 

@@ -95,7 +95,7 @@ def read(
                 else:
                     print(_line(hypothesis, number, chunk[row], names))
         sys.stdout.flush()
-        show_progress(f"{first + len(chunk):,} of {len(inputs):,} files")
+        show_progress(f"{first + len(chunk):,} of {len(inputs):,} files", lines=True)
     show_progress("")
     rejection.tell()
     unreadable = report_unreadable(inputs, lengths)

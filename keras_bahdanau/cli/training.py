@@ -1,6 +1,5 @@
 """`keras-bahdanau train`."""
 
-import functools
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,13 @@ from keras_bahdanau.cli.arguments import (
     asked,
     options_of,
 )
-from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
+from keras_bahdanau.cli.console import (
+    ends_well,
+    keras_verbosity,
+    load_tensorflow,
+    say,
+    show_progress,
+)
 from keras_bahdanau.cli.inputs import check_cache
 from keras_bahdanau.cli.launching import is_launched, launch
 from keras_bahdanau.cli.own_modules import with_imports
@@ -149,11 +154,12 @@ def train(
     else:
         begins_with.check(options)
     check_cache(cache, inputs)
-    say = functools.partial(print, flush=True)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
     files = Files(source, target, alignments, corpus)
     valid_files = Files(valid_source, valid_target, valid_alignments, valid_corpus)
+    show_progress("reading the pairs")
     data, valid = read_data(inputs, files, valid_files, **table)
+    show_progress("")
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
     new_text = None
     if vocabulary_pairs is not None:
@@ -187,6 +193,7 @@ def train(
         initial=initial,
         vocabulary_pairs=None if new_text is None else new_text.pairs,
         strategy=strategy,
+        show=show_progress,
         **links,
     )
     say(f"The model: {path}")

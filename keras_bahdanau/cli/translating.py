@@ -176,7 +176,7 @@ def translate(
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
             done += len(lines)
-            show_progress(f"{done:,} sentences")
+            show_progress(f"{done:,} sentences", lines=not pairs)
     show_progress("")
     rejection.tell()
     unknown.tell_count()

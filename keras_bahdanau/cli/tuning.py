@@ -20,7 +20,7 @@ from keras_bahdanau.cli.arguments import (
     check_tokenization,
     search_of,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
+from keras_bahdanau.cli.console import ends_well, load_tensorflow, say, show_progress, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
@@ -127,16 +127,19 @@ def _tune(path, own, lists, pairs, tolerance, dry_run, cache, batch_size, settin
     (metric,) = evaluation.metrics_of([settings["metric"] or pipeline.metrics[0]])
     table = _Table(metric, any(search.ctc_weight for search in searches))
     print(table.heading(), flush=True)
-    count = iter(range(1, len(searches) + 1))
+    measured = []
 
     def tell(trial):
-        print(table.row(trial), *["(now)"] * (trial.search == own), flush=True)
-        show_progress(f"{next(count)} of {len(searches)}")
+        measured.append(trial)
+        say(table.row(trial) + " (now)" * (trial.search == own))
+
+    def show(line):
+        show_progress(f"search {len(measured) + 1} of {len(searches)}: {line}")
 
     if cache is not None:
         pipeline.source = pipeline.source.cached(cache, say=warn)
-    trials = evaluation.tune(pipeline, pairs, searches, batch_size, tell=tell, **settings)
-    show_progress("")
+    settings |= {"tell": tell, "say": show}
+    trials = evaluation.tune(pipeline, pairs, searches, batch_size, **settings)
     chosen = evaluation.simplest(trials, tolerance)
     _conclude(path, own, trials, chosen, metric, dry_run)
     if pipeline.calibration is not None and chosen.search != own and not dry_run:

@@ -67,7 +67,7 @@ class Calibrated:
     words: Reliability
 
 
-def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None):
+def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say=None):
     """Fit the confidences of texts and words on held-out pairs.
 
     The sources are decoded by the pipeline's own search. A text is right if its chrF is at least
@@ -82,6 +82,7 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None):
         metric: "chrf" or "exact"; the first if the pipeline's own metrics are BLEU and chrF when
             left out, else the second.
         threshold: Float in percent, the least score of a right text; 40 of chrF when left out.
+        say: Function of one string, which reports progress; None for none.
 
     Returns:
         `Calibrated`. Give its `calibration` to the pipeline, and save it.
@@ -98,7 +99,7 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None):
     """
     metric, threshold = _rule(translator, metric, threshold)
     answers = answers_by_source(pairs)
-    found = translator.decode(answers.sources, batch_size)
+    found = translator.decode(answers.sources, batch_size, say=say)
     cases = [
         (one, references)
         for one, references in zip(found, answers.references, strict=True)

@@ -22,6 +22,7 @@ def evaluate(
     tokenize=None,
     lowercase=False,
     metrics=None,
+    say=lambda line: None,
 ):
     """Decode the sources of pairs and compare with their targets.
 
@@ -42,6 +43,7 @@ def evaluate(
         lowercase: Bool. True if case counts for nothing.
         metrics: Names of metrics, as in `metrics_of`; the pipeline's own, `metrics`, when left
             out. The first is that of the scores by length.
+        say: Function of one string, which reports progress.
 
     Returns:
         `Evaluation`.
@@ -65,11 +67,13 @@ def evaluate(
         batches = _batches(translator, pairs, search)
     error = None
     if alignments is not None:
+        say(f"aligning {len(pairs):,} pairs")
         error = alignment_error(translator, pairs, *alignments, batch_size, search)
     began = time.perf_counter()
     nbest = max(metric.nbest for metric in metrics)
-    found = translator.decode_nbest(answers.sources, nbest, batch_size, search)
+    found = translator.decode_nbest(answers.sources, nbest, batch_size, search, say=say)
     seconds = time.perf_counter() - began
+    say("computing scores")
     translations = [found[number][0] for number in answers.numbers]
     texts = [[one.text for one in best] for best in found]  # by source
     lines = {metric: answers.lines(texts, metric.by_source) for metric in metrics}

@@ -114,6 +114,7 @@ def tune(
     lowercase=False,
     tell=None,
     metric=None,
+    say=None,
 ):
     """Decode the sources of the pairs with each of the options.
 
@@ -129,6 +130,7 @@ def tune(
         lowercase: Bool. True if case counts for nothing.
         tell: Function of one `Trial`, called after each of them, or None.
         metric: Name of `METRICS`; the first of the pipeline's own, `metrics`, when left out.
+        say: Function of one string, which reports progress; None for none.
 
     Returns:
         List of `Trial`, the best first: the highest BLEU, or the lowest error rate; among
@@ -164,7 +166,7 @@ def tune(
     trials = []
     for search in searches:
         began = time.perf_counter()
-        found = translator.decode_nbest(answers.sources, measure.nbest, batch_size, search)
+        found = translator.decode_nbest(answers.sources, measure.nbest, batch_size, search, say=say)
         seconds = time.perf_counter() - began
         texts = [[one.text for one in best] for best in found]  # by source
         score = measure.corpus_score(*answers.lines(texts, measure.by_source))

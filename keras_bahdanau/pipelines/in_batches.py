@@ -21,6 +21,7 @@ def in_batches(
     readout_units=0,
     candidates=0,
     tokens_a_position=1,
+    tell=None,
 ):
     """Results of `work(members, features)` for each member, in the order of the rows.
 
@@ -41,6 +42,7 @@ def in_batches(
         readout_units: Integer, width of the output layer.
         candidates: Integer, target tokens that a shortlist has for each of the source.
         tokens_a_position: Positive integer, tokens of a source text in a position of the memory.
+        tell: Function of an integer, the rows that are done so far; None for none.
 
     Returns:
         List, one result a row.
@@ -57,7 +59,7 @@ def in_batches(
     results = [None] * len(rows.lengths)
     order = np.argsort(-rows.lengths, kind="stable")  # so that no core waits long at the end
     sizes = vocabulary_size, reduction, held, read, readout_units, candidates, tokens_a_position
-    batches = [*_batches(order, rows.lengths, batch_size, options, *sizes)]
+    batches, done = [*_batches(order, rows.lengths, batch_size, options, *sizes)], 0
 
     def worked(members):
         # as wide as its longest: (batch, source_time, ...)
@@ -68,6 +70,9 @@ def in_batches(
         for members, of_members in zip(batches, pool.map(worked, batches), strict=True):
             for member, one in zip(members, of_members, strict=True):
                 results[member] = one
+            done += len(members)
+            if tell is not None:
+                tell(done)
     return results
 
 

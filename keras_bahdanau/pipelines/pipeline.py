@@ -100,7 +100,7 @@ class Pipeline(GraphPipeline):
         GraphPipeline.shortlist.fset(self, shortlist)
         self._graphs = {}  # which read the one before
 
-    def decode(self, inputs, batch_size=64, search=None, prefixes=None):
+    def decode(self, inputs, batch_size=64, search=None, prefixes=None, say=None):
         """Find the best text for each input, or draw one at random if the options say so.
 
         Args:
@@ -111,6 +111,7 @@ class Pipeline(GraphPipeline):
             prefixes: List of strings, one an input: the beginning of its text; "" for a free
                 one. Or a list of lists of target ids: those of `Subwords.encode` without the end
                 token, which would end the text.
+            say: Function of one string, which reports progress; None for none.
 
         Returns:
             List of `Translation`, one an input; `truncated` says that an input was longer than
@@ -125,10 +126,10 @@ class Pipeline(GraphPipeline):
             >>> [result.text for result in pipeline.decode(["a man", "a cat"])]
             ['ein Mann', 'eine Katze']
         """
-        results = self.decode_nbest(inputs, 1, batch_size, search, prefixes)
+        results = self.decode_nbest(inputs, 1, batch_size, search, prefixes, say)
         return [best for best, *_ in results]
 
-    def decode_nbest(self, inputs, nbest=None, batch_size=64, search=None, prefixes=None):
+    def decode_nbest(self, inputs, nbest=None, batch_size=64, search=None, prefixes=None, say=None):
         """Find the best few texts for each input, best first.
 
         Draws at random come as they are drawn. They depend on the seed and the input alone: it
@@ -141,6 +142,7 @@ class Pipeline(GraphPipeline):
             batch_size: Positive integer. Inputs decoded at once.
             search: `SearchOptions` in place of the pipeline's own.
             prefixes: List of strings, as in `decode`.
+            say: Function of one string, which reports progress, as in `decode`.
 
         Returns:
             List of lists of `Translation`.
@@ -171,7 +173,8 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, truncated[members], result, nbest, options)
 
-        return in_batches(rows, batch_size, decoded, options, *self.sizes)
+        tell = say and (lambda done: say(f"{done:,} of {len(inputs):,} {self.plural}"))
+        return in_batches(rows, batch_size, decoded, options, *self.sizes, tell=tell)
 
     @property
     def sizes(self):

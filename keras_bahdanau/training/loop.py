@@ -69,6 +69,7 @@ def train(
     vocabulary_pairs=None,
     strategy=None,
     devices=None,
+    show=None,
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
@@ -109,6 +110,8 @@ def train(
         devices: Dictionary from "encoder", "decoder" and "attention", or some of them, to names
             of devices, such as {"encoder": "GPU:0", "decoder": "GPU:1"}, where a model does not
             fit on one: see `placement.place`.
+        show: Function of one string, which shows what is being prepared, "" when all is; None for
+            none.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -136,6 +139,7 @@ def train(
     check_vocabulary_pairs(options, vocabulary_pairs, are_given)
     workers = Workers(strategy)
     say = say if workers.is_chief else _say_nothing
+    show = show if show and workers.is_chief else _say_nothing
     run = workers.run_in(directory)
     with workers.together(), run.owned(say):
         begins_with = initial_model(run, initial)
@@ -148,7 +152,7 @@ def train(
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
         if is_registered_name(options.attention):
             registered(options.attention)  # or say so before the vocabularies are learnt
-        training = _Training(run, options, data, workers, say)
+        training = _Training(run, options, data, workers, say, show)
         training.prepare(sides, begins_with, vocabulary_pairs, cache, devices)
         with training.batches.errors(), training.validation.errors():
             training.fit(callbacks or (), verbose)
@@ -178,11 +182,12 @@ class _Training:
         data: `TrainingData`.
         workers: `Workers`.
         say: Function of one string, which reports progress.
+        show: Function of one string, which shows what is being prepared.
     """
 
-    def __init__(self, run, options, data, workers, say):
+    def __init__(self, run, options, data, workers, say, show):
         self.run, self.options, self.data = run, options, data
-        self.workers, self.say = workers, say
+        self.workers, self.say, self.show = workers, say, show
 
     def prepare(self, sides, begins_with, vocabulary_pairs, cache, devices):
         """Make vocabularies, batches and model; begin the run, or restore its checkpoint."""
@@ -193,15 +198,18 @@ class _Training:
             old = Adaptation(begins_with)
         self.initial = run.initial() if run.begun() else old and old.card
         new_text = data.pairs if vocabulary_pairs is None else vocabulary_pairs
+        self.show("making vocabularies")
         source, target = vocabularies(run, options, data.pairs, sides, old, new_text, say)
         self.source = source = source if cache is None else source.cached(cache, say=say)
         self.target = target
+        self.show("making batches")
         self.batches, self.validation = data.batches(source, target, options, self.workers)
         longest = longest_source(source, options)
         limits = longest and (longest, source.unit)
         tell_skipped("training", self.batches, data.inputs, options.max_length, say, limits)
         limits = longest and (longest_valid_source(source, longest), source.unit)
         tell_skipped("validation", self.validation, data.valid_inputs, LONGEST_VALID, say, limits)
+        self.show("making the model")
         keras.utils.set_random_seed(options.seed)
         self.rate = learning_rate(options, self.batches.steps)
         config = self.initial and self.initial["model"]
@@ -216,6 +224,7 @@ class _Training:
         )
         self.progress = self._begun()
         self.workers.begin(run, self.model, self.progress)
+        self.show("")
 
     def _window(self):
         """Steps that the model it begins with keeps; 0 for none, and in cards of old versions."""

@@ -16,6 +16,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from terminal import Terminal
 
 from keras_bahdanau import __version__, cli
 from keras_bahdanau.cli import arguments, training_files, translating, unknown_text
@@ -724,6 +725,29 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     low, high = scores["bleu_interval"]
     line = f"BLEU        {scores['bleu']:.2f}   95 % from {low:.2f} to {high:.2f}   "
     assert f"{line}{scores['bleu_signature']}\n" in answer.out
+
+
+LONG = {  # commands, and the beginning of a line that a terminal shows
+    "evaluate --model RUN good.en good.de --batch-size 1": "2 of 3 sentences",
+    "evaluate --model RUN good.en good.de": "computing scores",
+    "tune --model RUN good.en good.de --beam-widths 1 --dry-run": "search 2 of 2: 3 of 3 sentences",
+    "calibrate --model RUN good.en good.de --dry-run": "3 of 3 sentences",
+    "shortlist --model RUN good.en good.de --frequent 2 --dry-run": "3 of 3 pairs, ",
+    "train good.en good.de --out new --epochs 1 --units 8": "making vocabularies",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("asked", LONG)
+def test_the_progress_of_long_work_is_shown_on_a_terminal(
+    command, files, model, monkeypatch, asked
+):
+    stderr = Terminal()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    answer = command(*asked.replace("RUN", str(model)).split())
+    shown = stderr.shown()
+    assert any(line.startswith(LONG[asked]) for line in shown) and "\033" not in answer.out
+    assert shown[-1] == "" or shown[-1].startswith("keras-bahdanau: ")  # all else is removed
 
 
 def test_the_scores_of_a_model_stay_if_the_other_one_fails(command, files, model, monkeypatch):

@@ -1,5 +1,6 @@
 """What the program tells TensorFlow before it is loaded."""
 
+import io
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import types
 
 import pytest
 import typer
+from terminal import Terminal
 
 from keras_bahdanau import cores
 from keras_bahdanau.cli import console
@@ -109,6 +111,30 @@ def test_a_refusal_gets_one_line_and_a_bug_keeps_its_traceback(capsys, kind):
     assert capsys.readouterr().err == "keras-bahdanau: A path must be there. Received: path='x'.\n"
     with pytest.raises(kind, match="a bug"):
         command("a bug")
+
+
+@pytest.mark.parametrize(
+    ("stdout", "stderr", "lines", "shown"),
+    [
+        (io.StringIO, Terminal, True, True),
+        (Terminal, Terminal, True, False),  # whose lines show the progress
+        (Terminal, Terminal, False, True),
+        (Terminal, io.StringIO, False, False),
+    ],
+)
+def test_progress_is_shown_on_a_terminal_and_removed_before_a_line(
+    monkeypatch, stdout, stderr, lines, shown
+):
+    monkeypatch.setattr(sys, "stdout", stdout())
+    monkeypatch.setattr(sys, "stderr", stderr())
+    console.show_progress("1 of 2", lines)
+    assert ("1 of 2" in sys.stderr.getvalue()) == shown
+    console.say("done")
+    assert sys.stdout.getvalue() == "done\n"
+    if stderr is Terminal:
+        assert sys.stderr.shown()[-1] == ""
+    else:
+        assert sys.stderr.getvalue() == ""
 
 
 @pytest.mark.slow

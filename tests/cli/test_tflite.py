@@ -178,6 +178,12 @@ def test_a_trace_of_a_tflite_file_is_refused_with_the_way_on(option, command, to
     assert err.endswith(f"model={str(toy_litert)!r}. Give the .keras file.\n")
 
 
+def test_the_progress_of_a_tflite_file_is_told(translator):
+    told = []
+    translator.decode(["one", ""], say=told.append)
+    assert told == ["1 of 2 sentences", "2 of 2 sentences"]
+
+
 def test_one_best_translation_is_an_n_best_list_of_one(command, toy_litert, translator):
     code, out, _ = command("translate", "--model", toy_litert, "--nbest", 1, stdin="two\n")
     (best,) = translator.translate(["two"])

@@ -101,7 +101,7 @@ class Sayings:
     def __init__(self, answers):
         self.answers = answers
 
-    def decode(self, inputs, batch_size):
+    def decode(self, inputs, batch_size, say=None):
         return [self.answers[one] for one in inputs]
 
 

@@ -176,7 +176,9 @@ def test_a_source_with_several_answers_is_decoded_and_counted_once(translator):
     decoded, decode = [], translator.decode_nbest
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            translator, "decode_nbest", lambda texts, *a: decoded.append(texts) or decode(texts, *a)
+            translator,
+            "decode_nbest",
+            lambda texts, *a, **k: decoded.append(texts) or decode(texts, *a, **k),
         )
         measured = evaluate(translator, SEVERAL, metrics=("exact", "cer", "bleu"))
     assert decoded == [["a b c", "b", "c a"]]

@@ -42,6 +42,12 @@ def test_each_input_has_one_result_in_any_batch(pipeline):
     assert pipeline.decode([]) == []
 
 
+def test_progress_is_the_inputs_of_the_batches_that_are_done(pipeline):
+    told = []
+    pipeline.decode(INPUTS, 2, say=told.append)
+    assert told == ["2 of 4 inputs", "4 of 4 inputs"]
+
+
 @pytest.mark.slow
 def test_given_texts_have_the_scores_that_the_search_gave_them(pipeline):
     options = kb.SearchOptions(beam_width=2, max_length=6, length_normalization=0.0)

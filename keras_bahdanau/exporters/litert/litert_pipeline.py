@@ -93,7 +93,7 @@ class LiteRTPipeline:
         """Most positions of an input, the end token of a text included."""
         return self._longest
 
-    def decode(self, inputs, batch_size=1, search=None, prefixes=None):
+    def decode(self, inputs, batch_size=1, search=None, prefixes=None, say=None):
         """The best text for each input.
 
         Args:
@@ -101,6 +101,7 @@ class LiteRTPipeline:
             batch_size: Ignored: one input is read at a time.
             search: None: the file has its own.
             prefixes: List of strings, one an input: the beginning of its text; "" for a free one.
+            say: Function of one string, which reports progress; None for none.
 
         Returns:
             List of `Translation`, one an input.
@@ -111,9 +112,9 @@ class LiteRTPipeline:
                 prefixes as inputs, one is too long for the file, or the file has not the
                 signature.
         """
-        return [best for (best,) in self.decode_nbest(inputs, 1, 1, search, prefixes)]
+        return [best for (best,) in self.decode_nbest(inputs, 1, 1, search, prefixes, say)]
 
-    def decode_nbest(self, inputs, nbest=None, batch_size=1, search=None, prefixes=None):
+    def decode_nbest(self, inputs, nbest=None, batch_size=1, search=None, prefixes=None, say=None):
         """The best few texts for each input, best first: a list of lists of `Translation`.
 
         Args:
@@ -123,6 +124,7 @@ class LiteRTPipeline:
             batch_size: As in `decode`.
             search: Likewise.
             prefixes: Likewise.
+            say: Likewise.
 
         Raises:
             TypeError: As in `decode`.
@@ -138,8 +140,13 @@ class LiteRTPipeline:
                 f"`prefixes` must be as many as the {self.plural}. "
                 f"Received: {len(given)} prefixes, {len(inputs)} {self.plural}."
             )
+        results = []
         with _failing_in_one_line(self._path):
-            return [self._decode(*one, nbest) for one in zip(inputs, given, strict=True)]
+            for one in zip(inputs, given, strict=True):
+                results.append(self._decode(*one, nbest))
+                if say is not None:
+                    say(f"{len(results):,} of {len(inputs):,} {self.plural}")
+        return results
 
     def check_nbest(self, nbest):
         """Raise ValueError unless the file gives so many texts for an input."""
