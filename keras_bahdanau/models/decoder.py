@@ -107,8 +107,9 @@ class Decoder(keras.Model):
 
     Raises:
         ValueError: If a size is not a positive integer, a rate not in [0, 1), or a
-            name unknown; if a whole decoder cell comes with arguments that make one; or if
-            it copies without an attention, or from a memory without symbols.
+            name unknown; if a whole decoder cell comes with arguments that make one; if it is
+            given a `HardAlignment`, which takes a `HardDecoder`; or if it copies without an
+            attention, or from a memory without symbols.
     """
 
     readouts = READOUTS
@@ -182,6 +183,8 @@ class Decoder(keras.Model):
             if whole
             else self._new_cell(cell, **of_cell)
         )
+        if self.reads_context:
+            _check_soft(self.cell.attention)
         self.units = self.cell.units
         if readout_units is None:
             readout_units = self.units if readout == "plain" else embedding_units
@@ -441,6 +444,16 @@ def _check_reads(readout, when, readout_state, query, copy):
         raise ValueError(
             "A cell that moves apart from its attention leaves the context to the readout. "
             "Received: readout='plain', when='apart'. Give another readout."
+        )
+
+
+def _check_soft(attention):
+    """Raise ValueError if an attention is trained by the sum over its places, not by a context."""
+    if attention.sums_up:
+        raise ValueError(
+            "A Decoder reads a context, and does not sum up the places of a HardAlignment. "
+            f"Received: attention={type(attention).__name__}(...). "
+            "Give the HardAlignment itself to a HardDecoder, or another attention to the Decoder."
         )
 
 

@@ -16,6 +16,8 @@ from keras_bahdanau.layers import (
     ConditionalCell,
     ConvolutionalReader,
     HardAlignment,
+    MultiHeadAttention,
+    PastAttention,
     UnfedCell,
 )
 from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
@@ -248,6 +250,19 @@ def test_what_does_not_go_with_it_is_refused(options, received):
     arguments = {"vocabulary_size": 6, "units": 8, "attention": HardAlignment(units=3), **options}
     with pytest.raises(ValueError, match=received):
         HardDecoder(embedding_units=5, **arguments)
+
+
+HEADS = functools.partial(MultiHeadAttention, heads=2)
+
+
+@pytest.mark.parametrize("around", [None, PastAttention, HEADS])
+def test_an_ordinary_decoder_refuses_it(around):
+    attention = HardAlignment(units=3)
+    attention = attention if around is None else around(attention)
+    with pytest.raises(ValueError, match="Give the HardAlignment itself to a HardDecoder"):
+        Decoder(6, 5, 8, attention)
+    with pytest.raises(ValueError, match=rf"attention={type(attention).__name__}"):
+        Decoder(6, 5, cell=UnfedCell(8, attention))
 
 
 def test_a_search_counts_what_a_step_holds():

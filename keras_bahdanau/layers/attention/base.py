@@ -51,6 +51,7 @@ class AttentionBase(AttentionPart):
     exportable = True  # True if it needs nothing but the source sentence
     attends = True  # False if its weights point at no position
     draws = False  # True if training draws places at random, so that the loss needs `drawn`
+    sums_up = False  # True if only a `HardDecoder` can train it, which sums up all its places
 
     def __init__(self, **kwargs):
         super().__init__(autocast=True, **kwargs)

@@ -52,6 +52,8 @@ class HardAlignment(AttentionBase):
         >>> decoder = keras_bahdanau.HardDecoder(60, 64, 128, attention)
     """
 
+    sums_up = True
+
     def __init__(self, score="additive", units=256, order=0, monotonic=False, reach=5, **kwargs):
         super().__init__(**kwargs)
         policy = {"dtype": self.dtype_policy}

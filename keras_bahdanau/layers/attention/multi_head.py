@@ -67,6 +67,10 @@ class MultiHeadAttention(AttentionBase):
     def draws(self):
         return self.attentions[0].draws
 
+    @property
+    def sums_up(self):
+        return self.attentions[0].sums_up
+
     def build(self, query_shape, values_shape):
         width = self._head_units(values_shape[-1])
         self.queries = self._projections("queries", query_shape, width)  # Q

@@ -55,6 +55,10 @@ class PastAttention(AttentionBase):
     def draws(self):
         return self.attention.draws
 
+    @property
+    def sums_up(self):
+        return self.attention.sums_up
+
     def drawn(self, state):
         return self.attention.drawn(state[0])
 
