@@ -32,7 +32,7 @@ from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.tags import is_token, require_token
+from keras_bahdanau.data.tags import is_token, require_token, untagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.whole_file import write_json, write_text
@@ -133,7 +133,14 @@ def evaluate(
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": names}
     show_progress(f"{translator.verb} {len(pairs):,} {translator.plural}")
     measured = evaluation.evaluate(
-        translator, pairs, batch_size, search, links, **settings, say=show_progress
+        translator,
+        pairs,
+        batch_size,
+        search,
+        links,
+        tag=tag,
+        say=show_progress,
+        **settings,
     )
     sources = [one for one, _ in pairs]
     limits = translator.source.limits(translator.longest(search))
@@ -203,7 +210,7 @@ class _Other:
         if self._lines is None:
             translator, sources = self._translator, [pair[0] for pair in pairs]
             if self._tag is not None and not is_token(self._tag, translator.source):
-                sources = [source.removeprefix(f"{self._tag} ") for source in sources]
+                sources = [untagged(self._tag, source) for source in sources]
             found = translator.decode(sources, batch_size, self._search, say=show_progress)
             self._lines = [translation.text for translation in found]
         return self._lines

@@ -41,6 +41,16 @@ def tagged(tag, text):
     return f"{tag} {text}" if text.strip() else text
 
 
+def untagged(tag, text):
+    """A text without the tag before it.
+
+    Example:
+        >>> untagged("<2de>", "<2de> A man.")
+        'A man.'
+    """
+    return text.removeprefix(f"{tag} ")
+
+
 def is_token(tag, source):
     """True if a tag is one token of a source, which is text: see `require_token`."""
     from keras_bahdanau.text.vocabulary import UNKNOWN  # which takes its time

@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.tags import untagged
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
 from keras_bahdanau.evaluation.by_length import band_starts, scores_by_length
 from keras_bahdanau.evaluation.likelihood import likelihood
@@ -22,6 +23,7 @@ def evaluate(
     tokenize=None,
     lowercase=False,
     metrics=None,
+    tag=None,
     say=lambda line: None,
 ):
     """Decode the sources of pairs and compare with their targets.
@@ -43,6 +45,8 @@ def evaluate(
         lowercase: Bool. True if case counts for nothing.
         metrics: Names of metrics, as in `metrics_of`; the pipeline's own, `metrics`, when left
             out. The first is that of the scores by length.
+        tag: String before each source, such as <2de>, which is no part of its length; None for
+            none.
         say: Function of one string, which reports progress.
 
     Returns:
@@ -77,8 +81,9 @@ def evaluate(
     translations = [found[number][0] for number in answers.numbers]
     texts = [[one.text for one in best] for best in found]  # by source
     lines = {metric: answers.lines(texts, metric.by_source) for metric in metrics}
-    first, sizes = metrics[0], source.sizes(answers.sources)
-    sizes, _ = answers.lines(sizes, first.by_source)
+    first, sources = metrics[0], answers.sources
+    untagged_sources = sources if tag is None else [untagged(tag, one) for one in sources]
+    sizes, _ = answers.lines(source.sizes(untagged_sources), first.by_source)
     entropy, share = attention_entropy(translations)
     return Evaluation(
         by_metric={

@@ -138,6 +138,12 @@ def test_the_table_of_lengths_holds_all_sentences(translator):
     assert "        6-10          1" in str(measured)
 
 
+def test_a_tag_is_no_part_of_the_length_of_a_source(translator):
+    pairs = [("c a b a b a", "x y"), ("c", "z"), ("", "")]
+    (band,) = evaluate(translator, pairs, tag="c").by_length  # not 6-10: five words behind it
+    assert (band.label, band.sentences) == ("1-5", 2)
+
+
 @pytest.mark.slow
 def test_the_report_has_the_names_of_the_pipeline_and_its_source(translator):
     measured = evaluate(translator, PAIRS)
