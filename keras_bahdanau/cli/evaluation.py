@@ -117,7 +117,7 @@ def evaluate(
     check_cache(cache, inputs)
     pairs, symbols = read_examples(inputs, source, target, columns, answer_separator, tag=tag)
     links = None if alignments is None else _read_links(alignments, pairs, tag, symbols)
-    other = None if compare is None else _Other(compare, pairs, asked, tag)
+    other = None if compare is None else _Other(compare, inputs, pairs, asked, tag)
     translator = load_translator(paths, precision)
     if other is not None:
         other.load()
@@ -186,17 +186,18 @@ def _nbest_of(metrics, compare):
 class _Other:
     """Another system: lines of a file, or a model that is yet to decode the sources."""
 
-    def __init__(self, path, pairs, asked, tag):
-        from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
-
-        samples_for(len(pairs))  # or an error, before anything is decoded
+    def __init__(self, path, inputs, pairs, asked, tag):
         self._lines, self._model, self._search, self._tag = None, None, None, tag
         if path.is_dir() or path.suffix == ".keras" or is_litert(path):
             (self._model,) = find_models([path])
+            _check_inputs(inputs_of(self._model), path, inputs)
             self._search = search_of(self._model, asked)
         else:
             self._lines = read_lines(path)
             _check_lines(len(self._lines), "compare", path, pairs)
+        from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
+
+        samples_for(len(pairs))  # or an error, before anything is decoded
 
     def load(self):
         """Load the model, or say why that can't be, before the first one decodes for long."""
@@ -214,6 +215,15 @@ class _Other:
             found = translator.decode(sources, batch_size, self._search, say=show_progress)
             self._lines = [translation.text for translation in found]
         return self._lines
+
+
+def _check_inputs(found, path, inputs):
+    if found != inputs:
+        raise ValueError(
+            "Two models are compared on the same inputs. "
+            f"Received: compare={str(path)!r}, which reads {found}, beside a model that reads "
+            f"{inputs}. Give another model, or a file of its texts."
+        )
 
 
 def _compared(pairs, lines, others, metrics, **settings):

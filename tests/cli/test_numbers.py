@@ -6,6 +6,7 @@ import json
 import sys
 import typing
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -120,6 +121,19 @@ def test_a_card_with_a_number_above_its_bound_gets_one_line(command):
     code, said = command("translate", "--model", "card.keras")
     assert (code, said.count("\n")) == (2, 1)
     assert "`beam_width` must be an integer in [1, 1000]. Received: beam_width=10000" in said
+
+
+def test_models_of_other_inputs_are_not_compared(command):
+    """Nor is the tag of texts taken off what is none."""
+    lines, files = "good.en good.de --model card.keras", "good.tsv --model files.keras"
+    Path("good.tsv").write_text("good.en\tone\n")
+    for arguments, found, own in (
+        (f"{lines} --tag <2de> --compare files.keras", "files", "lines"),
+        (f"{files} --compare card.keras", "lines", "files"),
+    ):
+        code, said = command("evaluate", *arguments.split())
+        assert (code, said.count("\n")) == (2, 1)
+        assert f"which reads {found}, beside a model that reads {own}. Give another" in said
 
 
 def test_a_command_for_lines_names_the_one_for_files(command):
