@@ -190,7 +190,7 @@ def show_progress(text, lines=False):
 
 
 def tell_cut(translations, limits, names=None, unit="tokens"):
-    """Name on standard error each input that was too long, and cut.
+    """Name on standard error each input that was too long, and cut; each name once.
 
     Args:
         translations: Iterable of `Translation`, one an input.
@@ -201,7 +201,8 @@ def tell_cut(translations, limits, names=None, unit="tokens"):
     most = f"{limits['max_source_length']:,} {unit}"
     if "max_source_bytes" in limits:
         most += f", or {limits['max_source_bytes']:,} bytes,"
-    for name, translation in zip(names or lines_from(1), translations, strict=False):
+    named = dict(zip(names or lines_from(1), translations, strict=False))
+    for name, translation in named.items():
         if translation.truncated:
             warn(
                 f"{name} is too long: only its first {most} are read. Split it, or raise "

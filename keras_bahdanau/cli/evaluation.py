@@ -144,7 +144,8 @@ def evaluate(
     )
     sources = [one for one, _ in pairs]
     limits = translator.source.limits(translator.longest(search))
-    tell_cut(measured.translations, limits, names_of(sources), translator.source.unit)
+    names = names_of(sources, by_line=answer_separator is None)
+    tell_cut(measured.translations, limits, names, translator.source.unit)
     lengths = [len(translation.source_tokens) for translation in measured.translations]
     unreadable = report_unreadable(sources, lengths)
     lines = [translation.text for translation in measured.translations]

@@ -87,10 +87,18 @@ def read_examples(
     return Table(pairs, symbols)
 
 
-def names_of(sources):
-    """Names of inputs in warnings: their paths, or the numbers of their lines."""
+def names_of(sources, by_line=True):
+    """Names of inputs in warnings: their paths, or the numbers of their lines.
+
+    Args:
+        sources: List of strings or `Path`.
+        by_line: Bool. False if a line can make several pairs: a text is named by its beginning.
+    """
     lines = lines_from(1)
-    return [str(one) if isinstance(one, Path) else next(lines) for one in sources]
+    return [
+        str(one) if isinstance(one, Path) else next(lines) if by_line else f"source {one!r:.40}"
+        for one in sources
+    ]
 
 
 def check_cache(cache, inputs):

@@ -43,6 +43,14 @@ def test_warnings_name_files_by_their_paths_and_texts_by_their_lines():
     assert names_of([Path("a/b.wav")]) == ["a/b.wav"]
 
 
+def test_texts_of_several_answers_are_named_by_themselves_each_once(capsys):
+    """Their pairs are not the lines of the file: one has several."""
+    found = [Translation("", 0.0, [], [], None, True, truncated) for truncated in (False, True)]
+    tell_cut([*found, found[1]], LIMITS, names_of(["a", "b c", "b c"], by_line=False))
+    err = capsys.readouterr().err
+    assert err.startswith("keras-bahdanau: source 'b c' is too long") and err.count("\n") == 1
+
+
 def test_a_cut_sentence_is_translated_as_its_beginning(toy_translator):
     cut, beginning = toy_translator.translate(
         ["one two three four five", "one two three"], 64, SEARCH
