@@ -132,9 +132,11 @@ def hypothesis_bytes(translator, length):
 
 
 def numbers(cell, length):
-    """Numbers of a cell's states; self-attention has keys and values of each token before."""
+    """Numbers of a cell's states; self-attention has keys and values of its window at most."""
     count = sum(keras.tree.flatten(cell.state_sizes))
-    return count // cell.length * length if isinstance(cell, kb.layers.SelfAttentionCell) else count
+    if not isinstance(cell, kb.layers.SelfAttentionCell):
+        return count
+    return count // cell.length * min(length, cell.length)
 
 
 def seconds(function, *arguments, **options):

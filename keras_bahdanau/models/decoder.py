@@ -309,7 +309,10 @@ class Decoder(keras.Model):
         return prepared._replace(listed=output)
 
     def hypothesis_numbers(self, source_time):
-        """Count the numbers that a step holds for one hypothesis, beside logits and weights."""
+        """Count the numbers that a step holds for one hypothesis, beside logits and weights.
+
+        Self-attention counts with its whole window, of which a search of fewer steps has a part.
+        """
         of_cells = sum(keras.tree.flatten(self.cell.stack.state_sizes))
         return of_cells + self.cell.hypothesis_numbers(source_time)
 

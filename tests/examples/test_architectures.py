@@ -6,8 +6,11 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import toy_pairs
+
+import keras_bahdanau as kb
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "multi30k" / "architectures.py"
 
@@ -58,6 +61,13 @@ def test_measuring_needs_the_data(example, capsys):
     assert "--data must name the directory with tok/ to measure" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("steps", [3, 6, 7])
+def test_the_memory_of_a_hypothesis_is_that_of_the_states_of_a_search(example, steps):
+    cell = kb.layers.SelfAttentionCell(8, heads=2, length=6)
+    states = cell.shortened([np.zeros((1, size)) for size in cell.state_sizes], steps)
+    assert example.numbers(cell, steps) == sum(state.size for state in states)
+
+
 @pytest.mark.slow
 def test_it_runs_from_end_to_end_and_decodes_the_test_once(example, data, tmp_path, capsys):
     small = "vocabulary_size=50 units=8 embedding_units=8 epochs=1 depth=1 decoder_depth=1".split()
@@ -81,7 +91,8 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(example, data, tmp_pa
     assert all(all(row) for row in cells[1:])
     found = json.loads((out / "transformer-tiny.measured.json").read_text())
     # of each token a key and a value of 8 numbers, and a flag, of 4 bytes
-    expected = {str(length): 4 * length * (2 * 8 + 1) for length in (16, 64, 256)}
+    of_length = {"16": 16, "64": 64, "256": 128}  # the window is as long as the longest target
+    expected = {length: 4 * kept * (2 * 8 + 1) for length, kept in of_length.items()}
     assert found["hypothesis_bytes"] == expected
     found = json.loads((out / "min-gru.measured.json").read_text())
     assert len({*found["hypothesis_bytes"].values()}) == 1
