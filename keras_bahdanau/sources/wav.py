@@ -42,10 +42,11 @@ def wav_format(content, size):
         content: String tensor, the file or its beginning.
         size: Int64 tensor, bytes of the file.
     """
+    end = tf.cast(tf.strings.length(content), tf.int64)  # the beginning may cut a name or a size
 
     def searching(step, position, form, start, length):
         found = (form[0] > 0) & (start > 0)
-        return (step < _MOST_CHUNKS) & (position + _HEAD <= size) & ~found
+        return (step < _MOST_CHUNKS) & (position + _HEAD <= end) & ~found
 
     def next_chunk(step, position, form, start, length):
         chunk = _bytes(content, position, _HEAD + _FORM)

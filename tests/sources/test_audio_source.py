@@ -62,6 +62,16 @@ def test_a_header_longer_than_the_beginning_that_is_read(tmp_path):
     assert size_of(path) == size_of(whole) == (16_000, 2, 4000)
 
 
+def test_a_header_that_the_beginning_cuts_in_two():
+    """Two bytes of a size are 2^16 at most."""
+    whole = encoded(np.resize(NOISE, (40_000, 1)), 16_000)
+    for place in range(8180, 8196, 2):
+        more = place - 12 - 24 - 8
+        content = whole[:36] + b"LIST" + more.to_bytes(4, "little") + bytes(more) + whole[36:]
+        assert content[place : place + 4] == b"data"
+        assert size_of(content) == (16_000, 2, 40_000)
+
+
 @pytest.mark.parametrize("kind", ["PCM_16", "PCM_24"])
 def test_flac_is_its_wav_file_with_the_same_samples(tmp_path, kind):
     soundfile = pytest.importorskip("soundfile")
