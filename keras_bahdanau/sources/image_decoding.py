@@ -15,7 +15,7 @@ from keras_bahdanau.sources.orientation import is_turned, orientation_of, uprigh
 MOST_BYTES = 2**24  # of a file
 MOST_PIXELS = 2**24  # that it declares
 PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
-HEAD = 2**18  # bytes, in which a header must end
+HEAD = 2**18  # bytes, in which most headers end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
 _MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -84,13 +84,16 @@ class ImageDecoder:
         return pixels[:-1], columns[:-1]
 
     def _declared_columns(self, head, length):
-        """Columns of cells by the first `HEAD` bytes of a file of so many, 0 if it is refused."""
+        """Columns of cells by the beginning of a file of so many bytes, 0 if it is refused.
+
+        An error says that the header of a JPEG file does not end there.
+        """
         _, columns = self._picture(head, length)
         return -(-columns // self.cell)
 
     def _picture(self, content, length):
         """(rows, columns) of pixels that a file will have, 0 both if it is refused."""
-        size = tf.cast(_declared_size(tf.strings.substr(content, 0, HEAD)), tf.int64)
+        size = tf.cast(_declared_size(content), tf.int64)
         high, wide = tf.maximum(size[0], 1), tf.maximum(size[1], 1)
         rows, columns = self.scaled(high, wide)
         fine = tf.reduce_all(size > 0) & (high * wide <= MOST_PIXELS) & (rows > 0) & (columns > 0)
@@ -172,8 +175,12 @@ def _decoded_png(content):
 
 def _decoded_jpeg(content):
     """Pixels uint8 `(high, wide, 3)`, upright."""
-    orientation = orientation_of(tf.strings.substr(content, 0, HEAD))
-    return upright(tf.io.decode_jpeg(content, channels=3), orientation)
+    return upright(tf.io.decode_jpeg(content, channels=3), _orientation(content))
+
+
+def _orientation(content):
+    """That of the camera's part, which is the first one of a JPEG file."""
+    return orientation_of(tf.strings.substr(content, 0, HEAD))
 
 
 def _declared_size(head):
@@ -195,7 +202,7 @@ def _declared_size(head):
 
 def _declared_jpeg_size(head):
     size = tf.io.extract_jpeg_shape(head)[:2]
-    return tf.where(is_turned(orientation_of(head)), size[::-1], size)
+    return tf.where(is_turned(_orientation(head)), size[::-1], size)
 
 
 def _is_harmless(content):

@@ -284,12 +284,15 @@ class ImageRows(DecodedRows):
 def _declared_columns(decoder, one):
     """Columns of cells of an input by its header; 0 if there is none, or it is refused."""
     if isinstance(one, bytes | os.PathLike):
-        try:
-            head = content_of(one, HEAD)
-            # a file of the system itself may say that it has no size
-            return int(decoder.declared_columns(head, max(size_of(one), len(head))))
-        except tf.errors.InvalidArgumentError:
-            return 0
+        for most in (HEAD, MOST_BYTES):  # a photo may have maps of depth before its size
+            head = content_of(one, most)
+            try:
+                # a file of the system itself may say that it has no size
+                return int(decoder.declared_columns(head, max(size_of(one), len(head))))
+            except tf.errors.InvalidArgumentError:
+                if len(head) < most:
+                    break
+        return 0
     pixels = _pixels(one)
     high, wide = pixels.shape[:2]
     if not 1 <= high * wide <= MOST_PIXELS:
