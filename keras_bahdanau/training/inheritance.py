@@ -38,6 +38,7 @@ class InitialModel(NamedTuple):
             around it, whose model is taken as it is.
         preset: String, the preset of the options; None for that of the model's source.
         resumed: Bool. True if the options are those of a run that goes on.
+        record: Dictionary, the options that a file has of its training; None if it has none.
     """
 
     path: Path
@@ -45,6 +46,7 @@ class InitialModel(NamedTuple):
     options: TrainingOptions | None
     preset: str | None
     resumed: bool = False
+    record: dict | None = None
 
     def inherited(self, options):
         """Options with those of the model where they are left out.
@@ -62,10 +64,18 @@ class InitialModel(NamedTuple):
             preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
         given = {**_given(options), "preset": preset}
         following = _RATES if "dropout" in given else ()
+        names = self._inherited_names(options)
         as_it_is = self.options is None
-        kept = _AS_IT_IS if as_it_is else _kept(self.options, self._inherited_names(options))
+        kept = self._as_it_is(options, names) if as_it_is else _kept(self.options, names)
         inherited = {name: kept[name] for name in kept if name not in following}
         return TrainingOptions(**{**inherited, **given})
+
+    def _as_it_is(self, options, names):
+        """Options of a file's model; new vocabularies are made as those of its training were."""
+        if options.update_vocabulary != "replace" or self.record is None:
+            return _AS_IT_IS
+        recorded = {*names} & {*_OF_TEXT} & {*self.record}
+        return _AS_IT_IS | {name: self.record[name] for name in recorded}
 
     def _inherited_names(self, options):
         """Names of the options that are the model's where they are left out.
@@ -182,7 +192,8 @@ def initial_model(run, path):
         if begun is not None:
             options = run.options(TrainingOptions)
             known = options if begun["model"] is None else None
-            return InitialModel(Path(before), begun["inputs"], known, options.preset, resumed=True)
+            about = {"resumed": True, "record": begun.get("training")}
+            return InitialModel(Path(before), begun["inputs"], known, options.preset, **about)
     elif path is not None:
         return _found(Path(path))
     return None
@@ -197,7 +208,7 @@ def _found(path):
     if run.begun() and path == run.translator and not (run.initial() or {}).get("model"):
         options = run.options(TrainingOptions)
         return InitialModel(path, inputs, options, options.preset)
-    return InitialModel(path, inputs, None, None)
+    return InitialModel(path, inputs, None, None, record=card.get("training"))
 
 
 def _directory(path):

@@ -316,6 +316,19 @@ def test_new_vocabularies_are_made_as_the_old_ones_but_for_what_is_given(given, 
     assert {name: getattr(options, name) for name in expected} == expected
 
 
+def test_the_file_of_a_training_alone_says_how_its_vocabularies_are_made_anew():
+    made = {"source_model_type": "char", "target_vocabulary_size": 99, "joint": False}
+    trained = TrainingOptions(model_type="char", vocabulary_size=99, joint=False, units=48)
+    record = dataclasses.asdict(trained.resolved())
+    initial = InitialModel(Path("old.keras"), "lines", None, "small", record=record)
+    for asked, expected in (("replace", made), ("none", dict.fromkeys(made))):
+        options = initial.inherited(TrainingOptions(update_vocabulary=asked))
+        assert {name: getattr(options, name) for name in made} == expected
+        assert options.units is None  # the model is taken as it is
+    sizes = initial.inherited(TrainingOptions(update_vocabulary="replace", vocabulary_size=50))
+    assert (sizes.vocabulary_size, sizes.target_vocabulary_size) == (50, None)
+
+
 def test_the_record_of_a_file_alone_has_the_model_of_the_training_before():
     before = {**dataclasses.asdict(TrainingOptions(units=48).resolved()), "learning_rate": 0.5}
     options = TrainingOptions(learning_rate=0.1).resolved()
