@@ -248,6 +248,22 @@ def test_a_student_has_peers_of_both_sizes(imported, harness, monkeypatch):
     assert {one["settings"]["beam"] for one in found["peers"].values()} == {5}
 
 
+def test_a_greedy_search_has_peers_with_a_beam_and_without(imported, harness, monkeypatch):
+    row = imported("rows.decode_distilled")
+    given = {"ours, side by side": 12, "addons": 4, "addons, greedy": 10, "pytorch, greedy": 8}
+
+    def rates(lanes, _):
+        return [harness.Measured(one, [given.get(one.name, 1)]) for one in lanes]
+
+    monkeypatch.setattr(row, "rates", rates)
+    monkeypatch.setattr(row, "corpus", lambda options, size: contextlib.nullcontext(str(size)))
+    found = row.measure(harness.Options())
+    assert found["ratio"] == 3 and found["met"]
+    assert found["ratio_greedily"] == 1.2
+    assert found["ours"]["settings"]["beam"] == found["peers"]["addons, greedy"]["settings"]["beam"]
+    assert found["peers"]["addons"]["settings"]["beam"] == 5
+
+
 def test_operations_are_three_times_the_products_of_a_forward_pass(imported):
     one = dict.fromkeys(imported("rows.sizes").SIZES, 1)
     # encoder 2 directions x (1 + 1) x 3 gates, keys 2, bridge 2, query 1, scores and context 3,
@@ -283,7 +299,7 @@ def test_the_teacher_begins_with_the_start_token_and_says_no_end(imported):
 def test_the_list_names_all_rows(imported, capsys):
     assert imported("run").main(["--list"]) == 0
     listed = {int(line.split()[0]) for line in capsys.readouterr().out.splitlines()}
-    assert listed == {*range(1, 14)}
+    assert listed == {*range(1, 15)}
 
 
 def test_an_unknown_row_is_refused_with_the_names_there_are(imported, capsys):

@@ -1,0 +1,59 @@
+"""Row 14: our greedy search against the peers' search with beam 5, of row 7's models and sentences.
+
+A model that was trained on the translations of a beam has as much BLEU greedily as its teacher has
+with the beam (Kim and Rush 2016; `examples/multi30k` has the figures). So it needs no beam. The
+peers have no command for such a training, but a model of theirs could have it, too: their greedy
+search is measured beside it, which makes row 7 again (`ratio_greedily`).
+"""
+
+import dataclasses
+
+from environments import Unavailable
+from harness import compared, rates, unmeasured
+from rows.decoding import in_precisions, peer_lanes
+from rows.lanes import both_ways
+from rows.multi30k import QUICK_VOCABULARY, corpus
+from rows.sizes import sizes
+
+NUMBER = 14
+NAME = "decode-distilled"
+GOAL = ">= 3"
+ABOUT = "row 7, our greedy search of a distilled model / best peer with beam 5"
+BEAM = 5
+
+
+def measure(options):
+    chosen = sizes(options.quick, **({"vocabulary": QUICK_VOCABULARY} if options.quick else {}))
+    try:
+        with corpus(options, chosen["vocabulary"]) as folder:
+            settings = {"sizes": chosen, "corpus": folder}
+            settings |= {"batch": 4} if options.quick else {}
+            lanes = [
+                *in_precisions("ours", "ours", {**settings, "beam": 1}, ours=True),
+                *peer_lanes({**settings, "beam": BEAM}),
+                *_greedy(peer_lanes({**settings, "beam": 1})),
+            ]
+            measured = rates(both_ways(lanes), options)
+    except Unavailable as error:
+        return unmeasured(GOAL, "sentences/s", str(error))
+    return _result(measured, chosen)
+
+
+def _greedy(lanes):
+    return [dataclasses.replace(lane, name=f"{lane.name}, greedy") for lane in lanes]
+
+
+def _result(measured, chosen):
+    """Beside the peers with a beam, and beside those that search greedily."""
+    own = [one for one in measured if one.lane.ours]
+    beam = [one for one in measured if one.lane.settings["beam"] == BEAM]
+    greedy = [one for one in measured if one not in own and one not in beam]
+    others = compared(GOAL, [*own, *greedy], "sentences/s")
+    found = compared(GOAL, [*own, *beam], "sentences/s")
+    return {
+        **found,
+        "peers": {**found["peers"], **others["peers"]},
+        "beam": BEAM,
+        "sizes": chosen,
+        "ratio_greedily": others["ratio"],
+    }
