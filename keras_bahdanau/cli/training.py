@@ -27,6 +27,7 @@ from keras_bahdanau.cli.training_files import (
     MOST_HELD_OUT,
     Data,
     Files,
+    check_read_by_all,
     read_data,
 )
 from keras_bahdanau.ownership import check_unowned
@@ -141,7 +142,11 @@ def train(
     OUT/translator.keras is the best model so far. The same command resumes a training that was
     stopped or killed. With --from the new training begins with the weights of another one.
     """
+    files = Files(source, target, alignments, corpus)
+    valid_files = Files(valid_source, valid_target, valid_alignments, valid_corpus)
     if workers != 1 and not is_launched():
+        new_text = [] if vocabulary_pairs is None else [vocabulary_pairs]
+        check_read_by_all([*files.paths(), *valid_files.paths(), *new_text], workers)
         return launch(workers, context.find_root().obj)
     run = Run(out)
     begins_with = initial_model(run, initial)
@@ -155,8 +160,6 @@ def train(
         begins_with.check(options)
     check_cache(cache, inputs)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
-    files = Files(source, target, alignments, corpus)
-    valid_files = Files(valid_source, valid_target, valid_alignments, valid_corpus)
     show_progress("reading the pairs")
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")

@@ -1,11 +1,17 @@
 """Files of a training from the command line: pairs, corpora or shards, and those held out."""
 
 import functools
+import itertools
 from pathlib import Path
 from typing import NamedTuple
 
 from keras_bahdanau.cli.inputs import has_content, read_examples
-from keras_bahdanau.cli.several_corpora import check_tagged, held_out_of_each, read_corpora
+from keras_bahdanau.cli.several_corpora import (
+    check_tagged,
+    held_out_of_each,
+    parsed_corpus,
+    read_corpora,
+)
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.corpora import as_pairs, require_text
@@ -13,6 +19,7 @@ from keras_bahdanau.data.reading import read_lines
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
+OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # of one process alone
 
 
 class Files(NamedTuple):
@@ -29,6 +36,29 @@ class Files(NamedTuple):
     target: Path | None
     alignments: Path | None
     corpora: list | None
+
+    def paths(self):
+        """List of the paths that are given, those of corpora, too."""
+        given = [self.source, self.target, self.alignments]
+        of_corpora = (parsed_corpus(text).files for text in self.corpora or ())
+        return [path for path in (*given, *itertools.chain(*of_corpora)) if path is not None]
+
+
+def check_read_by_all(paths, workers):
+    """Raise ValueError unless each of several processes can read all files.
+
+    Args:
+        paths: List of `Path`.
+        workers: Integer, number of the processes.
+    """
+    for path in paths:
+        stored = path.is_file() or path.is_dir() or not path.exists()
+        if not stored or str(path).startswith(OPEN_FILES):
+            raise ValueError(
+                "Each process of a training reads all files, and a pipe or standard input is read "
+                f"but once. Received: path={str(path)!r} with workers={workers}. Write it to a "
+                "file first, or leave --workers out."
+            )
 
 
 class Data(NamedTuple):

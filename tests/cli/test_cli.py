@@ -117,6 +117,12 @@ BAD_INPUT = {
     "train absent.en good.de --out new": "path='absent.en'",
     "train good.en . --out new": "path='.', which is a directory",
     "train . --out new": "path='card.json', which does not exist",
+    "train /dev/stdin --out new --workers 2": (
+        "path='/dev/stdin' with workers=2. Write it to a file first"
+    ),
+    "train good.en good.de --out new --workers 2 --valid-source /dev/null": "path='/dev/null' with",
+    "train --corpus a=/dev/fd/63 --out new --workers 2": "path='/dev/fd/63' with workers=2",
+    "train good.en good.de --out new --workers 257": "workers=257",
     "train good.en short.de --out new": "source='good.en' with 3 lines, target='short.de' with 2",
     "train good.en latin1.de --out new": "path='latin1.de', whose line 3 holds the byte 0xfc",
     "train good.en empty.de --out new": "path='empty.de', which is empty",
