@@ -15,6 +15,7 @@ from keras_bahdanau.cli.arguments import (
     HeldOutTarget,
     ModelOption,
     TagOption,
+    check_different,
     check_picture,
     check_writable,
 )
@@ -75,6 +76,7 @@ def calibrate(
     if threshold is not None:
         check_value("threshold", threshold, PERCENT)
     check_writable(plot, "plot")
+    check_different(plot=plot, cache=cache)
     check_picture(plot, "plot")
     path = find_translator(model)
     inputs = inputs_of(path)

@@ -110,7 +110,7 @@ def evaluate(
     check_value("batch_size", batch_size, BATCH_SIZE)
     for path, name in ((json, "json"), (hypotheses, "hypotheses"), (plot, "plot")):
         check_writable(path, name)
-    check_different(json=json, hypotheses=hypotheses, plot=plot)
+    check_different(json=json, hypotheses=hypotheses, plot=plot, cache=cache)
     check_picture(plot, "plot")
     check_tokenization(tokenize)
     inputs = inputs_of(paths[0])

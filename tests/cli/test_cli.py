@@ -142,6 +142,7 @@ BAD_INPUT = {
     "prepare good.en good.de": "out=None, dry_run=False. Give --out or --dry-run",
     "prepare good.en good.de --out new --dry-run": "out='new', dry_run=True",
     "prepare good.en good.de --out good.en": "out='good.en'",
+    "prepare good.en good.de --out new --report ./new": "out='new', report='new'. Rename one",
     "prepare good.en good.de --dry-run --report good.en": "report='good.en'",
     "prepare good.en good.de --dry-run --workers 0": "workers=0",
     "prepare good.en good.de --out new --sample 0": "sample=0",
@@ -247,6 +248,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --json new --hypotheses ./new": (
         "Each output needs a file of its own. Received: json='new', hypotheses='new'. Rename one"
     ),
+    "evaluate --model RUN good.en good.de --json new --cache new": "json='new', cache='new'",
     "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
     "evaluate --model RUN good.en good.de --compare empty.de": "path='empty.de', which is empty",
     "evaluate --model RUN good.en good.de --compare short.de": "'short.de' with 2 lines for 3",
@@ -263,6 +265,7 @@ BAD_INPUT = {
     "tune --model RUN good.en good.de --metric rouge": "metrics=['rouge']",
     "calibrate --model RUN good.en good.de --metric bleu": "metric='bleu'",
     "calibrate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
+    "calibrate --model RUN good.en good.de --plot x.png --cache x.png": "cache='x.png'. Rename",
     "calibrate --model RUN good.en good.de --plot good.en": "plot='good.en'",
     "calibrate --model RUN textless.tsv": "path='textless.tsv' with 2 pairs",
     "translate --model RUN good.en --reject-below -1": "reject_below=-1.0",
