@@ -18,10 +18,10 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, tell_cut
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
-from keras_bahdanau.cli.inputs import inputs_of
+from keras_bahdanau.cli.inputs import decoded, inputs_of
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
-from keras_bahdanau.cli.translating import Links, decoded, subwords_of
+from keras_bahdanau.cli.translating import Links, subwords_of
 from keras_bahdanau.cli.unknown_text import UnknownText
 
 

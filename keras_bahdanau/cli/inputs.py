@@ -1,12 +1,13 @@
 """Inputs of the commands: lines of text, or the files that a manifest names."""
 
+import os
 from pathlib import Path
 
 from keras_bahdanau.cli.arguments import is_litert
 from keras_bahdanau.cli.console import lines_from, warn
 from keras_bahdanau.data.columns import Table, parsed_columns, read_table
 from keras_bahdanau.data.manifest import read_manifest
-from keras_bahdanau.data.reading import read_pairs
+from keras_bahdanau.data.reading import decode_lines, read_pairs
 from keras_bahdanau.data.tags import tagged
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card
@@ -40,6 +41,19 @@ def require_inputs(path, wanted, instead=None):
         )
 
 
+def decoded(text, name):
+    """An argument's text as one line, if it is there.
+
+    Args:
+        text: String as the system gives it, whose bytes may be no UTF-8; or None.
+        name: String, the name of the argument in an error.
+
+    Raises:
+        ValueError: If it is not UTF-8, or has control characters.
+    """
+    return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
+
+
 def read_examples(
     inputs, source, target=None, columns=None, answer_separator=None, say=warn, tag=None
 ):
@@ -60,8 +74,9 @@ def read_examples(
     Raises:
         FileNotFoundError: If a file does not exist.
         ValueError: If they can't be read, or none has content on both sides; or if there are
-            columns for something else than one TSV of texts.
+            columns for something else than one TSV of texts; or if the tag is not UTF-8.
     """
+    tag = decoded(tag, "TAG")
     _check_columns(inputs, target, columns, answer_separator)
     symbols = []
     if inputs == "lines" and target is not None:

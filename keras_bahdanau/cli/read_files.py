@@ -21,9 +21,8 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
-from keras_bahdanau.cli.inputs import require_inputs
+from keras_bahdanau.cli.inputs import decoded, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.cli.translating import decoded
 from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.manifest import read_manifest, report_unreadable
 from keras_bahdanau.limits import BATCH_SIZE

@@ -27,7 +27,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
-from keras_bahdanau.cli.inputs import require_inputs
+from keras_bahdanau.cli.inputs import decoded, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import UnknownText
 from keras_bahdanau.data.columns import (
@@ -200,11 +200,6 @@ def _exploration(explore, reference, models):
         )
     labels = ["output"] if len(models) == 1 else [str(one) for one in models]
     return explore and Exploration(explore, reference, labels)
-
-
-def decoded(text, name):
-    """An argument's text as one line, if it is there."""
-    return None if text is None else " ".join(decode_lines(os.fsencode(text), name))
 
 
 def _check_columns(file, columns):

@@ -12,13 +12,13 @@ def check_tag(tag, name):
         name: String, the corpus that has it.
 
     Raises:
-        ValueError: If it is several words, or has the name of a special token.
+        ValueError: If it is several words, not UTF-8, or has the name of a special token.
     """
     from keras_bahdanau.text.vocabulary import is_symbol  # which takes its time
 
     if not is_symbol(tag):
         raise ValueError(
-            "A tag must be one word without `▁`, and no name of a special token. "
+            "A tag must be one word in UTF-8 without `▁`, and no name of a special token. "
             f"Received: tag={tag!r} of corpus {name!r}. Use one such as <2de>."
         )
 

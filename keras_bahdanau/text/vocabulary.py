@@ -55,7 +55,7 @@ def _checked_symbols(symbols):
     listed = None if isinstance(symbols, str | bytes) else list(symbols)
     if listed is None or not all(map(is_symbol, listed)) or len(set(listed)) < len(listed):
         raise ValueError(
-            "`symbols` must be different strings without white space and `▁`, and none of "
+            "`symbols` must be different strings in UTF-8 without white space and `▁`, and none of "
             f"{', '.join(_RESERVED)}. Received: symbols={symbols!r}"
         )
     return listed
@@ -64,6 +64,8 @@ def _checked_symbols(symbols):
 def is_symbol(value) -> bool:
     """True for a string that can be a symbol of a vocabulary: one word, and no special token."""
     if not isinstance(value, str) or value in _RESERVED:
+        return False
+    if value != value.encode(errors="ignore").decode():  # bytes of a command line, not UTF-8
         return False
     return value.split() == [value] and "▁" not in value
 

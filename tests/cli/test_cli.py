@@ -249,6 +249,12 @@ BAD_INPUT = {
         "Each output needs a file of its own. Received: json='new', hypotheses='new'. Rename one"
     ),
     "evaluate --model RUN good.en good.de --json new --cache new": "json='new', cache='new'",
+    "evaluate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
+    "tune --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
+    "calibrate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds",
+    "shortlist --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds",
+    "translate --model RUN good.en --write-pairs new --pair-tag \udcff": r"symbols=['\udcff']",
+    "train --corpus a=good.en,good.de:1:\udcff --out new": r"tag='\udcff' of corpus 'a'",
     "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
     "evaluate --model RUN good.en good.de --compare empty.de": "path='empty.de', which is empty",
     "evaluate --model RUN good.en good.de --compare short.de": "'short.de' with 2 lines for 3",
