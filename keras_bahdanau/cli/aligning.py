@@ -90,7 +90,7 @@ def align(
         UnknownText(translator.target).tell(prefixes, ["the prefix"])
     print(result.text)
     if isinstance(one, str):
-        print(Links(translator, [one], longest)(0, result))
+        print(Links(translator, [one], search)(0, result))
     if plot is not None:
         from keras_bahdanau.plotting import plot_alignment
 

@@ -171,7 +171,7 @@ def translate(
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
             else:
-                links = Links(translator, inputs, longest, symbols) if alignment else None
+                links = Links(translator, inputs, search, symbols) if alignment else None
                 _print(results, done if nbest else None, links, json)
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
@@ -312,18 +312,27 @@ class Links:
     Args:
         translator: `Translator`.
         sentences: List of strings.
-        longest: Integer, most tokens of a sentence.
+        search: `SearchOptions` of their search; None for that of a .tflite file.
         symbols: Words that stand before a sentence without being its own: a tag, features.
     """
 
-    def __init__(self, translator, sentences, longest, symbols=()):
+    def __init__(self, translator, sentences, search, symbols=()):
+        longest, self._source = translator.longest(search), translator.source
         self._source_words = translator.words(sentences, longest)
         self._before = [features_before(one, symbols) for one in sentences]
+        self._copied_from = None  # sentences as far as they are read, if their words are copied
+        if search is not None and search.replace_unknown:
+            self._copied_from, *_ = self._source.cut(sentences, longest)
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
+        from keras_bahdanau.text.replace_unknown import copied_tokens
 
-        target_words = word_spans(translation.target_tokens)
-        links = span_links(self._source_words[row], target_words, translation.alignment)
+        tokens = translation.target_tokens
+        if tokens and self._copied_from is not None:
+            one, weights = self._copied_from[row], translation.alignment
+            tokens = copied_tokens(tokens, self._source.attended_words(one, weights))
+        words = self._source_words[row], word_spans(tokens)
+        links = span_links(*words, translation.alignment)
         own = {(source - self._before[row], word) for source, word in links}
         return format_pharaoh(link for link in own if link[0] >= 0)

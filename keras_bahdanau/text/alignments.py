@@ -174,22 +174,25 @@ def word_spans(tokens):
         tokens: Sequence of strings, the pieces of one sentence.
 
     Returns:
-        Int array `(time, 2)`, the first and the last word of each token, which are the same, and
-        of the end token, be it there or not: the number of words.
+        Int array `(time, 2)`, the first and the last word of each token, which are the same but
+        for a token with a mark in its middle, and of the end token, be it there or not: the
+        number of words.
 
     Example:
         >>> word_spans(["▁The", "▁gar", "den", "</s>"])[:, 0]
         array([0, 1, 1, 2])
     """
     words, groups = join_subwords(tokens)
-    numbers = np.zeros(len(tokens), np.int64)
-    count = 0
+    spans, count = [], 0
     for word, group in zip(words, groups, strict=True):
-        numbers[group] = count
+        for position in group:
+            first, inside = count, tokens[position].strip(WORD_START)
+            count += inside.count(WORD_START)
+            spans.append((first, count))
         count += word not in ("", END)
     if END not in words:
-        numbers = np.append(numbers, count)
-    return np.stack([numbers, numbers], axis=1)
+        spans.append((count, count))
+    return np.array(spans, np.int64)
 
 
 def words_of_groups(words, size):

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from keras_bahdanau.text.alignments import UNKNOWN as NAME
 from keras_bahdanau.text.byte_limit import WORD, cut_to_bytes
 from keras_bahdanau.text.subwords import is_text
 from keras_bahdanau.text.vocabulary import NO_WORD, UNKNOWN
@@ -31,6 +32,21 @@ def decode_copying(target, ids, copies):
     # as objects: NumPy's own strings lose a NUL at their end
     pieces = np.where(unknown, "▁" + np.array(copies, dtype=object), target.tokens(ids))
     return target.composed(re.sub("▁+", " ", "".join(pieces[kept])).strip(_ASCII_SPACE))
+
+
+def copied_tokens(tokens, copies):
+    """Tokens with copies in the place of unknown ones, whose words are those of the text.
+
+    Args:
+        tokens: List of strings, the target's pieces.
+        copies: Sequence of as many strings, from `attended_words`.
+
+    Example:
+        >>> copied_tokens(["▁eins", "<unk>", "</s>"], ["one", "Zorblax Qux", "⁇"])
+        ['▁eins', '▁Zorblax▁Qux', '</s>']
+    """
+    pairs = zip(tokens, copies, strict=True)
+    return [f"▁{copy}".replace(" ", "▁") if one == NAME else one for one, copy in pairs]
 
 
 def attended_words(source, sentence, alignment):

@@ -679,6 +679,20 @@ def test_links_between_words_are_appended_in_pharaoh_form(command, model, toy_tr
     assert {link.split("-")[0] for link in links_of(found).split()} == {"0"}
 
 
+@pytest.mark.slow
+def test_links_are_to_the_words_of_a_text_with_copies(command, model):
+    """Letters behind an unknown token are of the word that is copied in its place."""
+    asked = ["--alignment", "--prefix", "☃er", "--beam-width", 1]
+    plain, copied = (
+        command("translate", "--model", model, *asked, *more, stdin=b"one two\n").out.split(" ||| ")
+        for more in ([], ["--replace-unknown"])
+    )
+    assert plain[0].split() == ["⁇", "er"] and copied[0].split() == ["oneer"]
+    for text, links in (plain, copied):
+        targets = {int(link.split("-")[1]) for link in links.split()}
+        assert targets == {*range(len(text.split()))}
+
+
 def links_of(one):
     return format_pharaoh(word_links(one.source_tokens, one.target_tokens, one.alignment))
 

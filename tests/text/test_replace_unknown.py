@@ -5,8 +5,9 @@ import pytest
 import tensorflow as tf
 
 from keras_bahdanau.text import Subwords
+from keras_bahdanau.text.alignments import word_spans
 from keras_bahdanau.text.graph_replace_unknown import graph_attended_words, graph_texts
-from keras_bahdanau.text.replace_unknown import attended_words, decode_copying
+from keras_bahdanau.text.replace_unknown import attended_words, copied_tokens, decode_copying
 from keras_bahdanau.text.vocabulary import END, UNKNOWN
 
 PAIRS = [("one two three", "eins zwei drei"), ("four five, six", "vier fünf, sechs")] * 5
@@ -92,6 +93,27 @@ def test_a_run_of_unknown_words_is_copied_as_the_one_token_that_it_is(replaced):
     text = "one Zorblax\tQux two"
     alignment = weights(subwords, text, [[1], [0]])
     assert replaced(subwords, text, alignment, [UNKNOWN, END]) == "Zorblax Qux"
+
+
+@pytest.mark.parametrize("model_type", ["word", "bpe"])
+def test_the_words_of_tokens_with_copies_are_those_of_the_text(model_type):
+    """A copy may be several words, and one word with the letters behind it."""
+    size = {"bpe": 45, "word": 16}[model_type]
+    source, target = Subwords.train_pair(PAIRS, size, model_type=model_type)
+    text = "one Zorblax Qux two"
+    letters = (
+        target.tokens(np.arange(size)).tolist().index("ch" if model_type == "bpe" else "▁drei")
+    )
+    ids = np.array([*ids_of(target, "eins"), UNKNOWN, letters, *ids_of(target, "zwei"), END])
+    places = places_of(source, text, "Zorblax")
+    copies = attended_words(source, text, weights(source, text, [places] * len(ids)))
+    found = decode_copying(target, ids, copies)
+    spans = word_spans(copied_tokens(target.tokens(ids).tolist(), copies)).tolist()
+    expected = {"word": "eins Zorblax Qux drei zwei", "bpe": "eins Zorblaxch zwei"}[model_type]
+    number = len(expected.split())
+    assert found == expected and spans[-1] == [number, number]
+    assert spans[-2] == [number - 1, number - 1]  # of "zwei"
+    assert spans[ids.tolist().index(UNKNOWN)] == ([1, 2] if model_type == "word" else [1, 1])
 
 
 @pytest.mark.few(2)
