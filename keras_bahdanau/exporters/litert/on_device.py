@@ -72,8 +72,8 @@ class OnDevicePipeline:
     Raises:
         ImportError: If `ai-edge-litert` is not installed.
         OSError: If the file can't be read.
-        ValueError: If the file holds no vocabulary, is not as it was exported, or holds what the
-            installed packages can't load.
+        ValueError: If the file holds no vocabulary, is not as it was exported, holds what the
+            installed packages can't load, or lacks the greedy search that is asked for.
     """
 
     def __init__(self, path, threads=1, greedy=False):
@@ -92,7 +92,9 @@ class OnDevicePipeline:
         try:
             self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
             found = self._interpreter.get_signature_list()
-            self._run = self._interpreter.get_signature_runner(verb + ("_greedy" if greedy else ""))
+            name = f"{verb}_greedy" if greedy else verb
+            lacks_greedy = greedy and name not in found
+            self._run = None if lacks_greedy else self._interpreter.get_signature_runner(name)
             self._listing, self._completing = (
                 self._interpreter.get_signature_runner(name) if name in found else None
                 for name in (f"{verb}_nbest", f"{verb}_prefix")
@@ -106,6 +108,11 @@ class OnDevicePipeline:
                 "A .tflite file must hold a model that LiteRT can load. Received: "
                 f"path={self._path!r} ({error}). Install a newer ai-edge-litert, or export again."
             ) from None
+        if lacks_greedy:
+            raise ValueError(
+                "A file must have a signature for greedy search. Received: "
+                f"path={self._path!r} without it. Export it with the signature greedy."
+            )
 
     def vocabulary(self, side):
         """The SentencePiece processor of a side, "source" or "target".

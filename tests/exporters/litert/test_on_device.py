@@ -194,6 +194,12 @@ def test_greedy_takes_the_best_token_at_each_step(translate, toy_translator, toy
     assert out == "".join(result.text + "\n" for result in expected)
 
 
+def test_a_file_without_greedy_search_is_refused_by_what_it_lacks():
+    korean = ROOT / "examples" / "pronounce" / "models" / "kor.tflite"
+    with pytest.raises(ValueError, match="without it. Export it with the signature greedy"):
+        OnDeviceTranslator(korean, greedy=True)
+
+
 def test_on_a_terminal_it_asks_until_the_end(toy_litert):
     pty = pytest.importorskip("pty")
     typed, terminal = pty.openpty()
