@@ -159,8 +159,9 @@ _COLUMNS = {  # heading: (field, format)
 }
 _AGAINST_KERAS = {"equal", "refused", "score", "alignment", "tokens"}
 LEGEND = (
-    "equal: the same texts as Keras; refused: inputs too long for the file; score, alignment, "
-    "tokens: largest difference from Keras; edge cases are among the inputs"
+    "equal: the same texts as Keras; n-best: texts of lists that are in those of Keras, too; "
+    "refused: inputs too long for the file; score, alignment, tokens: largest difference from "
+    "Keras; edge cases are among the inputs"
 )
 
 

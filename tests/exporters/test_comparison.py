@@ -121,7 +121,8 @@ def test_the_table_has_a_line_for_each_row():
         bleu=36.89,
     )
     *lines, legend = table([keras, other]).splitlines()
-    assert all(words in legend for words in ("refused:", "score, alignment, tokens:", "edge cases"))
+    told = ("equal:", "n-best:", "refused:", "score, alignment, tokens:", "edge cases")
+    assert all(words in legend for words in told)
     assert lines == [
         "             size MB   equal  n-best  refused    score  alignment  p50 ms   BLEU",
         "Keras          20.59                                                 4.00  36.70",
