@@ -3,6 +3,8 @@
 Johnson et al. 2017, "Google's Multilingual Neural Machine Translation System", section 3.
 """
 
+MOST_NAMED = 50  # symbols of a vocabulary, in an error
+
 
 def check_tag(tag, name):
     """Check that a tag can be one token of a text.
@@ -81,9 +83,12 @@ def require_token(tag, source):
         )
     if not is_token(tag, source):
         state = "unknown" if len(_ids(tag, source)) == 2 else "split"
+        symbols = source.subwords.tokens(source.subwords.symbol_ids)
+        known = sorted({symbol.strip("▁") for symbol in symbols})
+        of_training = f": {' '.join(known[:MOST_NAMED])}" if known else ""
         raise ValueError(
             f"A tag must be one token of the source. Received: tag={tag!r}, which is {state} "
-            "there. Use a tag of the training, or a vocabulary that was trained with it: `prepare "
-            "--symbols`, Subwords.train(symbols=), or update_vocabulary='append' for a model that "
-            "is trained further."
+            f"there. Use a tag of the training{of_training}, or a vocabulary that was trained with "
+            "it: `prepare --symbols`, Subwords.train(symbols=), or update_vocabulary='append' for "
+            "a model that is trained further."
         )
