@@ -140,7 +140,7 @@ def translate(
     symbols, targets = (), ()
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores, say=warn)
     if file is None:
-        chunks = _lines_arriving()
+        chunks = _telling_tabs(_lines_arriving())
     else:
         sentences, symbols, targets = _sentences(file, columns)
         chunks = _chunked(sentences)
@@ -224,11 +224,7 @@ def _sentences(file, columns):
         named = file.name.endswith((".tsv", ".tsv.gz"))
         columns = find_columns(lines, needed=("source",)) if named else None
         if columns is None:
-            if named and any("\t" in line for line in lines):
-                warn(
-                    f"lines of {str(file)!r} are translated whole, with their tabs: its columns "
-                    "were not found. Name them by --columns."
-                )
+            _tell_tabs(lines, repr(str(file)), "name them by --columns")
             return lines, (), ()
         warn(
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
@@ -237,6 +233,24 @@ def _sentences(file, columns):
     table = table_of_lines(file, lines, columns, needed=("source",))
     targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
     return [source for source, _ in table.pairs], {*table.symbols}, targets
+
+
+def _tell_tabs(lines, name, mend):
+    """Say that lines with tabs are read as sentences, and return if there are any."""
+    found = any("\t" in line for line in lines)
+    if found:
+        warn(
+            f"lines of {name} are translated whole, with their tabs. If these part columns, {mend}."
+        )
+    return found
+
+
+def _telling_tabs(chunks):
+    """The lists of lines of standard input; the first one with tabs is told of."""
+    told = False
+    for lines in chunks:
+        told = told or _tell_tabs(lines, "standard input", "give a file and --columns")
+        yield lines
 
 
 def _tell_features(file, targets, subwords):

@@ -573,10 +573,15 @@ def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
     path.write_text("".join(f"{line}\n" for line in lines.get(name, [])))
     assert translating._sentences(path, None) == (lines.get(name, []), (), ())
     told = capsys.readouterr()
-    whole = (
-        "are translated whole, with their tabs: its columns were not found. Name them by --columns."
-    )
-    assert told.out == "" and (whole in told.err) == (name == "mixed.tsv")
+    whole = "are translated whole, with their tabs. If these part columns, name them by --columns."
+    assert told.out == "" and (whole in told.err) == (name != "empty.tsv")
+
+
+def test_tabs_of_standard_input_are_told_of_once(capsys):
+    chunks = [["one", "two"], ["one\ttwo", "four\tfive"], ["four\tfive"]]
+    assert [*translating._telling_tabs(chunks)] == chunks
+    told = capsys.readouterr().err
+    assert told.count("\n") == told.count("lines of standard input are translated whole") == 1
 
 
 @pytest.mark.slow
