@@ -67,6 +67,7 @@ class Seq2Seq(keras.Model):
         it as `y_pred`, and `logits` makes logits of it.
 
     Raises:
+        TypeError: If the inputs are no such tuple.
         ValueError: If embeddings of different shapes are to be shared, the weight of
             a loss is below 0, or `ctc_weight` not in [0, 1]; or if the decoder copies, and the
             encoder has no symbols of its vocabulary.
@@ -257,7 +258,7 @@ class Seq2Seq(keras.Model):
 
     def call(self, inputs, return_attention_scores=False, training=None):
         passes = 2 if training and self.r_drop else 1
-        features, target_in, *rest = _repeated(inputs, passes)
+        features, target_in, *rest = _repeated(_parts(inputs), passes)
         alignment = rest[0] if rest else ()
         guided = bool(training and self.guided_alignment)
         if guided and not given(alignment):
@@ -418,6 +419,18 @@ class Seq2Seq(keras.Model):
     def from_config(cls, config):
         parts = {part: from_config(config[part]) for part in ("encoder", "decoder")}
         return cls(**{**config, **parts})
+
+
+def _parts(inputs):
+    """The inputs, if they are a tuple of two or three."""
+    if not isinstance(inputs, (tuple, list)) or len(inputs) not in (2, 3):
+        names = f", of {', '.join(map(str, inputs))}" if isinstance(inputs, dict) else ""
+        raise TypeError(
+            "The inputs must be (features, target_in), or (features, target_in, alignment). "
+            f"Received: inputs of type {type(inputs).__name__}{names}. Give "
+            "fit((source, target_in), target_out), or what `data.batches` makes."
+        )
+    return inputs
 
 
 def _repeated(inputs, passes):

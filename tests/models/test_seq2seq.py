@@ -109,6 +109,12 @@ def test_encoding_before_the_first_call_leaves_a_whole_model():
     assert model((SOURCE, TARGET_IN)).shape == (3, 3, 7)
 
 
+@pytest.mark.parametrize("inputs", [{"source": SOURCE, "target_in": TARGET_IN}, SOURCE, (SOURCE,)])
+def test_inputs_that_are_no_pair_are_refused(inputs):
+    with pytest.raises(TypeError, match=r"must be \(features, target_in\), or"):
+        new()(inputs)
+
+
 def test_a_summary_shows_both_parts_and_every_weight():
     model, lines = built(), []
     model.summary(print_fn=lines.append)
