@@ -52,7 +52,7 @@ def main(arguments=None):
     parser.add_argument(
         "--locales", default=",".join(LOCALES), help="some of %(default)s (all of them)"
     )
-    parser.add_argument("--out", help="file of the lines; standard output if left out")
+    parser.add_argument("--out", help="new file of the lines (standard output)")
     arguments = parser.parse_args(arguments)
     if not 0 < arguments.count <= 100_000_000:
         parser.error("--count must be from 1 to 100,000,000")
@@ -64,7 +64,7 @@ def main(arguments=None):
     made = lines(arguments.part, arguments.count, arguments.seed, arguments.errors, locales)
     out, is_file = (arguments.out, True) if arguments.out else (sys.stdout.fileno(), False)
     try:
-        with open(out, "w", encoding="utf-8", newline="\n", closefd=is_file) as file:
+        with open(out, "x", encoding="utf-8", newline="\n", closefd=is_file) as file:
             file.writelines("\t".join(line) + "\n" for line in made)
     except BrokenPipeError:
         sys.exit(1)  # nobody reads the rest

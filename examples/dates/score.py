@@ -13,6 +13,7 @@ from pathlib import Path
 from exact import read, table
 
 import keras_bahdanau as kb
+from keras_bahdanau.data.tags import require_token
 
 
 def main(arguments=None):
@@ -25,6 +26,8 @@ def main(arguments=None):
     load = kb.exporters.LiteRTTranslator if on_device else kb.load_pipeline
     try:
         translator, lines = load(arguments.model), read(arguments.file)
+        for locale in sorted({line.locale for line in lines}):
+            require_token(f"<{locale}>", translator.source)
     except (OSError, ValueError) as error:
         parser.error(str(error))
     start = time.perf_counter()

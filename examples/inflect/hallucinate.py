@@ -94,10 +94,12 @@ def main(arguments=None):
     parser.add_argument("forms", type=Path, help="TSV of lemma, form and features, plain or .gz")
     parser.add_argument("--lines", type=int, default=10_000, help="most rows to make (10,000)")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn (1)")
-    parser.add_argument("--out", type=Path, required=True, help="TSV to write")
+    parser.add_argument("--out", type=Path, required=True, help="new TSV to write")
     given = parser.parse_args(arguments)
     if not 0 < given.lines <= MOST_LINES:
         parser.error(f"--lines must be from 1 to {MOST_LINES:,}. Received: {given.lines}")
+    if given.out.exists():
+        parser.error(f"--out is there already: choose another name. Received: {given.out}")
     try:
         print(f"{write(given.forms, given.out, given.lines, given.seed):,} rows")
     except (OSError, ValueError) as error:

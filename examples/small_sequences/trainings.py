@@ -115,9 +115,10 @@ class Training:
     def _with_invented_words(self, own):
         """Options for a training on both, half and half."""
         made = self.folder / "made.tsv"
-        program = [sys.executable, EXAMPLES / "inflect" / "hallucinate.py", own]
-        given = ["--lines", LINES_MADE, "--seed", self.seed, "--out", made]
-        logged([*program, *given], self.folder / "log.txt", self.threads)
+        if not made.is_file():
+            program = [sys.executable, EXAMPLES / "inflect" / "hallucinate.py", own]
+            given = ["--lines", LINES_MADE, "--seed", self.seed, "--out", made]
+            logged([*program, *given], self.folder / "log.txt", self.threads)
         return "--corpus", f"own={own}:0.5", "--corpus", f"made={made}:0.5"
 
     def _export(self):

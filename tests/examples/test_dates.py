@@ -116,6 +116,25 @@ def test_each_form_has_its_row_of_exact_answers(example, tmp_path):
     assert table[7] == "error     spacing 0.00, none 50.00"
 
 
+def test_a_file_that_is_there_is_not_written_over(dates, tmp_path, capsys):
+    path = tmp_path / "dev.tsv"
+    path.write_text("mine")
+    with pytest.raises(SystemExit) as ended:
+        dates.main(["dev", "--count", "1", "--locales", "en", "--out", str(path)])
+    assert ended.value.code == 2 and "File exists" in capsys.readouterr().err
+    assert path.read_text() == "mine"
+
+
+def test_a_model_that_does_not_know_the_locales_is_refused(example, tmp_path, capsys):
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert runs the file")
+    path = tmp_path / "dev.tsv"
+    path.write_text("April 3, 2021\t2021-04-03\ten\tlong\tnone\n")
+    italian = Path(__file__).parents[2] / "examples" / "pronounce" / "models" / "ita.tflite"
+    with pytest.raises(SystemExit) as ended:
+        example("score").main([str(path), "--model", str(italian)])
+    assert ended.value.code == 2 and "Received: tag='<en>'" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_lines_are_trained_on_exported_and_scored(dates, example, tmp_path, capsys):
     pytest.importorskip("ai_edge_litert", reason="ai-edge-litert runs the file")

@@ -46,6 +46,10 @@ def test_a_file_is_written_or_refused_in_one_line(hallucinate, tmp_path, capsys)
     hallucinate.main([str(forms), "--lines", "5", "--out", str(out)])
     assert capsys.readouterr().out == "5 rows\n"
     assert [line.split("\t")[2] for line in out.read_text().splitlines()] == ["N;GEN;PL"] * 5
+    with pytest.raises(SystemExit) as ended:
+        hallucinate.main([str(forms), "--out", str(forms)])
+    assert ended.value.code == 2 and "--out is there already" in capsys.readouterr().err
+    assert forms.read_text() == "\t".join(ROW) + "\n"
     out.unlink()
     for content, message in (("go\twent\tV\n", "have 3 letters in a row"), ("one\n", "line 1 of")):
         forms.write_text(content)
