@@ -93,7 +93,8 @@ def _later(function, *arguments):
 def _made(results, task, system, seed, make, seeds):
     """Make a result that is not there; return the error's message, or None."""
     if results.has(task.name, system, seed, seeds):
-        print(f"{task.name}, {system}, {seed}: there already", flush=True)
+        path = results.path(task.name, system, seed)
+        print(f"{task.name}, {system}, {seed}: there already, {path}", flush=True)
         return None
     print(f"{task.name}, {system}, {seed}", flush=True)
     try:
@@ -159,15 +160,12 @@ def parsed(arguments):
     parsed = parser.parse_args(arguments)
     if parsed.command in ("train", "peers", "renew", "time") and parsed.data is None:
         parser.error("--data is needed")
-    if parsed.command == "peers" and not parsed.minutes:
+    if parsed.command == "peers" and parsed.minutes is None:
         parser.error("--minutes is needed")
-    for name in (
-        "data",
-        "out",
-        "results",
-        "examples",
-        "environment",
-    ):  # commands run elsewhere, too
+    if parsed.minutes is not None and not parsed.minutes > 0:
+        parser.error(f"--minutes must be above 0. Received: {parsed.minutes}")
+    paths = ("data", "out", "results", "examples", "environment")
+    for name in paths:  # commands run elsewhere, too
         if getattr(parsed, name):
             setattr(parsed, name, getattr(parsed, name).resolve())
     return parsed

@@ -198,7 +198,7 @@ def chosen(names):
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise ValueError(
-            "--tasks must name tasks, groups or examples. "
+            "A name must be that of a task, a group or an example. "
             f"Received: {', '.join(unknown)}. `run.py list` prints them."
         )
     return [task for task in ALL if {task.name, task.group, task.kind} & {*wanted}]

@@ -184,8 +184,18 @@ def test_what_is_there_is_not_made_again_and_a_failure_leaves_the_rest(
     assert run.main(command) and made == [1, 2, 3]
     assert "ice, preset, 2: out of memory" in capsys.readouterr().err
     assert run.main(command) and made == [1, 2, 3, 2]
+    there = tmp_path / "results" / "ice" / "preset-1.json"
+    assert f"ice, preset, 1: there already, {there}\n" in capsys.readouterr().out
     stored = json.loads((tmp_path / "results" / "ice" / "preset-3.json").read_text())
     assert stored == result("ice", "preset", 3, 23.0)
+
+
+@pytest.mark.parametrize("command", ["train", "peers"])
+def test_minutes_that_are_none_are_refused_before_anything_is_made(example, command, capsys):
+    for minutes in ("0", "-3", "nan"):
+        with pytest.raises(SystemExit) as ended:
+            example("run").main([command, "--data", "data", "--minutes", minutes])
+        assert ended.value.code == 2 and "--minutes must be above 0" in capsys.readouterr().err
 
 
 @pytest.mark.slow
