@@ -70,7 +70,8 @@ def read_card(path):
         )
     if path.suffix != ".keras":
         raise ValueError(
-            f"A translator's file name must end in .keras. Received: path={str(path)!r}"
+            f"A translator's file name must end in .keras. Received: path={str(path)!r}. Give the "
+            ".keras file; a .tflite file is an export of one."
         )
     return read_verified(path)
 

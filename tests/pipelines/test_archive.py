@@ -288,3 +288,9 @@ def test_the_directory_of_a_training_is_loaded_and_a_typo_is_named(toy_translato
         path = str(tmp_path / "runs")
         expected = f"No model at {path!r}. Give the directory of a training, or a .keras file."
         assert str(caught.value) == expected
+
+
+def test_an_export_in_the_place_of_a_translator_is_named_as_one(tmp_path):
+    (tmp_path / "names.tflite").write_bytes(b"")
+    with pytest.raises(ValueError, match="Give the .keras file; a .tflite file is an export of"):
+        kb.load_pipeline(tmp_path / "names.tflite")
