@@ -37,7 +37,7 @@ class AttentionBase(AttentionPart):
             for all steps.
         values: Float tensor `(batch, source_time, values_units)`.
         mask: Bool tensor `(batch, source_time)`, True where a value is real,
-            or None where all are.
+            or None where all are. The mask that Keras passes on from layer to layer is not read.
         return_attention_scores: Python bool. True if the weights come too.
         training: Python bool. True if dropout is applied.
 
