@@ -119,7 +119,7 @@ class InitialModel(NamedTuple):
                 raise ValueError(
                     "The model of a file without the run.json of its training is taken as it is. "
                     f"Received: {name}={value!r} with initial={str(self.path)!r}. Leave it out, "
-                    "or give the directory of the training."
+                    "or give the directory of the training that began with new weights."
                 )
 
 
