@@ -58,7 +58,8 @@ def assert_answer(found, expected):
     assert found["measures"].startswith(f"Score {expected.score:.2f}".replace("-0.00", "0.00"))
     assert len(found["names"]) == len(expected.target_tokens)
     strongest = [float(row.max()) for row in expected.alignment]
-    assert found["weights"] == pytest.approx(strongest, abs=2e-3)
+    # products in 8 bits differ by processor: by 0.0035 between WebAssembly and one with AVX-512
+    assert found["weights"] == pytest.approx(strongest, abs=1e-2)
     assert all(place for place in found["places"])
 
 
