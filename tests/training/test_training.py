@@ -210,6 +210,7 @@ WORDS = [(source.lower(), target.lower()) for source, target in toy_pairs()]
 LINKS = [{(i, i) for i in range(len(source.split()))} for source, _ in WORDS]
 CHARACTERS = {"model_type": "char", "vocabulary_size": 16, "max_length": 60, "seed": 3}
 TINY = {**CHARACTERS, "embedding_units": 8, "units": 8, "batch_sentences": 40}
+OF_FILES = {"images", "ink", "speech"}  # presets with convolutions, which text has not
 
 
 def trained(out, options, **data):
@@ -385,9 +386,10 @@ def test_a_run_of_an_older_version_is_named(interrupted):
     [
         name if name == "rnnsearch" else pytest.param(name, marks=pytest.mark.slow)
         for name in PRESETS
+        if name not in OF_FILES
     ],
 )
-def test_each_preset_trains(tmp_path, name):
+def test_each_preset_of_text_trains(tmp_path, name):
     model = trained(tmp_path / "run", TrainingOptions(preset=name, epochs=1, **TINY))
     (logs,) = history_of(tmp_path / "run")
     assert all(math.isfinite(value) for value in logs.values())
@@ -460,7 +462,7 @@ def test_a_callback_may_end_the_training(tmp_path, when):
     options = TrainingOptions(epochs=9, **TINY)
     trained(tmp_path / "run", options, callbacks=[callback])
     assert len(history_of(tmp_path / "run")) == 1
-    with pytest.raises(FileExistsError, match="has ended after 1 epochs"):
+    with pytest.raises(FileExistsError, match="has ended after 1 epoch. Received"):
         trained(tmp_path / "run", options)
 
 
