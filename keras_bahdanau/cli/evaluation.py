@@ -133,14 +133,7 @@ def evaluate(
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": names}
     show_progress(f"{translator.verb} {len(pairs):,} {translator.plural}")
     measured = evaluation.evaluate(
-        translator,
-        pairs,
-        batch_size,
-        search,
-        links,
-        tag=tag,
-        say=show_progress,
-        **settings,
+        translator, pairs, batch_size, search, links, **settings, tag=tag, say=show_progress
     )
     sources = [one for one, _ in pairs]
     limits = translator.source.limits(translator.longest(search))
