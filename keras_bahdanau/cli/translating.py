@@ -336,7 +336,10 @@ class Links:
         self._before = [features_before(one, symbols) for one in sentences]
         self._copied_from = None  # sentences as far as they are read, if their words are copied
         if search is not None and search.replace_unknown:
+            from keras_bahdanau.text.replace_unknown import are_characters
+
             self._copied_from, *_ = self._source.cut(sentences, longest)
+            self._characters = are_characters(self._source.subwords, translator.target)
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
@@ -345,7 +348,8 @@ class Links:
         tokens = translation.target_tokens
         if tokens and self._copied_from is not None:
             one, weights = self._copied_from[row], translation.alignment
-            tokens = copied_tokens(tokens, self._source.attended_words(one, weights))
+            copies = self._source.attended_words(one, weights, self._characters)
+            tokens = copied_tokens(tokens, copies, self._characters)
         words = self._source_words[row], word_spans(tokens)
         links = span_links(*words, translation.alignment)
         own = {(source - self._before[row], word) for source, word in links}

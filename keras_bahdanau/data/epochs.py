@@ -37,11 +37,14 @@ class Epochs(abc.ABC):
 
     Attributes:
         feature_spec: The same structure.
+        unknown: Function of a batch, its step and its pass that gives the batch in its place, such
+            as `UnknownCharacters`; None for none.
         steps: Integer, batches in an epoch; the same for each.
     """
 
     def __init__(self, steps, least_steps, feature_spec, aligned=False):
         self.feature_spec = feature_spec
+        self.unknown = None
         self._error = None  # that of the batch which could not be made
         self._steps_of_pass = steps
         self._passes = max(1, -(-least_steps // steps))
@@ -143,7 +146,11 @@ class Epochs(abc.ABC):
     def _batches(self, number, first_step):
         done, first_step = divmod(first_step, self._steps_of_pass)
         for one in range(number * self._passes + done, (number + 1) * self._passes):
-            yield from self._batches_of_pass(one, first_step)
+            batches = self._batches_of_pass(one, first_step)
+            if self.unknown is not None:
+                steps = itertools.count(first_step)
+                batches = (self.unknown(*pair, one) for pair in zip(batches, steps, strict=False))
+            yield from batches
             first_step = 0
 
 

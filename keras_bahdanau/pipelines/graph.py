@@ -221,9 +221,11 @@ class GraphPipeline:
         target = self.target.graph
         if self.search.replace_unknown:
             from keras_bahdanau.text.graph_replace_unknown import graph_texts
+            from keras_bahdanau.text.replace_unknown import are_characters
 
-            copies = self.source.graph_attended_words(result.alignment, **inputs)
-            return graph_texts(target, result.ids, copies)
+            characters = are_characters(self.source.subwords, self.target)
+            copies = self.source.graph_attended_words(result.alignment, characters, **inputs)
+            return graph_texts(target, result.ids, copies, characters)
         batch, beam, time = tf.unstack(tf.shape(result.ids))
         rows = tf.reshape(result.ids, (batch * beam, time))
         return tf.reshape(target.detokenize(rows), (batch, beam))

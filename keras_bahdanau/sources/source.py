@@ -271,7 +271,7 @@ class Source(FeatureStructure, abc.ABC):
     def key(self, one):
         """Integer that depends only on the content of an input, as a seed of random draws."""
 
-    def attended_words(self, one, alignment):
+    def attended_words(self, one, alignment, characters=False):
         """Strings `(target_time,)`: the word of the input that each target token attends to.
 
         It is called if a search has `replace_unknown`, which only a source with `subwords` allows.
@@ -279,6 +279,7 @@ class Source(FeatureStructure, abc.ABC):
         Args:
             one: An input.
             alignment: Float array `(target_time, source_time)`.
+            characters: Bool. True for the character of a token, and not its whole word.
         """
         raise NotImplementedError
 
@@ -326,7 +327,7 @@ class Source(FeatureStructure, abc.ABC):
     def label_tensor(self, features):
         """String tensor `(batch, source_time)`: as `labels`, "" behind the real positions."""
 
-    def graph_attended_words(self, alignment, **inputs):
+    def graph_attended_words(self, alignment, characters=False, **inputs):
         """As `attended_words`, in a graph: string tensor `(batch, beam, target_time)`."""
         raise NotImplementedError
 

@@ -134,8 +134,8 @@ class TextSource(Source):
     def key(self, one):
         return zlib.crc32(tf.compat.as_bytes(one))
 
-    def attended_words(self, one, alignment):
-        return attended_words(self.subwords, one, alignment)
+    def attended_words(self, one, alignment, characters=False):
+        return attended_words(self.subwords, one, alignment, characters)
 
     def features(self, text):
         ids = self.subwords.graph.tokenize(text, end_of_empty=False).to_tensor(default_value=PAD)
@@ -160,10 +160,10 @@ class TextSource(Source):
     def label_tensor(self, features):
         return self.subwords.graph.tokens(features)
 
-    def graph_attended_words(self, alignment, text):
+    def graph_attended_words(self, alignment, characters=False, *, text):
         from keras_bahdanau.text.graph_replace_unknown import graph_attended_words
 
-        return graph_attended_words(self.subwords.graph, text, alignment)
+        return graph_attended_words(self.subwords.graph, text, alignment, characters)
 
     @property
     def resources(self):

@@ -1,4 +1,4 @@
-"""Unknown words of a translation, replaced by source words, inside of a TensorFlow graph."""
+"""Unknown tokens of a translation, replaced by source words, inside of a TensorFlow graph."""
 
 import tensorflow as tf
 
@@ -10,20 +10,21 @@ from keras_bahdanau.text.vocabulary import NO_WORD, PAD, UNKNOWN
 _SPACE = r"[▁\t\n\f\r\p{Z}]"
 
 
-def graph_texts(target, ids, copies):
-    """Text of target ids with a given word in place of each unknown token.
+def graph_texts(target, ids, copies, characters=False):
+    """Text of target ids with a given copy in place of each unknown token.
 
     Args:
         target: `GraphSubwords`.
         ids: Int32 tensor `(batch, beam, target_time)`.
         copies: String tensor `(batch, beam, target_time)`, from `graph_attended_words`.
+        characters: Bool, as in `decode_copying`.
 
     Returns:
         String tensor `(batch, beam)`.
     """
     kept = graph_is_text(ids)  # (batch, beam, target_time)
     unknown = kept & (ids == UNKNOWN)
-    pieces = tf.where(unknown, "▁" + copies, target.tokens(ids))
+    pieces = tf.where(unknown, copies if characters else "▁" + copies, target.tokens(ids))
     joined = tf.strings.reduce_join(tf.where(kept, pieces, ""), axis=-1)  # -> (batch, beam)
     joined = target.composed(tf.strings.strip(tf.strings.regex_replace(joined, "▁+", " ")))
     batch, beam, time = tf.unstack(tf.shape(ids))
@@ -32,19 +33,20 @@ def graph_texts(target, ids, copies):
     return tf.where(tf.reduce_any(unknown, axis=-1), joined, plain)
 
 
-def graph_attended_words(source, text, alignment):
-    """The source word that each target token attends to most: see `attended_words`.
+def graph_attended_words(source, text, alignment, characters=False):
+    """The source word, or character, that each target token attends to: see `attended_words`.
 
     Args:
         source: `GraphSubwords`.
         text: String tensor `(batch,)`, the source sentences.
         alignment: Float32 tensor `(batch, beam, target_time, source_time)`, at least one
             source token wide.
+        characters: Bool, as there.
 
     Returns:
         String tensor `(batch, beam, target_time)`.
     """
-    words, together = _words(source, text, *tf.unstack(tf.shape(alignment))[::3])
+    words, together = _words(source, text, *tf.unstack(tf.shape(alignment))[::3], characters)
     # -> (batch, beam, target_time, source_time), for each token what its whole word got
     weights = tf.matmul(alignment, tf.expand_dims(together, axis=1))
     place = tf.argmax(weights, axis=-1, output_type=tf.int32)  # -> (batch, beam, target_time)
@@ -52,7 +54,7 @@ def graph_attended_words(source, text, alignment):
     return tf.where((tf.reduce_max(weights, axis=-1) > 0) & (found != ""), found, NO_WORD)
 
 
-def _words(source, text, batch, source_time):
+def _words(source, text, batch, source_time, characters):
     """The word `(batch, source_time)` of each source token, and the tokens that share one.
 
     Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
@@ -72,7 +74,7 @@ def _words(source, text, batch, source_time):
     pieces = source.tokens(ids.to_tensor(PAD, shape=shape))
     surfaces = tf.strings.substr(text, begins, ends - begins)
     # an unknown piece has no mark, but the text shows the space before it
-    starts = _begins_word(pieces) | _begins_word(surfaces)
+    starts = _begins_word(pieces) | _begins_word(surfaces) | characters
     # (batch, source_time), the number of each token's word
     number = tf.cumsum(tf.cast(starts, tf.int32), axis=1)
     # -> (batch, source_time, source_time)

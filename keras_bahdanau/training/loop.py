@@ -268,12 +268,14 @@ class _Training:
         """Its search options: as the run has saved them, or as it begins."""
         if self.run.translator.is_file():
             return kept_search(self.run.translator, self.say)
+        copies = {"replace_unknown": True} if self.options.unknown_rate else {}
         if self.initial is not None:
-            return SearchOptions(**self.initial["search"])
+            return SearchOptions(**{**self.initial["search"], **copies})
         return SearchOptions(
             ctc_weight=model.ctc_weight,
             write_symbols=self.data.write_symbols(self.target),
             **({"length_normalization": HARD_EXPONENT} if is_hard(self.options) else {}),
+            **copies,
         )
 
     def fit(self, callbacks, verbose):

@@ -150,6 +150,13 @@ class TrainingOptions:
         "(BPE-dropout), for unigram the smoothing of the probabilities; 0 for none.",
         0.0,
     )
+    unknown_rate: float | None = _of_training(
+        _RATE,
+        "Rate of the pairs in which one character of both sides becomes the unknown token, so that "
+        "the model learns to copy characters that it has never seen. The saved search then has "
+        "replace_unknown. For texts with common characters, such as inflection.",
+        0.0,
+    )
     joint: bool | None = _of_training(
         flag(),
         "One vocabulary for both languages; only if both have one model type, one normalization "

@@ -5,10 +5,12 @@ from typing import Any, NamedTuple
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.data.unknown_characters import UnknownCharacters
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.copied_ids import copied_ids
 from keras_bahdanau.training.hard_alignments import with_hard_alignment
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
-from keras_bahdanau.training.model_types import with_model_types
+from keras_bahdanau.training.model_types import types_of, with_model_types
 from keras_bahdanau.training.normalizations import with_normalizations
 
 LONGEST_VALID = 512  # tokens of a validation pair
@@ -95,7 +97,8 @@ class TrainingData(NamedTuple):
             workers: `Workers`, each of which trains on its part of a batch.
 
         Raises:
-            ValueError: If no pair can be trained on, or a tag is no token of the source.
+            ValueError: If no pair can be trained on, a tag is no token of the source, or
+                characters shall be unknown that a vocabulary does not have.
         """
         for one in (self.pairs, self.valid_pairs):
             for tag in one.tags:
@@ -119,6 +122,8 @@ class TrainingData(NamedTuple):
             shard=(workers.index, workers.count),
             **settings,
         )
+        if options.unknown_rate:
+            trained.unknown = _unknown_characters(source, target, options)
         validated = BatchedPairs(
             self.valid_pairs,
             source,
@@ -130,6 +135,18 @@ class TrainingData(NamedTuple):
             **settings,
         )
         return trained, validated
+
+
+def _unknown_characters(source, target, options):
+    """What makes characters of a batch unknown."""
+    rate, types = options.unknown_rate, types_of(source, target)
+    if {types.get(side) for side in ("source", "target")} - {"char", "grapheme"}:
+        raise ValueError(
+            "Characters are unknown where both vocabularies are of characters. Received: "
+            f"unknown_rate={rate!r} with {types.get('source', type(source).__name__)!r} and "
+            f"{types['target']!r}. Leave it out, or give the model type 'char'."
+        )
+    return UnknownCharacters(copied_ids(source.subwords, target), rate, options.seed)
 
 
 def longest_source(source, options):

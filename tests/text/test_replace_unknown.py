@@ -7,7 +7,12 @@ import tensorflow as tf
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.alignments import word_spans
 from keras_bahdanau.text.graph_replace_unknown import graph_attended_words, graph_texts
-from keras_bahdanau.text.replace_unknown import attended_words, copied_tokens, decode_copying
+from keras_bahdanau.text.replace_unknown import (
+    are_characters,
+    attended_words,
+    copied_tokens,
+    decode_copying,
+)
 from keras_bahdanau.text.vocabulary import END, UNKNOWN
 
 PAIRS = [("one two three", "eins zwei drei"), ("four five, six", "vier fünf, sechs")] * 5
@@ -19,11 +24,12 @@ def subwords(request):
     return Subwords.train_pair(PAIRS, size, model_type=request.param)[0]
 
 
-def on_host(subwords, text, alignment, ids):
-    return decode_copying(subwords, np.array(ids), attended_words(subwords, text, alignment))
+def on_host(subwords, text, alignment, ids, characters=False):
+    copies = attended_words(subwords, text, alignment, characters)
+    return decode_copying(subwords, np.array(ids), copies, characters)
 
 
-def in_graph(subwords, text, alignment, ids):
+def in_graph(subwords, text, alignment, ids, characters=False):
     @tf.function(
         input_signature=[
             tf.TensorSpec((None, None, None), tf.int32),
@@ -32,8 +38,8 @@ def in_graph(subwords, text, alignment, ids):
         ]
     )
     def copying(ids, alignment, text):
-        copies = graph_attended_words(subwords.graph, text, alignment)
-        return graph_texts(subwords.graph, ids, copies)
+        copies = graph_attended_words(subwords.graph, text, alignment, characters)
+        return graph_texts(subwords.graph, ids, copies, characters)
 
     return copying([[ids]], [[alignment]], [text]).numpy()[0, 0].decode()
 
@@ -93,6 +99,27 @@ def test_a_run_of_unknown_words_is_copied_as_the_one_token_that_it_is(replaced):
     text = "one Zorblax\tQux two"
     alignment = weights(subwords, text, [[1], [0]])
     assert replaced(subwords, text, alignment, [UNKNOWN, END]) == "Zorblax Qux"
+
+
+@pytest.mark.parametrize("normalization", ["none", "nmt_nfkc"])
+@pytest.mark.parametrize("text", ["drÖei", "zw ☃Qi", "ei Ö"])  # a run of unknown ones is one token
+def test_a_character_is_copied_without_the_rest_of_its_word(replaced, normalization, text):
+    settings = {"model_type": "char", "normalization": normalization, "exact": False}
+    subwords = Subwords.train(["eins zwei drei"], 20, **settings)
+    assert are_characters(subwords, subwords)
+    ids = [*ids_of(subwords, text), *ids_of(subwords, "zns")[-2:], END]
+    own = len(ids_of(subwords, text))
+    alignment = weights(subwords, text, [[min(place, own)] for place in range(len(ids))])
+    assert replaced(subwords, text, alignment, ids, characters=True) == f"{text}ns"
+    unattended = weights(subwords, text, [[], []])
+    assert replaced(subwords, text, unattended, [UNKNOWN, END], characters=True) == "⁇"
+
+
+def test_tokens_with_copied_characters_are_one_word_where_the_text_has_one():
+    subwords = Subwords.train(["eins zwei"], 20, model_type="char", exact=False)
+    tokens = subwords.tokens(ids_of(subwords, "eÖs zÄi")).tolist()
+    copies = ["Ö" if place < 4 else "Ä" for place in range(len(tokens))]
+    assert "".join(copied_tokens(tokens, copies, characters=True)) == "▁eÖs▁zÄi"
 
 
 @pytest.mark.parametrize("model_type", ["word", "bpe"])

@@ -1,0 +1,67 @@
+"""Characters that no pair of a training had: a model that learns from unknown ones copies them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import keras_bahdanau as kb
+from keras_bahdanau.sources import ImageSource
+from keras_bahdanau.training import TrainingOptions, train
+
+RANDOM = np.random.default_rng(2)
+STEMS = ["".join(RANDOM.choice(list("abcdefgh"), RANDOM.integers(3, 7))) for _ in range(400)]
+PAIRS = [(stem, f"{stem}s") for stem in STEMS]
+NEW = ["abÖcd", "ÄÜbac", "fgé", "ÄbÜac"]  # a run of two is one token
+SETTINGS = {
+    **{"preset": "characters", "units": 48, "embedding_units": 24, "attention_units": 24},
+    **{"dropout": 0.0, "label_smoothing": 0.0, "learning_rate": 0.01, "ema_momentum": 0.9},
+    **{"epochs": 1, "epoch_steps": 120, "seed": 1, "unknown_rate": 0.3},
+}
+
+
+def options(**others):
+    return TrainingOptions(**{**SETTINGS, **others})
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("unknown") / "run"
+    return train(PAIRS, PAIRS[:20], out, options=options(), verbose=0)
+
+
+def test_letters_that_no_pair_had_are_copied(trained):
+    translator = kb.Translator.load(trained)
+    assert translator.search.replace_unknown
+    texts = [one.text for one in translator.translate(NEW)]
+    assert texts == [f"{one}s" for one in NEW]
+
+
+def test_the_search_of_a_further_training_copies_too(trained, tmp_path):
+    translator = kb.Translator.load(trained)
+    translator.search = dataclasses.replace(translator.search, replace_unknown=False)
+    translator.save(tmp_path / "plain.keras")
+    path = train(
+        *(PAIRS[:32], PAIRS[:4], tmp_path / "run"),
+        options=TrainingOptions(epochs=1, epoch_steps=1, unknown_rate=0.3),
+        initial=tmp_path / "plain.keras",
+        verbose=0,
+    )
+    assert kb.Translator.load(path).search.replace_unknown
+
+
+@pytest.mark.parametrize(
+    "given, received",
+    [({"target_model_type": "word"}, "'char' and 'word'"), ({"model_type": "bpe"}, "'bpe' and")],
+)
+def test_words_are_refused(tmp_path, given, received):
+    with pytest.raises(ValueError, match=f"unknown_rate=0.3 with {received}"):
+        train(PAIRS, PAIRS[:9], tmp_path / "run", options=options(**given), verbose=0)
+
+
+def test_a_source_that_is_no_text_is_refused(tmp_path):
+    pairs = [(np.zeros((8, 8), np.uint8), "abc")] * 4
+    given = TrainingOptions(unknown_rate=0.3)
+    source = ImageSource(height=8, width=8)
+    with pytest.raises(ValueError, match="unknown_rate=0.3 with 'ImageSource' and 'bpe'"):
+        train(pairs, pairs[:1], tmp_path / "run", options=given, source=source, verbose=0)
