@@ -23,6 +23,8 @@ from keras_bahdanau.exporters.exporter import (
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
+from keras_bahdanau.text.decomposition import composes
+from keras_bahdanau.text.replace_unknown import are_characters
 
 QUANTIZATIONS = (None, "float16", "int8")
 SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
@@ -166,10 +168,11 @@ class LiteRTExporter(Exporter):
                 "A LiteRT file multiplies in float32 or in 8 bits. "
                 f'Received: a model in {precision}. Load it with precision="float32".'
             )
-        if pipeline.search.replace_unknown:
+        if pipeline.search.replace_unknown and not _copies_characters(pipeline):
             raise ValueError(
-                "A LiteRT file gives ids: it can't replace an unknown word by one of the source. "
-                "Received: replace_unknown=True. Export a SavedModel, or turn it off."
+                "A LiteRT file gives ids, for which programs copy characters of the source, but no "
+                "words, and no decomposed letters. Received: replace_unknown=True. Export a "
+                "SavedModel, or turn it off."
             )
 
         if pipeline.search.min_length > self.max_target_length:
@@ -222,8 +225,8 @@ class LiteRTExporter(Exporter):
         card, received, seconds = on_device.card, [], []
         for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
             began = time.perf_counter()
-            features = _features(pipeline, one, card["max_source_length"])
-            received.append([] if features is None else [_answer(on_device.decode(*features))])
+            features = _features(pipeline, one, on_device)
+            received.append([] if features is None else [_answer(on_device.decode(**features))])
             seconds.append(None if features is None else time.perf_counter() - began)
         limits = card["max_target_length"], card["max_source_length"]
         lists = _lists(on_device, pipeline, inputs[:MOST_LISTED])
@@ -262,16 +265,24 @@ class LiteRTExporter(Exporter):
         )
 
 
-def _features(pipeline, one, longest):
-    """The features of an input without a batch, and the labels; None if it is too long."""
+def _features(pipeline, one, on_device):
+    """What a file decodes an input by, by the names of its arguments; None if it is too long."""
     import numpy as np
 
+    longest = on_device.card["max_source_length"]
     rows = pipeline.source.rows([one])
     if rows.lengths[0] > longest:
         return None
     features = rows.padded(np.arange(1), (1, longest))
     tensors = {name: tensor[0] for name, tensor in pipeline.source.named(features).items()}
-    return tensors, *pipeline.labels(features)
+    (labels,) = pipeline.labels(features)
+    return {"features": tensors, "labels": labels, "surfaces": on_device.surfaces(one)}
+
+
+def _copies_characters(pipeline):
+    """True if unknown tokens are replaced by characters, as they stand in both texts."""
+    source, target = pipeline.source.subwords, pipeline.target
+    return are_characters(source, target) and not composes(target.model)
 
 
 def _answer(found):
@@ -285,12 +296,12 @@ def _lists(on_device, pipeline, inputs):
         return []
     lists = []
     for row, (one, begun) in enumerate(zip(inputs, begun_texts(pipeline, inputs), strict=True)):
-        features = _features(pipeline, one, on_device.card["max_source_length"])
+        features = _features(pipeline, one, on_device)
         if features is None:
             continue
         length = len(pipeline.target.encode([begun])[0]) - 1
         for prefix in ["", begun] if 0 < length <= on_device.longest_prefix else [""]:
-            found = on_device.decode_nbest(*features, prefix=prefix)
+            found = on_device.decode_nbest(**features, prefix=prefix)
             lists.append(Listed(row, prefix, [*map(_answer, found)]))
     return lists
 

@@ -170,7 +170,8 @@ class LiteRTPipeline:
         size = self._reduction
         labels = joined_groups(labels, size) if joins else labels[::size]
         tensors = {name: tensor[0] for name, tensor in self.source.named(features).items()}
-        results = self._runner.decode_nbest(tensors, labels, nbest, prefix)
+        surfaces = self._runner.surfaces(one) if joins else ()
+        results = self._runner.decode_nbest(tensors, labels, nbest, prefix, surfaces)
         beside = {"truncated": bool(truncated), "calibration": self._calibration}
         fields = [one._asdict() for one in results]
         for one in fields:

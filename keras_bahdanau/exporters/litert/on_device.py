@@ -7,6 +7,7 @@ else of this package: copied beside a .tflite file, it runs as it is.
 import hashlib
 import json
 import os
+import re
 import struct
 import zipfile
 import zlib
@@ -15,11 +16,14 @@ from typing import NamedTuple
 import numpy as np
 import sentencepiece
 
-PAD, START, END = 0, 2, 3
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
 _ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # outputs of lists
 _TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older files lack
 _SEAL = 64  # bytes at the end of a file
 _MOST_POSITIONS = 100_000  # of a source
+_COPY = 512  # bytes of an unknown token that are copied
+_NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
+_SPACE = re.compile("[▁\\s]+")
 _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
     *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
@@ -88,6 +92,8 @@ class OnDevicePipeline:
         self.card, self.files = _unpack(path)
         self.reduction = self.card.get("reduction", 1)
         self._target = self.vocabulary("target")
+        copies = self.card.get("search", {}).get("replace_unknown")
+        self._copied_from = self.vocabulary("source") if copies else None
         verb = self.card["verb"]
         try:
             self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
@@ -135,13 +141,30 @@ class OnDevicePipeline:
                 f"path={self._path!r} with another {names[side]!r}. Export it again."
             ) from None
 
-    def decode(self, features, labels):
+    def surfaces(self, text):
+        """What an unknown token of the answer to a text may copy; () if its search copies nothing.
+
+        Args:
+            text: String, or bytes in UTF-8.
+
+        Returns:
+            List of strings, one for each token of the text: what it stands for, without spaces.
+        """
+        if self._copied_from is None:
+            return ()
+        content = text.encode() if isinstance(text, str) else text
+        pieces = self._copied_from.encode(content, out_type="proto").pieces
+        found = (content[one.begin : min(one.end, one.begin + _COPY)] for one in pieces)
+        return [_SPACE.sub(" ", one.decode(errors="ignore")).strip() for one in found]
+
+    def decode(self, features, labels, surfaces=()):
         """The best text for the features of one input.
 
         Args:
             features: Dictionary from the names of the inputs of the file to arrays, without a
                 batch: `(source_time, ...)`, or a scalar such as a length. They are padded.
             labels: List of strings, the names of the real positions of the source.
+            surfaces: What unknown tokens may copy: see `surfaces`.
 
         Returns:
             `OnDeviceTranslation`.
@@ -151,9 +174,10 @@ class OnDevicePipeline:
                 for, or more positions.
         """
         result = self._answer(self._run, features)
-        return self._read(labels, {name: output[0] for name, output in result.items()})
+        outputs = {name: output[0] for name, output in result.items()}
+        return self._read(labels, outputs, surfaces)
 
-    def decode_nbest(self, features, labels, nbest=None, prefix=""):
+    def decode_nbest(self, features, labels, nbest=None, prefix="", surfaces=()):
         """The best few texts for the features of one input, best first.
 
         A prefix is split into subwords and stays as it is; a character that the vocabulary lacks
@@ -164,6 +188,7 @@ class OnDevicePipeline:
             labels: Likewise.
             nbest: Integer, from 1 to `most`, which it is when left out.
             prefix: String that each text begins with; "" for none.
+            surfaces: As in `decode`.
 
         Returns:
             List of `OnDeviceTranslation`: fewer where there are fewer hypotheses.
@@ -175,13 +200,13 @@ class OnDevicePipeline:
         nbest = self.most if nbest is None else nbest
         self.check_nbest(nbest)
         if nbest == 1 and not prefix:  # for which every file has a signature
-            return [self.decode(features, labels)]
+            return [self.decode(features, labels, surfaces)]
         run, given = self._listing, {}
         if prefix or run is None:
             run, given = self._completing, self._prefix(prefix)
-        result = self._answer(run, {**features, **given})
+        outputs = self._answer(run, {**features, **given}).items()
         first, *others = (
-            self._read(labels, {_ONE.get(name, name): row[0, k] for name, row in result.items()})
+            self._read(labels, {_ONE.get(name, name): row[0, k] for name, row in outputs}, surfaces)
             for k in range(self.most)
         )
         return [first, *(one for one in others if one.target_tokens)][:nbest]
@@ -224,7 +249,7 @@ class OnDevicePipeline:
         }
         return run(**tensors)
 
-    def _read(self, labels, outputs):
+    def _read(self, labels, outputs, surfaces):
         """The text in the outputs for one hypothesis, by name."""
         length, confidence = outputs["length"], outputs.get("confidence")
         target = outputs["ids"][:length].tolist()
@@ -233,18 +258,32 @@ class OnDevicePipeline:
             raise ValueError(
                 f"A model must give ids of its vocabulary. Received: {other}. Export it again."
             )
+        alignment = outputs["alignment"][: len(target), : len(labels)]
         return OnDeviceTranslation(
-            text=self._target.decode([one for one in target if one not in (PAD, START, END)]),
+            text=self._text(target, alignment, surfaces),
             score=float(outputs["score"]),
             source_tokens=list(labels),
             target_tokens=[
                 "" if token == PAD else self._target.id_to_piece(token) for token in target
             ],
-            alignment=outputs["alignment"][: len(target), : len(labels)],
+            alignment=alignment,
             finished=bool(outputs["finished"]),
             confidence=None if confidence is None else float(confidence),
             **{name: outputs[name][:length] for name in _TOKENS if name in outputs},
         )
+
+    def _text(self, target, alignment, surfaces):
+        """The text of ids; an unknown one stands for the character that it attends to."""
+        kept = [place for place, one in enumerate(target) if one not in (PAD, START, END)]
+        ids = [target[place] for place in kept]
+        if not surfaces or UNKNOWN not in ids:
+            return self._target.decode(ids)
+        copied = surfaces[: alignment.shape[1] - 1]  # the end token stands behind them
+        pieces = (
+            _copy(alignment[place], copied) if one == UNKNOWN else self._target.id_to_piece(one)
+            for place, one in zip(kept, ids, strict=True)
+        )
+        return re.sub("▁+", " ", "".join(pieces)).strip(" \t\n\v\f\r")
 
 
 class OnDeviceTranslator(OnDevicePipeline):
@@ -274,7 +313,7 @@ class OnDeviceTranslator(OnDevicePipeline):
         Raises:
             ValueError: If a sentence has more tokens than the file was made for.
         """
-        return [self.decode(*self._features(sentence)) for sentence in sentences]
+        return [self.decode(*self._features(one), surfaces=self.surfaces(one)) for one in sentences]
 
     def translate_nbest(self, sentences, nbest=None, prefixes=None):
         """The best few translations of each sentence, best first: see `decode_nbest`.
@@ -303,8 +342,8 @@ class OnDeviceTranslator(OnDevicePipeline):
                 f"Received: {len(prefixes)} prefixes, {len(sentences)} sentences."
             )
         return [
-            self.decode_nbest(*self._features(sentence), nbest, prefix)
-            for sentence, prefix in zip(sentences, prefixes, strict=True)
+            self.decode_nbest(*self._features(one), nbest, prefix, self.surfaces(one))
+            for one, prefix in zip(sentences, prefixes, strict=True)
         ]
 
     def tokens(self, sentence):
@@ -333,6 +372,13 @@ class OnDeviceTranslator(OnDevicePipeline):
         """The name of a position: its tokens, and the end token where it is alone."""
         named = [ids[0], *(token for token in ids[1:] if token != END)]
         return "".join(self._source.id_to_piece(token) for token in named)
+
+
+def _copy(weights, surfaces):
+    """What stands at the place with the highest weight; ⁇ if it is the end, or a space."""
+    place = int(np.argmax(weights))
+    attends = weights[place] > 0 and place < len(surfaces)
+    return attends and surfaces[place] or _NO_COPY
 
 
 def _encoded(vocabulary, text):
