@@ -14,6 +14,7 @@ from keras_bahdanau.training.model_types import types_of, with_model_types
 from keras_bahdanau.training.normalizations import with_normalizations
 
 LONGEST_VALID = 512  # tokens of a validation pair
+SPACE = "▁"
 
 
 class Sides(NamedTuple):
@@ -146,7 +147,10 @@ def _unknown_characters(source, target, options):
             f"unknown_rate={rate!r} with {types.get('source', type(source).__name__)!r} and "
             f"{types['target']!r}. Leave it out, or give the model type 'char'."
         )
-    return UnknownCharacters(copied_ids(source.subwords, target), rate, options.seed)
+    tokens = source.subwords.tokens(range(source.size)).tolist()
+    pairs = zip(tokens, copied_ids(source.subwords, target), strict=True)
+    copies = [-1 if token == SPACE else one for token, one in pairs]  # each vocabulary has a space
+    return UnknownCharacters(copies, rate, options.seed)
 
 
 def longest_source(source, options):

@@ -1,13 +1,18 @@
 """Characters that no pair of a training had: a model that learns from unknown ones copies them."""
 
 import dataclasses
+import types
 
 import numpy as np
 import pytest
 
 import keras_bahdanau as kb
+from keras_bahdanau.data.pairs import PairList
 from keras_bahdanau.sources import ImageSource
+from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions, train
+from keras_bahdanau.training.training_data import TrainingData
 
 RANDOM = np.random.default_rng(2)
 STEMS = ["".join(RANDOM.choice(list("abcdefgh"), RANDOM.integers(3, 7))) for _ in range(400)]
@@ -65,3 +70,18 @@ def test_a_source_that_is_no_text_is_refused(tmp_path):
     source = ImageSource(height=8, width=8)
     with pytest.raises(ValueError, match="unknown_rate=0.3 with 'ImageSource' and 'bpe'"):
         train(pairs, pairs[:1], tmp_path / "run", options=given, source=source, verbose=0)
+
+
+def test_a_space_is_never_unknown():
+    pairs = PairList([("a b", "a b")])
+    subwords, _ = Subwords.train_pair(pairs, 20, model_type="char", exact=False)
+    data, workers = TrainingData(pairs, pairs), types.SimpleNamespace(index=0, count=1)
+    given = options(unknown_rate=0.9, epoch_steps=60, batch_sentences=1).resolved()
+    batches, _ = data.batches(as_source(subwords), subwords, given, workers)
+    hidden = [
+        {*subwords.tokens(whole[0]).tolist()} - {*subwords.tokens(ids[0]).tolist()}
+        for ((ids, _), *_), whole in zip(
+            batches.arrays(0), [subwords.encode(["a b"])] * 60, strict=True
+        )
+    ]
+    assert {frozenset(one) for one in hidden} == {frozenset(one) for one in ("", "a", "b")}
