@@ -19,6 +19,14 @@ def are_characters(source, target):
     return source.model_type == target.model_type == "char"
 
 
+def are_plain_characters(source, target):
+    """As `are_characters`, where a copy may also stand between pieces that are only joined.
+
+    That is not so where letters are decomposed, such as those of Hangul syllables.
+    """
+    return are_characters(source, target) and not target.composes
+
+
 def decode_copying(target, ids, copies, characters=False):
     """Text of target ids with a given copy in place of each unknown token.
 

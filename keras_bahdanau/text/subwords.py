@@ -239,10 +239,11 @@ class Subwords:
 
     def composed(self, text) -> str:
         """A text of tokens as `decode` gives it: of composed characters, if tokens are parts."""
-        return composed(text) if self._composes else text
+        return composed(text) if self.composes else text
 
     @functools.cached_property
-    def _composes(self):
+    def composes(self) -> bool:
+        """True if tokens are parts of characters, which texts have composed."""
         return composes(self.model)
 
     @functools.cached_property

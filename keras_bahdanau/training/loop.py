@@ -14,13 +14,12 @@ from keras_bahdanau.callbacks import (
 )
 from keras_bahdanau.layers.registry import is_registered_name, registered
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
-from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.adaptation import Adaptation
-from keras_bahdanau.training.combinations import is_hard
 from keras_bahdanau.training.compiling import compiled_model, validated_model
 from keras_bahdanau.training.distributed import fit_of
+from keras_bahdanau.training.first_search import first_search
 from keras_bahdanau.training.inheritance import (
     check_no_adaptation,
     check_none_learnt,
@@ -45,10 +44,6 @@ from keras_bahdanau.training.training_data import (
 from keras_bahdanau.training.validation import ValidateAndSave
 from keras_bahdanau.training.vocabularies import vocabularies
 from keras_bahdanau.training.workers import FollowChief, Workers
-
-# Behind the end of its source a hard alignment may repeat a symbol, and a mean over tokens then
-# ranks such a text above other right ones. A sum alone favours texts that end too early.
-HARD_EXPONENT = 0.5
 
 
 def train(
@@ -268,15 +263,10 @@ class _Training:
         """Its search options: as the run has saved them, or as it begins."""
         if self.run.translator.is_file():
             return kept_search(self.run.translator, self.say)
-        copies = {"replace_unknown": True} if self.options.unknown_rate else {}
-        if self.initial is not None:
-            return SearchOptions(**{**self.initial["search"], **copies})
-        return SearchOptions(
-            ctc_weight=model.ctc_weight,
-            write_symbols=self.data.write_symbols(self.target),
-            **({"length_normalization": HARD_EXPONENT} if is_hard(self.options) else {}),
-            **copies,
-        )
+        before = None if self.initial is None else self.initial["search"]
+        symbols = self.data.write_symbols(self.target)
+        found = {"ctc_weight": model.ctc_weight, "write_symbols": symbols}
+        return first_search(self.source, self.target, self.options, before, **found)
 
     def fit(self, callbacks, verbose):
         """Fit the model from where its progress stands to the end.

@@ -12,6 +12,7 @@ from keras_bahdanau.sources import ImageSource
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import TrainingOptions, train
+from keras_bahdanau.training.first_search import first_search
 from keras_bahdanau.training.training_data import TrainingData
 
 RANDOM = np.random.default_rng(2)
@@ -70,6 +71,26 @@ def test_a_source_that_is_no_text_is_refused(tmp_path):
     source = ImageSource(height=8, width=8)
     with pytest.raises(ValueError, match="unknown_rate=0.3 with 'ImageSource' and 'bpe'"):
         train(pairs, pairs[:1], tmp_path / "run", options=given, source=source, verbose=0)
+
+
+@pytest.mark.parametrize(
+    "types, copies",
+    [
+        ({}, True),
+        ({"target_model_type": "word"}, False),
+        ({"target_normalization": "nfd"}, False),
+    ],
+)
+def test_a_pointer_generator_of_characters_begins_with_a_search_that_copies(types, copies):
+    settings = {"model_type": "char", "normalization": "none"}
+    given = {name.removeprefix("target_"): value for name, value in types.items()}
+    source = Subwords.train(["가 ab"], 30, exact=False, **settings)
+    target = Subwords.train(["가 ab"], 30, exact=False, **{**settings, **given})
+    with_copies = options(copy=True, unknown_rate=0.0).resolved()
+    found = first_search(as_source(source), target, with_copies, write_symbols=True)
+    assert (found.replace_unknown, found.write_symbols) == (copies, True)
+    plain = options(unknown_rate=0.0).resolved()
+    assert not first_search(as_source(source), target, plain).replace_unknown
 
 
 def test_a_space_is_never_unknown():

@@ -23,8 +23,7 @@ from keras_bahdanau.exporters.exporter import (
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
-from keras_bahdanau.text.decomposition import composes
-from keras_bahdanau.text.replace_unknown import are_characters
+from keras_bahdanau.text.replace_unknown import are_plain_characters
 
 QUANTIZATIONS = (None, "float16", "int8")
 SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
@@ -168,7 +167,8 @@ class LiteRTExporter(Exporter):
                 "A LiteRT file multiplies in float32 or in 8 bits. "
                 f'Received: a model in {precision}. Load it with precision="float32".'
             )
-        if pipeline.search.replace_unknown and not _copies_characters(pipeline):
+        sides = pipeline.source.subwords, pipeline.target
+        if pipeline.search.replace_unknown and not are_plain_characters(*sides):
             raise ValueError(
                 "A LiteRT file gives ids, for which programs copy characters of the source, but no "
                 "words, and no decomposed letters. Received: replace_unknown=True. Export a "
@@ -277,12 +277,6 @@ def _features(pipeline, one, on_device):
     tensors = {name: tensor[0] for name, tensor in pipeline.source.named(features).items()}
     (labels,) = pipeline.labels(features)
     return {"features": tensors, "labels": labels, "surfaces": on_device.surfaces(one)}
-
-
-def _copies_characters(pipeline):
-    """True if unknown tokens are replaced by characters, as they stand in both texts."""
-    source, target = pipeline.source.subwords, pipeline.target
-    return are_characters(source, target) and not composes(target.model)
 
 
 def _answer(found):
