@@ -3,6 +3,7 @@
 small-files text                    train, valid, dev, val, test: .en, .de, .fr, .gz, .tsv
 small-files images|speech FILE ...  a manifest with its files
 small-files words FILE ...          words and their letters, with spaces between
+small-files forms FILE ...          lemma, form and features of inflection
 small-files model DIRECTORY ...     a training of text for one epoch
 """
 
