@@ -1,8 +1,12 @@
 """Characters that a vocabulary lacks: a .tflite file copies those that Keras copies."""
 
 import dataclasses
+import json
+import shutil
+from pathlib import Path
 
 import copying_speller
+import node_packages
 import pytest
 
 import keras_bahdanau as kb
@@ -10,6 +14,9 @@ from keras_bahdanau.exporters import OnDeviceTranslator
 from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
 from keras_bahdanau.text import Subwords
 
+CHECKOUT = Path(__file__).parents[3]
+IN_NODE = CHECKOUT / "export" / "on_device" / "translate.mjs"
+LACKING = node_packages.lacking("@litertjs/core")
 SHORT = [one for one in copying_speller.TEXTS if len(one) != 30]  # 30 letters are too long
 
 
@@ -46,6 +53,65 @@ def test_a_text_that_is_cut_copies_nothing_behind_its_end(translator, path):
     search = dataclasses.replace(translator.search, max_source_length=20)
     expected = texts(translator.translate_nbest(long, search=search))
     assert texts(LiteRTTranslator(path).translate_nbest(long)) == expected
+
+
+@pytest.mark.skipif(bool(LACKING), reason=f"needs {LACKING}")
+@pytest.mark.slow
+def test_the_program_in_node_copies_as_that_in_python(path):
+    spaces = ("\x0b", "\x1c", "\x85", "\xa0\u3000", "\ufeff", "▁▁")
+    given = [text for one in spaces for text in (one, f"{one}Ä{one}", f"Ä{one}Ö", f"a{one}é")]
+    given += ["a" * size + "Æ" * 300 for size in (0, 1, 2)] + ["☃" * 200 + "b", "😀" * 200, *SHORT]
+    content = "".join(f"{one}\n" for one in given).encode()
+    greedy = OnDeviceTranslator(path, greedy=True).translate(given)
+    code, lines, error = node_packages.run(IN_NODE, "--greedy", path, content=content)
+    assert (code, lines) == (0, [one.text for one in greedy]), error
+    python, written = OnDeviceTranslator(path), ""
+    for prefix in ("", "é", "Ü f"):
+        options = ("--nbest", "4", "--prefix", prefix)
+        code, lines, error = node_packages.run(IN_NODE, *options, path, content=content)
+        lists = enumerate(python.translate_nbest(given, 4, [prefix] * len(given)))
+        expected = [[str(number), one.text] for number, row in lists for one in row]
+        assert (code, [line.split(" ||| ")[:2] for line in lines]) == (0, expected), error
+        written += " ".join(text for _, text in expected)
+    for copy in ("Z", "Ä Ö", "\ufeff", "⁇", "Æ" * 256, "☃" * 170, "😀" * 128):
+        assert copy in written
+
+
+TEXTS_OF = """
+import { readFileSync } from "node:fs";
+import { Pipeline } from %s;
+const [, , model, cases] = process.argv;
+const files = { target: readFileSync(model) };
+const card = { verb: "translate", vocabularies: { target: "target" } };
+const pipeline = new Pipeline(null, { signatures: {} }, card, files);
+const textOf = ([ids, alignment, surfaces]) => pipeline.textOf(ids, alignment, surfaces);
+console.log(JSON.stringify(JSON.parse(cases).map(textOf)));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_javascript_copies_the_first_of_equal_weights_and_nothing_of_none(tmp_path):
+    subwords = Subwords.train(["a b"], 9, model_type="char", normalization="none", exact=False)
+    space, a, b = map([*subwords.tokens([*range(7)])].index, "▁ab")
+    surfaces = ["Ä", "Ö Ü", ""]  # of three tokens; the fourth column is of the end
+    cases = [
+        ([1, 3], [[0.25, 0.5, 0, 0.25], [1, 0, 0, 0]], surfaces, "Ö Ü"),
+        ([a, 1, b], [[1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0]], surfaces, "aÄb"),
+        ([1, 1, 1], [[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], surfaces, "⁇⁇⁇"),
+        ([1], [[0, 0, 0.5, 0.5]], [*surfaces, "x"], "⁇"),
+        ([1], [[0, 0, 0, 1]], [*surfaces, "x"], "⁇"),
+        ([0, space, 1, space, space, 2, 1, space], [[1, 0, 0, 0]] * 8, surfaces, "Ä Ä"),
+        ([a, space, space, b], [[1, 0, 0, 0]] * 4, surfaces, "a  b"),
+        ([a, 1, b], [[], [], []], [], "a ⁇ b"),
+    ]
+    (tmp_path / "target.spm").write_bytes(subwords.model)
+    module = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page" / "pipeline.mjs"
+    (tmp_path / "texts.mjs").write_text(TEXTS_OF % json.dumps(module.as_uri()))
+    code, (line,), error = node_packages.run(
+        tmp_path / "texts.mjs", tmp_path / "target.spm", json.dumps([one[:3] for one in cases])
+    )
+    assert code == 0, error
+    assert json.loads(line) == [one[3] for one in cases]
 
 
 def test_words_and_decomposed_letters_are_refused(translator, tmp_path):

@@ -59,36 +59,41 @@ export class Normalizer {
 
   /** The normalized text of a string, or of bytes that need not be UTF-8. */
   normalize(input) {
+    return this.align(input).text;
+  }
+
+  /** {text, places}: the normalized text, and the byte of the input where each of its UTF-16 units begins, and its end. */
+  align(input) {
     const bytes = typeof input === "string" ? new TextEncoder().encode(input) : input;
     const parts = this.parts(bytes);
     if (this.removesSpaces) {
-      const first = parts.findIndex((part) => part !== " ");
+      const first = parts.findIndex(([part]) => part !== " ");
       parts.splice(0, first < 0 ? parts.length : first);
     }
-    if (!parts.length) return "";
-    const kept = this.dummyPrefix ? [this.space] : [];
+    if (!parts.length) return { text: "", places: [] };
+    const kept = this.dummyPrefix ? [[this.space, parts[0][1]]] : [];
     let afterSpace = this.removesSpaces;
-    for (let part of parts) {
+    for (let [part, place] of parts) {
       if (afterSpace) part = part.replace(/^ +/, "");
       if (part) {
-        kept.push(part.replaceAll(" ", this.space));
+        kept.push([part.replaceAll(" ", this.space), place]);
         afterSpace = part.endsWith(" ");
       }
       afterSpace &&= this.removesSpaces;
     }
-    const text = kept.join("");
-    if (!this.removesSpaces) return text;
+    const text = kept.map(([part]) => part).join("");
+    const places = kept.flatMap(([part, place]) => Array(part.length).fill(place)).concat(bytes.length);
     let end = text.length;
-    while (text[end - 1] === this.space) --end;  // a mark that the text itself ends with, too
-    return text.slice(0, end);
+    while (this.removesSpaces && text[end - 1] === this.space) --end;  // a mark that the text itself ends with, too
+    return { text: text.slice(0, end), places: places.slice(0, end + 1) };
   }
 
-  /** Symbols, replacements and characters that a text is made of. */
+  /** [text, place] of the symbols, replacements and characters that a text is made of. */
   parts(bytes) {
     const [parts, text] = [[], new SymbolText(bytes, this.symbolAt)];
     for (let place = 0; place < bytes.length;) {
       const [part, size] = text.at(place) ?? this.table?.match(bytes, place) ?? characterAt(bytes, place);
-      parts.push(part);
+      parts.push([part, place]);
       place += size;
     }
     return parts;

@@ -5,7 +5,8 @@
 import { SentencePiece } from "./sentencepiece.mjs";
 import { InputError, unpack } from "./tflite_file.mjs";
 
-export const PAD = 0, START = 2, END = 3;
+export const PAD = 0, UNKNOWN = 1, START = 2, END = 3;
+const NO_COPY = "\u2047";  // as SentencePiece writes an unknown token
 const SHOWN = 80;  // characters of a text in an error
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
 
@@ -92,8 +93,9 @@ export class Pipeline {
    * "_prefix", and `begun` the ids of that prefix. `alignment` has a Float32Array of weights of the columns for each
    * of `tokens`, which end with the end token. `tokenWords` has the number of the word of each, from 0, and -1 for
    * those of none. Older files give no confidence, no log-probabilities, no entropies and no words of tokens.
+   * `surfaces` is what an unknown token may copy: see `Translator.surfaces`.
    */
-  async decode(features, sourceTokens, kind = "", begun = []) {
+  async decode(features, sourceTokens, kind = "", begun = [], surfaces = []) {
     const key = this.signature(kind);
     const prefix = kind === "_prefix" ? { prefix: begun, prefix_length: [begun.length] } : {};
     const given = { ...features, ...prefix };
@@ -104,14 +106,14 @@ export class Pipeline {
         inputs[name] = this.tensor(given[name], [...shape], dtype);
       }
       outputs = await this.model.run(key, inputs);
-      return this.hypotheses(outputs, sourceTokens);
+      return this.hypotheses(outputs, sourceTokens, surfaces);
     } finally {
       [...Object.values(inputs), ...Object.values(outputs)].forEach((tensor) => tensor.delete());
     }
   }
 
   /** The hypotheses in the outputs of a signature. */
-  hypotheses(outputs, sourceTokens) {
+  hypotheses(outputs, sourceTokens, surfaces) {
     const read = (name) => outputs[name].toTypedArray();
     const [lengths, scores] = outputs.lengths ? [read("lengths"), read("scores")] : [read("length"), read("score")];
     const [rows, finished, weights] = [read("ids"), read("finished"), read("alignment")];
@@ -127,8 +129,12 @@ export class Pipeline {
       if (other !== undefined) {
         throw new InputError(`A model must give ids of its vocabulary. Received: ${other}. Export it again.`);
       }
+      const alignment = ids.map((_, step) => {
+        const row = (first + step) * columns;
+        return weights.slice(row, row + sourceTokens.length);
+      });
       return {
-        text: this.target.decode(ids.filter((id) => ![PAD, START, END].includes(id))),
+        text: this.textOf(ids, alignment, surfaces),
         score: scores[hypothesis],
         confidence: confidences?.[hypothesis],
         tokenLogProbs: logProbs?.slice(first, first + length),
@@ -137,12 +143,18 @@ export class Pipeline {
         finished: finished[hypothesis] === 1,
         tokens: ids.map((id) => id === PAD ? "" : this.target.pieces[id]),
         sourceTokens,
-        alignment: ids.map((_, step) => {
-          const row = (first + step) * columns;
-          return weights.slice(row, row + sourceTokens.length);
-        }),
+        alignment,
       };
     }).filter(({ tokens }, hypothesis) => hypothesis === 0 || tokens.length);
+  }
+
+  /** The text of ids; an unknown one stands for the surface that it attends to, if there are any. */
+  textOf(ids, alignment, surfaces) {
+    const isText = (id) => ![PAD, START, END].includes(id);
+    if (!surfaces.length || !ids.includes(UNKNOWN)) return this.target.decode(ids.filter(isText));
+    const pieces = ids.map((id, step) => id === UNKNOWN ? copyOf(alignment[step], surfaces) : this.target.pieces[id])
+      .filter((_, step) => isText(ids[step]));
+    return pieces.join("").replace(/\u2581+/g, " ").replace(/^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g, "");
   }
 
   tensor(numbers, shape, dtype) {
@@ -150,6 +162,13 @@ export class Pipeline {
     array.set(numbers);
     return new this.litert.Tensor(array, shape);
   }
+}
+
+/** The surface at the place with the highest weight; ⁇ if it is the end, which stands last, or a space. */
+function copyOf(weights, surfaces) {
+  const highest = Math.max(...weights);
+  const place = weights.indexOf(highest);
+  return highest > 0 && place < weights.length - 1 && surfaces[place] || NO_COPY;
 }
 
 /** Positions of an axis of a named tensor of a signature, if there is one. */

@@ -46,18 +46,27 @@ export class SentencePiece {
 
   /** The ids of a string, or of bytes that need not be UTF-8, without an end token. */
   encode(input) {
-    const ids = [];
-    let afterUnknown = false;
-    for (const piece of this.split(this.normalizer.normalize(input))) {
+    return this.tokens(input).map(({ id }) => id);
+  }
+
+  /** {id, begin, end} of each token of an input, which stands for these bytes of it. */
+  tokens(input) {
+    const { text, places } = this.normalizer.align(input);
+    const tokens = [];
+    let [afterUnknown, place] = [false, 0];
+    for (const piece of this.split(text)) {
       const id = this.ids.get(piece) ?? this.unknown;
+      const begin = places[place];
+      const add = (token) => tokens.push({ id: token, begin, end: begin });
       if (id === this.unknown && this.byteFallback) {
-        for (const byte of new TextEncoder().encode(piece)) ids.push(this.ids.get(byteName(byte)));
+        for (const byte of new TextEncoder().encode(piece)) add(this.ids.get(byteName(byte)));
       } else if (!(id === this.unknown && afterUnknown)) {
-        ids.push(id);  // unknown pieces side by side count as one
+        add(id);  // unknown pieces side by side count as one
       }
+      tokens.at(-1).end = places[place += piece.length];
       afterUnknown = id === this.unknown;
     }
-    return ids;
+    return tokens;
   }
 
   /** The pieces of a string that have no id of their own, nor bytes in place of one. */

@@ -6,6 +6,9 @@ import { InputError } from "./tflite_file.mjs";
 
 export { TooLong };
 
+const COPY = 512;  // bytes of an unknown token that are copied
+const SPACES = /[\u2581\p{White_Space}\x1c-\x1f]+/gu;  // white space as in Python
+
 export class Translator extends Pipeline {
   static check({ vocabularies, verb }) {
     if (vocabularies.source) return;
@@ -42,7 +45,18 @@ export class Translator extends Pipeline {
   /** The hypotheses of a sentence, best first: see `Pipeline.decode`. Both axes of an alignment end with the end token. */
   async translate(sentence, kind = "", begun = []) {
     const ids = this.sourceIds(sentence);
-    return this.decode({ source: ids }, this.labels(ids), kind, begun);
+    return this.decode({ source: ids }, this.labels(ids), kind, begun, this.surfaces(sentence));
+  }
+
+  /** What unknown tokens of an answer may copy: what each token of a text stands for; [] if the search copies nothing. */
+  surfaces(sentence) {
+    if (!this.card.search?.replace_unknown) return [];
+    const bytes = new TextEncoder().encode(sentence);
+    return this.source.tokens(bytes).map(({ begin, end }) => {
+      const copy = bytes.subarray(begin, Math.min(end, begin + COPY));
+      const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(copy, { stream: true });  // without half a character
+      return text.replace(SPACES, " ").replace(/^ | $/g, "");
+    });
   }
 
   /** The tokens of each column of an alignment, several where an encoder joins them: the end only where it is alone. */
