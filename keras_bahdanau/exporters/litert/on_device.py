@@ -23,7 +23,9 @@ _SEAL = 64  # bytes at the end of a file
 _MOST_POSITIONS = 100_000  # of a source
 _COPY = 512  # bytes of an unknown token that are copied
 _NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
-_SPACE = re.compile("[▁\\s]+")
+# the mark of a word's beginning, white space of ASCII, and Unicode's separators
+_SPACE = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_ASCII_SPACE = " \t\n\v\f\r"
 _UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
     *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
     *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
@@ -154,8 +156,8 @@ class OnDevicePipeline:
             return ()
         content = text.encode() if isinstance(text, str) else text
         pieces = self._copied_from.encode(content, out_type="proto").pieces
-        found = (content[one.begin : min(one.end, one.begin + _COPY)] for one in pieces)
-        return [_SPACE.sub(" ", one.decode(errors="ignore")).strip() for one in found]
+        found = (_cut(content[one.begin : one.end]).decode(errors="replace") for one in pieces)
+        return [_SPACE.sub(" ", one).strip(_ASCII_SPACE) for one in found]
 
     def decode(self, features, labels, surfaces=()):
         """The best text for the features of one input.
@@ -283,7 +285,7 @@ class OnDevicePipeline:
             _copy(alignment[place], copied) if one == UNKNOWN else self._target.id_to_piece(one)
             for place, one in zip(kept, ids, strict=True)
         )
-        return re.sub("▁+", " ", "".join(pieces)).strip(" \t\n\v\f\r")
+        return re.sub("▁+", " ", "".join(pieces)).strip(_ASCII_SPACE)
 
 
 class OnDeviceTranslator(OnDevicePipeline):
@@ -372,6 +374,16 @@ class OnDeviceTranslator(OnDevicePipeline):
         """The name of a position: its tokens, and the end token where it is alone."""
         named = [ids[0], *(token for token in ids[1:] if token != END)]
         return "".join(self._source.id_to_piece(token) for token in named)
+
+
+def _cut(content):
+    """The first bytes of a text, without half a character at the end."""
+    if len(content) <= _COPY:
+        return content
+    inside = 0  # bytes of a character that begins before the limit
+    while inside < 4 and content[_COPY - inside] & 0xC0 == 0x80:
+        inside += 1
+    return content[: _COPY - inside % 4]
 
 
 def _copy(weights, surfaces):

@@ -7,7 +7,9 @@ import { InputError } from "./tflite_file.mjs";
 export { TooLong };
 
 const COPY = 512;  // bytes of an unknown token that are copied
-const SPACES = /[\u2581\p{White_Space}\x1c-\x1f]+/gu;  // white space as in Python
+// the mark of a word's beginning, white space of ASCII, and Unicode's separators
+const SPACES = /[\u2581\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
+const ENDS = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
 
 export class Translator extends Pipeline {
   static check({ vocabularies, verb }) {
@@ -55,7 +57,7 @@ export class Translator extends Pipeline {
     return this.source.tokens(bytes).map(({ begin, end }) => {
       const copy = bytes.subarray(begin, Math.min(end, begin + COPY));
       const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(copy, { stream: true });  // without half a character
-      return text.replace(SPACES, " ").replace(/^ | $/g, "");
+      return text.replace(SPACES, " ").replace(ENDS, "");
     });
   }
 
