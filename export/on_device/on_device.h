@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "copying.h"
 #include "hypothesis.h"
 #include "litert_runner.h"
 #include "program.h"
@@ -19,7 +20,7 @@
 
 namespace on_device {
 
-constexpr int kPad = 0, kStart = 2, kEnd = 3;
+constexpr int kPad = 0, kUnknown = 1, kStart = 2, kEnd = 3;
 
 // One file, loaded. Throws InputError if it is not as it was exported.
 class Pipeline {
@@ -37,6 +38,12 @@ class Pipeline {
 
   // Positions that a source may have.
   size_t longest() const { return Longest(card()); }
+
+  // True if unknown tokens of a text copy characters of the source.
+  bool copies() const {
+    const auto* setting = card()["search"]["replace_unknown"].As<bool>();
+    return setting != nullptr && *setting;
+  }
 
   // The SentencePiece model of a side, "source" or "target".
   std::unique_ptr<sentencepiece::SentencePieceProcessor> Vocabulary(const std::string& side) const {
@@ -65,7 +72,9 @@ class Pipeline {
   std::string Decode() { return DecodeNbest().front().text; }
 
   // The best few texts for the inputs, best first: as many as the options say, if there are.
-  std::vector<Hypothesis> DecodeNbest() {
+  //
+  // Unknown tokens copy `surfaces`, one for each token of the source: see `Surface`.
+  std::vector<Hypothesis> DecodeNbest(const std::vector<std::string>& surfaces = {}) {
     runner_.Run();
     const bool lists = runner_.FindOutput("lengths") != nullptr;
     const auto ids = runner_.Output("ids").Read<int32_t>();  // (1, [K,] T)
@@ -84,11 +93,11 @@ class Pipeline {
       const size_t length = std::clamp<int64_t>(lengths.at(row), 0, time);
       const size_t first = row * time;
       const std::vector<int32_t> tokens = Part(ids, first, length);
-      found.push_back({Text(tokens), scores.at(row),
+      const auto alignment = Rows(weights, weights.size() / ids.size(), first, length);
+      found.push_back({Text(tokens, alignment, surfaces), scores.at(row),
                        confidences ? std::optional(confidences->at(row)) : std::nullopt,
                        finished.at(row) == 1, Pieces(tokens), Part(log_probs, first, length),
-                       Part(entropies, first, length), Part(words, first, length),
-                       Rows(weights, weights.size() / ids.size(), first, length)});
+                       Part(entropies, first, length), Part(words, first, length), alignment});
     }
     return found;
   }
@@ -174,14 +183,22 @@ class Pipeline {
     Write("prefix_length", std::vector<int32_t>{static_cast<int32_t>(ids.size())});
   }
 
-  std::string Text(std::vector<int> ids) const {
-    std::erase_if(ids, [](int id) { return id == kPad || id == kStart || id == kEnd; });
-    for (const int id : ids) {
+  // The text of some tokens; unknown ones copy a surface, if there are any.
+  std::string Text(const std::vector<int>& tokens, const std::vector<std::vector<float>>& alignment,
+                   const std::vector<std::string>& surfaces) const {
+    std::vector<int> ids;
+    std::string pieces;  // with copies in the place of unknown ones
+    for (size_t place = 0; place < tokens.size(); ++place) {
+      const int id = tokens[place];
+      if (id == kPad || id == kStart || id == kEnd) continue;
       if (id < 0 || id >= target_->GetPieceSize()) {
         throw InputError("A model must give ids of its vocabulary. Received: " +
                          std::to_string(id) + ". Export it again.");
       }
+      ids.push_back(id);
+      pieces += id == kUnknown ? Copied(alignment[place], surfaces) : target_->IdToPiece(id);
     }
+    if (!surfaces.empty() && std::ranges::count(ids, kUnknown) > 0) return Spaced(pieces, kMark);
     std::string text;
     const auto status = target_->Decode(ids, &text);
     if (!status.ok()) throw InputError(status.ToString());

@@ -61,9 +61,17 @@ class Translator {
     if (sentence.ends_with('\n')) sentence.remove_suffix(1);
     if (sentence.ends_with('\r')) sentence.remove_suffix(1);
     on_device::CheckUtf8(sentence, name);
-    std::vector<int> ids;
-    const auto status = source_->Encode(sentence, &ids);
+    sentencepiece::ImmutableSentencePieceText encoded;
+    const auto status = source_->Encode(sentence, encoded.mutable_proto());
     if (!status.ok()) throw InputError(name + ": " + status.ToString());
+    std::vector<int> ids;
+    std::vector<std::string> surfaces;
+    for (const auto& piece : encoded.pieces()) {
+      ids.push_back(static_cast<int>(piece.id()));
+      if (!pipeline_.copies()) continue;
+      const size_t begin = piece.begin(), size = piece.end() - begin;
+      surfaces.push_back(on_device::Surface(sentence.substr(begin, size)));
+    }
     if (!ids.empty()) ids.push_back(on_device::kEnd);
     const size_t longest = pipeline_.longest();
     if (ids.size() > longest) {
@@ -73,7 +81,7 @@ class Translator {
                        ". Split it, or export with a larger max_source_length.");
     }
     pipeline_.Write("source", ids);
-    return pipeline_.DecodeNbest();
+    return pipeline_.DecodeNbest(surfaces);
   }
 
  private:

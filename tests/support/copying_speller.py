@@ -9,6 +9,8 @@ from keras_bahdanau.text.vocabulary import UNKNOWN
 
 TEXTS = ["abc dé", "Zürich", "ÄÖb cX", "<V> kÉ  c", "", " ", "☃", "a\tb"]
 TEXTS += ["e" * 30, "ÅÄÖÉ" * 4, "Æ" * 400]  # too long for the file; one token; more than 512 bytes
+LINES = [one for one in TEXTS if len(one) != 30]  # for programs, with more white space
+LINES += ["aa\x85b☃c", "a\u3000É\u2003☃ b", "É▁☃", "a\x0bb\x1cÄ", "\0Ä\0", "Äa\u00a0", "☃" * 200]
 LENGTHS = {"max_source_length": 20, "max_target_length": 10}
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import conformance_file
+import copying_speller
 import numpy as np
 import older_files
 import pytest
@@ -431,6 +432,18 @@ def test_the_translator_accesses_and_frees_memory_rightly(checked, suggesting, b
     for arguments in ([], *([path, "one"] for path in bad_models)):
         code, _, (complaint,) = answer([checked, *arguments])
         assert code == 2 and complaint.startswith("error: ")
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_unknown_tokens_copy_the_characters_that_python_copies(checked, once):
+    speller = once("speller.tflite", copying_speller.export)
+    data = "\n".join(copying_speller.LINES).encode()
+    for options in ("", "--greedy", "--nbest=4", "--prefix=aZ☃", "--nbest=3 --prefix=b"):
+        arguments = [*options.split(), speller]
+        found = answer([checked, *arguments], data)
+        assert found == in_python("translate", *arguments, data=data)
+        assert (found[0], found[2]) == (0, []) and {*"ZÄ☃⁇"} <= {*"".join(found[1])}
 
 
 @needs_compiler

@@ -1,0 +1,54 @@
+// Characters of a source in the place of unknown tokens, with spaces as on_device.py writes them.
+
+#ifndef KERAS_BAHDANAU_COPYING_H_
+#define KERAS_BAHDANAU_COPYING_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "utf8.h"
+
+namespace on_device {
+
+constexpr std::string_view kMark = "\u2581";  // SentencePiece's own mark of a space
+constexpr std::string_view kSpaces =          // it, and white space of Unicode
+    "\u2581\t\n\v\f\r\x1c\x1d\x1e\x1f \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000";
+
+// A text of UTF-8 with one space for each run of some characters, and none at its ends.
+inline std::string Spaced(std::string_view text, std::string_view characters) {
+  std::string spaced;
+  bool after = false;  // such a character
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, std::max<size_t>(utf8::CharacterSize(text), 1));
+    const bool space = characters.find(one) != characters.npos;
+    if (!(space && after)) spaced += space ? " " : one;
+    after = space;
+    text.remove_prefix(one.size());
+  }
+  constexpr std::string_view kAscii = " \t\n\v\f\r";
+  spaced.erase(spaced.find_last_not_of(kAscii) + 1);
+  return spaced.erase(0, spaced.find_first_not_of(kAscii));
+}
+
+// What an unknown token may copy of the part of a source that a token stands for.
+inline std::string Surface(std::string_view part) {
+  part = part.substr(0, 512);  // bytes at most
+  return Spaced(part.substr(0, utf8::FirstBadByte(part)), kSpaces);
+}
+
+// The surface with the highest weight; U+2047 if that is the end token's, blank, or of weight 0.
+inline std::string Copied(const std::vector<float>& weights,
+                          const std::vector<std::string>& surfaces) {
+  const auto highest = std::max_element(weights.begin(), weights.end());
+  const auto place = static_cast<size_t>(highest - weights.begin());
+  const bool attends = highest != weights.end() && *highest > 0 && place < surfaces.size();
+  return attends && !surfaces[place].empty() ? surfaces[place] : "\u2047";
+}
+
+}  // namespace on_device
+
+#endif  // KERAS_BAHDANAU_COPYING_H_
