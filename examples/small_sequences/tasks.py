@@ -157,6 +157,7 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
 _SMALL = ("--units", "152", "--attention-units", "72", "--embedding-units", "72")  # 400 kB
 _HARD = ("--hard-alignment", "first-monotonic")  # the preset's own from letters to phonemes
 _SOFT = ("--hard-alignment", "none")  # its own for all else
+_UNKNOWN = ("--unknown-rate", "0.1")  # of inflection with few letters
 _COPY = ("--copy",)  # of source and target with common characters: inflection
 _LARGE = (
     *("--units", "352", "--encoder-units", "176", "--depth", "2", "--dropout", "0.3"),
@@ -167,7 +168,7 @@ HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the 
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
     **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
-    **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, HALLUCINATED: ()},
+    **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, HALLUCINATED: (), "unknown": _UNKNOWN},
 }
 
 
