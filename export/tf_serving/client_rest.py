@@ -50,6 +50,7 @@ _ALIGNED_LIST = {
     "source_length": COUNT,
     "target_tokens": [[TEXT]],
     "target_lengths": [COUNT],
+    "token_words": [[NUMBER]],
     "alignment": [[[NUMBER]]],
 }
 FIELDS = {  # outputs that are printed, by signature; a list stands for one of any length
@@ -60,6 +61,7 @@ FIELDS = {  # outputs that are printed, by signature; a list stands for one of a
         "source_length": COUNT,
         "target_tokens": [TEXT],
         "target_length": COUNT,
+        "token_words": [NUMBER],
         "alignment": [[NUMBER]],
     },
     "translate_nbest": _LIST,
@@ -71,10 +73,12 @@ FIELDS = {  # outputs that are printed, by signature; a list stands for one of a
 }
 VERBS = ("translate", "read", "transcribe", "decode")  # that begin the names of such signatures
 LISTS_WITH_ALIGNMENT = ("translate_nbest_with_alignment", "translate_prefix_with_alignment")
-OF_EACH = ("target_tokens", "target_lengths", "alignment")  # outputs for each text of a list
+OF_EACH = ("target_tokens", "target_lengths", "token_words", "alignment")  # for each text of a list
+OLDER_LACK = "token_words"  # an output that older models do not give
 SIZES = {  # outputs that are longer lists than another output says, or as long
     "source_tokens": "source_length",
     "target_tokens": "target_length",
+    "token_words": "target_length",
     "alignment": "target_length",
     "ids": "length",
 }
@@ -300,6 +304,8 @@ def _wrong_output(signature, answer):
         return shortened(repr(answer))
     form = _form(signature)
     kinds = {_name_in(answer, name): kind for name, kind in FIELDS.get(form, {}).items()}
+    if OLDER_LACK not in answer:
+        kinds.pop(OLDER_LACK, None)
     for name, kind in {**kinds, **({"truncated": bool} if "truncated" in answer else {})}.items():
         if name not in answer:
             return f"no {name}"
@@ -329,13 +335,10 @@ def _wrong_sizes(answer, names):
 def _of_list(answer):
     """The answer for each text of a list, as `translate_with_alignment` gives that of the best."""
     of_source = {name: answer[name] for name in ("source_tokens", "source_length")}
-    for tokens, length, alignment in zip(*(answer[name] for name in OF_EACH), strict=True):
-        yield {
-            **of_source,
-            "target_tokens": tokens,
-            "target_length": length,
-            "alignment": alignment,
-        }
+    names = [name for name in OF_EACH if name in answer]
+    for values in zip(*(answer[name] for name in names), strict=True):
+        one = dict(zip(names, values, strict=True))
+        yield {**of_source, **one, "target_length": one["target_lengths"]}
 
 
 def _form(signature):
@@ -481,18 +484,33 @@ def word_links(answer):
     to the end of the sentence is not linked.
     """
     sources = _words(answer["source_tokens"][: answer["source_length"]])
-    targets = _words(answer["target_tokens"][: answer["target_length"]])
     links = []
-    for target, (target_word, rows) in enumerate(targets):
+    for target, rows in _target_words(answer).items():
         weights = [
             sum(answer["alignment"][row][column] for row in rows for column in columns)
             for _, columns in sources
         ]
         if any(weights):
             source = weights.index(max(weights))
-            if not {sources[source][0], target_word} & {END, ""}:
+            if sources[source][0] not in (END, ""):
                 links.append((source, target))
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def _target_words(answer):
+    """From the number of each target word to the positions of its pieces.
+
+    Only the model knows which source words it has copied into the text. Of a copy of several words
+    it gives the first one.
+    """
+    length, rows = answer["target_length"], {}
+    if OLDER_LACK in answer:
+        for position, number in enumerate(answer[OLDER_LACK][:length]):
+            rows.setdefault(round(number), []).append(position)
+    else:
+        for number, (word, positions) in enumerate(_words(answer["target_tokens"][:length])):
+            rows[number if word not in (END, "") else -1] = positions
+    return {number: positions for number, positions in rows.items() if number >= 0}
 
 
 def _words(tokens):

@@ -9,7 +9,8 @@ none: see `graph_word_numbers`.
 import keras
 
 from keras_bahdanau.exporters.graph_confidence import graph_confidence
-from keras_bahdanau.text.graph_word_numbers import graph_word_numbers, word_parts
+from keras_bahdanau.text.graph_word_numbers import INSIDE, graph_word_numbers, word_parts
+from keras_bahdanau.text.vocabulary import UNKNOWN
 
 
 def best_of(result):
@@ -23,14 +24,22 @@ def confidences(pipeline, result, features):
     return graph_confidence(result, pipeline.lengths(features), pipeline.calibration)
 
 
-def token_fields(pipeline, result):
-    """The fields of the tokens of a result, but for their ids."""
+def token_fields(pipeline, result, copies=None):
+    """The fields of the tokens of a result, but for their ids.
+
+    Args:
+        pipeline: A `Pipeline`.
+        result: `SearchResult`.
+        copies: From `graph_copies`, the words that the texts have in place of unknown tokens.
+    """
     target = pipeline.target
     parts = word_parts(target.tokens(range(target.vocabulary_size)))
+    if pipeline.copies_characters:
+        parts[UNKNOWN], copies = INSIDE, None  # one that is copied is like any other
     return {
         "token_log_probs": result.token_log_probs,
         "token_entropies": result.token_entropies,
-        "token_words": graph_word_numbers(result.ids, parts),
+        "token_words": graph_word_numbers(result.ids, parts, copies),
     }
 
 

@@ -12,6 +12,7 @@ from keras_bahdanau.search.search_options import require_ctc
 from keras_bahdanau.search.shortlist import check_listed
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import alignments
+from keras_bahdanau.text.replace_unknown import are_characters
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import END, PAD, START
 
@@ -208,24 +209,42 @@ class GraphPipeline:
         )
         return (1 - options.ctc_weight) * log_probs + options.ctc_weight * of_ctc
 
-    def graph_texts(self, result, **inputs):
-        """Texts of hypotheses, unknown words replaced if the search options say so.
+    def graph_copies(self, result, **inputs):
+        """What unknown tokens of hypotheses stand for, if the search options ask for copies.
 
         Args:
             result: `SearchResult`.
             **inputs: The tensors of the request, as the source names them.
 
         Returns:
+            String tensor `(batch, beam, target_time)`, a source word for each token, or with
+            `copies_characters` a character; or None.
+        """
+        if not self.search.replace_unknown:
+            return None
+        characters = self.copies_characters
+        return self.source.graph_attended_words(result.alignment, characters, **inputs)
+
+    @property
+    def copies_characters(self):
+        """True if unknown tokens of its texts stand for characters of the source."""
+        return self.search.replace_unknown and are_characters(self.source.subwords, self.target)
+
+    def graph_texts(self, result, copies=None):
+        """Texts of hypotheses.
+
+        Args:
+            result: `SearchResult`.
+            copies: From `graph_copies`, what stands in place of unknown tokens.
+
+        Returns:
             String tensor `(batch, beam)`.
         """
         target = self.target.graph
-        if self.search.replace_unknown:
+        if copies is not None:
             from keras_bahdanau.text.graph_replace_unknown import graph_texts
-            from keras_bahdanau.text.replace_unknown import are_characters
 
-            characters = are_characters(self.source.subwords, self.target)
-            copies = self.source.graph_attended_words(result.alignment, characters, **inputs)
-            return graph_texts(target, result.ids, copies, characters)
+            return graph_texts(target, result.ids, copies, self.copies_characters)
         batch, beam, time = tf.unstack(tf.shape(result.ids))
         rows = tf.reshape(result.ids, (batch * beam, time))
         return tf.reshape(target.detokenize(rows), (batch, beam))

@@ -4,6 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.text.alignments import END, UNKNOWN, WORD_START
+from keras_bahdanau.text.vocabulary import UNKNOWN as UNKNOWN_ID
 
 # Part that a token has in the words of a text:
 BETWEEN = 0  # none by itself: a mark alone, the end, padding
@@ -22,21 +23,26 @@ def word_parts(tokens) -> np.ndarray:
     return np.array([_part(token) for token in tokens], np.int8)
 
 
-def graph_word_numbers(ids, parts) -> tf.Tensor:
+def graph_word_numbers(ids, parts, copies=None) -> tf.Tensor:
     """Number of the word that each token stands for, of operations that LiteRT has, too.
 
     Words are those of `Translation.words`: a mark `▁` that stands alone belongs to the word behind
-    it.
+    it. With copies they are those of the text: letters behind a copy are of the same word, and a
+    copy of several words has the number of its first one.
 
     Args:
         ids: Int32 tensor `(..., time)`, right-padded with 0.
         parts: Int8 array, from `word_parts`.
+        copies: String tensor `(..., time)`, the words that the text has in place of unknown tokens,
+            from `graph_attended_words`; None where it has none.
 
     Returns:
         Int32 tensor `(..., time)`: 0 for the tokens of the first word, 1 for those of the next,
         and -1 for those of none, which are the end token, padding, and marks without a word.
     """
     part = tf.cast(tf.gather(parts, ids), tf.int32)
+    if copies is not None:
+        part = tf.where(ids == UNKNOWN_ID, FIRST, part)
     ends = (part == BETWEEN) | (part >= ALONE)
     edges = [[0, 0]] * (len(part.shape) - 1) + [[1, 0]]
     after_end = tf.pad(tf.cast(ends, tf.int32), edges, constant_values=1)[..., :-1]
@@ -46,7 +52,12 @@ def graph_word_numbers(ids, parts) -> tf.Tensor:
     words = tf.reduce_max(begun, axis=-1, keepdims=True)  # -> (..., 1)
     # of its own word, or of the next one
     numbers = begun - tf.cast(written, tf.int32)
-    return tf.where(numbers < words, numbers, -1)
+    inside = numbers < words
+    if copies is not None:  # further words of the copies before
+        spaces = tf.strings.length(tf.strings.regex_replace(copies, "[^ ]+", ""))
+        more = tf.where(ids == UNKNOWN_ID, spaces, 0)  # -> (..., time)
+        numbers += tf.cumsum(more, axis=-1, exclusive=True)
+    return tf.where(inside, numbers, -1)
 
 
 def _part(token):

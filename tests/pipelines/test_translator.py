@@ -65,7 +65,7 @@ def test_a_graph_takes_no_sentence_at_all(toy_translator, replace_unknown):
     source, target = toy_translator.source, toy_translator.target
     translator = kb.Translator(source, toy_translator.model, target, options)
     found = translator.search_features(source.features(text=text))
-    assert translator.graph_texts(found, text=text).shape == (0, 3)
+    assert translator.graph_texts(found, translator.graph_copies(found, text=text)).shape == (0, 3)
 
 
 def test_batch_and_order_change_nothing(toy_translator):

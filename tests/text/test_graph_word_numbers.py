@@ -7,8 +7,9 @@ import tensorflow as tf
 from animals import SENTENCES, SIZES
 
 from keras_bahdanau.pipelines.confidence import word_spans_of
-from keras_bahdanau.text.alignments import join_subwords
+from keras_bahdanau.text.alignments import join_subwords, word_spans
 from keras_bahdanau.text.graph_word_numbers import graph_word_numbers, word_parts
+from keras_bahdanau.text.replace_unknown import copied_tokens, decode_copying
 from keras_bahdanau.text.subwords import Subwords
 
 TEXTS = [
@@ -78,6 +79,23 @@ def test_any_tokens_have_the_words_of_a_translation(answer):
     rows = [[*random.choice(usual, random.integers(7))] for _ in range(300)]
     rows = [[*row, 3] if random.random() < 0.5 else row for row in rows]
     assert_same(subwords, [np.array(row, np.int32) for row in rows], answer)
+
+
+def test_tokens_around_copies_have_the_words_of_the_text():
+    """Letters behind a copy are of its word; one of several words moves all behind it."""
+    subwords = Subwords.train(["a b ab ▁ ▁a"] * 3 + ["<V> a"], 20, symbols=["<V>"], exact=False)
+    parts = word_parts(subwords.tokens(range(subwords.vocabulary_size)))
+    random = np.random.default_rng(5)
+    usual = [one for one in range(1, subwords.vocabulary_size) if one not in (2, 3)]
+    chances = np.array([5 if one == 1 else 1 for one in usual], float)
+    ids = random.choice(usual, (300, 6), p=chances / chances.sum()).astype(np.int32)
+    copies = random.choice(np.array(["a", "b c", "x y z", "⁇"], object), ids.shape)
+    words = graph_word_numbers(ids, parts, tf.constant(copies)).numpy()
+    for row, given, numbers in zip(ids, copies, words.tolist(), strict=True):
+        tokens = copied_tokens(subwords.tokens(row).tolist(), given)
+        *spans, (end, _) = word_spans(tokens).tolist()
+        assert numbers == [first if first < end else -1 for first, _ in spans], tokens
+        assert end == len(decode_copying(subwords, row, given).split()) or 1 not in row
 
 
 def test_axes_before_are_kept():

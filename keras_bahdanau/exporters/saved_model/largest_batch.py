@@ -65,7 +65,7 @@ def largest_graphs(pipeline, rows, prefix=False):
         begun = {"prefix": given} if prefix else {}
         result = pipeline.search_features(features, time=options.max_length, **begun)
         if options.replace_unknown:
-            return result, pipeline.graph_texts(result, **request)
+            return result, pipeline.graph_texts(result, pipeline.graph_copies(result, **request))
         return result
 
     def graph(function, *specs):

@@ -36,8 +36,9 @@ def decode(pipeline, **inputs):
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
+    texts, _ = _texts(pipeline, _first(result), inputs)
     return {
-        pipeline.noun: _best_text(pipeline, result, inputs),
+        pipeline.noun: texts[:, 0],
         "score": best_of(result).scores,
         "confidence": confidences(pipeline, result, features)[:, 0],
         "truncated": truncated,
@@ -54,16 +55,17 @@ def decode_with_alignment(pipeline, **inputs):
     """
     inputs, features, truncated = _cut(pipeline, inputs)
     result = pipeline.search_features(features)
-    best = best_of(result)
+    best, first = best_of(result), _first(result)
+    texts, copies = _texts(pipeline, first, inputs)
     return {
-        pipeline.noun: _best_text(pipeline, result, inputs),
+        pipeline.noun: texts[:, 0],
         "score": best.scores,
         "confidence": confidences(pipeline, result, features)[:, 0],
         "source_tokens": pipeline.label_tensor(features),
         "source_length": pipeline.lengths(features),
         "target_tokens": pipeline.target.graph.tokens(best.ids),
         "target_length": best.lengths,
-        **token_fields(pipeline, best),
+        **best_of(token_fields(pipeline, first, copies)),
         "alignment": best.alignment,
         "finished": best.finished,
         "truncated": truncated,
@@ -251,8 +253,9 @@ def _cut_prefix(pipeline, ids):
 
 def _listed(pipeline, result, inputs, features, truncated, aligned):
     """All texts of each row, with their scores; and with their tokens and alignments."""
+    texts, copies = _texts(pipeline, result, inputs)
     listed = {
-        f"{pipeline.noun}s": pipeline.graph_texts(result, **inputs),
+        f"{pipeline.noun}s": texts,
         "scores": result.scores,
         "confidences": confidences(pipeline, result, features),
         "finished": result.finished,
@@ -266,7 +269,7 @@ def _listed(pipeline, result, inputs, features, truncated, aligned):
         "source_length": pipeline.lengths(features),
         "target_tokens": pipeline.target.graph.tokens(result.ids),
         "target_lengths": result.lengths,
-        **token_fields(pipeline, result),
+        **token_fields(pipeline, result, copies),
         "alignment": result.alignment,
     }
 
@@ -278,10 +281,15 @@ def _listed_ids(pipeline, result, features, truncated, aligned):
     return {**fields, **(beside if aligned else {}), "truncated": truncated}
 
 
-def _best_text(pipeline, result, inputs):
-    """Strings `(batch,)`: the first hypothesis of each beam."""
-    first = keras.tree.map_structure(lambda field: field[:, :1], result)  # -> (batch, 1, ...)
-    return pipeline.graph_texts(first, **inputs)[:, 0]
+def _first(result):
+    """The first hypothesis of each beam, as a beam of one."""
+    return keras.tree.map_structure(lambda field: field[:, :1], result)  # -> (batch, 1, ...)
+
+
+def _texts(pipeline, result, inputs):
+    """(texts, copies) of hypotheses, as `graph_texts` and `graph_copies` give them."""
+    copies = pipeline.graph_copies(result, **inputs)
+    return pipeline.graph_texts(result, copies), copies
 
 
 def _forced(pipeline, features, target_out, truncated):

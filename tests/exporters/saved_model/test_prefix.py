@@ -1,12 +1,15 @@
 """SavedModels that give the texts which begin with a prefix, and the clients that ask for them."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from serving_double.kit import CLIENTS, programs, served
 
 import keras_bahdanau as kb
+from keras_bahdanau.cli.translating import Links
 from keras_bahdanau.exporters import (
     IdsSavedModelExporter,
     SavedModelExporter,
@@ -135,6 +138,31 @@ def test_lists_with_alignments_are_those_of_keras(version, toy_translator, expec
     for short, whole in ((plain, nbest), (plainly_begun, prefix)):
         for name, value in short.items():
             np.testing.assert_array_equal(whole[name], value, err_msg=name)
+
+
+@pytest.mark.slow
+def test_words_are_those_of_the_text_where_unknown_ones_are_copied(toy_translator):
+    """In the answer, and in the links that a client prints: "er" is of the word before it."""
+    search = dataclasses.replace(toy_translator.search, beam_width=1, replace_unknown=True)
+    copying = toy_translator.searching(search)
+    function, _ = signatures_of(copying, ("prefix", "alignments"))[
+        "translate_prefix_with_alignment"
+    ]
+    given = {"text": tf.constant(["one two"]), "prefix": tf.constant(["☃er zwei"])}
+    answer = {}
+    for name, value in function(copying, **given).items():
+        row = value.numpy()[0]
+        texts = row.dtype == object
+        answer[name] = (np.char.decode(row.astype(bytes)) if texts else row).tolist()
+    assert answer["translations"][0].split() == ["oneer", "zwei"]
+    tokens, numbers = (np.array(answer[name][0]) for name in ("target_tokens", "token_words"))
+    words = ["".join(tokens[numbers == number]) for number in range(numbers.max() + 1)]
+    assert words == ["▁<unk>er", "▁zwei"]
+    with programs() as kit:
+        (line,) = kit["client_rest"].to_lines("translate_prefix_with_alignment", answer, 0)
+    (result,) = copying.translate(["one two"], prefixes=["☃er zwei"])
+    links = Links(copying, ["one two"], search)(0, result)
+    assert line.split(" ||| ")[3] == links != ""
 
 
 @pytest.mark.slow
