@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import io
+import itertools
 import os
 import struct
 import subprocess
@@ -30,7 +31,8 @@ def run_in_clean_process(directory, requests, python=sys.executable):
 
     Args:
         directory: Path of the SavedModel, the directory that holds `saved_model.pb`.
-        requests: List of `(signature, {argument: array})`, as `SavedModelSession.run` takes them.
+        requests: Iterable of `(signature, {argument: array})`, as `SavedModelSession.run` takes
+            them. One or two of them are in memory at a time.
         python: Path of the Python whose TensorFlow is used, for another release of it.
 
     Returns:
@@ -86,7 +88,9 @@ def timed_in_clean_process(
         )
         # it ends when its standard input does; if it does so first, its last line says why
         with contextlib.suppress(BrokenPipeError), child:
-            _write(child.stdin, requests)
+            for signature, arrays in requests:
+                _write(child.stdin, signature, arrays)
+            _write_end(child.stdin)
             child.wait()
         log.seek(0)
         lines = log.read().decode("utf-8", "replace").strip().splitlines()
@@ -97,44 +101,46 @@ def timed_in_clean_process(
                 f"Received: path={os.fspath(directory)!r} ({why}). Export the translator again."
             )
         answered.seek(0)
-        calls, seconds = _read(answered)
-        return [results for _, results in calls], seconds
+        calls = list(_calls(answered))
+        return [results for _, results, _ in calls], [seconds for *_, seconds in calls]
 
 
-def _write(file, calls, seconds=()):
-    """Write `(signature, {name: array})` pairs without pickle: strings as bytes and lengths.
+def _write(file, signature, arrays, seconds=0.0):
+    """Write a call, `{name: array}` of a signature, without pickle: strings as bytes and lengths.
 
-    Before them stands how many bytes they are, since the file may be a pipe that stays open.
+    Before it stands how many bytes it is, since the file may be a pipe that stays open.
     """
-    names = np.array([signature for signature, _ in calls], dtype=str)
-    fields = {"signatures": names, "seconds": np.array(seconds, dtype=np.float64)}
-    for index, (_, arrays) in enumerate(calls):
-        for name, value in arrays.items():
-            key, array = f"{index}:{name}", as_array(value)
-            if array.dtype.hasobject:
-                lengths = [len(string) for string in array.flat]
-                fields[f"lengths:{key}"] = np.array(lengths, np.int64).reshape(array.shape)
-                array = np.frombuffer(b"".join(array.flat), np.uint8)
-            fields[f"data:{key}"] = array
+    fields = {"signature": np.array(signature), "seconds": np.array(seconds, np.float64)}
+    for name, value in arrays.items():
+        array = as_array(value)
+        if array.dtype.hasobject:
+            lengths = [len(string) for string in array.flat]
+            fields[f"lengths:{name}"] = np.array(lengths, np.int64).reshape(array.shape)
+            array = np.frombuffer(b"".join(array.flat), np.uint8)
+        fields[f"data:{name}"] = array
     content = io.BytesIO()
     np.savez(content, **fields)
     file.write(_SIZE.pack(content.tell()))
     file.write(content.getbuffer())
+
+
+def _write_end(file):
+    """Say that no further call follows."""
+    file.write(_SIZE.pack(0))
     file.flush()
 
 
-def _read(file):
-    """The calls and the seconds that `_write` wrote."""
-    (size,) = _SIZE.unpack(file.read(_SIZE.size))
-    with np.load(io.BytesIO(file.read(size))) as fields:
-        calls = [(str(signature), {}) for signature in fields["signatures"]]
-        for field in fields:
-            kind, _, key = field.partition(":")
-            if kind == "data":
-                index, _, name = key.partition(":")
-                lengths = fields.get(f"lengths:{key}")
-                calls[int(index)][1][name] = _split(fields[field], lengths)
-        return calls, fields["seconds"].tolist()
+def _calls(file):
+    """Yield (signature, arrays, seconds) of each call that `_write` wrote, up to the end."""
+    while size := _SIZE.unpack(file.read(_SIZE.size))[0]:
+        with np.load(io.BytesIO(file.read(size))) as fields:
+            arrays = {
+                name: _split(fields[f"data:{name}"], fields.get(f"lengths:{name}"))
+                for name in (field.removeprefix("data:") for field in fields)
+                if f"data:{name}" in fields
+            }
+            call = str(fields["signature"]), arrays, float(fields["seconds"])
+        yield call
 
 
 def _split(array, lengths):
@@ -162,15 +168,15 @@ def main():
     answered = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # TensorFlow's own prints are no answer
     try:
-        requests, _ = _read(sys.stdin.buffer)
-        threading.Thread(target=_end_with_input, daemon=True).start()
         with SavedModelSession(options.saved_model, text_operations=not options.no_text) as session:
-            answers, seconds = [], []
-            for name, inputs in requests:
+            requests = itertools.chain(_calls(sys.stdin.buffer), [None])
+            for (name, inputs, _), following in itertools.pairwise(requests):
+                if following is None:  # all is read: what follows is the end of the input
+                    threading.Thread(target=_end_with_input, daemon=True).start()
                 began = time.perf_counter()
-                answers.append((name, session.run(name, **inputs)))
-                seconds.append(time.perf_counter() - began)
-        _write(answered, answers, seconds)
+                answer = session.run(name, **inputs)
+                _write(answered, name, answer, time.perf_counter() - began)
+        _write_end(answered)
     except (OSError, RuntimeError, TypeError, ValueError, struct.error) as error:
         sys.exit(" ".join(str(error).split()))
 

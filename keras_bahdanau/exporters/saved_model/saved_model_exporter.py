@@ -184,12 +184,15 @@ class SavedModelExporter(Exporter):
 
         asked = self._asked(pipeline, inputs)
         warmup = warmup_requests(self, pipeline)
-        requests = [
+        requests = (  # made one by one: files are large
             (name, self.request(pipeline, [inputs[row] for row in rows], prefixes))
             for name, rows, prefixes in asked
-        ]
+        )
         results, seconds = timed_in_clean_process(
-            path, [*warmup, *requests], threads=1, text_operations=self.text_operations
+            path,
+            itertools.chain(warmup, requests),
+            threads=1,
+            text_operations=self.text_operations,
         )
         received, lists = [[] for _ in inputs], []
         for (_, rows, prefixes), result in zip(asked, results[len(warmup) :], strict=True):

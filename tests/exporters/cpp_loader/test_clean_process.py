@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -134,9 +135,25 @@ REQUESTS = [
 
 
 @pytest.fixture(scope="module")
-def answered(saved):
+def kept():
+    """The most requests that were in memory when the next one was made."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def answered(saved, kept):
     """The answers to `REQUESTS`, and their seconds."""
-    return cpp_loader.timed_in_clean_process(saved, REQUESTS, threads=1)
+
+    def requests():
+        made = []
+        for signature, inputs in REQUESTS:
+            request = {name: array.copy() for name, array in inputs.items()}
+            made.append(weakref.ref(next(iter(request.values()))))
+            yield signature, request
+            del request
+            kept.append(sum(one() is not None for one in made))
+
+    return cpp_loader.timed_in_clean_process(saved, requests(), threads=1)
 
 
 def test_answers_equal_pythons_bit_for_bit(toy, answered):
@@ -157,6 +174,10 @@ def test_files_beside_the_data_are_no_modules_of_the_process(saved, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     (answer,) = cpp_loader.run_in_clean_process(saved, REQUESTS[:1])
     assert answer["again"][0] == b"the red tree"
+
+
+def test_requests_are_sent_one_by_one(answered, kept):
+    assert kept == [1] * len(REQUESTS)
 
 
 def test_each_request_is_timed(answered):
