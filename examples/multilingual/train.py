@@ -83,7 +83,8 @@ def score(arguments, name, run, part):
     translator = kb.Translator.load(run.translator)
     scores = {}
     for one in corpora(arguments, name, PARTS[part]):
-        measured = kb.evaluation.evaluate(translator, kb.data.Corpora([one]), **RULE)
+        pairs = kb.data.Corpora([one])
+        measured = kb.evaluation.evaluate(translator, pairs, tag=one.tag, **RULE)
         scores[one.name] = measured.scores()
     progress = run.progress()
     about = {

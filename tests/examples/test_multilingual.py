@@ -23,10 +23,11 @@ def example():
 def data(tmp_path):
     """Toy sentences, the German ones, and as French the words backwards."""
     pairs = toy_pairs()
+    longest = " ".join(["one"] * 5), " ".join(["eins"] * 5)
     (tmp_path / "tok").mkdir()
     for part, rows in {
         "train": pairs[20:],
-        "val": pairs[:9],
+        "val": [*pairs[:9], longest],
         "test_2016_flickr": pairs[9:20],
     }.items():
         sides = {
@@ -71,6 +72,9 @@ def test_it_runs_from_end_to_end_and_decodes_the_test_once(example, data, tmp_pa
     command = ["--data", str(data), "--out", str(out), "--systems", "fr", "both", *settings]
     example.main(command)
     assert {path.name for path in out.iterdir()} == {"fr", "both", "fr.val.json", "both.val.json"}
+    scores = json.loads((out / "both.val.json").read_text())["scores"]
+    for name in ("de", "fr"):  # a tag is no word of a sentence
+        assert [band["label"] for band in scores[name]["by_length"]] == ["1-5"]
     example.main([*command, "--test"])
     table = capsys.readouterr().out.split("\n| system")[-1]
     assert [line.split("|")[5].strip() for line in table.splitlines()[2:]] == [
