@@ -90,7 +90,7 @@ def describe(model, card, features):
         f"to {card['max_target_length']} tokens, with the attention weights of each. "
         f"Main signature: {verb}. Weights: {card['quantization']}{_trained(card)}.",
         version=__version__,
-        subgraph_metadata=tuple(_subgraphs(model, signatures, {**_TENSORS, **features}, used)),
+        subgraph_metadata=tuple(_subgraphs(model, signatures, features, used)),
         associated_files=(about, *files.values()),
     )
 
@@ -99,7 +99,7 @@ def _trained(card):
     return ", of a model trained with weights of 8 bits" if card.get("quantization_aware") else ""
 
 
-def _subgraphs(model, descriptions, tensors, used):
+def _subgraphs(model, descriptions, features, used):
     """One record a subgraph, up to the last that a signature names."""
     signatures = {
         signature.SubgraphIndex(): signature for signature in entries_of(model, "SignatureDefs")
@@ -113,8 +113,11 @@ def _subgraphs(model, descriptions, tensors, used):
         yield SubGraphMetadata(
             name=name,
             description=descriptions[name],
-            input_tensor_metadata=_tensors(signature, graph, "Inputs", tensors, used),
-            output_tensor_metadata=_tensors(signature, graph, "Outputs", tensors, used),
+            input_tensor_metadata=_tensors(
+                signature, graph, "Inputs", {**_TENSORS, **features}, used
+            ),
+            # some outputs have the name of an input, such as `lengths`
+            output_tensor_metadata=_tensors(signature, graph, "Outputs", _TENSORS, used),
         )
 
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
 from ai_edge_litert.interpreter import Interpreter
-from flatbuffers import encode, number_types, packer
+from flatbuffers import Builder, encode, number_types, packer
 from flatbuffers.table import Table
 
 from keras_bahdanau.exporters.card import sha256
 from keras_bahdanau.exporters.litert import metadata
+from keras_bahdanau.exporters.litert.descriptions import describe
 from keras_bahdanau.exporters.litert.metadata import (
     AssociatedFile,
     ModelMetadata,
@@ -96,6 +97,30 @@ def test_fields_stand_where_the_schema_has_them():
 def test_what_was_written_is_read():
     assert metadata.from_bytes(metadata.to_bytes(WHOLE)) == WHOLE
     assert metadata.from_bytes(metadata.to_bytes(ModelMetadata())) == ModelMetadata()
+
+
+def test_an_output_that_is_called_like_an_input_has_its_own_description():
+    """`lengths` are those of the images that come, and of the texts that go."""
+    tensors = [schema.TensorT(shape=np.array(shape, np.int32)) for shape in ([1], [1, 4])]
+    graph = schema.SubGraphT(tensors=tensors, inputs=np.array([0]), outputs=np.array([1]))
+    signature = schema.SignatureDefT(
+        signatureKey="read_nbest",
+        subgraphIndex=0,
+        inputs=[schema.TensorMapT(name="lengths", tensorIndex=0)],
+        outputs=[schema.TensorMapT(name="lengths", tensorIndex=1)],
+    )
+    builder = Builder()
+    tree = schema.ModelT(subgraphs=[graph], signatureDefs=[signature])
+    builder.Finish(tree.Pack(builder))
+    card = {"verb": "read", "vocabularies": {"target": "target.spm"}, "quantization": "int8"}
+    card |= {"max_source_length": 512, "max_target_length": 96}
+    features = {"lengths": ("Number of cells.", ("batch",))}
+    found = describe(schema.Model.GetRootAs(builder.Output()), card, features)
+    (described,) = found.subgraph_metadata
+    (given,), (answered,) = described.input_tensor_metadata, described.output_tensor_metadata
+    assert (given.description, given.dimension_names) == features["lengths"]
+    assert answered.description.startswith("The same of each hypothesis")
+    assert answered.dimension_names == ("batch", "beam")
 
 
 @pytest.mark.parametrize("content", [b"", b"12345678TFL3", bytes(100)])
