@@ -51,7 +51,15 @@ def training_settings(
     }
 
 
-def _checked_symbols(symbols):
+def checked_symbols(symbols) -> list:
+    """Return the symbols as a list.
+
+    Args:
+        symbols: Different strings without white space.
+
+    Raises:
+        ValueError: If a symbol can't be one.
+    """
     listed = None if isinstance(symbols, str | bytes) else list(symbols)
     if listed is None or not all(map(is_symbol, listed)) or len(set(listed)) < len(listed):
         raise ValueError(
@@ -86,7 +94,7 @@ def symbol_forms(symbols, model_type, kept):
     Raises:
         ValueError: If a symbol can't be one.
     """
-    symbols = _checked_symbols(symbols)
+    symbols = checked_symbols(symbols)
     if model_type == "word":
         return symbols
     second = "{}▁" if kept else "▁{}"

@@ -212,6 +212,7 @@ BAD_INPUT = {
     f"{DISTILL} --teacher RUN --workers 0": "workers=0",
     f"{DISTILL} --teacher RUN --attention forced": "attention='forced'",
     f"{DISTILL} --teacher RUN --units 0": "units=0",
+    f"{DISTILL} --teacher RUN --symbol <s>": "symbols=['<s>']",
     f"{DISTILL} --teacher RUN --guided-alignment 1 --mix .5": "mix=0.5",
     f"{DISTILL} --hypotheses good.de --sample": "sample=True, hypotheses='good.de'",
     f"{DISTILL} --hypotheses good.de --guided-alignment 1": "hypotheses='good.de'",

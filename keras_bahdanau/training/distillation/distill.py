@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from keras_bahdanau.data.corpora import Corpus
 from keras_bahdanau.ownership import existing, owned
 from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.text.vocabulary import checked_symbols
 from keras_bahdanau.text.word_weights import parse_weights
 from keras_bahdanau.training.distillation.choosing import chosen
 from keras_bahdanau.training.distillation.demands import check_demands, check_same_pairs
@@ -79,7 +80,8 @@ def distill(
         FileNotFoundError: If there is no such model or file.
         RuntimeError: If a process of the teacher was killed.
         ValueError: If teacher, hypotheses, pairs, settings and options do not go together, the
-            directory was begun with others, or no pair passes the filters.
+            directory was begun with others, or no pair passes the filters; or if `symbols` can't
+            be tokens.
 
     Example:
         >>> options = TrainingOptions(preset="ssru-student")
@@ -99,6 +101,7 @@ def distill(
         load,
     )
     check_demands(work)
+    checked_symbols(symbols)  # or an error, before the teacher writes for long
     work.run.check_free()
     given = work.given()
     if load is not None:
