@@ -222,8 +222,9 @@ class Shards(Pairs):
         path = self.directory / CARD
         if not path.is_file():
             raise FileNotFoundError(
-                f"Shards must have a card, which is written last. Received: path={str(path)!r}, "
-                "which does not exist. Prepare the corpus to its end, or give another directory."
+                f"A directory of pairs must be one of shards, with {CARD}, which `prepare` writes "
+                f"last. Received: path={str(self.directory)!r}, which has none. Give a text, a TSV "
+                "or a manifest, or prepare the shards to their end."
             )
         with self._reported(CARD):
             return parsed_card(path.read_bytes())

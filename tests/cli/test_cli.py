@@ -116,7 +116,7 @@ def names_in(directory):
 BAD_INPUT = {
     "train absent.en good.de --out new": "path='absent.en'",
     "train good.en . --out new": "path='.', which is a directory",
-    "train . --out new": "path='card.json', which does not exist",
+    "train . --out new": "path='.', which has none. Give a text, a TSV or a manifest",
     "train /dev/stdin --out new --workers 2": (
         "path='/dev/stdin' with workers=2. Write it to a file first"
     ),

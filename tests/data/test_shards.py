@@ -93,7 +93,7 @@ def test_the_fingerprint_is_that_of_the_content_wherever_it_stands(shards, sides
 
 
 def test_an_unfinished_corpus_has_no_card(tmp_path):
-    with pytest.raises(FileNotFoundError, match="must have a card.*card.json"):
+    with pytest.raises(FileNotFoundError, match="one of shards, with card.json.*has none"):
         Shards(tmp_path)
 
 
