@@ -111,8 +111,8 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
     fun checkList(nbest: Int, prefix: String) {
         if (nbest != 1 && nbest !in 1..most) {
             throw InputError(
-                "`nbest` must be from 1 to $most in this file. Received: nbest=$nbest. Export it with the " +
-                    "signature nbest, or with a wider beam."
+                "`nbest` must be from 1 to $most in this file. Received: nbest=$nbest. Give such a number, " +
+                    "or export it with the signature nbest, or with a wider beam."
             )
         }
         if (prefix.isNotEmpty()) prefixIds(prefix)

@@ -160,7 +160,8 @@ class Pipeline {
     if (nbest_ >= 1 && nbest_ <= Most()) return;
     throw InputError("`nbest` must be from 1 to " + std::to_string(Most()) + " in this file. "
                      "Received: nbest=" + std::to_string(nbest_) +
-                     ". Export it with the signature nbest, or with a wider beam.");
+                     ". Give such a number, or export it with the signature nbest, or with "
+                     "a wider beam.");
   }
 
   // Sets the prefix of all texts, which stays from run to run.

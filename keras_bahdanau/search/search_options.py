@@ -146,7 +146,7 @@ class SearchOptions:
         if not integer(1, self.beam_width).allows(nbest):
             raise ValueError(
                 f"`nbest` must be from 1 to the beam width, {self.beam_width}. "
-                f"Received: nbest={nbest!r}. Search with a wider beam for more."
+                f"Received: nbest={nbest!r}. Give such a number, or search with a wider beam."
             )
 
     def numbers(

@@ -218,7 +218,7 @@ class OnDevicePipeline:
         if not isinstance(nbest, int) or not 1 <= nbest <= self.most:
             raise ValueError(
                 f"`nbest` must be from 1 to {self.most} in this file. Received: nbest={nbest!r}. "
-                "Export it with the signature nbest, or with a wider beam."
+                "Give such a number, or export it with the signature nbest, or with a wider beam."
             )
 
     def check_prefix(self, prefix):

@@ -63,7 +63,7 @@ export class Pipeline {
   searchFor(nbest = 1, prefix = "") {
     if (!(Number.isInteger(nbest) && 1 <= nbest && nbest <= this.most)) {
       throw new InputError(`\`nbest\` must be from 1 to ${this.most} in this file. Received: nbest=${nbest}. ` +
-        "Export it with the signature nbest, or with a wider beam.");
+        "Give such a number, or export it with the signature nbest, or with a wider beam.");
     }
     if (prefix && !this.completing) {
       throw new InputError("A file must have a signature for texts with a prefix. Received: one " +
