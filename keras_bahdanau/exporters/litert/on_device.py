@@ -21,6 +21,7 @@ _ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # 
 _TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older files lack
 _SEAL = 64  # bytes at the end of a file
 _MOST_POSITIONS = 100_000  # of a source
+_KERAS_WEIGHTS = "model.weights.h5"  # in each .keras file
 _COPY = 512  # bytes of an unknown token that are copied
 _NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
 # the mark of a word's beginning, white space of ASCII, and Unicode's separators
@@ -446,6 +447,11 @@ def _read(file):
     size = file.seek(0, os.SEEK_END)
     with zipfile.ZipFile(file) as archive:
         entries = archive.infolist()
+        if _KERAS_WEIGHTS in archive.namelist():
+            raise ValueError(
+                "it is a .keras file: `keras-bahdanau export` makes a .tflite file of it, and "
+                "`keras-bahdanau translate`, `read` and `transcribe` take it as it is"
+            )
         if sum(entry.file_size for entry in entries) > size:
             raise ValueError("it unfolds to more than its size")
         files = {entry.filename: archive.read(entry) for entry in entries}

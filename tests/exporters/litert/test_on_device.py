@@ -27,6 +27,7 @@ from keras_bahdanau.layers.readers import recurrent
 from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_links, word_spans
 
 ROOT = Path(__file__).parents[3]
+GOLDEN = ROOT / "tests" / "golden" / "0.1.0"
 PROGRAM = ROOT / "export" / "on_device" / "translate.py"
 BESIDE = ["keras_bahdanau/exporters/litert/on_device.py", "keras_bahdanau/text/alignments.py"]
 LACKING = """
@@ -271,6 +272,7 @@ def model_files(directory, good):
         "its vocabulary packed inside": plain,
         "its last 64 bytes are not its sha256": archive,
         "unfolds to more than its size": large,
+        "it is a .keras file: `keras-bahdanau export` makes": GOLDEN / "translator.keras",
         "that LiteRT can load": packed_anew(directory / "model.tflite", good, b"no model"),
         "that SentencePiece can load": packed_anew(
             directory / "vocabulary.tflite", good, files={"source.spm": b"none"}
@@ -302,7 +304,7 @@ def test_a_changed_bit_is_refused_in_one_line(toy_litert, tmp_path, area):
 
 
 def test_a_changed_bit_of_a_file_of_the_first_version_is_refused(tmp_path):
-    content = (ROOT / "tests" / "golden" / "0.1.0" / "translator.tflite").read_bytes()
+    content = (GOLDEN / "translator.tflite").read_bytes()
     path, rng = tmp_path / "flipped.tflite", random.Random(0)
     for place in rng.sample(range(len(unpack(content).model)), 20):
         flipped = bytearray(content)
