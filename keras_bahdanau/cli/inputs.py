@@ -65,7 +65,8 @@ def read_examples(
         target: Path of the texts, or None.
         columns: String, the columns of a TSV; None to find them from its text: see `read_table`.
         answer_separator: String between several answers in a cell of a TSV, or None.
-        say: Function of one string, which is told of the columns that were found.
+        say: Function of one string, which is told of the columns that were found, or of a table
+            beside a second file.
         tag: String that is put before each source; None for none.
 
     Returns:
@@ -81,6 +82,7 @@ def read_examples(
     symbols = []
     if inputs == "lines" and target is not None:
         pairs = read_pairs(source, target)
+        _tell_table(pairs, source, target, say=say)
     elif inputs == "lines":
         pairs, symbols = read_table(source, columns, answer_separator, say=say)
     elif inputs == "files":
@@ -142,6 +144,16 @@ def check_cache(cache, inputs):
 def has_content(one):
     """False for a text of white space."""
     return isinstance(one, Path) or bool(one.strip())
+
+
+def _tell_table(pairs, *files, say):
+    """Say that the file of one side is a table, whose lines are read whole."""
+    for side, path in enumerate(files):
+        if {"\t" in pair[side] for pair in pairs if pair[side].strip()} == {True}:
+            say(
+                f"two files, {str(files[0])!r} and {str(files[1])!r}: the lines of {str(path)!r} "
+                "are read whole, with their tabs. If these part columns, give that file alone"
+            )
 
 
 def _check_columns(inputs, target, columns, answer_separator):

@@ -19,7 +19,7 @@ import pytest
 from terminal import Terminal
 
 from keras_bahdanau import __version__, cli
-from keras_bahdanau.cli import arguments, training_files, translating, unknown_text
+from keras_bahdanau.cli import arguments, inputs, training_files, translating, unknown_text
 from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
@@ -584,6 +584,19 @@ def test_tabs_of_standard_input_are_told_of_once(capsys):
     assert [*translating._telling_tabs(chunks)] == chunks
     told = capsys.readouterr().err
     assert told.count("\n") == told.count("lines of standard input are translated whole") == 1
+
+
+@pytest.mark.parametrize("table", ["a", "b", None])
+def test_a_table_beside_a_second_file_is_told(tmp_path, monkeypatch, table):
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":  # a single line with a tab is text
+        rows = "one\teins\n\ntwo\tzwei\n" if name == table else "one\n\ntwo\ttabs\n"
+        Path(name).write_text(rows)
+    told = []
+    pairs, _ = inputs.read_examples("lines", "a", "b", say=told.append)
+    assert len(pairs) == 3
+    line = f"two files, 'a' and 'b': the lines of {table!r} are read whole, with their tabs."
+    assert [one.startswith(line) for one in told] == [True] * (table is not None)
 
 
 @pytest.mark.slow
