@@ -120,7 +120,7 @@ def evaluate(
     other = None if compare is None else _Other(compare, inputs, pairs, asked, tag)
     translator = load_translator(paths, precision)
     if other is not None:
-        other.load()
+        other.load(translator.plural)
     if tag is not None:
         require_token(tag, translator.source)
     if search is None:  # a .tflite file has its own
@@ -193,10 +193,15 @@ class _Other:
 
         samples_for(len(pairs))  # or an error, before anything is decoded
 
-    def load(self):
-        """Load the model, or say why that can't be, before the first one decodes for long."""
+    def load(self, plural):
+        """Load the model, or say why that can't be, before the first one decodes for long.
+
+        Args:
+            plural: String, what the first one reads: both images and recordings are files.
+        """
         if self._model is not None:
             self._translator = load_translator([self._model])
+            _check_inputs(self._translator.plural, self._model, plural)
             if self._search is not None:
                 self._translator.check_options(self._search)
 

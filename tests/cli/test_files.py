@@ -2,6 +2,7 @@
 
 import io
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import keras
@@ -12,6 +13,7 @@ import pytest
 from keras_bahdanau import ImageToText, SpeechToText, cli, load_pipeline
 from keras_bahdanau.sources.sounds import encoded
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 TINY = (
     "--vocabulary-size 12 --target-model-type char --embedding-units 8 --units 8 --epochs 1 "
     "--encoder-units 4 --attention-units 8 --batch-sentences 8"
@@ -113,3 +115,16 @@ def test_a_manifest_becomes_a_model_that_reads_files(command, kind, tmp_path, mo
     code, out, err = command(f"align --model run 0.{kind.ending} --plot picture.png")
     assert (code, out.count("\n")) == (0, 1), err
     assert plt.imread(tmp_path / "picture.png").std() > 0.05  # something is drawn
+
+
+def test_a_model_of_images_is_not_compared_with_one_of_speech(command, tmp_path, monkeypatch):
+    from keras_bahdanau import evaluation
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(evaluation, "evaluate", None)  # it would fail otherwise
+    write_image(tmp_path / "one.png", 1)
+    (tmp_path / "test.tsv").write_text("one.png\ta\none.png\tb\n")
+    images, speech = (EXAMPLES / one for one in ("captions/models/captions", "an4/models/an4"))
+    code, out, err = command(f"evaluate test.tsv --model {images}.tflite --compare {speech}.tflite")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "an4.tflite', which reads recordings, beside a model that reads images" in err
