@@ -32,13 +32,7 @@ def ensemble(translators, search=None):
     if not translators:
         raise ValueError("An ensemble must have at least one translator. Received: translators=[]")
     first = translators[0]
-    for number, other in enumerate(translators[1:], start=2):
-        if (other.source, other.target) != (first.source, first.target):
-            raise ValueError(
-                "The translators of an ensemble must have the same source and target. "
-                f"Received: translator {number} with other vocabularies than the first. "
-                "Train them on the same pairs, with the same vocabulary settings."
-            )
+    check_same_sides([(one.source, one.target) for one in translators])
     model = Ensemble([translator.model for translator in translators])
     if search is None:
         search = first.search
@@ -49,3 +43,18 @@ def ensemble(translators, search=None):
     parts = first.source, model, first.target, search
     shortlist = next((one.shortlist for one in translators if one.shortlist is not None), None)
     return pipeline_of(*parts, vars(first).get("metrics"), shortlist)
+
+
+def check_same_sides(sides):
+    """Raise ValueError unless all models of an ensemble have the same source and target.
+
+    Args:
+        sides: List of (`Source`, `Subwords`).
+    """
+    for number, other in enumerate(sides[1:], start=2):
+        if other != sides[0]:
+            raise ValueError(
+                "The translators of an ensemble must have the same source and target. "
+                f"Received: translator {number} with other vocabularies than the first. "
+                "Train them on the same pairs, with the same vocabulary settings."
+            )

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,7 @@ from keras_bahdanau.training.distillation.given_hypotheses import read_given
 from keras_bahdanau.training.distillation.hypotheses import Hypothesis, read_hypotheses
 from keras_bahdanau.training.distillation.teacher import Teacher, taught
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PAIRS = toy_pairs()
 WRONG = [(source, "falsch") for source, _ in PAIRS]
 SMALL = TrainingOptions(
@@ -355,6 +357,22 @@ def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tm
     assert not {"unsinn", "falsch"} & {*" ".join(found).split()}
     heading, row = printed.out.splitlines()[-3:-1]  # of no teacher
     assert heading.split()[0] == "BLEU" and row.split()[0] == "student"
+
+
+@pytest.mark.parametrize(
+    "teacher, baseline, message",
+    [
+        (["ice", "bul"], None, "translator 2 with other vocabularies than the first"),
+        (["ice"], "captions", "of ['ImageSource'], with teacher=['"),
+    ],
+)
+def test_models_that_do_not_go_together_leave_no_directory(tmp_path, teacher, baseline, message):
+    """A directory that is begun resumes with its teacher alone."""
+    teacher = [EXAMPLES / "pronounce" / "models" / f"{one}.keras" for one in teacher]
+    baseline = baseline and EXAMPLES / "captions" / "models" / f"{baseline}.keras"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        distill(PAIRS, PAIRS, tmp_path / "new", teacher, baseline=baseline)
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.slow

@@ -54,6 +54,13 @@ def _demands(work):
         f"pairs of type {type(pairs).__name__}",
         "Give no shards, and no several corpora.",
     )
+    kinds = [_kind(path) for path in (*work.paths[:1], work.baseline) if path]
+    yield (
+        "A baseline must have the kind of source that the teacher has",
+        len({*kinds}) < 2,
+        f"baseline={str(work.baseline)!r}, of {kinds[-1:]}, with teacher={models}, of {kinds[:1]}",
+        "Give another one, or leave it out.",
+    )
     yield (
         "`temperature` is for several corpora; texts are drawn with that of the teacher's search",
         work.options.resolved().temperature == 1,
@@ -102,3 +109,8 @@ def _of_attention(work, given, models):
         f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
         f"L{leave[1:]}",
     )
+
+
+def _kind(path):
+    """Name of the class of a model's source, such as "ImageSource"."""
+    return str(read_card(path).get("source", {}).get("class_name"))

@@ -176,13 +176,16 @@ class _Distilling(NamedTuple):
 
     def sides(self, source):
         """(source, target) of the student, as far as they are given or the teacher's."""
+        from keras_bahdanau.pipelines.ensembling import check_same_sides
         from keras_bahdanau.sources.serialized import read_sides
         from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
 
         source = None if source is None else as_source(source)
         if not self.paths:
             return source, None
-        own, target = read_sides(read_card(self.paths[0]))
+        sides = [read_sides(read_card(path)) for path in self.paths]
+        check_same_sides(sides)  # or an error before the directory is begun
+        own, target = sides[0]
         if source is not None and type(source) is not type(own):
             raise ValueError(
                 "Teacher and student must have the same kind of source. Received: a "
