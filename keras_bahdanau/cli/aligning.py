@@ -18,7 +18,7 @@ from keras_bahdanau.cli.arguments import (
 )
 from keras_bahdanau.cli.console import ends_well, tell_cut
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
-from keras_bahdanau.cli.inputs import decoded, inputs_of
+from keras_bahdanau.cli.inputs import decoded, inputs_of, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
 from keras_bahdanau.cli.translating import Links, subwords_of
@@ -66,7 +66,7 @@ def align(
     (path,) = find_models([model])
     pages = {"trace": trace and str(trace), "explore": explore and str(explore)}
     search = search_of(path, search, **pages)
-    one = _one_input(inputs_of(path), sentence)
+    one = _one_input(path, sentence)
     prefixes = None if prefix is None else [decoded(prefix, "PREFIX")]
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
@@ -107,12 +107,15 @@ def align(
         exploration.write(translator.searching(search))
 
 
-def _one_input(inputs, argument):
-    """The sentence that an argument is, or the path."""
-    if inputs == "lines":
+def _one_input(model, argument):
+    """The sentence that an argument is, or the path, by what the model reads."""
+    if inputs_of(model) == "lines":
         return decoded(argument, "SENTENCE")
-    if not Path(argument).is_file():
+    require_inputs(model, "files")  # there are models of arrays, too
+    file = Path(argument)
+    if not file.is_file():
+        kind = "a directory" if file.is_dir() else "no such file"
         raise FileNotFoundError(
-            f"A file to read must exist. Received: path={argument!r}. Give its path."
+            f"A file to read must exist. Received: path={argument!r}, {kind}. Give its path."
         )
-    return Path(argument)
+    return file

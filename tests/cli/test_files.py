@@ -128,3 +128,16 @@ def test_a_model_of_images_is_not_compared_with_one_of_speech(command, tmp_path,
     code, out, err = command(f"evaluate test.tsv --model {images}.tflite --compare {speech}.tflite")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "an4.tflite', which reads recordings, beside a model that reads images" in err
+
+
+@pytest.mark.parametrize(
+    "model, argument, message",
+    [
+        ("captions/models/captions", ".", "path='.', a directory. Give its path"),
+        ("captions/models/captions", "absent.png", "path='absent.png', no such file"),
+        ("formulas/models/ink", "one", "which reads arrays. Use it from Python"),
+    ],
+)
+def test_what_is_no_file_to_align_is_named(command, model, argument, message):
+    code, out, err = command(f"align --model {EXAMPLES / model}.tflite {argument}")
+    assert (code, out, err.count("\n")) == (2, "", 1) and message in err
