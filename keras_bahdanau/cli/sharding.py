@@ -170,7 +170,10 @@ def _sides(path, inputs):
     from keras_bahdanau.text.subwords import Subwords
 
     if path.is_file() and path.suffix != ".keras":
-        both = Subwords(path.read_bytes())
+        try:
+            both = Subwords(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"vocabulary={str(path)!r}: {error}") from None
         return both, both
     if (path / CARD).is_file():
         load_tensorflow()

@@ -148,7 +148,7 @@ BAD_INPUT = {
     "prepare good.en good.de --out new --sample 0": "sample=0",
     "prepare good.en good.de --out new --symbols a,a": "symbols=('a', 'a')",
     "prepare good.en good.de --out new --vocabulary cut.keras": "path='cut.keras'",
-    "prepare good.en good.de --out new --vocabulary good.en": "bytes that are none",
+    "prepare good.en good.de --out new --vocabulary good.en": "'good.en': `model` must be a",
     "prepare good.en short.de --dry-run --workers 1": "'short.de' with 2 lines, where 'good.en'",
     "prepare cut.de.gz good.de --dry-run --workers 1": "path='cut.de.gz'",
     "prepare bad.tsv --dry-run --workers 1": "path='bad.tsv', whose line 2 has 1",
