@@ -42,10 +42,11 @@ def _file(path, number, around, line):
     """The path of a file that a line of a manifest names."""
     columns = line.split("\t")
     if len(columns) != 2 or not columns[0]:
+        has = len(columns) if columns[0] else "no path"
         raise ValueError(
             "A line of a manifest must have two columns, a path and its text, with one tab "
             f"between. Received: path={os.fspath(path)!r}, whose line {number} has "
-            f"{len(columns)}: {line[:80]!r}. Mend the line."
+            f"{has}: {line[:80]!r}. Mend the line."
         )
     named = around / columns[0]
     if not named.is_file():

@@ -44,8 +44,8 @@ def test_an_absolute_path_stays(manifest, tmp_path):
         ("b\tx\n", ValueError, "line 1 names 'b', a directory"),
         ("a.wav\n", ValueError, "line 1 has 1: 'a.wav'"),
         ("a.wav\tx\ty\n", ValueError, "line 1 has 3"),
-        ("a.wav\tx\n\n", ValueError, "line 2 has 1"),
-        ("\tx\n", ValueError, "two columns, a path"),
+        ("a.wav\tx\n\n", ValueError, "line 2 has no path"),
+        ("\tx\n", ValueError, "line 1 has no path: "),
         ("", ValueError, "at least one line"),
     ],
 )
