@@ -48,6 +48,14 @@ def test_a_file_writes_the_texts_of_keras(translator, path):
     assert texts(LiteRTTranslator(path).translate_nbest(SHORT)) == expected
 
 
+def test_a_copied_character_is_part_of_the_word_around_it(path):
+    for row in OnDeviceTranslator(path).translate_nbest(SHORT):
+        for one in row:
+            assert len({*one.token_words.tolist()} - {-1}) == len(
+                one.text.split(" ") if one.text else ""
+            )
+
+
 def test_a_text_that_is_cut_copies_nothing_behind_its_end(translator, path):
     long = ["eÄ" * 30]
     search = dataclasses.replace(translator.search, max_source_length=20)
