@@ -19,7 +19,7 @@ LARGE = "large"  # setting of models for machines, of which the .keras file alon
 
 CARD = """# Models
 
-The preset `characters`{small}, one model a task:
+The preset `characters`{others}, one model a task:
 `TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16.{large} Each file has the
 vocabularies and a card of its own (`keras-bahdanau check`). Seeds and epochs were chosen on dev,
 and no test was looked at. One command scores a file of the published format:
@@ -38,6 +38,10 @@ Scores are of dev, by a beam of 5. `minutes` limit a training on one core.
 {licence}
 """
 
+CHANGED = {  # settings, as a card names them
+    "small": "or made smaller (`small`)",
+    "unknown": "or with `--unknown-rate 0.1` (`unknown`)",
+}
 LARGE_CARD = " `TASK-large.keras` is a larger\nmodel, for machines."
 
 LICENCES = {
@@ -230,7 +234,7 @@ def _write_card(models, kind, found):
     head += [*(f"{name}, int8" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
-        small=", or made smaller (`small`)" if systems - {"preset", LARGE} else "",
+        others="".join(f", {CHANGED[one]}" for one in sorted(systems & {*CHANGED})),
         large=LARGE_CARD if LARGE in systems else "",
         **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},
         metrics=",".join(metrics),
