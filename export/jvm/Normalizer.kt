@@ -15,6 +15,9 @@ private const val ESCAPED = 5
 /** A piece of a text, and the bytes that it was read from. */
 internal class Part(val text: String, val size: Int)
 
+/** A normalized text, and for each of its characters and its end the byte that it was read from. */
+internal class Normalized(val text: String, val places: List<Int>)
+
 /** The character at a place of UTF-8; U+FFFD, of one byte, for a bad byte. */
 internal fun characterAt(bytes: ByteArray, start: Int): Part {
     val lead = bytes[start].toInt() and 255
@@ -101,32 +104,37 @@ internal class Normalizer(spec: Message, private val symbolAt: ((String, Int) ->
     val replaces = table != null
 
     /** The normalized text of bytes that need not be UTF-8. */
-    fun normalize(bytes: ByteArray): String {
+    fun normalize(bytes: ByteArray): Normalized {
         var parts = parts(bytes)
-        if (removesSpaces) parts = parts.dropWhile { it == " " }
-        if (parts.isEmpty()) return ""
+        if (removesSpaces) parts = parts.dropWhile { it.text == " " }
+        if (parts.isEmpty()) return Normalized("", listOf(0))
+        var place = bytes.size - parts.sumOf { it.size }
+        val places = ArrayList<Int>(parts.size + 2)
         val text = StringBuilder(if (dummyPrefix) space else "")
         var afterSpace = removesSpaces
         for (part in parts) {
-            val kept = if (afterSpace) part.trimStart(' ') else part
+            val kept = if (afterSpace) part.text.trimStart(' ') else part.text
             if (kept.isNotEmpty()) {
                 text.append(kept.replace(" ", space))
                 afterSpace = kept.endsWith(' ')
             }
             afterSpace = afterSpace && removesSpaces
+            while (places.size < text.length) places += place
+            place += part.size
         }
-        if (!removesSpaces) return text.toString()
-        return text.toString().trimEnd(space[0]) // a mark that the text itself ends with, too
+        places += place
+        if (!removesSpaces) return Normalized(text.toString(), places)
+        return Normalized(text.toString().trimEnd(space[0]), places) // a mark that the text itself ends with, too
     }
 
     /** Symbols, replacements and characters that a text is made of. */
-    private fun parts(bytes: ByteArray): List<String> {
+    private fun parts(bytes: ByteArray): List<Part> {
         val symbols = symbolAt?.let { Symbols(bytes, it) }
-        val parts = ArrayList<String>(bytes.size)
+        val parts = ArrayList<Part>(bytes.size)
         var place = 0
         while (place < bytes.size) {
             val part = symbols?.at(place) ?: table?.match(bytes, place) ?: characterAt(bytes, place)
-            parts += part.text
+            parts += part
             place += part.size
         }
         return parts

@@ -22,6 +22,9 @@ private const val MODEL_TYPE = 3 // fields of TrainerSpec
 private const val BYTE_FALLBACK = 35
 private const val UNKNOWN_SURFACE = 44
 
+/** A token of a text, and the bytes of the text that it stands for: from `begin` up to `end`. */
+internal class Token(val id: Int, val begin: Int, val end: Int)
+
 /**
  * A vocabulary; `model` has the bytes of a .spm or .model file. Any thread may use it.
  *
@@ -69,18 +72,33 @@ class SentencePiece(model: ByteArray) {
 
     /** The ids of bytes that need not be UTF-8: each bad byte counts as U+FFFD. */
     fun encode(bytes: ByteArray): IntArray {
-        val found = ArrayList<Int>()
+        val tokens = tokens(bytes)
+        return IntArray(tokens.size) { tokens[it].id }
+    }
+
+    /** The same ids, with the bytes that they stand for. */
+    internal fun tokens(bytes: ByteArray): List<Token> {
+        val found = ArrayList<Token>()
+        val normalized = normalizer.normalize(bytes)
         var afterUnknown = false
-        for (piece in split(normalizer.normalize(bytes))) {
+        var place = 0
+        for (piece in split(normalized.text)) {
             val id = ids[piece] ?: unknown
+            val begin = normalized.places[place]
+            place += piece.length
+            val end = normalized.places[place]
             if (id == unknown && byteFallback) {
-                piece.encodeToByteArray().mapTo(found) { ids.getValue(byteName(it)) }
-            } else if (id != unknown || !afterUnknown) {
-                found += id // unknown pieces side by side count as one
+                val bytesOf = piece.encodeToByteArray() // of which the last one stands for the character
+                bytesOf.mapTo(found) { Token(ids.getValue(byteName(it)), begin, begin) }
+                found[found.lastIndex] = Token(found.last().id, begin, end)
+            } else if (id == unknown && afterUnknown) { // unknown pieces side by side count as one
+                found[found.lastIndex] = Token(id, found.last().begin, end)
+            } else {
+                found += Token(id, begin, end)
             }
             afterUnknown = id == unknown
         }
-        return found.toIntArray()
+        return found
     }
 
     /** The pieces of a normalized text. */
@@ -138,7 +156,7 @@ class SentencePiece(model: ByteArray) {
         }
         closeBytes()
         if (!denormalizer.replaces) return text.toString()
-        return denormalizer.normalize(text.toString().encodeToByteArray())
+        return denormalizer.normalize(text.toString().encodeToByteArray()).text
     }
 
     private companion object {

@@ -7,7 +7,7 @@ import java.nio.charset.CharacterCodingException
 private const val PAD = 0
 private const val START = 2
 private const val END = 3
-private val SPECIAL = setOf(PAD, START, END)
+internal val SPECIAL = setOf(PAD, START, END)
 private const val MOST_TOKENS = 100_000 // of a source or a target
 private const val MOST_HYPOTHESES = 1024
 private val FLOATS_OF_TOKENS = listOf("token_log_probs", "token_entropies") // which older files lack
@@ -68,6 +68,7 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
     private val target = file.vocabulary("target")
     private val reduction = file.setting("reduction", MOST_TOKENS, otherwise = 1)
     private val search = file.card["search"] as? Map<*, *> ?: mapOf<String, Any>()
+    private val copies = search["replace_unknown"] == true // characters of the source
 
     /** Most tokens of a source, its end token included. */
     val longest = file.setting("max_source_length", MOST_TOKENS)
@@ -181,17 +182,19 @@ class Translator(private val file: TfliteFile, private val model: Model) : AutoC
             ids.toList().chunked(reduction) { group -> // the end is named where it is alone
                 group.filterIndexed { i, id -> i == 0 || id != END }.joinToString("") { source.pieces[it] }
             }
+        val surfaces = if (copies) surfaces(source, text) else listOf()
         val rows = lengths.indices.filter { it == 0 || lengths[it] > 0 } // there may be fewer
         return rows.map { row ->
             val places = places(outputs, row, lengths)
             val tokens = checked(outputs.ints.getValue("ids").slice(places))
+            val alignment = weights(outputs, places, sourceTokens.size)
             Translation(
-                text = target.decode(tokens.filter { it !in SPECIAL }.toIntArray()),
+                text = textOf(target, tokens, alignment, surfaces),
                 score = outputs.floats.getValue(score)[row],
                 finished = outputs.ints.getValue("finished")[row] == 1,
                 tokens = tokens.map { if (it == PAD) "" else target.pieces[it] },
                 sourceTokens = sourceTokens,
-                alignment = weights(outputs, places, sourceTokens.size),
+                alignment = alignment,
                 confidence = outputs.floats[confidence]?.get(row),
                 tokenLogProbs = outputs.floats["token_log_probs"]?.sliceArray(places),
                 tokenEntropies = outputs.floats["token_entropies"]?.sliceArray(places),

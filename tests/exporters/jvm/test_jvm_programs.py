@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import conformance_file
+import copying_speller
 import kotlin_programs
 import numpy as np
 import older_files
@@ -144,6 +145,16 @@ def test_lines_are_those_of_python(kotlin, suggesting, options):
     found = kotlin(*arguments)
     assert found == in_python(*arguments)
     assert found[0] == 0 and len(found[1]) > 3
+
+
+def test_unknown_tokens_copy_the_characters_that_python_copies(kotlin, once):
+    speller = once("speller.tflite", copying_speller.export)
+    data = "\n".join(copying_speller.LINES).encode()
+    for options in ("", "--greedy", "--nbest=4", "--prefix=aZ☃", "--nbest=3 --prefix=b"):
+        arguments = [*options.split(), speller]
+        found = kotlin(*arguments, data=data)
+        assert found == in_python(*arguments, data=data)
+        assert (found[0], found[2]) == (0, []) and {*"ZÄ☃⁇"} <= {*"".join(found[1])}
 
 
 def test_bad_lines_are_refused_as_in_python(kotlin, toy_litert):

@@ -1,0 +1,41 @@
+// Characters of a source in the place of unknown tokens, with spaces as on_device.py writes them.
+
+package translation
+
+private const val UNKNOWN = 1
+private const val MOST_BYTES = 512 // of an unknown token that are copied
+private const val NO_COPY = "\u2047" // as SentencePiece writes an unknown token
+private val WHITE_SPACE = Regex("[\u2581\t-\r\u001c-\u001f\u0085\\p{Z}]+")
+private val MARKS = Regex("$SPACE+")
+private val ASCII_SPACE = " \t\n\u000b\u000c\r".toCharArray()
+
+/** For each token of a text what an unknown one may copy: the characters that it stands for, without spaces. */
+internal fun surfaces(vocabulary: SentencePiece, text: String): List<String> {
+    val bytes = text.encodeToByteArray()
+    return vocabulary.tokens(bytes).map { token ->
+        var end = minOf(token.end, token.begin + MOST_BYTES)
+        while (end < token.end && bytes[end].toInt() and 0xc0 == 0x80) --end // to where a character begins
+        bytes.decodeToString(token.begin, end).replace(WHITE_SPACE, " ").trim(' ')
+    }
+}
+
+/** The text of ids; unknown ones copy the surfaces that they attend to, if there are any. */
+internal fun textOf(
+    vocabulary: SentencePiece,
+    ids: List<Int>,
+    alignment: List<FloatArray>,
+    surfaces: List<String>,
+): String {
+    val kept = ids.indices.filter { ids[it] !in SPECIAL }
+    if (surfaces.isEmpty() || UNKNOWN !in ids) return vocabulary.decode(kept.map(ids::get).toIntArray())
+    return kept
+        .joinToString("") { if (ids[it] == UNKNOWN) copied(alignment[it], surfaces) else vocabulary.pieces[ids[it]] }
+        .replace(MARKS, " ")
+        .trim(*ASCII_SPACE)
+}
+
+/** The surface with the highest weight; NO_COPY if that is the end token's, blank, or of weight 0. */
+private fun copied(weights: FloatArray, surfaces: List<String>): String {
+    val place = weights.indices.maxByOrNull { weights[it] }?.takeIf { weights[it] > 0f } ?: return NO_COPY
+    return surfaces.getOrNull(place).orEmpty().ifEmpty { NO_COPY }
+}
