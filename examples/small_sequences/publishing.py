@@ -8,14 +8,14 @@ from pathlib import Path
 
 import device_times
 from tables import UNITS
-from tasks import TASKS
+from tasks import FURTHER, LARGE, TASKS
 from trainings import Training
 
 import keras_bahdanau as kb
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 LARGEST = 1_000_000  # bytes of a .tflite file
-LARGE = "large"  # setting of models for machines, of which the .keras file alone is published
+MACHINES = (FURTHER, LARGE)  # settings of models for machines: the .keras file alone is published
 
 CARD = """# Models
 
@@ -61,7 +61,7 @@ def publish(results, tasks, settings, runs, examples):
 
     Of the settings the first one is taken that a task has results of, with a file of at most a
     megabyte in 8 bits; and of its seeds the one whose file is the best on dev. Beside it stands
-    `TASK-large.keras`, where `large` is among the settings and the task has results of it. The
+    `TASK-large.keras`, of the first of `MACHINES` that is among the settings and has results. The
     result of a model that is published says so.
 
     Args:
@@ -83,7 +83,7 @@ def publish(results, tasks, settings, runs, examples):
     for task in tasks:
         models = examples / task.kind / "models"
         best = chosen(task, settings, found)
-        large = _best(task, LARGE, found) if LARGE in settings else None
+        large = _large(task, settings, found)
         if best or large:
             models.mkdir(parents=True, exist_ok=True)
         if best:
@@ -144,12 +144,12 @@ def take_times(results, tasks, arguments):
 def published(task, found, large=False):
     """The result of a task's published model, or None."""
     own = (one for one in found if one["task"] == task.name and one.get("published"))
-    return next((one for one in own if (one["system"] == LARGE) == large), None)
+    return next((one for one in own if (one["system"] in MACHINES) == large), None)
 
 
 def _mark(results, one):
     """Let a result, and no other one of its file, say that its model is published."""
-    large = one["system"] == LARGE
+    large = one["system"] in MACHINES
     before = published(TASKS[one["task"]], results.read(), large)
     if before:
         results.write({name: value for name, value in before.items() if name != "published"})
@@ -174,7 +174,7 @@ def _check_models(tasks, settings, found, runs):
     needed = {
         _folder(runs, one) / file: task
         for task in tasks
-        for one in (chosen(task, settings, found), LARGE in settings and _best(task, LARGE, found))
+        for one in (chosen(task, settings, found), _large(task, settings, found))
         if one
         for file in ("run/translator.keras", "model.int8.tflite")
     }
@@ -197,7 +197,13 @@ def _save(folder, path):
 def chosen(task, settings, found):
     """The result of a task whose .tflite file is to be published, or None."""
     small = [one for one in found if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
-    results = (_best(task, setting, small) for setting in settings if setting != LARGE)
+    results = (_best(task, setting, small) for setting in settings if setting not in MACHINES)
+    return next(filter(None, results), None)
+
+
+def _large(task, settings, found):
+    """The result of a task's model for machines, or None."""
+    results = (_best(task, setting, found) for setting in MACHINES if setting in settings)
     return next(filter(None, results), None)
 
 
@@ -235,7 +241,7 @@ def _write_card(models, kind, found):
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
         others="".join(f", {CHANGED[one]}" for one in sorted(systems & {*CHANGED})),
-        large=LARGE_CARD if LARGE in systems else "",
+        large=LARGE_CARD if systems & {*MACHINES} else "",
         **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},
         metrics=",".join(metrics),
         table="\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)),

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from results import kept
-from tasks import HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
+from tasks import FURTHER, HALLUCINATED, LARGE, LENGTHS, LINES_MADE, SETTINGS, signatures
 
 from keras_bahdanau.training import Run
 
@@ -103,13 +103,16 @@ class Training:
         if self.run.is_over():
             return
         limit = ("--minutes", self.minutes) if self.minutes else ()
-        options = ("--preset", "characters", *SETTINGS[self.setting])
+        begin = ("--preset", "characters")
+        if self.setting == FURTHER:
+            begin = ("--from", self.folder.with_name(f"{LARGE}-1") / "run")
         corpus = (self.data / self.task.train,)
         if self.setting == HALLUCINATED:
             corpus = self._with_invented_words(*corpus)
         self._command(
             *("train", *corpus, "--valid-source", self.data / self.task.dev),
-            *(*options, "--seed", self.seed, *limit, "--out", self.run.directory),
+            *(*begin, *SETTINGS[self.setting], "--seed", self.seed, *limit),
+            *("--out", self.run.directory),
         )
 
     def _with_invented_words(self, own):

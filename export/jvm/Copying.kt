@@ -5,7 +5,7 @@ package translation
 private const val UNKNOWN = 1
 private const val MOST_BYTES = 512 // of an unknown token that are copied
 private const val NO_COPY = "\u2047" // as SentencePiece writes an unknown token
-private val WHITE_SPACE = Regex("[\u2581\t-\r\u001c-\u001f\u0085\\p{Z}]+")
+private val WHITE_SPACE = Regex("[\u2581\t\n\u000c\r\\p{Z}]+") // Keras leaves other control characters
 private val MARKS = Regex("$SPACE+")
 private val ASCII_SPACE = " \t\n\u000b\u000c\r".toCharArray()
 
@@ -15,7 +15,7 @@ internal fun surfaces(vocabulary: SentencePiece, text: String): List<String> {
     return vocabulary.tokens(bytes).map { token ->
         var end = minOf(token.end, token.begin + MOST_BYTES)
         while (end < token.end && bytes[end].toInt() and 0xc0 == 0x80) --end // to where a character begins
-        bytes.decodeToString(token.begin, end).replace(WHITE_SPACE, " ").trim(' ')
+        bytes.decodeToString(token.begin, end).replace(WHITE_SPACE, " ").trim(*ASCII_SPACE)
     }
 }
 

@@ -14,9 +14,9 @@
 namespace on_device {
 
 constexpr std::string_view kMark = "\u2581";  // SentencePiece's own mark of a space
-constexpr std::string_view kSpaces =          // it, and white space of Unicode
-    "\u2581\t\n\v\f\r\x1c\x1d\x1e\x1f \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
-    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000";
+constexpr std::string_view kSpaces =          // it, white space of ASCII, and Unicode's separators
+    "\u2581\t\n\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000";
 
 // A text of UTF-8 with one space for each run of some characters, and none at its ends.
 inline std::string Spaced(std::string_view text, std::string_view characters) {

@@ -63,12 +63,27 @@ class InitialModel(NamedTuple):
         if preset is None:
             preset = read_source(read_card(self.path)["source"]).preset  # which loads Keras
         given = {**_given(options), "preset": preset}
-        following = _RATES if "dropout" in given else ()
         names = self._inherited_names(options)
         as_it_is = self.options is None
         kept = self._as_it_is(options, names) if as_it_is else _kept(self.options, names)
+        following = {*_RATES} if "dropout" in given else set()
+        if kept.get("recurrent_dropout") == 0:
+            following -= {"recurrent_dropout"}
         inherited = {name: kept[name] for name in kept if name not in following}
-        return TrainingOptions(**{**inherited, **given})
+        found = TrainingOptions(**{**inherited, **given})
+        self._check_recurrent_dropout(found.resolved())
+        return found
+
+    def _check_recurrent_dropout(self, options):
+        """Raise ValueError if the encoder would be of another layer: Keras' own drops no states."""
+        before = options if self.options is None else self.options
+        if (before.recurrent_dropout == 0) != (options.recurrent_dropout == 0):
+            mend = "0" if before.recurrent_dropout == 0 else "a rate above 0"
+            raise ValueError(
+                "A model that is adapted has recurrent dropout as before, or none as before, "
+                f"recurrent_dropout={before.recurrent_dropout!r}. Received: recurrent_dropout="
+                f"{options.recurrent_dropout!r} with initial={str(self.path)!r}. Give {mend}."
+            )
 
     def _as_it_is(self, options, names):
         """Options of a file's model; new vocabularies are made as those of its training were."""

@@ -231,13 +231,18 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     monkeypatch.setitem(tasks.TASKS, "toy", toy)
     monkeypatch.setitem(tasks.SETTINGS, "large", (*TINY.split(), "--depth", "2"))
     assert not run.main(["train", *places, "--settings", "large", "--seeds", "1", "--minutes", "1"])
-    asked = ["--settings", "preset,large", "--examples", str(tmp_path)]
+    monkeypatch.setitem(tasks.SETTINGS, "large-further", ("--dropout", "0.1", "--epochs", "1"))
+    further = ["--settings", "large-further", "--seeds", "2", "--minutes", "1"]
+    assert not run.main(["train", *places, *further])
+    card = json.loads((folder.parent / "large-further-2" / "run" / "run.json").read_text())
+    assert card["initial"]["path"].endswith("large-1/run/translator.keras")
+    asked = ["--settings", "preset,large,large-further", "--examples", str(tmp_path)]
     assert not run.main(["publish", *places, *asked])
     models = tmp_path / "pronounce" / "models"
     assert {path.name for path in models.iterdir()} == {
         *("README.md", "SHA256SUMS", "toy-large.keras", "toy.keras", "toy.tflite")
     }
-    assert row((models / "README.md").read_text(), "`toy-large`")[1] == "large"
+    assert row((models / "README.md").read_text(), "`toy-large`")[1] == "large-further"
     both = [kb.load_pipeline(models / f"toy{end}.keras").model for end in ("", "-large")]
     assert both[0].count_params() < both[1].count_params()
     lines = (models / "SHA256SUMS").read_text().splitlines()

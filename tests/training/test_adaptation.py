@@ -229,6 +229,19 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
         initial.inherited(TrainingOptions(units=32))
 
 
+@pytest.mark.parametrize("rate", [0.0, 0.2])
+def test_recurrent_dropout_stays_or_stays_away(tmp_path, model_file, rate):
+    """Keras' own layers have none, so an encoder with some has others."""
+    options = TrainingOptions(recurrent_dropout=rate, dropout=0.3)
+    path = tmp_path / "run" / "translator.keras"
+    initial = InitialModel(path, "lines", options.resolved(), "small")
+    more = initial.inherited(TrainingOptions(dropout=0.1)).resolved()
+    assert (more.recurrent_dropout, more.embedding_dropout) == (0.044 if rate else 0, 0.067)
+    other = 0.2 if rate == 0 else 0.0
+    with pytest.raises(ValueError, match=f"recurrent_dropout={rate}. Received: .*={other} with"):
+        initial.inherited(TrainingOptions(recurrent_dropout=other))
+
+
 def test_normalizations_that_were_found_stay_those_of_the_model(tmp_path, model_file):
     found = {"source_normalization": "nfd", "target_normalization": "none"}
     types = {"preset": "characters", "model_type": "char"}
