@@ -121,7 +121,7 @@ def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say
 
     rows, right, of_text = [], [], []
     for (one, references), fold in zip(cases, folds, strict=True):
-        spans = word_spans_of(one.target_tokens)
+        spans = word_spans_of(one.target_tokens, one.text)
         rows.extend(word_features(spans, one.token_log_probs, one.token_entropies))
         right.extend(right_words([word.word for word in one.words], references))
         of_text.extend([fold] * len(spans))

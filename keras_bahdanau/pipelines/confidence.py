@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_bahdanau.text.alignments import END, join_subwords
+from keras_bahdanau.text.alignments import END, UNKNOWN, join_subwords
+from keras_bahdanau.text.vocabulary import NO_WORD
 
 TEXT_FEATURES = (
     *("mean_log_prob", "least_log_prob", "log_prob", "mean_entropy"),
@@ -145,8 +146,21 @@ def text_features(log_probs, entropies, alignment):
     )
 
 
-def word_spans_of(tokens):
-    """List of (word, first token, last token) of a text's tokens, without its end token."""
+def word_spans_of(tokens, text):
+    """List of (word, first token, last token) of a text's tokens, without its end token.
+
+    An unknown token is a word of its own, but where the text has a copied character in its place:
+    then it is part of the word around it.
+
+    Args:
+        tokens: List of strings.
+        text: String, the text of these tokens.
+    """
+    inside = _spans([NO_WORD if one == UNKNOWN else one for one in tokens])
+    return inside if len(inside) == len(_words(text)) else _spans(tokens)
+
+
+def _spans(tokens):
     words, groups = join_subwords(tokens)
     return [
         (word, group[0], group[-1])
@@ -175,8 +189,8 @@ def words_of_text(spans, text):
     """List of the words of spans as they stand in the text.
 
     There characters are composed, and source words stand in place of unknown tokens. If such a
-    copy is several words, or one with the letters behind it, the text has not one word for each
-    span: then an unknown token keeps its name, `<unk>`.
+    copy is several words, the text has not one word for each span: then an unknown token keeps
+    its name, `<unk>`.
 
     Args:
         spans: From `word_spans_of`.
@@ -186,15 +200,19 @@ def words_of_text(spans, text):
         >>> words_of_text([("Herr", 0, 1), ("<unk>", 2, 2)], "Herr Bahdanau")
         ['Herr', 'Bahdanau']
     """
-    words = [word for word in text.split(" ") if word]
+    words = _words(text)
     if len(words) == len(spans):
         return words
     return [word if word in text else unicodedata.normalize("NFC", word) for word, *_ in spans]
 
 
+def _words(text):
+    return [word for word in text.split(" ") if word]
+
+
 def words_of(tokens, text, log_probs, entropies, calibration=None):
     """List of the `Word` of a text; arguments as in `text_confidence` and `words_of_text`."""
-    spans = word_spans_of(tokens)
+    spans = word_spans_of(tokens, text)
     words = []
     features = word_features(spans, log_probs, entropies)
     for (_, first, last), word, row in zip(

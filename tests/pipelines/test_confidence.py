@@ -101,12 +101,19 @@ def test_words_are_those_of_the_text_composed_and_with_copies():
     tokens = [*"\u1112\u1161\u11ab▁\u1100\u1161", "</s>"]  # letters of two syllables
     assert words_of("한 가", tokens) == ["한", "가"]
     assert words_of("Herr Kim", ["▁Herr", "<unk>", "</s>"]) == ["Herr", "Kim"]
-    # the copy is two words, or has letters behind it: no word of the text is that of one token
+    # the copy is two words: no word of the text is that of one token
     assert words_of("Herr Kim Lee", ["▁Herr", "<unk>", "</s>"]) == ["Herr", "<unk>"]
-    assert words_of("Kimx 한", ["<unk>", "x", *"▁\u1112\u1161\u11ab"]) == ["<unk>", "x", "한"]
+    assert words_of("Kimx 한", ["<unk>", "x", *"▁\u1112\u1161\u11ab"]) == ["Kimx", "한"]
     decomposed = "e\u0301"  # of a vocabulary that leaves texts as they are
     assert words_of(f"{decomposed} Kimx", [decomposed, "<unk>", "x"])[0] == decomposed
-    assert words_of_text(word_spans_of(["▁a", "</s>"]), "a") == ["a"]
+    assert words_of_text(word_spans_of(["▁a", "</s>"], "a"), "a") == ["a"]
+
+
+def test_a_copied_character_is_part_of_its_word_and_another_unknown_one_is_a_word():
+    tokens = [*"ab", "<unk>", *"c▁d", "<unk>", "</s>"]
+    assert words_of("abÖc dÄ", tokens) == ["abÖc", "dÄ"]
+    assert [one[1:] for one in word_spans_of(tokens, "abÖc dÄ")] == [(0, 3), (4, 6)]
+    assert words_of("ab ⁇ c d ⁇", tokens) == ["ab", "⁇", "c", "d", "⁇"]
 
 
 def test_a_text_of_low_confidence_is_rejected_and_keeps_all_but_its_text():

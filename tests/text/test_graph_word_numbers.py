@@ -27,7 +27,7 @@ TEXTS = [
 def expected_numbers(tokens):
     """The same from the spans of `Translation.words`."""
     numbers = np.full(len(tokens), -1)
-    for number, (_, first, last) in enumerate(word_spans_of(tokens)):
+    for number, (_, first, last) in enumerate(word_spans_of(tokens, text="")):
         numbers[first : last + 1] = number
     return numbers.tolist()
 

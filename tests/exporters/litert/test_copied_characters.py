@@ -48,7 +48,10 @@ def test_a_file_writes_the_texts_of_keras(translator, path):
     assert texts(LiteRTTranslator(path).translate_nbest(SHORT)) == expected
 
 
-def test_a_copied_character_is_part_of_the_word_around_it(path):
+def test_a_copied_character_is_part_of_the_word_around_it(translator, path):
+    for row in translator.translate_nbest(SHORT):
+        for one in row:
+            assert [word.word for word in one.words] == one.text.split()
     for row in OnDeviceTranslator(path).translate_nbest(SHORT):
         for one in row:
             assert len({*one.token_words.tolist()} - {-1}) == len(
