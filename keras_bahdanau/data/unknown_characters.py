@@ -20,15 +20,17 @@ class UnknownCharacters:
             see `text.copied_ids`.
         rate: Float from 0 to 1, the share of the pairs.
         seed: Non-negative integer.
+        shard: Tuple (index, count) of a worker, which has the rows index, index + count, ... of
+            a batch: they have the unknown characters that they have in the whole batch.
 
     Example:
         >>> unknown = UnknownCharacters(copied_ids(source, target), rate=0.1, seed=1)
         >>> batch = unknown(batch, step=20, number=3)
     """
 
-    def __init__(self, copies, rate, seed):
+    def __init__(self, copies, rate, seed, shard=(0, 1)):
         self._copies = np.asarray(copies, np.int32)  # (source_vocabulary,)
-        self._rate, self._seed = rate, seed
+        self._rate, self._seed, self._shard = rate, seed, shard
 
     def __call__(self, batch, step, number):
         """The batch with unknown characters, the same for the same step and pass.
@@ -43,14 +45,16 @@ class UnknownCharacters:
             The same structure.
         """
         (features, target_in, *others), target_out, weight = batch
-        random = np.random.default_rng((self._seed, number, step))
         features, target_in, target_out = (one.copy() for one in (features, target_in, target_out))
-        for row in np.flatnonzero(random.random(len(features)) < self._rate):
+        index, count = self._shard
+        random = np.random.default_rng((self._seed, number, step))
+        draws = random.random((count * len(features), 2))[index::count]  # -> (rows, 2)
+        for row in np.flatnonzero(draws[:, 0] < self._rate):
             source, target = features[row], target_out[row]  # views of (time,)
             shared = np.intersect1d(self._single(self._copies[source]), self._single(target))
             if not len(shared):
                 continue
-            chosen = random.choice(shared)
+            chosen = shared[int(draws[row, 1] * len(shared))]
             source[self._copies[source] == chosen] = UNKNOWN
             target[target == chosen] = UNKNOWN
             target_in[row][target_in[row] == chosen] = UNKNOWN

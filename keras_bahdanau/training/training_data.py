@@ -111,6 +111,7 @@ class TrainingData(NamedTuple):
             "buckets": options.buckets,
             "seed": options.seed,
         }
+        shard = workers.index, workers.count
         trained = self.pairs.batches(
             source,
             target,
@@ -120,11 +121,11 @@ class TrainingData(NamedTuple):
             subword_sampling=options.subword_sampling,
             least_steps=options.epoch_steps,
             temperature=options.temperature,
-            shard=(workers.index, workers.count),
+            shard=shard,
             **settings,
         )
         if options.unknown_rate:
-            trained.unknown = _unknown_characters(source, target, options)
+            trained.unknown = _unknown_characters(source, target, options, shard)
         validated = BatchedPairs(
             self.valid_pairs,
             source,
@@ -138,7 +139,7 @@ class TrainingData(NamedTuple):
         return trained, validated
 
 
-def _unknown_characters(source, target, options):
+def _unknown_characters(source, target, options, shard):
     """What makes characters of a batch unknown."""
     rate, types = options.unknown_rate, types_of(source, target)
     if {types.get(side) for side in ("source", "target")} - {"char", "grapheme"}:
@@ -150,7 +151,7 @@ def _unknown_characters(source, target, options):
     tokens = source.subwords.tokens(range(source.size)).tolist()
     pairs = zip(tokens, copied_ids(source.subwords, target), strict=True)
     copies = [-1 if token == SPACE else one for token, one in pairs]  # each vocabulary has a space
-    return UnknownCharacters(copies, rate, options.seed)
+    return UnknownCharacters(copies, rate, options.seed, shard)
 
 
 def longest_source(source, options):

@@ -87,3 +87,17 @@ def test_an_epoch_that_is_resumed_has_the_same_unknown_characters(sides, batches
     assert any((one == UNKNOWN).any() for one in whole)
     batches.unknown = None
     assert not any((batch[0][0] == UNKNOWN).any() for batch in batches.arrays(1))
+
+
+def test_batches_of_several_workers_are_those_of_one(sides, batches):
+    copies = copied_ids(*sides)
+    for step, batch in enumerate(batches.arrays(0)):
+        whole = UnknownCharacters(copies, 0.5, seed=1)(batch, step, 0)
+        assert (whole[1] == UNKNOWN).any()
+        for index in range(4):  # 30 rows: two workers have eight, and two seven
+            (source, target_in), target_out, weight = batch
+            part = (source[index::4], target_in[index::4]), target_out[index::4], weight[index::4]
+            part = UnknownCharacters(copies, 0.5, 1, shard=(index, 4))(part, step, 0)
+            np.testing.assert_array_equal(part[0][0], whole[0][0][index::4])
+            np.testing.assert_array_equal(part[0][1], whole[0][1][index::4])
+            np.testing.assert_array_equal(part[1], whole[1][index::4])

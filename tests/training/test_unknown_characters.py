@@ -106,3 +106,19 @@ def test_a_space_is_never_unknown():
         )
     ]
     assert {frozenset(one) for one in hidden} == {frozenset(one) for one in ("", "a", "b")}
+
+
+def test_two_workers_have_the_batches_of_one():
+    pairs = PairList(PAIRS[:30])
+    subwords, _ = Subwords.train_pair(pairs, 20, model_type="char", exact=False)
+    data, given = TrainingData(pairs, pairs), options(epoch_steps=6, batch_sentences=5).resolved()
+
+    def sources(index, count):
+        workers = types.SimpleNamespace(index=index, count=count)
+        batches, _ = data.batches(as_source(subwords), subwords, given, workers)
+        return [ids for ((ids, _), *_) in batches.arrays(0)]
+
+    parts = zip(sources(0, 1), sources(0, 2), sources(1, 2), strict=True)
+    for whole, first, second in parts:
+        np.testing.assert_array_equal(first, whole[0::2])
+        np.testing.assert_array_equal(second, whole[1::2])
