@@ -211,12 +211,13 @@ def _of_attention_weights(options):
         "attention": options.attention != "none",
         "encoder": options.encoder != "pyramidal",
     }.items():
-        yield (
-            "Tokens are copied by an attention that has a weight for each of them",
-            positions or not options.copy,
-            ("copy", name),
-            f"Leave copy out, or give another {name}.",
-        )
+        for copying in ("copy", "unknown_rate"):
+            yield (
+                "Tokens are copied by an attention that has a weight for each of them",
+                positions or not getattr(options, copying),
+                (copying, name),
+                f"Leave {copying} out, or give another {name}.",
+            )
     for name in ("guided_alignment", "doubly_stochastic"):
         yield (
             "A loss of the weights needs weights that are not drawn",

@@ -65,6 +65,14 @@ def test_words_are_refused(tmp_path, given, received):
         train(PAIRS, PAIRS[:9], tmp_path / "run", options=options(**given), verbose=0)
 
 
+@pytest.mark.parametrize("given", [{"attention": "none"}, {"encoder": "pyramidal"}])
+def test_characters_without_a_weight_each_are_refused_before_a_run_begins(given):
+    ((name, value),) = given.items()
+    received = f"Received: unknown_rate=0.3, {name}={value!r}. Leave unknown_rate out"
+    with pytest.raises(ValueError, match=received):
+        options(**given).resolved()
+
+
 def test_a_source_that_is_no_text_is_refused(tmp_path):
     pairs = [(np.zeros((8, 8), np.uint8), "abc")] * 4
     given = TrainingOptions(unknown_rate=0.3)
