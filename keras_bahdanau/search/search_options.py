@@ -110,8 +110,8 @@ class SearchOptions:
     replace_unknown: bool = option(
         False,
         flag(),
-        "Copy the most attended source word for each unknown target token (Luong et al. 2015; "
-        "Jean et al. 2015).",
+        "Copy the most attended source word for each unknown target token, or between two "
+        "vocabularies of characters the character (Luong et al. 2015; Jean et al. 2015).",
     )
 
     def __post_init__(self):

@@ -154,7 +154,7 @@ class TrainingOptions:
         _RATE,
         "Rate of the pairs in which one character of both sides becomes the unknown token, so that "
         "the model learns to copy characters that it has never seen. The saved search then has "
-        "replace_unknown. For texts with common characters, such as inflection.",
+        "replace_unknown. For sides that share characters, such as inflection.",
         0.0,
     )
     joint: bool | None = _of_training(
