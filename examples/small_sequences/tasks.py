@@ -165,7 +165,7 @@ _LARGE = (
     *("--epochs", "60", "--epoch-steps", "1", "--patience", "60"),
 )  # of a hundred thousand pairs, as a .keras file of 4 MB
 _FURTHER = (
-    *("--dropout", "0.12", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
+    *("--dropout", "0.08", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
     *("--precision", "bfloat16", "--epochs", "40", "--epoch-steps", "1", "--patience", "60"),
 )  # from there
 LARGE, FURTHER = "large", "large-further"  # the second goes on from the first seed of the first
