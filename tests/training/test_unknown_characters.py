@@ -43,6 +43,7 @@ def test_letters_that_no_pair_had_are_copied(trained):
     assert texts == [f"{one}s" for one in NEW]
 
 
+@pytest.mark.slow
 def test_the_search_of_a_further_training_copies_too(trained, tmp_path):
     translator = kb.Translator.load(trained)
     translator.search = dataclasses.replace(translator.search, replace_unknown=False)

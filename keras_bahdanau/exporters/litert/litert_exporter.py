@@ -23,7 +23,6 @@ from keras_bahdanau.exporters.exporter import (
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
-from keras_bahdanau.text.replace_unknown import are_plain_characters
 
 QUANTIZATIONS = (None, "float16", "int8")
 SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
@@ -158,6 +157,7 @@ class LiteRTExporter(Exporter):
     def require(self, pipeline):
         from keras_bahdanau.exporters.litert.tflite_file import load_schema
         from keras_bahdanau.models.precision import precision_of
+        from keras_bahdanau.text.replace_unknown import are_plain_characters
 
         load_schema()  # or say now that it is not installed
         super().require(pipeline)
