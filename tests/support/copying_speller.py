@@ -32,7 +32,6 @@ def translator():
     return kb.Translator(subwords, model, subwords, search)
 
 
-def export(path):
+def export(path, signatures=("greedy", "nbest", "prefix")):
     """Write its file, with the signatures for greedy search, lists and prefixes."""
-    signatures = ("greedy", "nbest", "prefix")
     kb.export_litert(translator(), path, **LENGTHS, signatures=signatures, allow_differences=True)
