@@ -210,7 +210,7 @@ class GraphPipeline:
         return (1 - options.ctc_weight) * log_probs + options.ctc_weight * of_ctc
 
     def graph_copies(self, result, **inputs):
-        """What unknown tokens of hypotheses stand for, if the search options ask for copies.
+        """Parts of the source in place of unknown tokens, if the search options ask for copies.
 
         Args:
             result: `SearchResult`.
@@ -235,7 +235,7 @@ class GraphPipeline:
 
         Args:
             result: `SearchResult`.
-            copies: From `graph_copies`, what stands in place of unknown tokens.
+            copies: From `graph_copies`, the parts in place of unknown tokens.
 
         Returns:
             String tensor `(batch, beam)`.

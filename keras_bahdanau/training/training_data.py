@@ -7,6 +7,7 @@ from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.data.unknown_characters import UnknownCharacters
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.copied_ids import copied_ids
 from keras_bahdanau.training.hard_alignments import with_hard_alignment
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
@@ -14,7 +15,6 @@ from keras_bahdanau.training.model_types import types_of, with_model_types
 from keras_bahdanau.training.normalizations import with_normalizations
 
 LONGEST_VALID = 512  # tokens of a validation pair
-SPACE = "▁"
 
 
 class Sides(NamedTuple):
@@ -99,7 +99,7 @@ class TrainingData(NamedTuple):
 
         Raises:
             ValueError: If no pair can be trained on, a tag is no token of the source, or
-                characters shall be unknown that a vocabulary does not have.
+                `unknown_rate` is given with a vocabulary that is not one of characters.
         """
         for one in (self.pairs, self.valid_pairs):
             for tag in one.tags:
@@ -140,7 +140,11 @@ class TrainingData(NamedTuple):
 
 
 def _unknown_characters(source, target, options, shard):
-    """What makes characters of a batch unknown."""
+    """The `UnknownCharacters` of a training.
+
+    Raises:
+        ValueError: If a vocabulary is not one of characters.
+    """
     rate, types = options.unknown_rate, types_of(source, target)
     if {types.get(side) for side in ("source", "target")} - {"char", "grapheme"}:
         raise ValueError(
@@ -150,7 +154,9 @@ def _unknown_characters(source, target, options, shard):
         )
     tokens = source.subwords.tokens(range(source.size)).tolist()
     pairs = zip(tokens, copied_ids(source.subwords, target), strict=True)
-    copies = [-1 if token == SPACE else one for token, one in pairs]  # each vocabulary has a space
+    copies = [
+        -1 if token == WORD_START else one for token, one in pairs
+    ]  # each vocabulary has a space
     return UnknownCharacters(copies, rate, options.seed, shard)
 
 

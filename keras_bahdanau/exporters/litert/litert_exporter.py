@@ -266,7 +266,7 @@ class LiteRTExporter(Exporter):
 
 
 def _features(pipeline, one, on_device):
-    """What a file decodes an input by, by the names of its arguments; None if it is too long."""
+    """Arguments by which a file decodes an input; None if the input is too long."""
     import numpy as np
 
     longest = on_device.card["max_source_length"]

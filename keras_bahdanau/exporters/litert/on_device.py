@@ -145,13 +145,13 @@ class OnDevicePipeline:
             ) from None
 
     def surfaces(self, text):
-        """What an unknown token of the answer to a text may copy; () if its search copies nothing.
+        """Parts of a text that unknown tokens of its answer may copy; () if the search copies none.
 
         Args:
             text: String, or bytes in UTF-8.
 
         Returns:
-            List of strings, one for each token of the text: what it stands for, without spaces.
+            List of strings, for each token of the text its part, without spaces.
         """
         if self._copied_from is None:
             return ()
@@ -167,7 +167,7 @@ class OnDevicePipeline:
             features: Dictionary from the names of the inputs of the file to arrays, without a
                 batch: `(source_time, ...)`, or a scalar such as a length. They are padded.
             labels: List of strings, the names of the real positions of the source.
-            surfaces: What unknown tokens may copy: see `surfaces`.
+            surfaces: Parts of the source that unknown tokens may copy, from `surfaces`.
 
         Returns:
             `OnDeviceTranslation`.
@@ -388,7 +388,7 @@ def _cut(content):
 
 
 def _copy(weights, surfaces):
-    """What stands at the place with the highest weight; ⁇ if it is the end, or a space."""
+    """The surface with the highest weight; ⁇ if that is the end, a space, or of weight 0."""
     place = int(np.argmax(weights))
     attends = weights[place] > 0 and place < len(surfaces)
     return attends and surfaces[place] or _NO_COPY
