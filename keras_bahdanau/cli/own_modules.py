@@ -18,7 +18,8 @@ ImportOption = Annotated[
         metavar="MODULE",
         help="Python module to import first, such as that of a layer of your own, which "
         "registers it with Keras; may be given several times. Modules of the current "
-        "directory are found.",
+        "directory are found. A .tflite file has its layers in it: it needs modules of sources "
+        "alone.",
         show_default=False,
     ),
 ]
