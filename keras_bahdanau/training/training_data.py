@@ -9,6 +9,7 @@ from keras_bahdanau.data.unknown_characters import UnknownCharacters
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.copied_ids import copied_ids
+from keras_bahdanau.training.combinations import AUTO
 from keras_bahdanau.training.hard_alignments import with_hard_alignment
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import types_of, with_model_types
@@ -145,19 +146,29 @@ def _unknown_characters(source, target, options, shard):
     Raises:
         ValueError: If a vocabulary is not one of characters.
     """
-    rate, types = options.unknown_rate, types_of(source, target)
-    if {types.get(side) for side in ("source", "target")} - {"char", "grapheme"}:
-        raise ValueError(
-            "Characters are unknown where both vocabularies are of characters. Received: "
-            f"unknown_rate={rate!r} with {types.get('source', type(source).__name__)!r} and "
-            f"{types['target']!r}. Leave it out, or give the model type 'char'."
-        )
+    check_characters(options.unknown_rate, source, types_of(source, target))
     tokens = source.subwords.tokens(range(source.size)).tolist()
     pairs = zip(tokens, copied_ids(source.subwords, target), strict=True)
     copies = [
         -1 if token == WORD_START else one for token, one in pairs
     ]  # each vocabulary has a space
-    return UnknownCharacters(copies, rate, options.seed, shard)
+    return UnknownCharacters(copies, options.unknown_rate, options.seed, shard)
+
+
+def check_characters(rate, source, types):
+    """Raise ValueError if characters shall be unknown in a vocabulary that is not one of them.
+
+    Args:
+        rate: Float, the `unknown_rate`.
+        source: `Source`, or None.
+        types: Dictionary of model types: see `types_of`. One that is to be found may be right.
+    """
+    if rate and {types.get(side) for side in ("source", "target")} - {"char", "grapheme", AUTO}:
+        raise ValueError(
+            "Characters are unknown where both vocabularies are of characters. Received: "
+            f"unknown_rate={rate!r} with {types.get('source', type(source).__name__)!r} and "
+            f"{types['target']!r}. Leave it out, or give the model type 'char'."
+        )
 
 
 def longest_source(source, options):

@@ -23,10 +23,12 @@ from keras_bahdanau.losses import guided_alignment
 from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import FeatureSource
+from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.word_weights import format_weights, parse_weights
 from keras_bahdanau.training import Distillation, Run, TrainingOptions, distill
 from keras_bahdanau.training.distillation.choosing import chosen, sentence_closeness
 from keras_bahdanau.training.distillation.comparing import Row, table_of
+from keras_bahdanau.training.distillation.demands import check_student
 from keras_bahdanau.training.distillation.given_hypotheses import read_given
 from keras_bahdanau.training.distillation.hypotheses import Hypothesis, read_hypotheses
 from keras_bahdanau.training.distillation.teacher import Teacher, taught
@@ -232,6 +234,32 @@ def test_sizes_of_vocabularies_are_refused_where_those_of_the_teacher_are_taken(
         with pytest.raises(ValueError, match=f"from the pairs. Received: {name}={value!r} with"):
             distill(PAIRS, PAIRS, tmp_path / "out", teacher, options, settings)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "asked, message",
+    [
+        ({"attention": "own>Typo"}, "unknown class 'own>Typo'. Import its module first"),
+        ({"convolutions": "3,3"}, "A TextSource has neither convolutions"),
+        ({"unknown_rate": 0.1}, "Received: unknown_rate=0.1 with 'bpe' and 'bpe'"),
+    ],
+)
+def test_a_student_that_cannot_be_made_is_refused_before_the_teacher_translates(
+    teacher, tmp_path, asked, message
+):
+    options = dataclasses.replace(SMALL, **asked)
+    with pytest.raises(ValueError, match=message):
+        distill(PAIRS, PAIRS, tmp_path / "out", teacher, options)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("vocabulary", ["student", "teacher"])
+@pytest.mark.parametrize("preset", ["characters", "ssru-student"])
+def test_a_student_that_can_be_made_is_not_refused(toy_translator, preset, vocabulary):
+    sides = (None, None)
+    if vocabulary == "teacher":
+        sides = as_source(toy_translator.source), toy_translator.target
+    check_student(TrainingOptions(preset=preset), *sides)
 
 
 def test_other_filters_are_refused_before_files_of_the_student_are_overwritten(tmp_path):

@@ -1,6 +1,7 @@
 """Demands of a distillation on what it is given, checked before anything slow."""
 
 import contextlib
+import dataclasses
 import os
 
 from keras_bahdanau.data.corpora import as_pairs
@@ -8,7 +9,8 @@ from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.training.inheritance import check_no_adaptation
-from keras_bahdanau.training.options import TrainingOptions
+from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
+from keras_bahdanau.training.presets import PRESETS
 
 
 def check_demands(work):
@@ -22,6 +24,28 @@ def check_demands(work):
     for demand, met, received, mend in _demands(work):
         if not met:
             raise ValueError(f"{demand}. Received: {received}. {mend}")
+
+
+def check_student(options, source, target):
+    """Raise ValueError unless a student with such options can be made.
+
+    Args:
+        options: `TrainingOptions`.
+        source: `Source`; None for a text whose vocabulary is yet to be learnt.
+        target: `Subwords`; None likewise.
+    """
+    from keras_bahdanau.text.subwords import Subwords  # which loads TensorFlow, as the next do
+    from keras_bahdanau.training.model_types import types_of, with_given_types
+    from keras_bahdanau.training.training_data import check_characters
+
+    options = dataclasses.replace(options, preset=options.preset or getattr(source, "preset", None))
+    options = with_given_types(options, source, target).resolved()
+    sides = {"source": source, "target": target}
+    learnt = {one: getattr(options, f"{one}_model_type") for one in sides if sides[one] is None}
+    check_characters(options.unknown_rate, source, learnt | types_of(source, target))
+    small = Subwords.train(["a b"], 10, model_type="char", exact=False)  # for one to be learnt
+    settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
+    PRESETS[options.preset].model(source or small, target or small, **settings)
 
 
 def check_same_pairs(run, pairs, valid_pairs, weights):

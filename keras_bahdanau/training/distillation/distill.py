@@ -11,7 +11,11 @@ from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.text.vocabulary import checked_symbols
 from keras_bahdanau.text.word_weights import parse_weights
 from keras_bahdanau.training.distillation.choosing import chosen
-from keras_bahdanau.training.distillation.demands import check_demands, check_same_pairs
+from keras_bahdanau.training.distillation.demands import (
+    check_demands,
+    check_same_pairs,
+    check_student,
+)
 from keras_bahdanau.training.distillation.given_hypotheses import read_given
 from keras_bahdanau.training.distillation.pair_files import write_pairs
 from keras_bahdanau.training.distillation.settings import Distillation
@@ -107,6 +111,8 @@ def distill(
     if load is not None:
         load()
     source, target = work.sides(source)
+    if not work.run.begun():
+        check_student(work.options, source, target)
     trained, weights = work.pairs_to_train(source, given, valid_pairs)
     work.train(
         trained,
