@@ -17,6 +17,7 @@ MOST_PIXELS = 2**24  # that it declares
 PIXEL_BYTES = 32  # of memory that one of these takes at most while it is read: 24 measured
 HEAD = 2**18  # bytes, in which most headers end
 _MOST_SCANS = 64  # of a JPEG file; ten are usual
+_SCAN = b"\xff\xda"  # marker behind the header of a JPEG file
 _MOST_TEXTS = 8  # chunks zTXt and iTXt of a PNG file, compressed or not
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _GREY = (77, 150, 29)  # of 256: luma of red, green and blue (ITU-R BT.601)
@@ -86,7 +87,7 @@ class ImageDecoder:
     def _declared_columns(self, head, length):
         """Columns of cells by the beginning of a file of so many bytes, 0 if it is refused.
 
-        An error says that the header of a JPEG file does not end there.
+        A JPEG file whose header does not end there has 0, or is an error.
         """
         _, columns = self._picture(head, length)
         return -(-columns // self.cell)
@@ -191,9 +192,9 @@ def _declared_size(head):
         lambda: tf.io.decode_raw(tf.strings.substr(head, 16, 8), tf.int32, little_endian=False)[
             ::-1
         ],
-        # libjpeg would say on standard error that it is none
+        # libjpeg would say on standard error that it is none, or that its header has no end
         lambda: tf.cond(
-            tf.strings.substr(head, 0, 2) == b"\xff\xd8",
+            (tf.strings.substr(head, 0, 2) == b"\xff\xd8") & _has(head, _SCAN),
             lambda: _declared_jpeg_size(head),
             lambda: tf.zeros((2,), tf.int32),
         ),
@@ -210,8 +211,12 @@ def _is_harmless(content):
     texts = _count(content, b"zTXt") + _count(content, b"iTXt")
     # a marker and the high byte of its length: random bytes behind an image, such as the film of a
     # phone, have it once in 16 million
-    scans = _count(content, b"\xff\xda\x00")
+    scans = _count(content, _SCAN + b"\x00")
     return tf.where(_is_png(content), texts <= _MOST_TEXTS, scans <= _MOST_SCANS)
+
+
+def _has(content, part):
+    return tf.size(tf.strings.split(content, part, maxsplit=1)) > 1
 
 
 def _count(content, part):

@@ -286,13 +286,14 @@ def _declared_columns(decoder, one):
     if isinstance(one, bytes | os.PathLike):
         for most in (HEAD, MOST_BYTES):  # a photo may have maps of depth before its size
             head = content_of(one, most)
+            size = max(size_of(one), len(head))  # a file of the system itself may say it has none
             try:
-                # a file of the system itself may say that it has no size
-                return int(decoder.declared_columns(head, max(size_of(one), len(head))))
+                columns = int(decoder.declared_columns(head, size))
             except tf.errors.InvalidArgumentError:
-                if len(head) < most:
-                    break
-        return 0
+                columns = 0
+            if columns or len(head) < most or size > MOST_BYTES:
+                break
+        return columns
     pixels = _pixels(one)
     high, wide = pixels.shape[:2]
     if not 1 <= high * wide <= MOST_PIXELS:

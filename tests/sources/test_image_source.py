@@ -214,6 +214,13 @@ def test_a_header_is_that_of_the_whole_file_and_needs_its_beginning_alone(tmp_pa
     assert lengths[6:] == SOURCE.features(tf.constant(cases[6:])).lengths.numpy().tolist()
 
 
+def test_the_edge_cases_of_an_export_leave_standard_error_empty(capfd):
+    source = ImageSource(16, 64)
+    lengths = source.features(tf.constant(source.edge_cases[:6])).lengths.numpy().tolist()
+    assert lengths[:4] == [0, 0, 0, 0] == source.rows(source.edge_cases[:4]).lengths.tolist()
+    assert min(lengths[4:]) > 0 and capfd.readouterr().err == ""
+
+
 def test_broken_pixels_behind_a_right_header_are_an_empty_row_of_any_batch():
     good = file_of(RANDOM.integers(0, 256, (16, 24), np.uint8))
     features = read(SOURCE, good[:-40], good, good[:100])
