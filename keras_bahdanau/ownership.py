@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 @contextlib.contextmanager
-def owned(path, say=lambda line: None, wait=False):
+def owned(path, say=None, wait=False):
     """Own a path for as long as the block lasts.
 
     The lock is the operating system's, held on the file `.NAME.lock`: it ends with the process,
@@ -16,7 +16,8 @@ def owned(path, say=lambda line: None, wait=False):
 
     Args:
         path: Path of a file or directory, in a directory that exists.
-        say: Function of one string, which is told of an owner that ended without giving up.
+        say: Function of one string, which is told of an owner that ended without giving up; None
+            for none.
         wait: True to wait for another owner to end.
 
     Yields:
@@ -35,7 +36,7 @@ def owned(path, say=lambda line: None, wait=False):
     try:
         file.seek(0)
         before = _owner_in(file)
-        if before and locked:
+        if before and locked and say is not None:
             say(f"{path}: taken over from {before}, which ended without finishing")
         file.truncate(0)
         file.seek(0)
@@ -78,7 +79,7 @@ def existing(directory):
                 directory.rmdir()
 
 
-def check_unowned(path, say=lambda line: None):
+def check_unowned(path, say=None):
     """Raise BlockingIOError if a path is owned, before anything slow is done.
 
     Args:

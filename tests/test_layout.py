@@ -3,6 +3,7 @@
 import ast
 import collections
 import functools
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,12 @@ def test_only_public_keras_is_used():
 def test_the_library_raises_instead_of_asserting():
     assert {} == files_with(
         lambda path: [node.lineno for node in syntax_of(path) if isinstance(node, ast.Assert)]
+    )
+
+
+def test_a_report_that_is_left_out_is_none():
+    assert (
+        files_with(lambda path: re.findall("say=lambda.*", path.read_text(encoding="utf-8"))) == {}
     )
 
 

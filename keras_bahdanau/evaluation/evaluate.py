@@ -24,7 +24,7 @@ def evaluate(
     lowercase=False,
     metrics=None,
     tag=None,
-    say=lambda line: None,
+    say=None,
 ):
     """Decode the sources of pairs and compare with their targets.
 
@@ -47,7 +47,7 @@ def evaluate(
             out. The first is that of the scores by length.
         tag: String before each source, such as <2de>, which is no part of its length; None for
             none.
-        say: Function of one string, which reports progress.
+        say: Function of one string, which reports progress; None for none.
 
     Returns:
         `Evaluation`.
@@ -71,13 +71,15 @@ def evaluate(
         batches = _batches(translator, pairs, search)
     error = None
     if alignments is not None:
-        say(f"aligning {len(pairs):,} pairs")
+        if say is not None:
+            say(f"aligning {len(pairs):,} pairs")
         error = alignment_error(translator, pairs, *alignments, batch_size, search)
     began = time.perf_counter()
     nbest = max(metric.nbest for metric in metrics)
     found = translator.decode_nbest(answers.sources, nbest, batch_size, search, say=say)
     seconds = time.perf_counter() - began
-    say("computing scores")
+    if say is not None:
+        say("computing scores")
     translations = [found[number][0] for number in answers.numbers]
     texts = [[one.text for one in best] for best in found]  # by source
     lines = {metric: answers.lines(texts, metric.by_source) for metric in metrics}

@@ -30,7 +30,7 @@ def export_all(
     sentences=None,
     references=None,
     allow_differences=False,
-    say=lambda line: None,
+    say=None,
     signatures=None,
 ):
     """Write all variants of all formats of `FORMATS`, and one table that compares them with Keras.
@@ -52,7 +52,7 @@ def export_all(
         references: List of their translations.
         allow_differences: True to write them even if the SavedModel or the float32 file does
             not answer as Keras does.
-        say: Function of one string, which reports the comparison.
+        say: Function of one string, which reports the comparison; None for none.
         signatures: Tuple of further signatures, as in `export_litert` and `export_saved_model`,
             which takes those that it knows; their defaults when left out.
 

@@ -18,25 +18,25 @@ class Comparison:
         pipeline: A `Pipeline`.
         sentences: List of inputs, compared on beside the edge cases of the source.
         references: List of their texts, for the pipeline's own metrics, such as BLEU.
-        say: Function of one string: where progress is reported.
+        say: Function of one string, which reports progress; None for none.
 
     Attributes:
         keras: `Parity` of Keras itself: its size, speed and quality.
         pipeline: The `Pipeline`.
-        say: The function.
+        say: The function; one that does nothing for None.
 
     Raises:
         ValueError: If there are not as many references as sentences.
     """
 
-    def __init__(self, pipeline, sentences=None, references=None, say=lambda line: None):
+    def __init__(self, pipeline, sentences=None, references=None, say=None):
         own = list(sentences or [])
         _check_references(own, references)
         self.pipeline = pipeline
         self._references = references and list(references)
         self._edge_cases = len(pipeline.source.edge_cases)
         self._sentences = [*pipeline.source.edge_cases, *own]
-        self.say = say
+        self.say = say or (lambda line: None)
         self._begin("Keras")
         pipeline.decode(pipeline.source.edge_cases)  # the first call is slow
         self._answers, seconds = _timed(lambda one: pipeline.decode([one])[0], self._sentences)

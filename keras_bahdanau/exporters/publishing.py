@@ -19,7 +19,7 @@ def export(
     sentences=None,
     references=None,
     allow_differences=False,
-    say=lambda line: None,
+    say=None,
 ):
     """Write a pipeline in one format, once it is known to be good.
 
@@ -30,7 +30,7 @@ def export(
         sentences: List of inputs of the source to compare on, after its edge cases.
         references: List of their translations, or texts, for the pipeline's metrics.
         allow_differences: True if it may be written if it does not answer as Keras does.
-        say: Function of one string, which reports the comparison.
+        say: Function of one string, which reports the comparison; None for none.
 
     Returns:
         Path of the artefact.

@@ -20,9 +20,7 @@ _LEAST = 0.01  # of a weight that counts
 MOST_LINKS = 2**24  # different ones that are held: 256 MB
 
 
-def learn_shortlist(
-    pipeline, pairs, candidates=50, frequent=100, batch_size=64, say=lambda line: None
-):
+def learn_shortlist(pipeline, pairs, candidates=50, frequent=100, batch_size=64, say=None):
     """Find the target tokens that each source token may become.
 
     count(s, t) = sum of alpha_ij over the training pairs, where x_j = s and y_i = t
@@ -38,7 +36,7 @@ def learn_shortlist(
         candidates: Positive integer K, the most target tokens of a source token.
         frequent: Integer, the number of the most frequent target tokens that every list has.
         batch_size: Positive integer. Pairs read at once.
-        say: Function of one string, which reports progress.
+        say: Function of one string, which reports progress; None for none.
 
     Returns:
         `search.Shortlist`. Give it to the pipeline, and save it.
@@ -80,7 +78,8 @@ def learn_shortlist(
             seen[source] = True
             uses += np.bincount(target, minlength=vocabulary)
         links.settle()
-        say(f"{first + len(chunk):,} of {len(pairs):,} pairs, {len(links):,} links")
+        if say is not None:
+            say(f"{first + len(chunk):,} of {len(pairs):,} pairs, {len(links):,} links")
     # the special tokens first, then by frequency; ids decide between equals
     order = np.argsort(-uses[SPECIAL:], kind="stable") + SPECIAL
     order = np.concatenate([np.arange(SPECIAL), order])

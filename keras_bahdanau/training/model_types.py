@@ -50,7 +50,7 @@ def with_given_types(options, source, target, say=None):
         options: `TrainingOptions` of a training that begins now.
         source: `Source` or `Subwords`, or None.
         target: `Subwords`, or None.
-        say: Function of one string, which is told of types that were to be found.
+        say: Function of one string, which is told of types that were to be found; None for none.
 
     Returns:
         `TrainingOptions`.

@@ -37,7 +37,7 @@ def export_litert(
     sentences=None,
     references=None,
     allow_differences=False,
-    say=lambda line: None,
+    say=None,
     signatures=("greedy", "steps"),
 ):
     """Write a file that phones run, with built-in operations only.
@@ -63,7 +63,7 @@ def export_litert(
         references: List of their translations, or texts, for the pipeline's metrics.
         allow_differences: True if a float32 file may be written that does not
             answer as Keras does; a quantized one is compared, and may differ.
-        say: Function of one string, which reports the comparison.
+        say: Function of one string, which reports the comparison; None for none.
         signatures: Tuple of the further signatures: "greedy" for `translate_greedy`, a beam of 1;
             "nbest" for `translate_nbest` and "prefix" for `translate_prefix`, the best few texts,
             and those that begin with a prefix, by `device_signatures.decode_nbest_on_device`;

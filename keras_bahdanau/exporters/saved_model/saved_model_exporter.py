@@ -36,7 +36,7 @@ def export_saved_model(
     sentences=None,
     references=None,
     allow_differences=False,
-    say=lambda line: None,
+    say=None,
     max_source_length=None,
     signatures=(),
 ):
@@ -56,7 +56,7 @@ def export_saved_model(
         references: List of their translations, or texts, for the pipeline's metrics.
         allow_differences: True if a version may be published that does not
             answer as Keras does.
-        say: Function of one string, which reports the comparison.
+        say: Function of one string, which reports the comparison; None for none.
         max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a
             text included; that of the pipeline's search when left out. Of a text no more than
             32 bytes a position are read.
