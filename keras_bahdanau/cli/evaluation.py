@@ -29,6 +29,8 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
+from keras_bahdanau.cli.translating import subwords_of
+from keras_bahdanau.cli.unknown_text import tell_unknown
 from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
@@ -123,6 +125,8 @@ def evaluate(
         other.load(translator.plural)
     if tag is not None:
         require_token(tag, translator.source)
+    tell_unknown(subwords_of(translator), (one for one, _ in pairs), "sources")
+    tell_unknown(translator.target, (text for _, text in pairs), "targets")
     if search is None:  # a .tflite file has its own
         translator.check_nbest(nbest)
     if cache is not None:

@@ -312,8 +312,8 @@ class Subwords:
             sentences: List of strings.
 
         Returns:
-            List of lists of strings, one list a sentence: runs of characters; words of a word
-            model.
+            List of lists of strings, one list a sentence: runs of characters, without white space
+            at their ends, or white space alone; words of a word model.
 
         Example:
             >>> subwords.unknown(["lower <b>", "newest"])
@@ -326,8 +326,8 @@ class Subwords:
         ]
 
     def _unknown(self, sentence):
-        parts = (one.surface.strip() for one in self.pieces(sentence) if one.id == UNKNOWN)
-        return [*dict.fromkeys(part for part in parts if part)]
+        parts = (one.surface for one in self.pieces(sentence) if one.id == UNKNOWN)
+        return [*dict.fromkeys(part.strip() or part for part in parts if part)]
 
     @functools.cached_property
     def graph(self):

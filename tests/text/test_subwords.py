@@ -73,6 +73,11 @@ def test_of_words_those_without_an_id_are_named():
     assert words.unknown(["a <a> b", "ab"]) == [["<a>"], []]
 
 
+def test_white_space_that_is_a_token_and_has_no_id_is_named():
+    letters = Subwords.train(["ab", "ba"], 8, model_type="char", normalization="none", exact=False)
+    assert letters.unknown([" ab ", "a\xa0b", "ab"]) == [[" "], ["\xa0"], []]
+
+
 def test_ids_are_int32(subwords):
     for sentence in ("a", ""):
         for end_of_empty in (True, False):
