@@ -79,7 +79,7 @@ def find_columns(lines, needed=("source", "target")):
     """
     lines = [line for line in lines if line]
     tabs = {line.count("\t") for line in lines}
-    last = [line.rpartition("\t")[2] for line in lines]
+    last = [line.rpartition("\t")[2].strip(" ") for line in lines]
     if tabs == {1}:
         return "source,features" if "target" not in needed and _are_features(last) else PAIRS
     if tabs == {2} and all(map(_COUNT.fullmatch, last)):
@@ -115,8 +115,8 @@ def read_table(
 
     The file is UTF-8, plain or (named `.gz`) compressed. Features are split at `;`, `|` and white
     space, and each is put in angle brackets before the source: `walk` with `V;PST` is the source
-    `<V> <PST> walk`. Counts are ignored: a line is one pair, however often it was seen. An empty
-    line is an empty pair.
+    `<V> <PST> walk`. Counts are ignored: a line is one pair, however often it was seen. Spaces
+    at the ends of a cell are left out. An empty line is an empty pair.
 
     Args:
         path: Path of the file.
@@ -257,8 +257,11 @@ def _pairs_or_error(path, lines):
 
 
 def _cells(path, number, line, names):
-    """The cells of a line, as many as there are names."""
-    cells = line.split("\t") if line else [""] * len(names)
+    """The cells of a line, as many as there are names.
+
+    Spaces at their ends, which no one sees, are no tokens and no part of a right answer.
+    """
+    cells = [cell.strip(" ") for cell in line.split("\t")] if line else [""] * len(names)
     if len(cells) != len(names):
         raise ValueError(
             f"A TSV line must have {len(names)} columns, {', '.join(names)}, with one tab "

@@ -179,7 +179,7 @@ class TableFile(_OneFile):
                 f"{len(cells)}. Mend the line, name all columns in their order "
                 f"({' and '.join(IGNORED)} are ignored), or give the sides as two parallel files."
             )
-        return cells[self._places[0]], cells[self._places[1]]
+        return tuple(cells[place].strip(" ") for place in self._places)
 
 
 class JsonLines(_OneFile):

@@ -51,6 +51,12 @@ def test_a_source_without_features_and_an_empty_one_have_no_symbols(tmp_path):
     assert symbols == ["<N>"]
 
 
+def test_spaces_at_the_ends_of_a_cell_are_no_part_of_it(tmp_path):
+    path = written(tmp_path, " New York \t n u \tN;SG \nto\t t u\t V;PST\n")
+    pairs, _ = read_table(path)  # whose features are found
+    assert pairs == [("<N> <SG> New York", "n u"), ("<V> <PST> to", "t u")]
+
+
 def test_each_answer_of_a_cell_makes_a_pair_once(tmp_path):
     path = written(tmp_path, "a\tx; y;x;\nb\t;\nc\tz\n")
     expected = [("a", "x"), ("a", "y"), ("b", ""), ("c", "z")]
@@ -61,7 +67,7 @@ def test_each_answer_of_a_cell_makes_a_pair_once(tmp_path):
 def test_two_columns_are_those_of_read_pairs(tmp_path):
     path = written(tmp_path, " a \tx\u2028\n\n\u00e9\te\u0301\n")
     assert read_table(path).pairs == read_pairs(path)
-    assert read_pairs(path) == [(" a ", "x\u2028"), ("", ""), ("\u00e9", "e\u0301")]
+    assert read_pairs(path) == [("a", "x\u2028"), ("", ""), ("\u00e9", "e\u0301")]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,7 @@ def test_columns_are_found_from_the_text_alone(rows, columns):
     assert find_columns(rows) == columns
 
 
-@pytest.mark.parametrize("last", ["a=b" * 30_000 + "é", "=" * 90_000 + " ", "1" * 90_000 + "x"])
+@pytest.mark.parametrize("last", ["a=b" * 30_000 + "é", "=" * 90_000 + " =", "1" * 90_000 + "x"])
 def test_a_long_cell_takes_no_time(last):
     began = time.process_time()
     assert find_columns([f"a\tb\tN;{last}"]) is None

@@ -81,7 +81,7 @@ def test_long_records_make_small_blocks(tmp_path, monkeypatch):
 
 
 def test_columns_and_keys_are_named(tmp_path):
-    table = written(tmp_path, "p.tsv", b"7\tx\ta\n8\ty\tb\n")
+    table = written(tmp_path, "p.tsv", b"7\tx\ta\n8\t y\tb \n")
     assert pairs_of(open_corpus(table, columns="-,target,source")) == [("a", "x"), ("b", "y")]
     lines = written(tmp_path, "p.jsonl", b'{"t": {"en": "a\\nb", "de": "\\ud800x"}, "id": 1}\n')
     assert pairs_of(open_corpus(lines, sides="t.en,t.de")) == [("a b", "\ufffdx")]
