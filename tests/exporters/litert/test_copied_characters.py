@@ -28,7 +28,7 @@ def translator():
 @pytest.fixture(scope="module")
 def path(translator, tmp_path_factory):
     path = tmp_path_factory.mktemp("speller") / "speller.tflite"
-    copying_speller.export(path, ("nbest",))  # the others take their time
+    copying_speller.export(path, ("nbest",), translator)  # the others take their time
     return path
 
 
