@@ -29,14 +29,13 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.cli.translating import subwords_of
-from keras_bahdanau.cli.unknown_text import tell_unknown
 from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.tags import is_token, require_token, untagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
+from keras_bahdanau.text.unknown_parts import report_unknown
 from keras_bahdanau.whole_file import write_json, write_text
 
 
@@ -125,8 +124,6 @@ def evaluate(
         other.load(translator.plural)
     if tag is not None:
         require_token(tag, translator.source)
-    tell_unknown(subwords_of(translator), (one for one, _ in pairs), "sources")
-    tell_unknown(translator.target, (text for _, text in pairs), "targets")
     if search is None:  # a .tflite file has its own
         translator.check_nbest(nbest)
     if cache is not None:
@@ -150,8 +147,12 @@ def evaluate(
         write_text(hypotheses, "".join(f"{line}\n" for line in lines))
     scores = measured.scores()
     show_progress("")
-    if unreadable:
-        warn(unreadable)
+    sides = {"targets": ([text for _, text in pairs], translator.target)}
+    if inputs == "lines":
+        sides = {"sources": (sources, getattr(translator.source, "subwords", None)), **sides}
+    unknown = (report_unknown(kind, *side) for kind, side in sides.items())
+    for line in filter(None, [unreadable, *unknown]):
+        warn(line)
     if json is not None:
         write_json(json, scores)
     if plot is not None:

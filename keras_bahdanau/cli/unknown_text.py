@@ -1,12 +1,9 @@
 """Warnings of text that a vocabulary does not know."""
 
-import collections
-import itertools
-import unicodedata
-
 from keras_bahdanau.cli.console import warn
+from keras_bahdanau.text.unknown_parts import name_of_part
 
-MOST_LINES, MOST_PARTS, LONGEST_PART = 10, 12, 40  # that are named
+MOST_LINES, MOST_PARTS = 10, 12  # that are named
 
 
 class UnknownText:
@@ -32,7 +29,9 @@ class UnknownText:
         for name, parts in zip(names, found, strict=False):
             self._count += bool(parts)
             if parts and self._count <= MOST_LINES:
-                warn(f"{name}: the model does not know: {_listed(parts)}. The answer may be wrong.")
+                some = " ".join(map(name_of_part, parts[:MOST_PARTS]))
+                more = " …" if len(parts) > MOST_PARTS else ""
+                warn(f"{name}: the model does not know: {some}{more}. The answer may be wrong.")
 
     def tell_count(self):
         """Count the lines that were not named."""
@@ -40,33 +39,3 @@ class UnknownText:
         if more > 0:
             lines = "1 more line has" if more == 1 else f"{more:,} more lines have"
             warn(f"{lines} parts that the model does not know")
-
-
-def tell_unknown(subwords, texts, name):
-    """Count on standard error the texts with parts that a vocabulary has no id for.
-
-    Args:
-        subwords: `Subwords`; None for a source that has none, of which nothing is told.
-        texts: Iterable of strings; each one counts once.
-        name: String, what the texts are: "sources".
-    """
-    texts = [*dict.fromkeys(texts)] if subwords else []
-    found = [*filter(None, subwords.unknown(texts))] if texts else []
-    if found:
-        often = collections.Counter(itertools.chain.from_iterable(found)).most_common()
-        warn(
-            f"{len(found):,} of {len(texts):,} {name} have parts that the model has no token for, "
-            f"the most frequent ones first: {_listed([part for part, _ in often])}. Scores may be "
-            "low for that alone."
-        )
-
-
-def _listed(parts):
-    """Some parts in one string; white space and lone marks, which no one sees, by their code."""
-    some = (
-        part[:LONGEST_PART]
-        if part.strip() and not unicodedata.combining(part[0])
-        else ascii(part[:LONGEST_PART])
-        for part in parts[:MOST_PARTS]
-    )
-    return " ".join(some) + (" …" if len(parts) > MOST_PARTS else "")

@@ -312,8 +312,8 @@ class Subwords:
             sentences: List of strings.
 
         Returns:
-            List of lists of strings, one list a sentence: runs of characters, without white space
-            at their ends, or white space alone; words of a word model.
+            List of lists of strings, one list a sentence: runs of characters, or spaces; words of
+            a word model.
 
         Example:
             >>> subwords.unknown(["lower <b>", "newest"])

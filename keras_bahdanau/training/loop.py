@@ -33,7 +33,12 @@ from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.resumption import check_workers, kept_search, resumed
 from keras_bahdanau.training.rounded_weights import round_weights
 from keras_bahdanau.training.schedules import learning_rate
-from keras_bahdanau.training.skipped_pairs import TellBroken, tell_pathless, tell_skipped
+from keras_bahdanau.training.skipped_pairs import (
+    TellBroken,
+    tell_pathless,
+    tell_skipped,
+    tell_unknown,
+)
 from keras_bahdanau.training.slow_steps import TellSteps
 from keras_bahdanau.training.training_data import (
     LONGEST_VALID,
@@ -204,6 +209,7 @@ class _Training:
         tell_skipped("training", self.batches, data.inputs, options.max_length, say, limits)
         limits = longest and (longest_valid_source(source, longest), source.unit)
         tell_skipped("validation", self.validation, data.valid_inputs, LONGEST_VALID, say, limits)
+        tell_unknown(data.valid_pairs, source, target, say)
         self.show("making the model")
         keras.utils.set_random_seed(options.seed)
         self.rate = learning_rate(options, self.batches.steps)

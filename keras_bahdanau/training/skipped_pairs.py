@@ -5,6 +5,7 @@ import os
 import keras
 
 from keras_bahdanau.data.manifest import report_unreadable
+from keras_bahdanau.text.unknown_parts import report_unknown
 
 NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each
 
@@ -33,6 +34,26 @@ def tell_skipped(kind, batches, inputs, max_length, say, of_source=None):
             options.append("--max-source-length")
         option = f" ({', '.join(options)})" if kind == "training" else ""
         say(f"{of} {_are(skipped.too_long)} left out{option}{_named(inputs, batches.too_long)}")
+
+
+def tell_unknown(pairs, source, target, say):
+    """Report the validation pairs with text that the vocabularies do not know.
+
+    Args:
+        pairs: `Pairs` in memory.
+        source: `Source`.
+        target: `Subwords`.
+        say: Function of one string.
+    """
+    sources = [one for one, _ in pairs if isinstance(one, str)]
+    targets = [text for _, text in pairs]
+    for kind, texts, one in (
+        ("sources", sources, getattr(source, "subwords", None)),
+        ("targets", targets, target),
+    ):
+        line = report_unknown(f"{kind} of the validation", texts, one)
+        if line:
+            say(line)
 
 
 def tell_pathless(batches, model, say):

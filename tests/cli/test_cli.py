@@ -467,19 +467,6 @@ def test_an_ensemble_searches_with_what_all_its_models_have(monkeypatch):
     assert arguments.search_of("a", {"ctc_weight": 0.3}, "b") == with_ctc
 
 
-def test_texts_with_parts_that_have_no_token_are_counted(capsys):
-    settings = {"model_type": "char", "normalization": "none", "exact": False}
-    letters = Subwords.train(["\u03ac\u03b1", "\u03b1"], 8, **settings)
-    texts = ["\u03ac \u03ac", "\u03ac", "\u03b1\u0301", "\u03b1\u03b1\u0301", "\u03ac"]
-    unknown_text.tell_unknown(letters, texts, "sources")
-    unknown_text.tell_unknown(letters, texts[1:2], "targets")
-    unknown_text.tell_unknown(None, ["a"], "sources")  # of images
-    assert capsys.readouterr().err == (
-        "keras-bahdanau: 3 of 4 sources have parts that the model has no token for, the most "
-        "frequent ones first: '\\u0301' ' '. Scores may be low for that alone.\n"
-    )
-
-
 @pytest.mark.slow
 def test_what_the_model_does_not_know_is_named_by_its_line(command, files, model, monkeypatch):
     monkeypatch.setattr(unknown_text, "MOST_LINES", 2)

@@ -15,7 +15,7 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import TrainingOptions, slow_steps, train, vocabularies
-from keras_bahdanau.training.skipped_pairs import tell_pathless, tell_skipped
+from keras_bahdanau.training.skipped_pairs import tell_pathless, tell_skipped, tell_unknown
 from keras_bahdanau.training.slow_steps import TellSteps
 
 LONG = "a b " * 30
@@ -169,3 +169,11 @@ def test_long_steps_are_told_each_half_minute_where_there_is_no_bar(monkeypatch)
         "epoch 6: step 2 of 1,200",
     ]
     assert isinstance(callback, keras.callbacks.Callback)
+
+
+def test_validation_texts_that_the_vocabularies_do_not_know_are_told():
+    side, lines = Subwords.train(["a b"], 12, model_type="word", exact=False), []
+    tell_unknown([("a", "a c"), ("b", "d b")], as_source(side), side, lines.append)
+    assert lines == [
+        "2 of 2 targets of the validation have parts that the vocabulary does not know: c d"
+    ]
