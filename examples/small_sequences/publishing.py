@@ -8,19 +8,19 @@ from pathlib import Path
 
 import device_times
 from tables import UNITS
-from tasks import FURTHER, LARGE, TASKS
+from tasks import BESIDE, TASKS
 from trainings import Training
 
 import keras_bahdanau as kb
 from keras_bahdanau.text.corpus_metrics import metrics_of
 
 LARGEST = 1_000_000  # bytes of a .tflite file
-MACHINES = (FURTHER, LARGE)  # settings of models for machines: the .keras file alone is published
+VARIANTS = ("", *dict.fromkeys(BESIDE.values()))  # of a task's model: its own, large and small
 
 CARD = """# Models
 
 The preset `characters`{others}, one model a task:
-`TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16.{large} Each file has the
+`TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16.{beside} Each file has the
 vocabularies and a card of its own (`keras-bahdanau check`). Seeds and epochs were chosen on dev,
 and no test was looked at. One command scores a file of the published format:
 
@@ -42,7 +42,10 @@ CHANGED = {  # settings, as a card names them
     "small": "or made smaller (`small`)",
     "unknown": "or with `--unknown-rate 0.1` (`unknown`)",
 }
-LARGE_CARD = " `TASK-large.keras` is a larger\nmodel, for machines."
+BESIDE_CARDS = {
+    "large": " `TASK-large.keras` is a larger\nmodel, for machines.",
+    "small": " `TASK-small` is a\nmodel for 400 kB.",
+}
 
 LICENCES = {
     "pronounce": """**Licence.** `cmudict` was trained on CMUdict, which is free for any purpose if
@@ -60,9 +63,9 @@ def publish(results, tasks, settings, runs, examples):
     """Copy the models of some tasks, and write the cards of all that are there.
 
     Of the settings the first one is taken that a task has results of, with a file of at most a
-    megabyte in 8 bits; and of its seeds the one whose file is the best on dev. Beside it stands
-    `TASK-large.keras`, of the first of `MACHINES` that is among the settings and has results. The
-    result of a model that is published says so.
+    megabyte in 8 bits; and of its seeds the one whose file is the best on dev. Beside it stand
+    `TASK-large.keras`, for machines, and `TASK-small`, of the first of `BESIDE` that are among the
+    settings and have results. The result of a model that is published says so.
 
     Args:
         results: `Results`.
@@ -81,19 +84,14 @@ def publish(results, tasks, settings, runs, examples):
     _check_known(tasks, settings, found, examples)
     _check_models(tasks, settings, found, runs)
     for task in tasks:
-        models = examples / task.kind / "models"
-        best = chosen(task, settings, found)
-        large = _large(task, settings, found)
-        if best or large:
-            models.mkdir(parents=True, exist_ok=True)
-        if best:
-            paths.append(models / f"{task.name}.tflite")
-            shutil.copyfile(_folder(runs, best) / "model.int8.tflite", paths[-1])
-            _save(_folder(runs, best), models / f"{task.name}.keras")
-            _mark(results, best)
-        if large:
-            _save(_folder(runs, large), models / f"{task.name}-{LARGE}.keras")
-            _mark(results, large)
+        for variant, one in _chosen_variants(task, settings, found).items():
+            stem = _stem(examples, task, variant)
+            stem.parent.mkdir(parents=True, exist_ok=True)
+            if variant != "large":
+                paths.append(stem.with_name(f"{stem.name}.tflite"))
+                shutil.copyfile(_folder(runs, one) / "model.int8.tflite", paths[-1])
+            _save(_folder(runs, one), stem.with_name(f"{stem.name}.keras"))
+            _mark(results, one)
     _write_cards(tasks, results, examples)
     return paths
 
@@ -110,47 +108,54 @@ def renew(results, tasks, arguments):
         List of the paths of the .tflite files.
     """
     paths = []
-    for task in tasks:
-        models, one = arguments.examples / task.kind / "models", published(task, results.read())
-        if one is None or not (models / f"{task.name}.tflite").is_file():
-            continue
+    for task, one, path in _files(results, tasks, arguments.examples):
         with tempfile.TemporaryDirectory() as folder:
             here = argparse.Namespace(**{**vars(arguments), "out": Path(folder)})
             training = Training(task, one["system"], one["seed"], here)
-            new = training.renewed(models / f"{task.name}.keras", one)
-            paths.append(models / f"{task.name}.tflite")
-            shutil.copyfile(training.file, paths[-1])
+            new = training.renewed(path.with_suffix(".keras"), one)
+            paths.append(path)
+            shutil.copyfile(training.file, path)
         results.write(new)
         first = task.metrics[0]
         before, after = (f"{each['int8'][first]:.2f}" for each in (one, new))
-        print(f"{task.name}: {first} {after}, {before} before", flush=True)
+        print(f"{path.stem}: {first} {after}, {before} before", flush=True)
         _write_cards([task], results, arguments.examples)
     return paths
 
 
 def take_times(results, tasks, arguments):
     """Measure the published files, into their results: see `device_times`."""
+    for task, one, path in _files(results, tasks, arguments.examples):
+        times = device_times.measured(task, path, arguments.data)
+        results.write({**one, "milliseconds": times})
+        print(path.stem, *(f"{name} {value:.2f} ms" for name, value in times.items()), flush=True)
+
+
+def _files(results, tasks, examples):
+    """(task, result, path) of each published .tflite file."""
     for task in tasks:
-        one = published(task, results.read())
-        path = arguments.examples / task.kind / "models" / f"{task.name}.tflite"
-        if one and path.is_file():
-            times = device_times.measured(task, path, arguments.data)
-            results.write({**one, "milliseconds": times})
-            print(
-                task.name, *(f"{name} {value:.2f} ms" for name, value in times.items()), flush=True
-            )
+        for variant in VARIANTS:
+            one = published(task, results.read(), variant)
+            stem = _stem(examples, task, variant)
+            path = stem.with_name(f"{stem.name}.tflite")
+            if one and path.is_file():
+                yield task, one, path
 
 
-def published(task, found, large=False):
-    """The result of a task's published model, or None."""
+def _stem(examples, task, variant):
+    """Path of a model's files, without their suffix."""
+    return examples / task.kind / "models" / "-".join(filter(None, (task.name, variant)))
+
+
+def published(task, found, variant=""):
+    """The result of a task's published model, or of a variant of it, or None."""
     own = (one for one in found if one["task"] == task.name and one.get("published"))
-    return next((one for one in own if (one["system"] in MACHINES) == large), None)
+    return next((one for one in own if BESIDE.get(one["system"], "") == variant), None)
 
 
 def _mark(results, one):
     """Let a result, and no other one of its file, say that its model is published."""
-    large = one["system"] in MACHINES
-    before = published(TASKS[one["task"]], results.read(), large)
+    before = published(TASKS[one["task"]], results.read(), BESIDE.get(one["system"], ""))
     if before:
         results.write({name: value for name, value in before.items() if name != "published"})
     results.write({**one, "published": True})
@@ -158,11 +163,13 @@ def _mark(results, one):
 
 def _check_known(tasks, settings, found, examples):
     """Raise FileNotFoundError before anything is copied if a card could not be written."""
-    for folder in {examples / task.kind / "models" for task in tasks}:
-        for path in folder.glob("*.tflite"):
-            task = TASKS[path.stem]
-            copied = task in tasks and chosen(task, settings, found)
-            if not copied and published(task, found) is None:
+    kinds = {task.kind for task in tasks}
+    for task in (one for one in TASKS.values() if one.kind in kinds):
+        copied = _chosen_variants(task, settings, found) if task in tasks else ()
+        for variant in VARIANTS:
+            path = _stem(examples, task, variant)
+            path = path.with_name(f"{path.name}.tflite")
+            if path.is_file() and variant not in copied and not published(task, found, variant):
                 raise FileNotFoundError(
                     "Each published model must have a result that says so. Received: "
                     f"{path} without one. Publish {task.name} with the others."
@@ -174,8 +181,7 @@ def _check_models(tasks, settings, found, runs):
     needed = {
         _folder(runs, one) / file: task
         for task in tasks
-        for one in (chosen(task, settings, found), _large(task, settings, found))
-        if one
+        for one in _chosen_variants(task, settings, found).values()
         for file in ("run/translator.keras", "model.int8.tflite")
     }
     for path, task in needed.items():
@@ -194,17 +200,19 @@ def _save(folder, path):
     kb.load_pipeline(folder / "run" / "translator.keras").save(path, weights="float16")
 
 
-def chosen(task, settings, found):
-    """The result of a task whose .tflite file is to be published, or None."""
-    small = [one for one in found if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
-    results = (_best(task, setting, small) for setting in settings if setting not in MACHINES)
-    return next(filter(None, results), None)
+def _chosen_variants(task, settings, found):
+    """The results of a task whose models are to be published, by their variant."""
+    every = {variant: chosen(task, settings, found, variant) for variant in VARIANTS}
+    return {variant: one for variant, one in every.items() if one}
 
 
-def _large(task, settings, found):
-    """The result of a task's model for machines, or None."""
-    results = (_best(task, setting, found) for setting in MACHINES if setting in settings)
-    return next(filter(None, results), None)
+def chosen(task, settings, found, variant=""):
+    """The result of a task whose model, or a variant of it, is to be published, or None."""
+    if variant != "large":
+        found = [one for one in found if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
+    ranked = BESIDE if variant else settings
+    own = [one for one in ranked if one in settings and BESIDE.get(one, "") == variant]
+    return next(filter(None, (_best(task, setting, found) for setting in own)), None)
 
 
 def _best(task, setting, found):
@@ -226,23 +234,26 @@ def _write_card(models, kind, found):
     files = sorted(models.glob("*.tflite"))
     if not files:
         return
-    names = [path.stem for path in files]
+    tasks = [TASKS[path.stem] for path in files if path.stem in TASKS]
     rows, systems = [], set()
-    for name in names:
-        for large in (False, True):
-            one = published(TASKS[name], found, large)
+    for task in tasks:
+        for variant in VARIANTS:
+            one = published(task, found, variant)
             if one:
                 systems.add(one["system"])
-                rows.append(_row(TASKS[name], one, models / (f"{name}-{LARGE}" if large else name)))
-    metrics = TASKS[names[0]].metrics
+                rows.append(_row(task, one, _stem(models.parents[1], task, variant)))
+    metrics = tasks[0].metrics
     unit = UNITS[metrics[0]]
     head = ["file", "setting", "seed", "minutes", "epochs", f"{unit}, float32", f"{unit}, int8"]
     head += [*(f"{name}, int8" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
         others="".join(f", {CHANGED[one]}" for one in sorted(systems & {*CHANGED})),
-        large=LARGE_CARD if systems & {*MACHINES} else "",
-        **{"folder": f"examples/{kind}", "first": names[0], "data": f"DIR/{TASKS[names[0]].dev}"},
+        beside="".join(
+            BESIDE_CARDS[one]
+            for one in dict.fromkeys(BESIDE[each] for each in BESIDE if each in systems)
+        ),
+        **{"folder": f"examples/{kind}", "first": tasks[0].name, "data": f"DIR/{tasks[0].dev}"},
         metrics=",".join(metrics),
         table="\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)),
         licence=LICENCES[kind],

@@ -168,13 +168,20 @@ _FURTHER = (
     *("--dropout", "0.08", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
     *("--precision", "bfloat16", "--epochs", "40", "--epoch-steps", "1", "--patience", "60"),
 )  # from there
+_LESS_DROPOUT = ("--dropout", "0.08")  # of a hundred thousand pairs; the preset has 0.2
+_SMALL_LESS_DROPOUT = (*_SMALL, "--dropout", "0.05")
 LARGE, FURTHER = "large", "large-further"  # the second goes on from the first seed of the first
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
     **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
     **{"small-copy": (*_SMALL, *_COPY), LARGE: _LARGE, FURTHER: _FURTHER},
+    **{"less-dropout": _LESS_DROPOUT, "small-less-dropout": _SMALL_LESS_DROPOUT},
     **{HALLUCINATED: (), "unknown": _UNKNOWN},
+}
+BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
+    **{FURTHER: "large", LARGE: "large"},  # for machines: a .keras file alone
+    "small-less-dropout": "small",  # in 400 kB
 }
 
 
