@@ -336,10 +336,8 @@ class Links:
         self._before = [features_before(one, symbols) for one in sentences]
         self._copied_from = None  # sentences as far as they are read, if their words are copied
         if search is not None and search.replace_unknown:
-            from keras_bahdanau.text.replace_unknown import are_characters
-
             self._copied_from, *_ = self._source.cut(sentences, longest)
-            self._characters = are_characters(self._source.subwords, translator.target)
+            self._characters = translator.copies_characters
 
     def __call__(self, row, translation):
         from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans

@@ -34,7 +34,7 @@ def token_fields(pipeline, result, copies=None):
     """
     target = pipeline.target
     parts = word_parts(target.tokens(range(target.vocabulary_size)))
-    if pipeline.copies_characters:
+    if pipeline.search.replace_unknown and pipeline.copies_characters:
         parts[UNKNOWN], copies = INSIDE, None  # one that is copied is like any other
     return {
         "token_log_probs": result.token_log_probs,

@@ -227,8 +227,8 @@ class GraphPipeline:
 
     @property
     def copies_characters(self):
-        """True if unknown tokens of its texts stand for characters of the source."""
-        return self.search.replace_unknown and are_characters(self.source.subwords, self.target)
+        """True if a search with `replace_unknown` copies characters, and not whole words."""
+        return are_characters(self.source.subwords, self.target)
 
     def graph_texts(self, result, copies=None):
         """Texts of hypotheses.

@@ -24,7 +24,7 @@ from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.alignments import words_of_groups
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.id_rows import IdRows, cut_rows
-from keras_bahdanau.text.replace_unknown import are_characters, decode_copying
+from keras_bahdanau.text.replace_unknown import decode_copying
 
 MOST_GRAPHS = 64  # that a pipeline keeps, one for each search it was asked for
 _IDS = tf.TensorSpec((None, None), tf.int32)
@@ -376,12 +376,10 @@ class Pipeline(GraphPipeline):
         result = SearchResult(*(field.numpy()[:, :nbest] for field in result))
         batch, beam, time = result.ids.shape
         if options.replace_unknown:
-            characters = are_characters(self.source.subwords, self.target)
+            characters, copies = self.copies_characters, self._attended_words(inputs, result)
             texts = [
                 [decode_copying(self.target, *one, characters) for one in zip(*row, strict=True)]
-                for row in zip(
-                    result.ids, self._attended_words(inputs, result, characters), strict=True
-                )
+                for row in zip(result.ids, copies, strict=True)
             ]
         else:
             flat = self.target.decode(result.ids.reshape(batch * beam, time))
@@ -390,8 +388,9 @@ class Pipeline(GraphPipeline):
         parts = texts, labels, truncated, self.target, self.calibration
         return read_translations(result, *parts)
 
-    def _attended_words(self, inputs, result, characters):
+    def _attended_words(self, inputs, result):
         """For each row and hypothesis the source words that its tokens attend to."""
+        characters = self.copies_characters
         for one, alignments in zip(inputs, result.alignment, strict=True):
             yield [self.source.attended_words(one, each, characters) for each in alignments]
 
