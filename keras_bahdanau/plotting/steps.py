@@ -210,7 +210,7 @@ class _Walkthrough:
                 canvas.flow((ASKS + STRIP + 6, self.middle + 52), (SOURCE - 4, y), QUIET)
             label = _label(trace.source_tokens[index], self.source_goes_on)
             canvas.token(SOURCE + 6, y, label, room=88, size=11.5, color="0.1")
-            canvas.text(SOURCE + 100, y, f"$h_{{{index + 1}}}$", color="0.5")
+            canvas.text(SOURCE + 118, y, f"$h_{{{index + 1}}}$", color="0.5", ha="right")
             self._strip(SOURCE + 124, y, trace.values[index], self.values_limit)
             self._draw_score(y, trace.scores[step, index])
             self._draw_weight(y, weight)

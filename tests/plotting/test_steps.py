@@ -59,6 +59,18 @@ def test_the_more_weight_the_broader_its_stream():
     assert widths == sorted(widths, reverse=True)
 
 
+def test_the_number_of_a_late_source_token_stands_beside_its_strip():
+    weights = np.zeros((1, 1000))
+    weights[0, [4, 998]] = 0.5
+    figure = drawn(plot_trace(trace_of([*"a" * 999, "</s>"], ["▁x"], weights=weights), sources=2))
+    ends = {
+        text.get_text(): text.get_window_extent().x1
+        for text in figure.axes[0].texts
+        if text.get_text().startswith("$h_{")
+    }
+    assert len(ends) == 2 and ends["$h_{5}$"] == pytest.approx(ends["$h_{999}$"], abs=1)
+
+
 def test_it_begins_with_any_step():
     trace = trace_of(RED_CAR, VOITURE)
     shown = texts(plot_trace(trace, steps=2, first=2))
