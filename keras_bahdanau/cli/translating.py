@@ -38,6 +38,7 @@ from keras_bahdanau.data.columns import (
     parsed_columns,
     table_of_lines,
 )
+from keras_bahdanau.data.joined_features import tell_joined_features
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
 from keras_bahdanau.data.tags import require_token, tagged
@@ -231,6 +232,7 @@ def _sentences(file, columns):
             "translated, not whole lines"
         )
     table = table_of_lines(file, lines, columns, needed=("source",))
+    tell_joined_features(file, table.symbols, warn)
     targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
     return [source for source, _ in table.pairs], {*table.symbols}, targets
 

@@ -6,6 +6,7 @@ import os
 import re
 from typing import NamedTuple
 
+from keras_bahdanau.data.joined_features import tell_joined_features
 from keras_bahdanau.data.reading import read_lines
 
 PAIRS = "source,target"
@@ -127,7 +128,7 @@ def read_table(
             a pair; None if a cell holds one.
         needed: Names of columns that there must be.
         say: Function of one string, which is told of columns other than source and target that
-            were found; None for none.
+            were found, and of features that may be several in one; None for none.
 
     Returns:
         `Table`. Without a column of targets they are empty.
@@ -154,7 +155,10 @@ def read_table(
         columns = find_columns(lines, needed) or _pairs_or_error(path, lines)
         if columns != PAIRS and say is not None:
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
-    return table_of_lines(path, lines, columns, answer_separator, needed)
+    table = table_of_lines(path, lines, columns, answer_separator, needed)
+    if say is not None:
+        tell_joined_features(path, table.symbols, say)
+    return table
 
 
 def table_of_lines(path, lines, columns, answer_separator=None, needed=("source", "target")):

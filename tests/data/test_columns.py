@@ -207,3 +207,22 @@ def test_links_of_a_text_are_counted_behind_its_features():
     assert links_behind(links[:1], tagged, ["<2de>", "<V>", "<PST>"]) == [{(3, 0), (4, 0)}]
     files = [(Path("a.png"), "eins")]  # no text
     assert links_behind(links[:1], files, []) == links[:1]
+
+
+@pytest.mark.parametrize("separator", [",", "+", ":", "/"])
+def test_features_that_may_be_several_in_one_are_told(tmp_path, separator):
+    text = "".join(f"a\tb\tN{separator}{one}\n" for one in ("SG", "PL"))
+    path, told = written(tmp_path, text), []
+    table = read_table(path, "source,target,features", say=told.append)
+    assert table.symbols == [f"<N{separator}SG>", f"<N{separator}PL>"]
+    assert told == [
+        f"2 of 2 features of {str(path)!r} may be several in one, such as '<N{separator}SG>': "
+        "features are split at `;`, `|` and spaces alone"
+    ]
+
+
+@pytest.mark.parametrize("text", ["a\tb\tN\nc\td\tV.PTCP\n", "a\tb\tN;IN+ESS;SG\nc\td\tN;PL\n"])
+def test_of_other_features_nothing_is_told(tmp_path, text):
+    told = []
+    read_table(written(tmp_path, text), "source,target,features", say=told.append)
+    assert told == []
