@@ -164,23 +164,31 @@ _LARGE = (
     *("--batch-sentences", "256", "--learning-rate", "2e-3", "--precision", "bfloat16"),
     *("--epochs", "60", "--epoch-steps", "1", "--patience", "60"),
 )  # of a hundred thousand pairs, as a .keras file of 4 MB
-_FURTHER = (
+_LARGE_FURTHER = (
     *("--dropout", "0.08", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
     *("--precision", "bfloat16", "--epochs", "40", "--epoch-steps", "1", "--patience", "60"),
-)  # from there
+)
 _LESS_DROPOUT = ("--dropout", "0.08")  # of a hundred thousand pairs; the preset has 0.2
+_LESS_DROPOUT_FURTHER = (
+    *("--dropout", "0.03", "--batch-sentences", "128", "--learning-rate", "1e-3"),
+    *("--precision", "bfloat16", "--epochs", "30", "--epoch-steps", "1", "--patience", "60"),
+)
 _SMALL_LESS_DROPOUT = (*_SMALL, "--dropout", "0.05")
-LARGE, FURTHER = "large", "large-further"  # the second goes on from the first seed of the first
+FURTHER = {  # settings that go on from the first seed of another
+    "large-further": "large",
+    "less-dropout-further": "less-dropout",
+}
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
     **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
-    **{"small-copy": (*_SMALL, *_COPY), LARGE: _LARGE, FURTHER: _FURTHER},
-    **{"less-dropout": _LESS_DROPOUT, "small-less-dropout": _SMALL_LESS_DROPOUT},
+    **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
+    **{"less-dropout": _LESS_DROPOUT, "less-dropout-further": _LESS_DROPOUT_FURTHER},
+    "small-less-dropout": _SMALL_LESS_DROPOUT,
     **{HALLUCINATED: (), "unknown": _UNKNOWN},
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    **{FURTHER: "large", LARGE: "large"},  # for machines: a .keras file alone
+    **{"large-further": "large", "large": "large"},  # for machines: a .keras file alone
     "small-less-dropout": "small",  # in 400 kB
 }
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from results import kept
-from tasks import FURTHER, HALLUCINATED, LARGE, LENGTHS, LINES_MADE, SETTINGS, signatures
+from tasks import FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
 
 from keras_bahdanau.training import Run
 
@@ -104,8 +104,8 @@ class Training:
             return
         limit = ("--minutes", self.minutes) if self.minutes else ()
         begin = ("--preset", "characters")
-        if self.setting == FURTHER:
-            begin = ("--from", self.folder.with_name(f"{LARGE}-1") / "run")
+        if self.setting in FURTHER:
+            begin = ("--from", self.folder.with_name(f"{FURTHER[self.setting]}-1") / "run")
         corpus = (self.data / self.task.train,)
         if self.setting == HALLUCINATED:
             corpus = self._with_invented_words(*corpus)

@@ -236,31 +236,42 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     assert not run.main(["train", *places, *further])
     card = json.loads((folder.parent / "large-further-2" / "run" / "run.json").read_text())
     assert card["initial"]["path"].endswith("large-1/run/translator.keras")
-    asked = ["--settings", "preset,large,large-further", "--examples", str(tmp_path)]
+    monkeypatch.setitem(tasks.SETTINGS, "small-less-dropout", tuple(TINY.split()))
+    small = ["--settings", "small-less-dropout", "--seeds", "3", "--minutes", "1"]
+    assert not run.main(["train", *places, *small])
+    settings = "small-less-dropout,preset,large,large-further"
+    asked = ["--settings", settings, "--examples", str(tmp_path)]
     assert not run.main(["publish", *places, *asked])
     models = tmp_path / "pronounce" / "models"
     assert {path.name for path in models.iterdir()} == {
-        *("README.md", "SHA256SUMS", "toy-large.keras", "toy.keras", "toy.tflite")
+        *("README.md", "SHA256SUMS", "toy-large.keras", "toy.keras", "toy.tflite"),
+        *("toy-small.keras", "toy-small.tflite"),
     }
     assert row((models / "README.md").read_text(), "`toy-large`")[1] == "large-further"
+    assert row((models / "README.md").read_text(), "`toy-small`")[1:3] == [
+        "small-less-dropout",
+        "3",
+    ]
     both = [kb.load_pipeline(models / f"toy{end}.keras").model for end in ("", "-large")]
     assert both[0].count_params() < both[1].count_params()
     lines = (models / "SHA256SUMS").read_text().splitlines()
     sums = dict(reversed(line.split()) for line in lines)
     for name, digest in sums.items():
         assert hashlib.sha256((models / name).read_bytes()).hexdigest() == digest
-    assert len(sums) == 3 and row((models / "README.md").read_text(), "`toy`")[1] == "preset"
+    assert len(sums) == 5 and row((models / "README.md").read_text(), "`toy`")[1] == "preset"
     full = kb.Translator.load(folder / "run" / "translator.keras").translate(stems)
     halved = kb.Translator.load(models / "toy.keras").translate(stems)
     scores = [[one.score for one in side] for side in (full, halved)]
     np.testing.assert_allclose(*scores, rtol=2e-2)
     published = (models / "toy.tflite").read_bytes()
-    (models / "toy.tflite").write_bytes(b"of an exporter of before")
+    for name in ("toy", "toy-small"):
+        (models / f"{name}.tflite").write_bytes(b"of an exporter of before")
     assert not run.main(["renew", *places, "--examples", str(tmp_path)])
     made = OnDeviceTranslator(models / "toy.tflite").translate(stems)
     (tmp_path / "before.tflite").write_bytes(published)
     before = OnDeviceTranslator(tmp_path / "before.tflite").translate(stems)
     assert [each.text for each in made] == [each.text for each in before]
+    assert OnDeviceTranslator(models / "toy-small.tflite").translate(["kar"])
     new = json.loads(files[1].read_text())
     assert new["bytes"]["int8"] == (models / "toy.tflite").stat().st_size
     assert new["dev"] == one["dev"] and new["int8"] == one["int8"] and new["published"]
@@ -283,6 +294,10 @@ def test_nothing_is_copied_where_a_card_could_not_be_written(example, tmp_path):
         with pytest.raises(FileNotFoundError, match="ice.tflite without one. Publish ice with"):
             publishing.publish(results, [tasks[name]], ["small"], tmp_path, tmp_path)
     assert [path.name for path in models.iterdir()] == ["ice.tflite"]
+    (models / "ice.tflite").rename(models / "ice-small.tflite")
+    results.write({**result("ice", "preset", 1, 1.0), "published": True})
+    with pytest.raises(FileNotFoundError, match="ice-small.tflite without one"):
+        publishing.publish(results, [tasks["ice"]], ["small"], tmp_path, tmp_path)
 
 
 def test_nothing_is_copied_where_a_model_is_not_there(example, tmp_path):
