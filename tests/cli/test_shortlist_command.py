@@ -71,6 +71,13 @@ def test_a_size_without_room_is_refused_before_anything_is_learnt(files, command
     assert "Received: shortlist=6 with 4 special and 2 frequent tokens. Give 7 or more" in err
 
 
+def test_a_vocabulary_that_all_lists_would_have_whole_is_refused(files, command):
+    before = (files / "toy.keras").read_bytes()
+    code, out, err = command("shortlist pairs.tsv --model toy.keras")  # 100 frequent ones
+    assert (code, out) == (2, "") and (files / "toy.keras").read_bytes() == before
+    assert "frequent=100 and 4 special tokens with 48 target tokens. Give fewer" in err
+
+
 @pytest.mark.slow
 def test_other_lists_or_none_ask_for_another_calibration(files, command):
     text, word = (dict.fromkeys(("bias", *names), 0.0) for names in (TEXT_FEATURES, WORD_FEATURES))
