@@ -5,6 +5,7 @@ import itertools
 from pathlib import Path
 from typing import NamedTuple
 
+from keras_bahdanau.cli.console import warn
 from keras_bahdanau.cli.inputs import has_content, read_examples
 from keras_bahdanau.cli.several_corpora import (
     check_tagged,
@@ -19,6 +20,7 @@ from keras_bahdanau.data.reading import read_lines
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
+NAMED = 5  # features that a message names
 OPEN_FILES = "/dev/stdin", "/dev/fd/", "/proc/self/fd/"  # of one process alone
 
 
@@ -138,6 +140,8 @@ def read_data(inputs, training, validation, **table):
         _check_valid_target(inputs, target, valid_source, valid_target)
         valid = read(valid_source, valid_target, valid_alignments)
         check_tagged(valid_source, valid.pairs, as_pairs(data.pairs))
+        if as_pairs(data.pairs).in_memory:  # shards name no features
+            _tell_features(valid_source, valid.symbols, data.symbols, table.get("say", warn))
         return data, valid
     if valid_corpora:
         valid = Data.several(valid_corpora, read, data.pairs)
@@ -208,6 +212,22 @@ def _check_valid_target(inputs, target, valid_source, valid_target):
             "Validation needs both sides. Received: "
             f"valid_source={str(valid_source)!r}, a text without tabs, and no valid_target. Give "
             "a TSV with both languages, or give --valid-target, too."
+        )
+
+
+def _tell_features(path, found, trained, say):
+    """Say if pairs for validation have features that the training lacks, or none of its own."""
+    new = [one for one in found if one not in {*trained}]
+    if new:
+        named = ", ".join(new[:NAMED]) + (", ..." if len(new) > NAMED else "")
+        say(
+            f"features of the validation {str(path)!r} that no training pair has, {len(new):,}: "
+            f"{named}"
+        )
+    elif trained and not found:
+        say(
+            f"the validation {str(path)!r} has no features, which the training has, such as "
+            f"{trained[0]}. Give a table with the same columns"
         )
 
 

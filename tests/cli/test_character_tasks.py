@@ -9,6 +9,7 @@ import pytest
 
 import keras_bahdanau as kb
 from keras_bahdanau import cli
+from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.cli.translating import _sentences
 
 SETTINGS = (
@@ -37,6 +38,24 @@ def command(capsys):
         return out
 
     return run
+
+
+@pytest.mark.parametrize(
+    ("valid", "told"),
+    [
+        ("a\tb\tN;DU\n", "that no training pair has, 1: <DU>"),
+        ("a\tb\n", "has no features, which the training has, such as <N>. Give a table"),
+        ("a\tb\tN;PL\n", None),
+    ],
+)
+def test_a_validation_with_other_features_than_the_training_is_told(tmp_path, valid, told):
+    (tmp_path / "train.tsv").write_text("a\tb\tN;SG\nc\td\tN;PL\n")
+    (tmp_path / "valid.tsv").write_text(valid)
+    files = [Files(tmp_path / f"{name}.tsv", None, None, None) for name in ("train", "valid")]
+    lines = []
+    read_data("lines", *files, columns=None, answer_separator=None, say=lines.append)
+    lines = [line for line in lines if "found from its text" not in line]
+    assert len(lines) == bool(told) and all(told in line for line in lines)
 
 
 @pytest.mark.slow
