@@ -137,6 +137,10 @@ def test_the_first_line_that_hides_a_third_column_is_named(tmp_path, lines, numb
     path = written(tmp_path, "".join(f"{line}\n" for line in lines))
     with pytest.raises(ValueError, match=f"(?=.*line {number} has)(?=.*{received}).*name all colu"):
         read_table(path)
+    if len({line.count("\t") for line in lines}) == 1:
+        with pytest.raises(ValueError, match="order: columns='source,target,-' ignores the third"):
+            read_table(path)
+        assert len(read_table(path, "source,target,-").pairs) == len(lines)
 
 
 @pytest.mark.parametrize(
