@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from results import kept
-from tasks import FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
+from tasks import COLUMNS, FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
 
 from keras_bahdanau.training import Run
 
@@ -56,6 +56,7 @@ class Training:
 
     def __init__(self, task, setting, seed, arguments):
         self.task, self.setting, self.seed = task, setting, seed
+        self.columns = COLUMNS.get(setting, ())
         self.data, self.minutes, self.threads = arguments.data, arguments.minutes, arguments.threads
         self.folder = arguments.out / task.name / f"{setting}-{seed}"
         self.run = Run(self.folder / "run")
@@ -111,7 +112,7 @@ class Training:
             corpus = self._with_invented_words(*corpus)
         self._command(
             *("train", *corpus, "--valid-source", self.data / self.task.dev),
-            *(*begin, *SETTINGS[self.setting], "--seed", self.seed, *limit),
+            *(*begin, *SETTINGS[self.setting], *self.columns, "--seed", self.seed, *limit),
             *("--out", self.run.directory),
         )
 
@@ -140,7 +141,8 @@ class Training:
 
     def _evaluated(self, name, model):
         """All scores of a model's file on dev."""
-        return evaluated(self.task, self.data, [model], self.folder / f"{name}.json", self._command)
+        path = self.folder / f"{name}.json"
+        return evaluated(self.task, self.data, [model], path, self._command, self.columns)
 
     def _command(self, *arguments):
         ours(arguments, self.folder / "log.txt", self.threads)
@@ -156,7 +158,7 @@ def ensemble(task, setting, seeds, arguments):
         ours(words, folder / "log.txt", arguments.threads)
 
     path = folder / f"keras-{'-'.join(map(str, seeds))}.json"
-    scores = evaluated(task, arguments.data, models, path, command)
+    scores = evaluated(task, arguments.data, models, path, command, COLUMNS.get(setting, ()))
     return {
         **{"task": task.name, "system": setting, "seed": "ensemble", "seeds": seeds},
         **{"minutes": arguments.minutes, "threads": arguments.threads},
@@ -164,12 +166,12 @@ def ensemble(task, setting, seeds, arguments):
     }
 
 
-def evaluated(task, data, models, path, command):
+def evaluated(task, data, models, path, command, columns=()):
     """All scores of models on dev, from a JSON file that `command` writes if it is not there."""
     if not path.is_file():
         given = [part for model in models for part in ("--model", model)]
         command(
-            *("evaluate", data / task.dev, *given),
+            *("evaluate", data / task.dev, *given, *columns),
             *("--metrics", ",".join(task.metrics), "--json", path),
         )
     return json.loads(path.read_text(encoding="utf-8"))

@@ -83,7 +83,8 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         help="Columns of the TSV in their order, with commas between: source, target, features "
-        "(such as V;PST: one source token each), and count or - for one to ignore.  "
+        "(such as V;PST: one source token each, before the text; features-last: behind it), and "
+        "count or - for one to ignore.  "
         "[default: source,target, and features or count if the third column holds such]",
         show_default=False,
     ),

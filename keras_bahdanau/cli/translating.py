@@ -70,9 +70,9 @@ def translate(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns of a TSV in their order, as in train: source, features, and target, "
-            "count or - for those to ignore.  [default: found from the text of a file named .tsv "
-            "or .tsv.gz, as in train; else a line is a sentence]",
+            help="Columns of a TSV in their order, as in train: source, features or "
+            "features-last, and target, count or - for those to ignore.  [default: found from the "
+            "text of a file named .tsv or .tsv.gz, as in train; else a line is a sentence]",
             show_default=False,
         ),
     ] = None,

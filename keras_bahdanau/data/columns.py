@@ -12,7 +12,8 @@ from keras_bahdanau.data.reading import read_lines
 PAIRS = "source,target"
 IGNORED = ("count", "-")
 MOST_FEATURES = 1024
-_NAMES = ("source", "target", "features", *IGNORED)
+FEATURES = ("features", "features-last")  # before the text of a source, and behind it
+_NAMES = ("source", "target", *FEATURES, *IGNORED)
 _BETWEEN_FEATURES = re.compile(r"[;|\s]+")
 _COUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # or a score
 _NO_FEATURE = {"pad", "unk", "s", "/s"}  # the names of SentencePiece's own tokens
@@ -23,7 +24,7 @@ class Table(NamedTuple):
 
     Attributes:
         pairs: List of (source, target) strings. Features stand before the text of a source, as
-            one word each: `<V> <PST> walk`.
+            one word each: `<V> <PST> walk`; those of a column "features-last" behind it.
         symbols: List of the different features in this form, for `train(symbols=)`.
     """
 
@@ -116,14 +117,15 @@ def read_table(
 
     The file is UTF-8, plain or (named `.gz`) compressed. Features are split at `;`, `|` and white
     space, and each is put in angle brackets before the source: `walk` with `V;PST` is the source
-    `<V> <PST> walk`. Counts are ignored: a line is one pair, however often it was seen. Spaces
-    at the ends of a cell are left out. An empty line is an empty pair.
+    `<V> <PST> walk`, or with the column "features-last" `walk <V> <PST>`. Counts are ignored: a
+    line is one pair, however often it was seen. Spaces at the ends of a cell are left out. An
+    empty line is an empty pair.
 
     Args:
         path: Path of the file.
-        columns: Names of all columns in their order: "source", "target", "features", and
-            "count" or "-" for a column to ignore. Left out, a third column of numbers or of
-            features is found from the text: see `find_columns`.
+        columns: Names of all columns in their order: "source", "target", "features" or
+            "features-last", and "count" or "-" for a column to ignore. Left out, a third column
+            of numbers or of features is found from the text: see `find_columns`.
         answer_separator: String between several right targets of one cell, each of which makes
             a pair; None if a cell holds one.
         needed: Names of columns that there must be.
@@ -180,12 +182,15 @@ def table_of_lines(path, lines, columns, answer_separator=None, needed=("source"
     for number, line in enumerate(lines, start=1):
         cells = dict(zip(names, _cells(path, number, line, names), strict=True))
         source, target = cells["source"], cells.get("target", "")
-        symbols = [
-            known.get(one) or known.setdefault(one, _symbol(path, number, one, known))
-            for one in _features(cells.get("features", ""))
-        ]
+        before, behind = (
+            [
+                known.get(one) or known.setdefault(one, _symbol(path, number, one, known))
+                for one in _features(cells.get(column, ""))
+            ]
+            for column in FEATURES
+        )
         if source:  # or features alone would make it one
-            source = " ".join([*symbols, source])
+            source = " ".join([*before, source, *behind])
         for answer in _answers(target, answer_separator):
             pairs.append((source, answer))
     return Table(pairs, list(known.values()))

@@ -213,6 +213,13 @@ def test_links_of_a_text_are_counted_behind_its_features():
     assert links_behind(links[:1], files, []) == links[:1]
 
 
+def test_features_of_the_last_place_stand_behind_the_text(tmp_path):
+    path = written(tmp_path, "walk\twalked\tV;PST\n\tx\tN\ngo\twent\t\n")
+    pairs, symbols = read_table(path, "source,target,features-last")
+    assert pairs == [("walk <V> <PST>", "walked"), ("", "x"), ("go", "went")]
+    assert symbols == ["<V>", "<PST>", "<N>"]
+
+
 @pytest.mark.parametrize("separator", [",", "+", ":", "/"])
 def test_features_that_may_be_several_in_one_are_told(tmp_path, separator):
     text = "".join(f"a\tb\tN{separator}{one}\n" for one in ("SG", "PL"))
