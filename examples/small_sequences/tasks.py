@@ -178,7 +178,6 @@ FURTHER = {  # settings that go on from the first seed of another
     "large-further": "large",
     "less-dropout-further": "less-dropout",
 }
-LAST = "features-last"  # of inflection: behind the lemma, near the end that most forms change
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
@@ -186,9 +185,12 @@ SETTINGS = {
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
     **{"less-dropout": _LESS_DROPOUT, "less-dropout-further": _LESS_DROPOUT_FURTHER},
     "small-less-dropout": _SMALL_LESS_DROPOUT,
-    **{HALLUCINATED: (), "unknown": _UNKNOWN, LAST: ()},
+    **{HALLUCINATED: (), "unknown": _UNKNOWN},
+    **{"features-last": (), "unknown-features-last": _UNKNOWN},
 }
-COLUMNS = {LAST: ("--columns", "source,target,features-last")}  # others are found from the text
+COLUMNS = dict.fromkeys(  # of inflection: behind the lemma; other columns are found from the text
+    ("features-last", "unknown-features-last"), ("--columns", "source,target,features-last")
+)
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
     **{"large-further": "large", "large": "large"},  # for machines: a .keras file alone
     "small-less-dropout": "small",  # in 400 kB
