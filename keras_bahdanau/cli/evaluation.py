@@ -29,6 +29,7 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
+from keras_bahdanau.cli.translating import subwords_of
 from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
@@ -147,9 +148,10 @@ def evaluate(
         write_text(hypotheses, "".join(f"{line}\n" for line in lines))
     scores = measured.scores()
     show_progress("")
-    sides = {"targets": ([text for _, text in pairs], translator.target)}
-    if inputs == "lines":
-        sides = {"sources": (sources, getattr(translator.source, "subwords", None)), **sides}
+    sides = {
+        "sources": (sources, subwords_of(translator)),  # None for images
+        "targets": ([text for _, text in pairs], translator.target),
+    }
     unknown = (report_unknown(kind, *side) for kind, side in sides.items())
     for line in filter(None, [unreadable, *unknown]):
         warn(line)
