@@ -29,14 +29,13 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.cli.translating import subwords_of
 from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.tags import is_token, require_token, untagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
-from keras_bahdanau.text.unknown_parts import report_unknown
+from keras_bahdanau.text.unknown_parts import report_unknown_pairs
 from keras_bahdanau.whole_file import write_json, write_text
 
 
@@ -148,11 +147,7 @@ def evaluate(
         write_text(hypotheses, "".join(f"{line}\n" for line in lines))
     scores = measured.scores()
     show_progress("")
-    sides = {
-        "sources": (sources, subwords_of(translator)),  # None for images
-        "targets": ([text for _, text in pairs], translator.target),
-    }
-    unknown = (report_unknown(kind, *side) for kind, side in sides.items())
+    unknown = report_unknown_pairs(pairs, translator.source, translator.target)
     for line in filter(None, [unreadable, *unknown]):
         warn(line)
     if json is not None:

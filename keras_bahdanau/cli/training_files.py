@@ -217,7 +217,8 @@ def _check_valid_target(inputs, target, valid_source, valid_target):
 
 def _tell_features(path, found, trained, say):
     """Say if pairs for validation have features that the training lacks, or none of its own."""
-    new = [one for one in found if one not in {*trained}]
+    known = {*trained}
+    new = [one for one in found if one not in known]
     if new:
         named = ", ".join(new[:NAMED]) + (", ..." if len(new) > NAMED else "")
         say(

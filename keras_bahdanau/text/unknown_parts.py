@@ -56,5 +56,26 @@ def report_unknown(kind, texts, subwords):
     )
 
 
+def report_unknown_pairs(pairs, source, target, of=""):
+    """Lines of `report_unknown` about both sides of pairs.
+
+    Args:
+        pairs: Iterable of (source, target string), such as `Pairs` in memory. Only sources that
+            are strings are texts.
+        source: `Source`.
+        target: `Subwords`.
+        of: String behind the name of a side, such as " of the validation".
+
+    Returns:
+        List of strings.
+    """
+    sources = [one for one, _ in pairs if isinstance(one, str)]
+    lines = (
+        report_unknown(f"sources{of}", sources, getattr(source, "subwords", None)),
+        report_unknown(f"targets{of}", [text for _, text in pairs], target),
+    )
+    return [*filter(None, lines)]
+
+
 def _with_any(found):
     return sum(map(bool, found))

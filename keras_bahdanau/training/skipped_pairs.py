@@ -5,7 +5,7 @@ import os
 import keras
 
 from keras_bahdanau.data.manifest import report_unreadable
-from keras_bahdanau.text.unknown_parts import report_unknown
+from keras_bahdanau.text.unknown_parts import report_unknown_pairs
 
 NAMED, LONGEST = 3, 40  # inputs that are named, and characters of each
 
@@ -45,15 +45,8 @@ def tell_unknown(pairs, source, target, say):
         target: `Subwords`.
         say: Function of one string.
     """
-    sources = [one for one, _ in pairs if isinstance(one, str)]
-    targets = [text for _, text in pairs]
-    for kind, texts, one in (
-        ("sources", sources, getattr(source, "subwords", None)),
-        ("targets", targets, target),
-    ):
-        line = report_unknown(f"{kind} of the validation", texts, one)
-        if line:
-            say(line)
+    for line in report_unknown_pairs(pairs, source, target, " of the validation"):
+        say(line)
 
 
 def tell_pathless(batches, model, say):

@@ -9,8 +9,7 @@ from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.training.inheritance import check_no_adaptation
-from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
-from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training.options import TrainingOptions
 
 
 def check_demands(work):
@@ -35,6 +34,7 @@ def check_student(options, source, target):
         target: `Subwords`; None likewise.
     """
     from keras_bahdanau.text.subwords import Subwords  # which loads TensorFlow, as the next do
+    from keras_bahdanau.training.compiling import validated_model
     from keras_bahdanau.training.model_types import types_of, with_given_types
     from keras_bahdanau.training.training_data import check_characters
 
@@ -44,8 +44,7 @@ def check_student(options, source, target):
     learnt = {one: getattr(options, f"{one}_model_type") for one in sides if sides[one] is None}
     check_characters(options.unknown_rate, source, learnt | types_of(source, target))
     small = Subwords.train(["a b"], 10, model_type="char", exact=False)  # for one to be learnt
-    settings = {name: getattr(options, name) for name in MODEL_OPTIONS}
-    PRESETS[options.preset].model(source or small, target or small, **settings)
+    validated_model(source or small, target or small, options)
 
 
 def check_same_pairs(run, pairs, valid_pairs, weights):
