@@ -185,12 +185,9 @@ SETTINGS = {
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
     **{"less-dropout": _LESS_DROPOUT, "less-dropout-further": _LESS_DROPOUT_FURTHER},
     "small-less-dropout": _SMALL_LESS_DROPOUT,
-    **{HALLUCINATED: (), "unknown": _UNKNOWN},
-    **{"features-last": (), "unknown-features-last": _UNKNOWN},
+    **{HALLUCINATED: (), "unknown": _UNKNOWN, "features-first": ()},
 }
-COLUMNS = dict.fromkeys(  # of inflection: behind the lemma; other columns are found from the text
-    ("features-last", "unknown-features-last"), ("--columns", "source,target,features-last")
-)
+COLUMNS = {"features-first": ("--columns", "source,target,features-first")}  # others are found
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
     **{"large-further": "large", "large": "large"},  # for machines: a .keras file alone
     "small-less-dropout": "small",  # in 400 kB

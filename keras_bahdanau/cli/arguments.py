@@ -83,7 +83,7 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         help="Columns of the TSV in their order, with commas between: source, target, features "
-        "(such as V;PST: one source token each, before the text; features-last: behind it), and "
+        "(such as V;PST: one source token each, behind the text; features-first: before it), and "
         "count or - for one to ignore.  "
         "[default: source,target, and features or count if the third column holds such]",
         show_default=False,

@@ -1,5 +1,6 @@
 """`keras-bahdanau evaluate`."""
 
+import functools
 from pathlib import Path
 from typing import Annotated
 
@@ -27,11 +28,18 @@ from keras_bahdanau.cli.arguments import (
     with_search_options,
 )
 from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
-from keras_bahdanau.cli.inputs import check_cache, inputs_of, names_of, read_examples
+from keras_bahdanau.cli.inputs import (
+    check_cache,
+    feature_place_of,
+    inputs_of,
+    names_of,
+    read_examples,
+)
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.data.columns import links_behind
+from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.table_features import links_behind
 from keras_bahdanau.data.tags import is_token, require_token, untagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -116,14 +124,20 @@ def evaluate(
     check_tokenization(tokenize)
     inputs = inputs_of(paths[0])
     check_cache(cache, inputs)
-    pairs, symbols = read_examples(inputs, source, target, columns, answer_separator, tag=tag)
+    texts = inputs, source, target, columns, answer_separator
+    read = functools.partial(read_examples, *texts, tag=tag)
+    place = feature_place_of(paths[0])
+    pairs, symbols = read(feature_place=place)
     links = None if alignments is None else _read_links(alignments, pairs, tag, symbols)
     other = None if compare is None else _Other(compare, inputs, pairs, asked, tag)
+    if other is not None and symbols and other.feature_place not in (None, place):
+        other.read(read)
     translator = load_translator(paths, precision)
     if other is not None:
         other.load(translator.plural)
     if tag is not None:
         require_token(tag, translator.source)
+    FeaturesElsewhere(translator.source).tell(one for one, _ in pairs)
     if search is None:  # a .tflite file has its own
         translator.check_nbest(nbest)
     if cache is not None:
@@ -160,7 +174,7 @@ def evaluate(
         plot_lengths(measured.by_length, metric=first.label, **names).savefig(plot)
     print(measured, flush=True)  # which stays, whatever becomes of the other system
     if other is not None:
-        compared = _compared(pairs, lines, other.lines(pairs, batch_size), **settings)
+        compared = _compared(pairs, lines, other.lines(batch_size), **settings)
         show_progress("")
         if json is not None:
             write_json(json, {**scores, "compared": [vars(one) for one in compared]})
@@ -180,20 +194,30 @@ def _nbest_of(metrics, compare):
 
 
 class _Other:
-    """Another system: lines of a file, or a model that is yet to decode the sources."""
+    """Another system: lines of a file, or a model that is yet to decode the sources.
+
+    Attributes:
+        feature_place: String, where a model reads features; None for lines.
+    """
 
     def __init__(self, path, inputs, pairs, asked, tag):
         self._lines, self._model, self._search, self._tag = None, None, None, tag
+        self._pairs, self.feature_place = pairs, None
         if path.is_dir() or path.suffix == ".keras" or is_litert(path):
             (self._model,) = find_models([path])
             _check_inputs(inputs_of(self._model), path, inputs)
             self._search = search_of(self._model, asked)
+            self.feature_place = feature_place_of(self._model)
         else:
             self._lines = read_lines(path)
             _check_lines(len(self._lines), "compare", path, pairs)
         from keras_bahdanau.evaluation.significance import samples_for  # which loads sacreBLEU
 
         samples_for(len(pairs))  # or an error, before anything is decoded
+
+    def read(self, read):
+        """Read the pairs with features in the place that this model has learnt."""
+        self._pairs = read(say=None, feature_place=self.feature_place).pairs
 
     def load(self, plural):
         """Load the model, or say why that can't be, before the first one decodes for long.
@@ -207,10 +231,10 @@ class _Other:
             if self._search is not None:
                 self._translator.check_options(self._search)
 
-    def lines(self, pairs, batch_size):
+    def lines(self, batch_size):
         """Its texts."""
         if self._lines is None:
-            translator, sources = self._translator, [pair[0] for pair in pairs]
+            translator, sources = self._translator, [pair[0] for pair in self._pairs]
             if self._tag is not None and not is_token(self._tag, translator.source):
                 sources = [untagged(self._tag, source) for source in sources]
             found = translator.decode(sources, batch_size, self._search, say=show_progress)

@@ -19,9 +19,10 @@ from keras_bahdanau.cli.arguments import (
     search_of,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greetings
-from keras_bahdanau.cli.inputs import inputs_of, read_examples
+from keras_bahdanau.cli.inputs import feature_place_of, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.table_features import LAST
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.litert import litert_exporter
 from keras_bahdanau.exporters.publishing import next_version
@@ -137,7 +138,8 @@ def export(
     """
     path = find_translator(model)
     search = search_of(path, {"shortlist": shortlist})
-    lines, translations = _compared_on(inputs_of(path), sentences, references)
+    place = feature_place_of(path)
+    lines, translations = _compared_on(inputs_of(path), sentences, references, place)
     _check_output(format.value, out)
     own = {
         "quantization": quantization and quantization.value,
@@ -213,7 +215,7 @@ def _loaded(path, splits_text, precision):
     return translator
 
 
-def _compared_on(inputs, sentences, references):
+def _compared_on(inputs, sentences, references, feature_place=LAST):
     """(inputs to compare on, their texts or None), of the two files."""
     if references is None and sentences is None:
         return [], None
@@ -225,7 +227,7 @@ def _compared_on(inputs, sentences, references):
     is_table = sentences.name.endswith((".tsv", ".tsv.gz"))  # which has references, too
     if references is None and inputs == "lines" and not is_table:
         return read_lines(sentences), None
-    pairs = read_examples(inputs, sentences, references).pairs
+    pairs = read_examples(inputs, sentences, references, feature_place=feature_place).pairs
     return [source for source, _ in pairs], [target for _, target in pairs]
 
 

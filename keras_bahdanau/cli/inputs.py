@@ -8,6 +8,7 @@ from keras_bahdanau.cli.console import lines_from, warn
 from keras_bahdanau.data.columns import Table, parsed_columns, read_table
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import decode_lines, read_pairs
+from keras_bahdanau.data.table_features import LAST, place_in_card
 from keras_bahdanau.data.tags import tagged
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card
@@ -21,8 +22,16 @@ _READERS = {
 
 def inputs_of(path):
     """The form of the inputs of a model's file: see `Source.inputs_are`."""
-    card = read_packed_card(path) if is_litert(path) else read_card(path)
-    return card.get("inputs", "lines")  # files of version 0.1.0 are of text
+    return _card(path).get("inputs", "lines")  # files of version 0.1.0 are of text
+
+
+def feature_place_of(path):
+    """The place of features in a text that a model's file reads: see `read_table`."""
+    return place_in_card(_card(path))
+
+
+def _card(path):
+    return read_packed_card(path) if is_litert(path) else read_card(path)
 
 
 def require_inputs(path, wanted, instead=None):
@@ -55,7 +64,14 @@ def decoded(text, name):
 
 
 def read_examples(
-    inputs, source, target=None, columns=None, answer_separator=None, say=warn, tag=None
+    inputs,
+    source,
+    target=None,
+    columns=None,
+    answer_separator=None,
+    say=warn,
+    tag=None,
+    feature_place=LAST,
 ):
     """Pairs of an input and its text, for training and evaluation.
 
@@ -68,6 +84,7 @@ def read_examples(
         say: Function of one string, which is told of the columns that were found, or of a table
             beside a second file.
         tag: String that is put before each source; None for none.
+        feature_place: String, the place of features: see `read_table`.
 
     Returns:
         `Table` with pairs of (string or `Path`, string), and with the symbols of features.
@@ -84,7 +101,8 @@ def read_examples(
         pairs = read_pairs(source, target)
         _tell_table(pairs, source, target, say=say)
     elif inputs == "lines":
-        pairs, symbols = read_table(source, columns, answer_separator, say=say)
+        settings = {"say": say, "feature_place": feature_place}
+        pairs, symbols = read_table(source, columns, answer_separator, **settings)
     elif inputs == "files":
         _check_one_file(target)
         pairs = read_manifest(source)

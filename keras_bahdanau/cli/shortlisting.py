@@ -16,7 +16,7 @@ from keras_bahdanau.cli.arguments import (
     search_of,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress, warn
-from keras_bahdanau.cli.inputs import read_examples, require_inputs
+from keras_bahdanau.cli.inputs import feature_place_of, read_examples, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.limits import BATCH_SIZE, CANDIDATES, FREQUENT, SHORTLIST
@@ -72,7 +72,8 @@ def shortlist(
         check_value("size", size, SHORTLIST)
     path = find_translator(model)
     require_inputs(path, "lines", "a model that reads text")
-    pairs = read_examples("lines", source, target, columns, answer_separator, tag=tag).pairs
+    texts = {"tag": tag, "feature_place": feature_place_of(path)}
+    pairs = read_examples("lines", source, target, columns, answer_separator, **texts).pairs
     settings = {"candidates": candidates, "frequent": frequent, "batch_size": batch_size}
     search = search_of(path, {"shortlist": size})
     with contextlib.nullcontext() if dry_run else owned(path):

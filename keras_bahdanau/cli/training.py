@@ -19,7 +19,7 @@ from keras_bahdanau.cli.console import (
     say,
     show_progress,
 )
-from keras_bahdanau.cli.inputs import check_cache
+from keras_bahdanau.cli.inputs import check_cache, feature_place_of
 from keras_bahdanau.cli.launching import is_launched, launch
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.training_files import (
@@ -30,6 +30,7 @@ from keras_bahdanau.cli.training_files import (
     check_read_by_all,
     read_data,
 )
+from keras_bahdanau.data.table_features import place_in_card
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
@@ -160,6 +161,10 @@ def train(
         begins_with.check(options)
     check_cache(cache, inputs)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
+    if run.begun():
+        table["feature_place"] = place_in_card(run.read_card())
+    elif begins_with is not None:
+        table["feature_place"] = feature_place_of(begins_with.path)
     show_progress("reading the pairs")
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")

@@ -14,9 +14,9 @@ from keras_bahdanau.cli.several_corpora import (
     read_corpora,
 )
 from keras_bahdanau.data.answers import answers_by_source
-from keras_bahdanau.data.columns import links_behind
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.data.table_features import links_behind
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs

@@ -27,20 +27,23 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.confident_lines import Rejection, json_line
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
-from keras_bahdanau.cli.inputs import decoded, require_inputs
+from keras_bahdanau.cli.inputs import decoded, feature_place_of, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.cli.unknown_text import UnknownText
+from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText
 from keras_bahdanau.data.columns import (
     PAIRS,
-    features_before,
     find_columns,
-    hold_features,
     parsed_columns,
     table_of_lines,
 )
-from keras_bahdanau.data.joined_features import tell_joined_features
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
+from keras_bahdanau.data.table_features import (
+    LAST,
+    hold_features,
+    tell_joined_features,
+    text_words,
+)
 from keras_bahdanau.data.tags import require_token, tagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -70,9 +73,9 @@ def translate(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Columns of a TSV in their order, as in train: source, features or "
-            "features-last, and target, count or - for those to ignore.  [default: found from the "
-            "text of a file named .tsv or .tsv.gz, as in train; else a line is a sentence]",
+            help="Columns of a TSV in their order, as in train: source, features, and target, "
+            "count or - for those to ignore.  [default: found from the text of a file named .tsv "
+            "or .tsv.gz, as in train; else a line is a sentence]",
             show_default=False,
         ),
     ] = None,
@@ -143,7 +146,7 @@ def translate(
     if file is None:
         chunks = _telling_tabs(_lines_arriving())
     else:
-        sentences, symbols, targets = _sentences(file, columns)
+        sentences, symbols, targets = _sentences(file, columns, feature_place_of(paths[0]))
         chunks = _chunked(sentences)
         if exploration:
             exploration.check_lines(file, len(sentences))
@@ -155,7 +158,7 @@ def translate(
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
     rejection.check_calibration(translator, search, len(paths))
-    unknown = UnknownText(subwords_of(translator))
+    unknown, elsewhere = UnknownText(subwords_of(translator)), FeaturesElsewhere(translator.source)
     if prefix is not None:
         UnknownText(translator.target).tell([prefix], ["the prefix"])
     longest, done = translator.longest(search), 0
@@ -168,6 +171,7 @@ def translate(
             tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
             results = rejection(results)
             unknown.tell(lines, lines_from(done + 1))
+            elsewhere.tell(lines)
             if pairs:
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
@@ -213,7 +217,7 @@ def _check_columns(file, columns):
         parsed_columns(columns, needed=("source",))
 
 
-def _sentences(file, columns):
+def _sentences(file, columns, feature_place=LAST):
     """(lines of a file, or sources of a table; symbols of its features; targets left out)."""
     if not os.path.exists(file):  # of Path it would raise for a sentence longer than a name
         raise FileNotFoundError(
@@ -231,7 +235,8 @@ def _sentences(file, columns):
             f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
             "translated, not whole lines"
         )
-    table = table_of_lines(file, lines, columns, needed=("source",))
+    settings = {"needed": ("source",), "feature_place": feature_place}
+    table = table_of_lines(file, lines, columns, **settings)
     tell_joined_features(file, table.symbols, warn)
     targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
     return [source for source, _ in table.pairs], {*table.symbols}, targets
@@ -329,13 +334,13 @@ class Links:
         translator: `Translator`.
         sentences: List of strings.
         search: `SearchOptions` of their search; None for that of a .tflite file.
-        symbols: Words that stand before a sentence without being its own: a tag, features.
+        symbols: Words of a sentence that are not its own: a tag before it, features.
     """
 
     def __init__(self, translator, sentences, search, symbols=()):
         longest, self._source = translator.longest(search), translator.source
         self._source_words = translator.words(sentences, longest)
-        self._before = [features_before(one, symbols) for one in sentences]
+        self._own_words = [text_words(one, symbols) for one in sentences]
         self._copied_from = None  # sentences as far as they are read, if their words are copied
         if search is not None and search.replace_unknown:
             self._copied_from, *_ = self._source.cut(sentences, longest)
@@ -352,5 +357,5 @@ class Links:
             tokens = copied_tokens(tokens, copies, self._characters)
         words = self._source_words[row], word_spans(tokens)
         links = span_links(*words, translation.alignment)
-        own = {(source - self._before[row], word) for source, word in links}
-        return format_pharaoh(link for link in own if link[0] >= 0)
+        own = self._own_words[row]
+        return format_pharaoh((source - own.start, word) for source, word in links if source in own)

@@ -1,6 +1,7 @@
-"""Warnings of text that a vocabulary does not know."""
+"""Warnings of text that a vocabulary does not know, or that a model reads in another order."""
 
 from keras_bahdanau.cli.console import warn
+from keras_bahdanau.data.table_features import moved_features
 from keras_bahdanau.text.unknown_parts import name_of_part
 
 MOST_LINES, MOST_PARTS = 10, 12  # that are named
@@ -39,3 +40,31 @@ class UnknownText:
         if more > 0:
             lines = "1 more line has" if more == 1 else f"{more:,} more lines have"
             warn(f"{lines} parts that the model does not know")
+
+
+class FeaturesElsewhere:
+    """Warns, once, of a line whose features stand where the model has learnt none.
+
+    Args:
+        source: `Source` of a model, or what stands for it.
+    """
+
+    def __init__(self, source):
+        subwords = getattr(source, "subwords", None)
+        self._place = getattr(source, "feature_place", None)
+        tokens = subwords.tokens(subwords.symbol_ids) if subwords else ()
+        self._symbols = {one.strip("\u2581") for one in tokens}
+
+    def tell(self, lines):
+        """Warn of the first of some lines that is such a one."""
+        if not self._symbols or self._place is None:
+            return
+        for line in lines:
+            moved = moved_features(line, self._symbols, self._place)
+            if moved is not None:
+                warn(
+                    f"the features of {line!r:.80} do not stand where the model has learnt them: "
+                    f"give {moved!r:.80}"
+                )
+                self._symbols = set()
+                return

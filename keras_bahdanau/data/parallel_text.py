@@ -10,7 +10,6 @@ from pathlib import Path
 
 from keras_bahdanau.data import text_records
 from keras_bahdanau.data.columns import (
-    FEATURES,
     IGNORED,
     PAIRS,
     find_columns,
@@ -19,6 +18,7 @@ from keras_bahdanau.data.columns import (
 from keras_bahdanau.data.corpus_blocks import Block, ParallelText, one_line, value_of
 from keras_bahdanau.data.line_stream import check_text_file, line_blocks
 from keras_bahdanau.data.manifest import first_file
+from keras_bahdanau.data.table_features import COLUMNS
 
 SEEN = 1000  # lines that tell the columns of a TSV
 
@@ -160,7 +160,7 @@ class TableFile(_OneFile):
         if columns is None:
             columns = find_columns(lines) or PAIRS
         self.columns = parsed_columns(columns)
-        if {*FEATURES} & {*self.columns}:
+        if {*COLUMNS} & {*self.columns}:
             raise ValueError(
                 "A corpus of features is read as a whole. Received: "
                 f"path={self.paths[0]!r} with columns={columns!r}. Give it to `train` itself."

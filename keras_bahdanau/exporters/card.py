@@ -17,6 +17,7 @@ _FORMS = {
     **dict.fromkeys(("max_image_bytes", "max_image_pixels"), int),
     **dict.fromkeys(("sha256", "vocabularies", "vocabulary_sha256"), {str: str}),
     "calibration": dict,
+    "feature_place": str,
     "inputs": str,
     "metrics": [str],
     "quantization_aware": bool,
@@ -31,9 +32,10 @@ _FORMS = {
 def card_of(pipeline):
     """Dictionary that the cards of all formats hold: versions, search, vocabularies and source.
 
-    `inputs` is the form of an input, as `Source.inputs_are` says, `metrics` are the names of those
-    that judge it where none are asked for, and `reduction` the number of
-    positions of the source for each column of an alignment. `calibration` has the coefficients of a
+    `inputs` is the form of an input, as `Source.inputs_are` says, and `feature_place` the place of
+    the features of a table in a text. `metrics` are the names of those that judge it where none
+    are asked for, and `reduction` is the number of positions of the source for each column of an
+    alignment. `calibration` has the coefficients of a
     calibrated model: see `Calibration`. `quantization_aware` is true for a model that was trained
     with rounded weights. `precision` is that of weights and products, unless it is float32.
     `source` has the settings of a source that has no assets, so that a host makes the same
@@ -55,6 +57,7 @@ def card_of(pipeline):
         "search": dataclasses.asdict(pipeline.search),
         "verb": pipeline.verb,
         "inputs": pipeline.source.inputs_are,
+        **_placed(pipeline.source.feature_place),
         "metrics": list(pipeline.metrics),
         "reduction": pipeline.model.reduction,
         "vocabularies": vocabularies,
@@ -66,6 +69,11 @@ def card_of(pipeline):
         **_trained(pipeline.training),
         **_computed(precision_of(pipeline.model)),
     }
+
+
+def _placed(place):
+    """The place of features, of a source that is text."""
+    return {} if place is None else {"feature_place": place}
 
 
 def _described(source):

@@ -37,6 +37,8 @@ class Source(FeatureStructure, abc.ABC):
         edge_cases: List of unusual inputs, such as an empty one, on which exports are compared.
         examples: List of two ordinary inputs of different lengths, for the warm-up of exports.
         subwords: The `Subwords` of a source that is text, or None.
+        feature_place: String, the place of the features of a table in a source that is text, such
+            as those of an inflected form: see `data.read_table`. None for other sources.
         preset: String, name of the preset of a training where no options are given.
         inputs_are: "lines" of text, "files" or "arrays": the form in which commands get inputs.
         unit: String, the name of positions in messages, such as "tokens".
@@ -62,6 +64,7 @@ class Source(FeatureStructure, abc.ABC):
     edge_cases: list
     examples: list
     subwords = None
+    feature_place = None
     inputs_are = "arrays"
     preset = "small"
     unit: str = "positions"
@@ -366,6 +369,30 @@ def refuse_convolutions(source, convolutions, augmentation):
 
 def _every_position(length):
     return np.repeat(np.arange(length, dtype=np.int32)[:, None], 2, axis=1)
+
+
+def other_sides(own, given):
+    """The sides that are given and are not those that are there.
+
+    Args:
+        own: (`Source`, `Subwords` of the target).
+        given: The same, or the `Subwords` of a source that is text; None for a side not given.
+
+    Returns:
+        List of (name, own side, given side).
+
+    Raises:
+        TypeError: If the source that is given is neither.
+    """
+    source, target = given
+    if source is None:
+        same = True
+    elif isinstance(source, Subwords):
+        same = source == own[0].subwords
+    else:
+        same = as_source(source) == own[0]
+    rows = zip(("source", "target"), own, given, (same, target in (None, own[1])), strict=True)
+    return [row for *row, is_same in rows if not is_same]
 
 
 def as_source(value):

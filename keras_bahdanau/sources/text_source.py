@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.data.table_features import FIRST, LAST, check_place
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source, refuse_convolutions
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes, text_limits
@@ -43,6 +44,11 @@ class TextSource(Source):
 
     Args:
         subwords: `Subwords`.
+        feature_place: String, where the features of a table stand, such as `<PST>`: "last",
+            behind the text, or "first", before it. `train` finds it from the pairs.
+
+    Raises:
+        ValueError: If there is no such place.
 
     Example:
         >>> source = TextSource(Subwords.train(sentences))
@@ -71,8 +77,9 @@ class TextSource(Source):
     edge_cases = _EDGE_CASES
     examples = ["a", "a b c"]
 
-    def __init__(self, subwords):
-        self.subwords = subwords
+    def __init__(self, subwords, feature_place=LAST):
+        check_place(feature_place)
+        self.subwords, self.feature_place = subwords, feature_place
         self._sampler = None  # of the last rate: it remembers the splits of words
 
     @property
@@ -170,12 +177,26 @@ class TextSource(Source):
         """The vocabulary."""
         return [self.subwords.graph]
 
+    def with_subwords(self, subwords):
+        """The same source with another vocabulary."""
+        return type(self)(subwords, self.feature_place)
+
     def get_config(self):
-        return {"subwords": self.subwords.get_config()}
+        return {"subwords": self.subwords.get_config(), "feature_place": self.feature_place}
 
     @classmethod
     def from_config(cls, config):
-        return cls(Subwords.from_config(config["subwords"]))
+        # a config that names no place is of a version in which features stood first
+        place = config.get("feature_place", FIRST)
+        return cls(Subwords.from_config(config["subwords"]), place)
+
+    def __eq__(self, other):
+        if type(self) is not type(other) or self.subwords != other.subwords:
+            return False
+        # without a symbol there are no features
+        return not self.subwords.symbol_ids.size or self.feature_place == other.feature_place
+
+    __hash__ = Source.__hash__
 
 
 def check_strings(name, strings):

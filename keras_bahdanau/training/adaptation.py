@@ -10,7 +10,7 @@ import numpy as np
 from keras_bahdanau.layers import SelfAttentionCell
 from keras_bahdanau.models import Seq2Seq
 from keras_bahdanau.pipelines.file import read_card, read_pipeline
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.source import as_source, other_sides
 from keras_bahdanau.text.vocabulary_update import appended, parts_of
 from keras_bahdanau.training.vocabularies import report_split
 
@@ -91,23 +91,22 @@ class Adaptation:
         elif subwords == self.target:
             texts = [text for pair in pairs for text in pair]
             target = appended(self.target, texts, most, symbols)
-            source = as_source(target)
+            source = self.source.with_subwords(target)
         else:
-            source = as_source(appended(subwords, [text for text, _ in pairs], most, symbols))
+            source_texts = [text for text, _ in pairs]
+            source = self.source.with_subwords(appended(subwords, source_texts, most, symbols))
             target = appended(self.target, target_texts, most)
         new = source.size - self.source.size, target.vocabulary_size - self.target.vocabulary_size
         say(f"{new[0]:,} new tokens of the source, {new[1]:,} of the target")
         return source, target
 
     def _check_given(self, given):
-        own = self.source, self.target
-        for name, one, other in zip(("source", "target"), own, given, strict=True):
-            if other is not None and one != (as_source(other) if name == "source" else other):
-                raise ValueError(
-                    f"A model that is adapted keeps its source and target. Received: another "
-                    f"{name}. Leave it out, or give update_vocabulary='replace' for another "
-                    "vocabulary."
-                )
+        for name, _, _ in other_sides((self.source, self.target), given):
+            raise ValueError(
+                f"A model that is adapted keeps its source and target. Received: another "
+                f"{name}. Leave it out, or give update_vocabulary='replace' for another "
+                "vocabulary."
+            )
 
     def give_weights(self, model, source, target):
         """Give a model the weights of the old one.

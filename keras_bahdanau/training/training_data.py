@@ -6,7 +6,7 @@ from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.data.unknown_characters import UnknownCharacters
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.source import other_sides
 from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.copied_ids import copied_ids
 from keras_bahdanau.training.combinations import AUTO
@@ -195,11 +195,9 @@ def training_data(pairs, valid_pairs, alignments=None, valid_alignments=None):
 def _sides_of_shards(shards, source, target, symbols):
     """(source, target) that the ids of shards belong to."""
     own = (shards.source, shards.target)
-    given = (source if source is None else as_source(source), target)
     others = [
         f"{name}={_described(other)} in place of {_described(one)}"
-        for name, one, other in zip(("source", "target"), own, given, strict=True)
-        if other not in (None, one)
+        for name, one, other in other_sides(own, (source, target))
     ]
     if symbols:
         others.append(f"symbols={list(symbols)!r:.80}")

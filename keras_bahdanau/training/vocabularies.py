@@ -1,8 +1,9 @@
 """Vocabularies of a training: those of its run, those given, or learnt from the pairs."""
 
+from keras_bahdanau.data.table_features import place_of_features
 from keras_bahdanau.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
-from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.source import as_source, other_sides
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
@@ -30,8 +31,7 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
     source, target, symbols = sides
     if run.begun():
         kept = _kept(run)
-        given = (source if source is None else as_source(source), target)
-        _check_kept(run, kept, given)
+        _check_kept(run, kept, (source, target))
         report_split(symbols, kept[0], "a training that is resumed keeps its vocabulary", say)
         return kept
     if old is not None:
@@ -49,6 +49,9 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
         report_split(symbols, source, "a vocabulary that is given stays as it is", say)
     if old is None:
         _tell_rare(sides, (source, target), len(pairs), say)
+    if isinstance(source, Subwords):
+        source = as_source(source)
+        source.feature_place = place_of_features((one for one, _ in pairs), symbols)
     return as_source(source), target
 
 
@@ -69,13 +72,12 @@ def _kept(run):
 
 def _check_kept(run, kept, given):
     """Raise ValueError if a run was begun with another source or target than that given."""
-    for name, one, other in zip(("source", "target"), kept, given, strict=True):
-        if other not in (None, one):
-            raise ValueError(
-                "A run resumes with the source and target it began with. Received: another "
-                f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
-                "another output directory."
-            )
+    for name, _, _ in other_sides(kept, given):
+        raise ValueError(
+            "A run resumes with the source and target it began with. Received: another "
+            f"{name} than that of out={str(run.directory)!r}. Leave it out, or choose "
+            "another output directory."
+        )
 
 
 def report_split(symbols, source, reason, say):

@@ -11,6 +11,7 @@ import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.cli.translating import _sentences
+from keras_bahdanau.data.table_features import place_in_card
 
 SETTINGS = (
     "--preset characters --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "
@@ -33,8 +34,8 @@ def command(capsys):
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:
             cli.main([*map(str, arguments)])
-        out, err = capsys.readouterr()
-        assert ended.value.code in (0, None), err
+        out, run.err = capsys.readouterr()
+        assert ended.value.code in (0, None), run.err
         return out
 
     return run
@@ -96,9 +97,42 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
         for form, (_, answers, _) in zip(forms.splitlines(), rows(), strict=True)
     ]
     assert 100 * sum(right) / len(right) == pytest.approx(scores["exact"])
-    (tmp_path / "lines.txt").write_text("<N> <PL> <ACC> Kü\n", encoding="utf-8")
+    (tmp_path / "lines.txt").write_text("Kü <N> <PL> <ACC>\n", encoding="utf-8")
     line = command("translate", "lines.txt", "--model", "run", "--nbest", "2").splitlines()[0]
     assert line.startswith("0 ||| ")
+    linked = command("translate", "table.tsv", "--model", "run", "--alignment").splitlines()
+    assert {pair.partition("-")[0] for pair in linked[0].rpartition(" ||| ")[2].split()} <= {"0"}
+
+
+@pytest.mark.slow
+def test_every_file_of_a_model_says_where_its_features_stand(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "".join("\t".join(row) + "\n" for row in rows())
+    (tmp_path / "table.tsv").write_text(text, encoding="utf-8")
+    table = ["table.tsv", "--answer-separator", "/"]
+    exact = {}
+    for place in ("last", "first"):
+        columns = ["--columns", f"source,target,features-{place}"]
+        train = ["train", *table, "--valid-source", "table.tsv", *columns, "--out", place]
+        command(*train, *SETTINGS.split())
+        command("export", "--model", place, "--format", "litert", "--out", f"{place}.tflite")
+        for model in (place, f"{place}.tflite"):
+            command("evaluate", *table, "--model", model, "--json", f"{model}.json")
+            exact[model] = json.loads((tmp_path / f"{model}.json").read_text())["exact"]
+        assert "features of" not in command.err
+        (tmp_path / "line").write_text("<N> <PL> Kü\n" if place == "last" else "Kü <N> <PL>\n")
+        command("translate", "line", "--model", f"{place}.tflite")
+        assert "do not stand where the model has learnt them: give" in command.err
+        # a training that is resumed, or that goes on from a model, reads them there, too
+        settings = ["--epochs", "1", "--epoch-steps", "2"]
+        command("train", *table, "--from", place, "--out", f"{place}-2", *settings)
+        card = json.loads((tmp_path / f"{place}-2" / "run.json").read_text())
+        assert place_in_card(card) == place
+    assert min(exact.values()) > 90
+    both = ["--model", "last", "--compare", "first", "--json", "both.json"]
+    command("evaluate", *table, *both)
+    compared, *_ = json.loads((tmp_path / "both.json").read_text())["compared"]
+    assert compared["other"] == pytest.approx(exact["first"])
 
 
 @pytest.mark.slow
@@ -133,5 +167,5 @@ def test_a_table_that_comes_through_a_pipe_is_read_once(tmp_path):
     writer.start()
     lines, symbols, _ = _sentences(tmp_path / "table.tsv", None)
     writer.join()
-    assert lines == ["<N> <PL> kuzu", "", "<N> <POSS> kara"]
+    assert lines == ["kuzu <N> <PL>", "", "kara <N> <POSS>"]
     assert symbols == {"<N>", "<PL>", "<POSS>"}

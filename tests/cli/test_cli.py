@@ -518,23 +518,23 @@ def test_a_compressed_file_is_translated(command, files, model, expected):
 
 
 @pytest.mark.parametrize(
-    "ending, columns, before",
+    "ending, columns, behind",
     [
         ("\tx\t2", "source,target,count", ""),
         ("\tx", "source,target", ""),
-        ("\tx\tN;SG", "source,target,features", "<N> <SG> "),
-        ("\tN;SG", "source,features", "<N> <SG> "),
+        ("\tx\tN;SG", "source,target,features", " <N> <SG>"),
+        ("\tN;SG", "source,features", " <N> <SG>"),
     ],
 )
 def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
-    tmp_path, monkeypatch, capsys, ending, columns, before
+    tmp_path, monkeypatch, capsys, ending, columns, behind
 ):
     monkeypatch.chdir(tmp_path)
     path = Path("table.tsv")
     path.write_text(f"one two{ending}\n\nthree{ending}\n")
     lines, symbols, _ = translating._sentences(path, None)
-    assert lines == [f"{before}one two", "", f"{before}three"]
-    assert symbols == {*before.split()}
+    assert lines == [f"one two{behind}", "", f"three{behind}"]
+    assert symbols == {*behind.split()}
     told = f"columns of 'table.tsv', found from its text: {columns}; its sources are translated"
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1) and told in err

@@ -3,12 +3,11 @@
 import gzip
 import re
 import time
-from pathlib import Path
 
 import pytest
 
 from keras_bahdanau.data import read_pairs, read_table
-from keras_bahdanau.data.columns import find_columns, links_behind
+from keras_bahdanau.data.columns import find_columns
 
 INFLECTION = "kuzu\tkuzular\tN;NOM;PL\nvade\tvadem\tN;NOM;SG;PSS1S\n"
 
@@ -21,11 +20,11 @@ def written(tmp_path, text, name="table.tsv"):
 
 
 @pytest.mark.parametrize("name", ["table.tsv", "table.tsv.gz"])
-def test_features_stand_before_the_source_as_one_word_each(tmp_path, name):
+def test_features_stand_behind_the_source_as_one_word_each(tmp_path, name):
     pairs, symbols = read_table(written(tmp_path, INFLECTION, name), "source,target,features")
     assert pairs == [
-        ("<N> <NOM> <PL> kuzu", "kuzular"),
-        ("<N> <NOM> <SG> <PSS1S> vade", "vadem"),
+        ("kuzu <N> <NOM> <PL>", "kuzular"),
+        ("vade <N> <NOM> <SG> <PSS1S>", "vadem"),
     ]
     assert symbols == ["<N>", "<NOM>", "<PL>", "<SG>", "<PSS1S>"]
 
@@ -35,7 +34,7 @@ def test_features_stand_before_the_source_as_one_word_each(tmp_path, name):
 )
 def test_features_are_split_as_their_schemes_do(tmp_path, cell):
     pairs, _ = read_table(written(tmp_path, f"{cell}\tx\ty\n"), "features,source,target")
-    assert pairs == [("<Case=Nom> <Number=Sing> x", "y")]
+    assert pairs == [("x <Case=Nom> <Number=Sing>", "y")]
 
 
 def test_columns_come_in_any_order_and_some_are_ignored(tmp_path):
@@ -54,7 +53,7 @@ def test_a_source_without_features_and_an_empty_one_have_no_symbols(tmp_path):
 def test_spaces_at_the_ends_of_a_cell_are_no_part_of_it(tmp_path):
     path = written(tmp_path, " New York \t n u \tN;SG \nto\t t u\t V;PST\n")
     pairs, _ = read_table(path)  # whose features are found
-    assert pairs == [("<N> <SG> New York", "n u"), ("<V> <PST> to", "t u")]
+    assert pairs == [("New York <N> <SG>", "n u"), ("to <V> <PST>", "t u")]
 
 
 def test_each_answer_of_a_cell_makes_a_pair_once(tmp_path):
@@ -164,7 +163,11 @@ def test_a_wrong_line_is_named_with_its_file(tmp_path, text, columns, received):
 
 
 @pytest.mark.parametrize(
-    "columns", ["", "source", "source,target,lemma", "source,source,target", "target,features"]
+    "columns",
+    [
+        *("", "source", "source,target,lemma", "source,source,target", "target,features"),
+        "source,target,features,features-first",
+    ],
 )
 def test_columns_must_be_known_and_hold_both_sides(tmp_path, columns):
     with pytest.raises(ValueError, match="`columns` must be names out of .* Received: columns="):
@@ -203,37 +206,17 @@ def test_a_separator_must_be_text(tmp_path, separator):
         read_table(written(tmp_path, "a\tb\n"), answer_separator=separator)
 
 
-def test_links_of_a_text_are_counted_behind_its_features():
-    pairs = [("<V> <PST> walk home", "walked"), ("go", "went"), ("", "")]
-    links = [{(0, 0), (1, 0)}, {(0, 0)}, set()]
-    assert links_behind(links, pairs, ["<V>", "<PST>"]) == [{(2, 0), (3, 0)}, {(0, 0)}, set()]
-    tagged = [(f"<2de> {pairs[0][0]}", "walked")]
-    assert links_behind(links[:1], tagged, ["<2de>", "<V>", "<PST>"]) == [{(3, 0), (4, 0)}]
-    files = [(Path("a.png"), "eins")]  # no text
-    assert links_behind(links[:1], files, []) == links[:1]
-
-
-def test_features_of_the_last_place_stand_behind_the_text(tmp_path):
+def test_features_stand_where_the_reader_or_a_column_says(tmp_path):
     path = written(tmp_path, "walk\twalked\tV;PST\n\tx\tN\ngo\twent\t\n")
-    pairs, symbols = read_table(path, "source,target,features-last")
-    assert pairs == [("walk <V> <PST>", "walked"), ("", "x"), ("go", "went")]
-    assert symbols == ["<V>", "<PST>", "<N>"]
-
-
-@pytest.mark.parametrize("separator", [",", "+", ":", "/"])
-def test_features_that_may_be_several_in_one_are_told(tmp_path, separator):
-    text = "".join(f"a\tb\tN{separator}{one}\n" for one in ("SG", "PL"))
-    path, told = written(tmp_path, text), []
-    table = read_table(path, "source,target,features", say=told.append)
-    assert table.symbols == [f"<N{separator}SG>", f"<N{separator}PL>"]
-    assert told == [
-        f"2 of 2 features of {str(path)!r} may be several in one, such as '<N{separator}SG>': "
-        "features are split at `;`, `|` and spaces alone"
-    ]
-
-
-@pytest.mark.parametrize("text", ["a\tb\tN\nc\td\tV.PTCP\n", "a\tb\tN;IN+ESS;SG\nc\td\tN;PL\n"])
-def test_of_other_features_nothing_is_told(tmp_path, text):
-    told = []
-    read_table(written(tmp_path, text), "source,target,features", say=told.append)
-    assert told == []
+    last = [("walk <V> <PST>", "walked"), ("", "x"), ("go", "went")]
+    first = [("<V> <PST> walk", "walked"), ("", "x"), ("go", "went")]
+    for name, place, expected in (
+        ("features", "last", last),
+        ("features", "first", first),
+        ("features-last", "first", last),
+        ("features-first", "last", first),
+    ):
+        pairs, symbols = read_table(path, f"source,target,{name}", feature_place=place)
+        assert pairs == expected and symbols == ["<V>", "<PST>", "<N>"]
+    with pytest.raises(ValueError, match="Received: feature_place='behind'"):
+        read_table(path, feature_place="behind")

@@ -66,6 +66,22 @@ def test_equal_vocabularies_are_equal_sources(source):
     assert source != new_source("char") and source != source.subwords
 
 
+def test_the_place_of_features_is_part_of_a_source_that_has_some():
+    subwords = Subwords.train(["walk <V>"], 20, model_type="char", exact=False, symbols=["<V>"])
+    first, last = (TextSource(subwords, place) for place in ("first", "last"))
+    assert first != last and TextSource(subwords) == last
+    assert [TextSource.from_config(one.get_config()) for one in (first, last)] == [first, last]
+    old = {"subwords": subwords.get_config()}  # of a version that had one place
+    assert TextSource.from_config(old) == first
+    assert first.with_subwords(subwords) == first
+    with pytest.raises(ValueError, match="'first' .* 'last' .* Received: feature_place='behind'"):
+        TextSource(subwords, "behind")
+
+
+def test_without_a_symbol_the_place_does_not_count(source):
+    assert TextSource(source.subwords, "first") == source
+
+
 def test_its_symbols_are_the_ids_of_equal_tokens_of_a_target(source):
     target = Subwords.train(["c x a a"], 8, model_type="word", exact=False)
     symbols = source.symbols(target)

@@ -11,11 +11,13 @@ import pytest
 from conftest import toy_pairs
 from toy_sources import CASES
 
+from keras_bahdanau.data.table_features import place_in_card
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.by_source import pipeline_of
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.adaptation import Adaptation, freeze
@@ -110,6 +112,31 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
     run.begin(options, PAIRS, PAIRS, serialized_sides(source, target))
     vocabularies(run, options, PAIRS, Sides(None, None, ["<bt>"]), None, PAIRS, lines.append)
     assert lines[2].endswith("not know, 1: <bt>; a training that is resumed keeps its vocabulary")
+
+
+@pytest.mark.parametrize(
+    ("sources", "place"),
+    [(["walk <V>", "go <V>"], "last"), (["<V> walk", "go <V>", "<V> go"], "first")],
+)
+def test_the_place_of_features_is_found_from_the_pairs_and_kept(tmp_path, sources, place):
+    pairs, run = [(one, "x") for one in sources], Run(tmp_path / "run")
+    types = {"model_type": "char", "normalization": "none"}
+    options = TrainingOptions(preset="characters", **types).resolved()
+    given = Subwords.train(sources, 40, model_type="char", exact=False, symbols=["<V>"])
+    for one in (None, given):
+        sides = Sides(one, None, ["<V>"])
+        source, target = vocabularies(run, options, pairs, sides, None, pairs, quiet)
+        assert source.feature_place == place
+    other = TextSource(given, "first" if place == "last" else "last")  # which is kept as it is
+    sides = Sides(other, None, ["<V>"])
+    assert vocabularies(run, options, pairs, sides, None, pairs, quiet)[0] is other
+    run.directory.mkdir()
+    run.begin(options, pairs, pairs, serialized_sides(source, target))
+    assert place_in_card(run.read_card()) == place
+    kept, _ = vocabularies(run, options, pairs, Sides(given, None, []), None, pairs, quiet)
+    assert kept.feature_place == place
+    with pytest.raises(ValueError, match="another source than"):
+        vocabularies(run, options, pairs, Sides(other, None, []), None, pairs, quiet)
 
 
 def test_new_pieces_stand_behind_the_old_ones_with_the_mean_of_their_parts(longer):

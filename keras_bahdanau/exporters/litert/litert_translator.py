@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bahdanau.data.table_features import place_in_card
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline
 from keras_bahdanau.text.byte_limit import text_limits
@@ -44,7 +45,7 @@ class LiteRTTranslator(LiteRTPipeline):
     def _read_source(self, card, files):
         if "source" not in card["vocabularies"]:
             raise ValueError("it has no vocabulary of the source: it is no translator")
-        return _Text(Subwords(files[card["vocabularies"]["source"]]))
+        return _Text(Subwords(files[card["vocabularies"]["source"]]), place_in_card(card))
 
 
 def runner_of(path):
@@ -68,8 +69,8 @@ class _Text:
     length_band = 5
     examples = [""]
 
-    def __init__(self, subwords):
-        self.subwords = subwords
+    def __init__(self, subwords, feature_place):
+        self.subwords, self.feature_place = subwords, feature_place
 
     @property
     def counted_in(self):
