@@ -22,6 +22,10 @@ PAIRS = "source,target"
 IGNORED = ("count", "-")
 _NAMES = ("source", "target", *table_features.COLUMNS, *IGNORED)
 _COUNT = re.compile(r"-?[0-9]+(\.[0-9]+)?")  # or a score
+_HEADINGS = {
+    *("source", "target", "src", "tgt", "input", "output", "text", "translation", "features"),
+    *("word", "pronunciation", "grapheme", "graphemes", "phoneme", "phonemes", "lemma", "form"),
+}
 
 
 class Table(NamedTuple):
@@ -119,8 +123,8 @@ def read_table(
         answer_separator: String between several right targets of one cell, each of which makes
             a pair; None if a cell holds one.
         needed: Names of columns that there must be.
-        say: Function of one string, which is told of columns other than source and target that
-            were found, and of features that may be several in one; None for none.
+        say: Function of one string, which is told of columns that were found, other than source
+            and target, of a header, and of features that may be several in one; None for none.
         feature_place: String, the place of a column "features": "last", behind the text of a
             source, or "first", before it. For a model that is there it is
             `model.source.feature_place`.
@@ -154,6 +158,7 @@ def read_table(
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
     table = table_of_lines(path, lines, columns, answer_separator, needed, feature_place)
     if say is not None:
+        _tell_header(path, lines[0], say)
         tell_joined_features(path, table.symbols, say)
     return table
 
@@ -195,6 +200,13 @@ def table_of_lines(
         for answer in _answers(target, answer_separator):
             pairs.append((source, answer))
     return Table(pairs, list(known.values()))
+
+
+def _tell_header(path, line, say):
+    """Report a first line of usual names of columns, which is read as a pair."""
+    cells = line.lower().split("\t")
+    if {*map(str.strip, cells)} <= _HEADINGS and len({*cells}) > 1:  # a pair can be "form", "form"
+        say(f"line 1 of {os.fspath(path)!r} is a pair: {line!r:.80}. If it is a header, remove it")
 
 
 def _pairs_or_error(path, lines):

@@ -122,6 +122,25 @@ def test_columns_that_were_found_are_told_unless_they_are_the_two_sides(tmp_path
     assert len(lines) == 1
 
 
+@pytest.mark.parametrize("header", ["source\ttarget", "Word\tPronunciation", "src \tTGT"])
+def test_a_header_is_told_and_stays_a_pair(tmp_path, header):
+    lines = []
+    path = written(tmp_path, f"{header}\na\tb\n")
+    assert read_table(path, say=lines.append) == read_table(path)
+    assert len(read_table(path).pairs) == 2
+    assert lines == [f"line 1 of {str(path)!r} is a pair: {header!r}. If it is a header, remove it"]
+    path = written(tmp_path, f"{header}\tfeatures\na\tb\tV;PST\n")
+    assert read_table(path, "source,target,features", say=lines.append)
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("line", ["form\tform", "word\tw ɜː d", "target word\tsource", "", "\t"])
+def test_other_first_lines_are_no_header(tmp_path, line):
+    lines = []
+    read_table(written(tmp_path, f"{line}\nsource\ttarget\n"), say=lines.append)
+    assert not lines
+
+
 @pytest.mark.parametrize(
     ("lines", "number", "received"),
     [
