@@ -84,17 +84,10 @@ def _learn(path, pairs, settings, search, tag, dry_run):
     """Learn a shortlist, tell how much it covers, and write it."""
     load_tensorflow()
     from keras_bahdanau.pipelines import learn_shortlist, load_pipeline
-    from keras_bahdanau.search.shortlist import SPECIAL, check_room
+    from keras_bahdanau.search.shortlist import check_room
 
     pipeline = load_pipeline(path)
-    frequent, vocabulary = settings["frequent"], pipeline.target.vocabulary_size
-    check_room(search.shortlist, frequent, vocabulary)
-    if SPECIAL + frequent >= vocabulary:
-        raise ValueError(
-            "A shortlist is for a vocabulary with more tokens than all lists have. Received: "
-            f"frequent={frequent} and {SPECIAL} special tokens with {vocabulary} target tokens. "
-            "Give fewer, or leave such a small vocabulary without a shortlist."
-        )
+    check_room(search.shortlist, settings["frequent"], pipeline.target.vocabulary_size)
     if tag is not None:
         require_token(tag, pipeline.source)
     found = learn_shortlist(pipeline, pairs, **settings, say=show_progress)

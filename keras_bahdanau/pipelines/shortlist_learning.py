@@ -44,7 +44,8 @@ def learn_shortlist(pipeline, pairs, candidates=50, frequent=100, batch_size=64,
     Raises:
         TypeError: If `pairs` does not hold pairs of strings.
         ValueError: If the source is no text, the model does not attend or has an output layer
-            that can't be listed, a number is out of range, or there is no pair.
+            that can't be listed, a number is out of range, all lists would have the whole target
+            vocabulary, or there is no pair.
 
     Example:
         >>> translator.shortlist = learn_shortlist(translator, read_pairs("train.en", "train.de"))
@@ -61,6 +62,7 @@ def learn_shortlist(pipeline, pairs, candidates=50, frequent=100, batch_size=64,
     if not pairs:
         raise ValueError("A shortlist is learnt from pairs. Received: pairs=[]. Give some.")
     vocabulary = pipeline.target.vocabulary_size
+    _check_vocabulary(vocabulary, frequent)
     most = max(min(16 * candidates, MOST_LINKS // pipeline.source.size), 1)
     links, uses = Links(vocabulary, most), np.zeros(vocabulary, np.int64)
     seen = np.zeros(pipeline.source.size, bool)
@@ -83,7 +85,6 @@ def learn_shortlist(pipeline, pairs, candidates=50, frequent=100, batch_size=64,
     # the special tokens first, then by frequency; ids decide between equals
     order = np.argsort(-uses[SPECIAL:], kind="stable") + SPECIAL
     order = np.concatenate([np.arange(SPECIAL), order])
-    frequent = min(frequent, vocabulary)
     links.forget(order[: SPECIAL + frequent])
     table = links.table(len(seen), candidates)
     table[~seen] = UNSEEN
@@ -198,4 +199,14 @@ def _check_pipeline(pipeline):
         raise ValueError(
             "A shortlist is learnt from attention. "
             f"Received: a model with a {type(blind[0]).__name__}. Give a model that attends."
+        )
+
+
+def _check_vocabulary(vocabulary, frequent):
+    """Raise ValueError if all lists would have the whole vocabulary."""
+    if SPECIAL + frequent >= vocabulary:
+        raise ValueError(
+            "A shortlist is for a vocabulary with more tokens than all lists have. Received: "
+            f"frequent={frequent} and {SPECIAL} special tokens with {vocabulary} target tokens. "
+            "Give fewer, or leave such a small vocabulary without a shortlist."
         )

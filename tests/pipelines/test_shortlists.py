@@ -177,3 +177,13 @@ def test_numbers_of_learning_are_bounded(toy_translator):
             kb.pipelines.learn_shortlist(toy_translator, pairs)
     with pytest.raises(ValueError, match=r"Received: pairs=\[\]"):
         kb.pipelines.learn_shortlist(toy_translator, [])
+
+
+def test_a_vocabulary_that_all_lists_would_have_whole_is_refused_before_decoding(toy_translator):
+    size, told = toy_translator.target.vocabulary_size, []
+    for frequent in (size - 4, 100):
+        with pytest.raises(ValueError, match=f"frequent={frequent} and 4 .*with {size} target"):
+            kb.pipelines.learn_shortlist(
+                toy_translator, toy_pairs(), frequent=frequent, say=told.append
+            )
+    assert not told
