@@ -8,7 +8,7 @@ from keras_bahdanau.plotting.attention_maps import plot_attention_maps
 from keras_bahdanau.plotting.drawable import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
-from keras_bahdanau.plotting.token_labels import joins_words, of_characters, token_label
+from keras_bahdanau.plotting.token_labels import are_words, joins_words, of_characters, token_label
 from keras_bahdanau.text.alignments import as_alignment, join_alignment
 
 CELL_INCHES = 0.3
@@ -64,7 +64,7 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
     weights = as_alignment(result.alignment, source, target)
     if joins_words(words, source, target):
         weights, source, target = join_alignment(weights, source, target)
-    source, target = map(_labels, (source, target))
+    source, target = _labels(source, target), _labels(target, source)
     cell = min(CELL_INCHES, LONGEST_SIDE_INCHES / max(1, *weights.shape))
     own_figure = ax is None
     if own_figure:
@@ -87,9 +87,14 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
     return ax.figure
 
 
-def _labels(tokens):
-    """Pieces as they are; characters without the mark that would stand for a space."""
-    return [token_label(token) for token in tokens] if of_characters(tokens) else tokens
+def _labels(tokens, others):
+    """Pieces as they are, without the marks of spaces where these say little.
+
+    They do of characters, and of a side of whole words beside characters, such as phonemes.
+    """
+    if of_characters(tokens) or (of_characters(others) and are_words(tokens)):
+        return [token_label(token) for token in tokens]
+    return tokens
 
 
 def _fit_figure(ax, size):

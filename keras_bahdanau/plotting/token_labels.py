@@ -31,6 +31,11 @@ def _is_character(token):
     return len(token) == 1 or is_symbol or is_cluster(token)
 
 
+def are_words(tokens):
+    """True for tokens that are a word each, with the mark of its start."""
+    return all(token.startswith(WORD_START) for token in tokens if token not in NO_TEXT)
+
+
 def joins_words(words, *sides):
     """`words` if it is a bool; else True if words say more than tokens, of all sides.
 

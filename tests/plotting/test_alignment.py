@@ -69,10 +69,14 @@ def test_words_join_subwords():
             ["0", "-", "3"],
             (["<en>", "3", "␣", "M"], ["0", "-", "3"]),
         ),
-        (["▁", "a", "</s>"], ["▁AH", "▁B", "</s>"], (["␣", "a"], ["▁AH", "▁B"])),
+        # symbols with spaces between, beside characters, and pieces beside these
+        (["▁", "a", "</s>"], ["▁AH", "▁B", "</s>"], (["␣", "a"], ["AH", "B"])),
+        (["▁AH", "▁B", "</s>"], ["a", "▁", "</s>"], (["AH", "B"], ["a", "␣"])),
+        (["c", "a", "</s>"], ["▁AH", "B", "</s>"], (["c", "a"], ["▁AH", "B"])),
         (["नि", "म", "</s>"], ["n", "i"], (["नि", "म"], ["n", "i"])),
         # one word of several pieces
         (["▁gar", "den", "</s>"], ["▁Gar", "ten"], (["▁gar", "den"], ["▁Gar", "ten"])),
+        (["▁gar", "den", "</s>"], ["▁Garten"], (["▁gar", "den"], ["▁Garten"])),
     ],
 )
 def test_words_are_drawn_unless_they_say_little(source, target, expected):
