@@ -4,6 +4,7 @@ import statistics
 import time
 
 import keras_bahdanau as kb
+from keras_bahdanau.cli.inputs import feature_place_of
 from keras_bahdanau.exporters import OnDeviceTranslator
 
 WORDS = 200  # of dev, evenly spread
@@ -23,7 +24,7 @@ def measured(task, path, data):
         Dictionary: "beam" is the best answer of the file's own search, and where there are
         signatures for them "greedy" the best one without a search, "suggestions" the best five.
     """
-    words = [*dict.fromkeys(source for source, _ in _pairs(task, data))]
+    words = [*dict.fromkeys(source for source, _ in _pairs(task, data, path))]
     words = words[:: max(1, len(words) // WORDS)][:WORDS]
     translator = OnDeviceTranslator(path)
     ways = {"beam": translator.translate}
@@ -36,8 +37,9 @@ def measured(task, path, data):
     return {name: round(_median(way, words), 3) for name, way in ways.items()}
 
 
-def _pairs(task, data):
-    return kb.data.read_table(data / task.dev, task.columns).pairs
+def _pairs(task, data, path):
+    place = feature_place_of(path)
+    return kb.data.read_table(data / task.dev, task.columns, feature_place=place).pairs
 
 
 def _median(way, words):

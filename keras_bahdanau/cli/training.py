@@ -30,7 +30,7 @@ from keras_bahdanau.cli.training_files import (
     check_read_by_all,
     read_data,
 )
-from keras_bahdanau.data.table_features import place_in_card
+from keras_bahdanau.data.table_features import COLUMNS, place_in_card
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.training import TrainingOptions
@@ -161,10 +161,7 @@ def train(
         begins_with.check(options)
     check_cache(cache, inputs)
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
-    if run.begun():
-        table["feature_place"] = place_in_card(run.read_card())
-    elif begins_with is not None:
-        table["feature_place"] = feature_place_of(begins_with.path)
+    table |= _feature_place(run, begins_with, columns)
     show_progress("reading the pairs")
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")
@@ -205,6 +202,27 @@ def train(
         **links,
     )
     say(f"The model: {path}")
+
+
+def _feature_place(run, begins_with, columns):
+    """Where the features of tables stand, in a dictionary: {} for a model that is new.
+
+    Raises:
+        ValueError: If columns name another place than that of the model.
+    """
+    if run.begun():
+        place, model = place_in_card(run.read_card()), run.directory
+    elif begins_with is not None:
+        place, model = feature_place_of(begins_with.path), begins_with.path
+    else:
+        return {}
+    named = {COLUMNS.get(name) for name in (columns or "").split(",")} - {None}
+    if named - {place}:
+        raise ValueError(
+            f"A model keeps the place of its features, {place!r}. Received: columns={columns!r} "
+            f"with the model {str(model)!r}. Name the column features-{place}, or features."
+        )
+    return {"feature_place": place}
 
 
 def _inputs(kind, begins_with):

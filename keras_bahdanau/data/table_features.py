@@ -171,22 +171,23 @@ def place_in_card(card):
 
 
 def place_of_features(sources, symbols):
-    """The place of the features in most sources that have some; "last" if none has.
+    """The place of the features of sources: "first" if a symbol begins some, and ends none.
 
     Args:
         sources: Iterable of strings.
-        symbols: `Table.symbols`, or a set of them. A tag, which stands first, may be among them.
+        symbols: `Table.symbols`, or a set of them. Tags, which stand first, may be among them.
 
     Example:
         >>> place_of_features(["<V> <PST> walk", "go"], ["<V>", "<PST>"])
         'first'
     """
-    known, first, last = {*symbols}, 0, 0
+    known, place = {*symbols}, LAST
     for words in map(str.split, sources if known else ()):
-        ends = bool(words) and words[-1] in known
-        last += ends
-        first += bool(words) and not ends and words[0] in known
-    return FIRST if first > last else LAST
+        if words and words[-1] in known:
+            return LAST
+        if words and words[0] in known:
+            place = FIRST
+    return place
 
 
 def tell_joined_features(path, symbols, say):

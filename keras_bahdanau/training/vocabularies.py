@@ -4,6 +4,7 @@ from keras_bahdanau.data.table_features import place_of_features
 from keras_bahdanau.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
 from keras_bahdanau.sources.source import as_source, other_sides
+from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
 
@@ -29,6 +30,7 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
         ValueError: If the run began with another source or target, or its card is damaged.
     """
     source, target, symbols = sides
+    trained = pairs
     if run.begun():
         kept = _kept(run)
         _check_kept(run, kept, (source, target))
@@ -50,8 +52,10 @@ def vocabularies(run, options, pairs, sides, old, new_text, say):
     if old is None:
         _tell_rare(sides, (source, target), len(pairs), say)
     if isinstance(source, Subwords):
+        own = source.tokens(source.symbol_ids)  # a vocabulary that is given has its own
+        known = {*symbols, *(one.strip(WORD_START) for one in own)}
         source = as_source(source)
-        source.feature_place = place_of_features((one for one, _ in pairs), symbols)
+        source.feature_place = place_of_features((one for one, _ in trained), known)
     return as_source(source), target
 
 

@@ -32,12 +32,12 @@ def test_words_of_a_text_are_those_without_features_around(source, words):
     assert text_words(source, ["<2de>", *SYMBOLS]) == words
 
 
-def test_the_place_is_that_of_most_sources():
+def test_the_place_is_that_of_the_features_whatever_tags_there_are():
     last, first, tagged = ["walk <V> <PST>"], ["<V> <PST> walk"], ["<2de> walk <V>"]
     symbols = ["<2de>", *SYMBOLS]
     assert place_of_features([*last, "go", ""], symbols) == "last"
     assert place_of_features([*first, "go", ""], symbols) == "first"
-    assert place_of_features([*last, *first, *first], symbols) == "first"
+    assert place_of_features([*tagged, *["<2de> go"] * 9], symbols) == "last"
     assert place_of_features(tagged, symbols) == "last"
     assert place_of_features([b"a", None], []) == "last"  # no symbols, whatever the inputs
 

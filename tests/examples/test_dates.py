@@ -141,7 +141,7 @@ def test_lines_are_trained_on_exported_and_scored(dates, example, tmp_path, caps
     for part in ("train", "dev"):
         arguments = [part, "--count", "64", "--locales", "en,fr"]
         dates.main([*arguments, "--out", str(tmp_path / f"{part}.tsv")])
-    columns = "source,target,features,-,-"
+    columns = "source,target,features-first,-,-"
     (pairs, symbols), (valid, _) = (
         kb.data.read_table(tmp_path / f"{part}.tsv", columns) for part in ("train", "dev")
     )

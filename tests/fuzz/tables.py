@@ -118,7 +118,7 @@ def _right(case, found):
         cells = dict(zip(names, line.split("\t") if line else [""] * len(names), strict=True))
         features = cells.get("features", "").replace("|", ";").replace(";", " ").split()
         known.update(dict.fromkeys(f"<{one}>" for one in features))
-        source = cells["source"] and " ".join([*(f"<{one}>" for one in features), cells["source"]])
+        source = cells["source"] and " ".join([cells["source"], *(f"<{one}>" for one in features)])
         answers = [cells["target"]]
         if separator is not None:
             answers = [one.strip() for one in cells["target"].split(separator)]

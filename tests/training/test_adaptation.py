@@ -116,15 +116,15 @@ def test_symbols_that_a_given_vocabulary_splits_are_reported(same, tmp_path):
 
 @pytest.mark.parametrize(
     ("sources", "place"),
-    [(["walk <V>", "go <V>"], "last"), (["<V> walk", "go <V>", "<V> go"], "first")],
+    [(["walk <V>", "go <V>"], "last"), (["<V> walk", "go", "<V> go"], "first")],
 )
 def test_the_place_of_features_is_found_from_the_pairs_and_kept(tmp_path, sources, place):
     pairs, run = [(one, "x") for one in sources], Run(tmp_path / "run")
     types = {"model_type": "char", "normalization": "none"}
     options = TrainingOptions(preset="characters", **types).resolved()
     given = Subwords.train(sources, 40, model_type="char", exact=False, symbols=["<V>"])
-    for one in (None, given):
-        sides = Sides(one, None, ["<V>"])
+    for one, symbols in ((None, ["<V>"]), (given, ["<V>"]), (given, [])):
+        sides = Sides(one, None, symbols)
         source, target = vocabularies(run, options, pairs, sides, None, pairs, quiet)
         assert source.feature_place == place
     other = TextSource(given, "first" if place == "last" else "last")  # which is kept as it is
