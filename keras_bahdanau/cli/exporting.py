@@ -22,13 +22,13 @@ from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greet
 from keras_bahdanau.cli.inputs import feature_place_of, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.table_features import LAST
 from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.litert import litert_exporter
 from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.exporters.saved_model import saved_model_exporter
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
+from keras_bahdanau.text.feature_place import LAST
 
 ALL = "all"
 IN_BFLOAT16 = "saved-model", "saved-model-ids"  # formats

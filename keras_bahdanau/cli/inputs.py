@@ -8,10 +8,10 @@ from keras_bahdanau.cli.console import lines_from, warn
 from keras_bahdanau.data.columns import Table, parsed_columns, read_table
 from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import decode_lines, read_pairs
-from keras_bahdanau.data.table_features import LAST, place_in_card
 from keras_bahdanau.data.tags import tagged
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.text.feature_place import LAST, place_in_card
 
 _READERS = {
     "lines": "translate",

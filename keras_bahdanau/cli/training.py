@@ -30,9 +30,10 @@ from keras_bahdanau.cli.training_files import (
     check_read_by_all,
     read_data,
 )
-from keras_bahdanau.data.table_features import COLUMNS, place_in_card
+from keras_bahdanau.data.table_features import COLUMNS
 from keras_bahdanau.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
+from keras_bahdanau.text.feature_place import place_in_card
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
 from keras_bahdanau.training.run import Run

@@ -38,15 +38,11 @@ from keras_bahdanau.data.columns import (
 )
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
-from keras_bahdanau.data.table_features import (
-    LAST,
-    hold_features,
-    tell_joined_features,
-    text_words,
-)
+from keras_bahdanau.data.table_features import hold_features, tell_joined_features, text_words
 from keras_bahdanau.data.tags import require_token, tagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
+from keras_bahdanau.text.feature_place import LAST
 
 ARRIVING = 2**16  # bytes of standard input that are translated at once
 

@@ -8,15 +8,13 @@ from typing import NamedTuple
 from keras_bahdanau.data import table_features
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.table_features import (
-    FIRST,
-    LAST,
     are_bundles,
-    check_place,
     is_bundle,
     split_features,
     symbol_of_feature,
     tell_joined_features,
 )
+from keras_bahdanau.text.feature_place import FIRST, LAST, check_place
 
 PAIRS = "source,target"
 IGNORED = ("count", "-")

@@ -6,11 +6,11 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.data.table_features import FIRST, LAST, check_place
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
 from keras_bahdanau.sources.source import Source, refuse_convolutions
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes, text_limits
 from keras_bahdanau.text.copied_ids import copied_ids
+from keras_bahdanau.text.feature_place import FIRST, LAST, check_place
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 from keras_bahdanau.text.graph_ids import at_least_one, graph_cut_ids, known_ids, requested_ids
 from keras_bahdanau.text.id_rows import IdRows

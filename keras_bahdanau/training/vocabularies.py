@@ -1,10 +1,10 @@
 """Vocabularies of a training: those of its run, those given, or learnt from the pairs."""
 
-from keras_bahdanau.data.table_features import place_of_features
 from keras_bahdanau.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
 from keras_bahdanau.sources.source import as_source, other_sides
 from keras_bahdanau.text.alignments import WORD_START
+from keras_bahdanau.text.feature_place import place_of_features
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import UNKNOWN
 

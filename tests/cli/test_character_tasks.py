@@ -11,7 +11,7 @@ import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.cli.translating import _sentences
-from keras_bahdanau.data.table_features import place_in_card
+from keras_bahdanau.text.feature_place import place_in_card
 
 SETTINGS = (
     "--preset characters --embedding-units 24 --units 48 --attention-units 24 --dropout 0 "

@@ -5,13 +5,8 @@ from pathlib import Path
 import pytest
 
 from keras_bahdanau.data import read_table
-from keras_bahdanau.data.table_features import (
-    links_behind,
-    moved_features,
-    place_in_card,
-    place_of_features,
-    text_words,
-)
+from keras_bahdanau.data.table_features import links_behind, moved_features, text_words
+from keras_bahdanau.text.feature_place import place_in_card, place_of_features
 
 SYMBOLS = ["<V>", "<PST>"]
 

@@ -93,9 +93,9 @@ KNOWN = {
         "ladoga": "л а д о г а",
     },
     "inflect/models/turkish-high.tflite": {  # "ev", a house
-        "<N> <ACC> <PL> ev": "evleri",
-        "<N> <LOC> <SG> ev": "evde",
-        "<N> <ABL> <SG> ev": "evden",
+        "ev <N> <ACC> <PL>": "evleri",
+        "ev <N> <LOC> <SG>": "evde",
+        "ev <N> <ABL> <SG>": "evden",
     },
 }
 

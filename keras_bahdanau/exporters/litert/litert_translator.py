@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from keras_bahdanau.data.table_features import place_in_card
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline
 from keras_bahdanau.text.byte_limit import text_limits
+from keras_bahdanau.text.feature_place import place_in_card
 from keras_bahdanau.text.id_rows import cut_rows
 from keras_bahdanau.text.subwords import Subwords
 
