@@ -158,6 +158,7 @@ _SMALL = ("--units", "152", "--attention-units", "72", "--embedding-units", "72"
 _HARD = ("--hard-alignment", "first-monotonic")  # the preset's own from letters to phonemes
 _SOFT = ("--hard-alignment", "none")  # its own for all else
 _UNKNOWN = ("--unknown-rate", "0.1")  # of inflection with few letters
+_FEATURES_FIRST = ("--columns", "source,target,features-first")  # of inflection
 _COPY = ("--copy",)  # of source and target with common characters: inflection
 _LARGE = (
     *("--units", "352", "--encoder-units", "176", "--depth", "2", "--dropout", "0.3"),
@@ -185,9 +186,8 @@ SETTINGS = {
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
     **{"less-dropout": _LESS_DROPOUT, "less-dropout-further": _LESS_DROPOUT_FURTHER},
     "small-less-dropout": _SMALL_LESS_DROPOUT,
-    **{HALLUCINATED: (), "unknown": _UNKNOWN, "features-first": ()},
+    **{HALLUCINATED: (), "unknown": _UNKNOWN, "features-first": _FEATURES_FIRST},
 }
-COLUMNS = {"features-first": ("--columns", "source,target,features-first")}  # others are found
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
     **{"large-further": "large", "large": "large"},  # for machines: a .keras file alone
     "small-less-dropout": "small",  # in 400 kB

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from results import kept
-from tasks import COLUMNS, FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
+from tasks import FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
 
 from keras_bahdanau.training import Run
 
@@ -56,7 +56,6 @@ class Training:
 
     def __init__(self, task, setting, seed, arguments):
         self.task, self.setting, self.seed = task, setting, seed
-        self.columns = COLUMNS.get(setting, ())
         self.data, self.minutes, self.threads = arguments.data, arguments.minutes, arguments.threads
         self.folder = arguments.out / task.name / f"{setting}-{seed}"
         self.run = Run(self.folder / "run")
@@ -112,7 +111,7 @@ class Training:
             corpus = self._with_invented_words(*corpus)
         self._command(
             *("train", *corpus, "--valid-source", self.data / self.task.dev),
-            *(*begin, *SETTINGS[self.setting], *self.columns, "--seed", self.seed, *limit),
+            *(*begin, *SETTINGS[self.setting], "--seed", self.seed, *limit),
             *("--out", self.run.directory),
         )
 
@@ -141,8 +140,7 @@ class Training:
 
     def _evaluated(self, name, model):
         """All scores of a model's file on dev."""
-        path = self.folder / f"{name}.json"
-        return evaluated(self.task, self.data, [model], path, self._command, self.columns)
+        return evaluated(self.task, self.data, [model], self.folder / f"{name}.json", self._command)
 
     def _command(self, *arguments):
         ours(arguments, self.folder / "log.txt", self.threads)
@@ -158,7 +156,7 @@ def ensemble(task, setting, seeds, arguments):
         ours(words, folder / "log.txt", arguments.threads)
 
     path = folder / f"keras-{'-'.join(map(str, seeds))}.json"
-    scores = evaluated(task, arguments.data, models, path, command, COLUMNS.get(setting, ()))
+    scores = evaluated(task, arguments.data, models, path, command)
     return {
         **{"task": task.name, "system": setting, "seed": "ensemble", "seeds": seeds},
         **{"minutes": arguments.minutes, "threads": arguments.threads},
@@ -166,12 +164,12 @@ def ensemble(task, setting, seeds, arguments):
     }
 
 
-def evaluated(task, data, models, path, command, columns=()):
+def evaluated(task, data, models, path, command):
     """All scores of models on dev, from a JSON file that `command` writes if it is not there."""
     if not path.is_file():
         given = [part for model in models for part in ("--model", model)]
         command(
-            *("evaluate", data / task.dev, *given, *columns),
+            *("evaluate", data / task.dev, *given),
             *("--metrics", ",".join(task.metrics), "--json", path),
         )
     return json.loads(path.read_text(encoding="utf-8"))

@@ -206,7 +206,7 @@ def train(
 
 
 def _feature_place(run, begins_with, columns):
-    """Where the features of tables stand, in a dictionary: {} for a model that is new.
+    """The place of features in tables, {"feature_place": place}; {} for a model that is new.
 
     Raises:
         ValueError: If columns name another place than that of the model.
