@@ -41,7 +41,7 @@ Scores are of dev, by a beam of 5. `minutes` limit a training on one core.
 CHANGED = {  # settings, as a card names them
     "small": "or made smaller (`small`)",
     "unknown": "or with `--unknown-rate 0.1` (`unknown`)",
-    "less-dropout-further": "or with less dropout (`less-dropout-further`)",
+    "further": "or trained further, with less dropout (`further`)",
 }
 BESIDE_CARDS = {
     "large": " `TASK-large.keras` is a larger\nmodel, for machines.",

@@ -169,27 +169,37 @@ _LARGE_FURTHER = (
     *("--dropout", "0.08", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
     *("--precision", "bfloat16", "--epochs", "40", "--epoch-steps", "1", "--patience", "60"),
 )
-_LESS_DROPOUT = ("--dropout", "0.08")  # of a hundred thousand pairs; the preset has 0.2
-_LESS_DROPOUT_FURTHER = (
+_LARGE_LONGER = (
+    *("--dropout", "0.15", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
+    *("--precision", "bfloat16", "--epochs", "100", "--epoch-steps", "1", "--patience", "100"),
+)
+_MORE_DROPOUT = ("--dropout", "0.2")  # of a hundred thousand pairs; the preset has 0.08
+_FURTHER = (
     *("--dropout", "0.03", "--batch-sentences", "128", "--learning-rate", "1e-3"),
     *("--precision", "bfloat16", "--epochs", "30", "--epoch-steps", "1", "--patience", "60"),
 )
 _SMALL_LESS_DROPOUT = (*_SMALL, "--dropout", "0.05")
-FURTHER = {  # settings that go on from the first seed of another
-    "large-further": "large",
-    "less-dropout-further": "less-dropout",
+FURTHER = {  # settings that go on from a run of another
+    "large-further": "large-1",
+    "large-longer": "large-further-3",
+    "further": "preset-1",
 }
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
     **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
-    **{"less-dropout": _LESS_DROPOUT, "less-dropout-further": _LESS_DROPOUT_FURTHER},
+    "large-longer": _LARGE_LONGER,
+    **{"more-dropout": _MORE_DROPOUT, "further": _FURTHER},
     "small-less-dropout": _SMALL_LESS_DROPOUT,
     **{HALLUCINATED: (), "unknown": _UNKNOWN, "features-first": _FEATURES_FIRST},
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    **{"large-further": "large", "large": "large"},  # for machines: a .keras file alone
+    **{
+        "large-longer": "large",
+        "large-further": "large",
+        "large": "large",
+    },  # for machines: a .keras file alone
     "small-less-dropout": "small",  # in 400 kB
 }
 

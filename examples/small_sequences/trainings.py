@@ -105,7 +105,7 @@ class Training:
         limit = ("--minutes", self.minutes) if self.minutes else ()
         begin = ("--preset", "characters")
         if self.setting in FURTHER:
-            begin = ("--from", self.folder.with_name(f"{FURTHER[self.setting]}-1") / "run")
+            begin = ("--from", self.folder.with_name(FURTHER[self.setting]) / "run")
         corpus = (self.data / self.task.train,)
         if self.setting == HALLUCINATED:
             corpus = self._with_invented_words(*corpus)

@@ -3,6 +3,7 @@
 from keras_bahdanau.limits import HARD_VOCABULARY_SIZE
 
 AUTO = "auto"  # for what is found from the text
+LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
 PARALLEL_CELLS = ("ssru", "sru", "min-gru", "min-lstm")
 UNDROPPED_CELLS = (*PARALLEL_CELLS, "self-attention")  # no product has their state
 _OF_HARD_ALIGNMENT = {  # what it takes
@@ -20,6 +21,11 @@ _OF_SCORES = {"window": "everywhere", "normalizer": "softmax", "coverage": "none
 def is_hard(options):
     """True for exact hard alignments; those that are still to be found are soft ones."""
     return options.hard_alignment not in ("none", AUTO)
+
+
+def in_order_of_letters(options):
+    """True for letters to symbols with spaces between, such as phonemes: these are in order."""
+    return options.source_model_type in LETTERS and options.target_model_type == SYMBOLS
 
 
 def check_together(options):

@@ -2,10 +2,9 @@
 
 import dataclasses
 
-from keras_bahdanau.training.combinations import AUTO
-from keras_bahdanau.training.many_pairs import MANY
+from keras_bahdanau.training.combinations import AUTO, in_order_of_letters
 
-LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types
+MOST = 20_000  # pairs; from more of them soft attention learns the order, too
 MONOTONIC = "first-monotonic"
 
 
@@ -13,9 +12,9 @@ def with_hard_alignment(options, pairs, say=None):
     """Options with the kind of attention that was to be found.
 
     From letters to symbols with spaces between, such as phonemes, attention is exact, hard and
-    monotonic (Wu and Cotterell 2019). It is soft for all other texts, for more than 20,000 pairs,
-    from which soft attention learns the order, too, with an option that only soft attention takes,
-    and with more positions in a batch than the sums of hard attention may have.
+    monotonic (Wu and Cotterell 2019). It is soft for all other texts, for more than `MOST` pairs,
+    with an option that only soft attention takes, and with more positions in a batch than the
+    sums of hard attention may have.
 
     Args:
         options: `TrainingOptions`, with model types that are found.
@@ -34,10 +33,9 @@ def with_hard_alignment(options, pairs, say=None):
     if resolved.hard_alignment != AUTO:
         return options
     soft = dataclasses.replace(options, hard_alignment="none")
-    types = resolved.source_model_type, resolved.target_model_type
     first, _ = next(iter(pairs), (None, None))  # another source than text has model types, too
-    in_order = types[0] in LETTERS and types[1] == SYMBOLS and isinstance(first, str)
-    if not in_order or len(pairs) > MANY:
+    in_order = in_order_of_letters(resolved) and isinstance(first, str)
+    if not in_order or len(pairs) > MOST:
         return soft
     try:
         hard = dataclasses.replace(options, hard_alignment=MONOTONIC)

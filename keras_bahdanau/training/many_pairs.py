@@ -4,8 +4,6 @@ import dataclasses
 
 from keras_bahdanau.training.presets import PRESETS
 
-MANY = 20_000  # pairs of training; more of them are many
-
 
 def with_defaults_of_many(options, count, say=None):
     """Options with the defaults that their preset has for as many pairs.
@@ -13,7 +11,7 @@ def with_defaults_of_many(options, count, say=None):
     Options that are given stay.
 
     Args:
-        options: `TrainingOptions`.
+        options: `TrainingOptions`, with model types that are found.
         count: Integer, number of pairs of the training.
         say: Function of one string, which is told of the defaults; None for none.
 
@@ -21,16 +19,25 @@ def with_defaults_of_many(options, count, say=None):
         `TrainingOptions`; the same ones if the pairs are few, or nothing follows from them.
 
     Example:
-        >>> options = TrainingOptions(preset="characters")
+        >>> options = TrainingOptions(preset="characters", model_type="char")
         >>> with_defaults_of_many(options, 100_000).dropout
         0.2
     """
-    settings = PRESETS[options.resolved().preset].of_many_pairs
-    undecided = options.undecided()
-    found = {name: value for name, value in settings.items() if name in undecided}
-    if count <= MANY or not found:
+    resolved, undecided = options.resolved(), options.undecided()
+    passed = {
+        limit: settings
+        for limit, settings in PRESETS[resolved.preset].of_many_pairs.items()
+        if count > limit
+    }
+    values = {name: value for settings in passed.values() for name, value in settings.items()}
+    found = {
+        name: value(resolved) if callable(value) else value
+        for name, value in values.items()
+        if name in undecided
+    }
+    if not found:
         return options
     if say is not None:
-        values = ", ".join(f"{name} {value}" for name, value in found.items())
-        say(f"defaults for more than {MANY:,} pairs: {values}")
+        told = ", ".join(f"{name} {value}" for name, value in found.items())
+        say(f"defaults for more than {max(passed):,} pairs: {told}")
     return dataclasses.replace(options, **found)

@@ -557,10 +557,11 @@ class TrainingOptions:
         names = [field.name for field in dataclasses.fields(self)]
         found = [name for name in names if getattr(resolved, name) == AUTO]
         # what is off stays off: batches of sentences where there are batches of tokens
-        follow = [
-            name for name in PRESETS[resolved.preset].of_many_pairs if getattr(resolved, name)
+        several = PRESETS[resolved.preset].of_many_pairs.values()
+        follow = dict.fromkeys(name for settings in several for name in settings)
+        return found + [
+            name for name in follow if getattr(resolved, name) and getattr(self, name) is None
         ]
-        return found + [name for name in follow if getattr(self, name) is None]
 
     @functools.cached_property
     def _resolved(self):

@@ -6,7 +6,7 @@ import pytest
 
 from keras_bahdanau import Translator
 from keras_bahdanau.training import Run, TrainingOptions, train
-from keras_bahdanau.training.many_pairs import MANY, with_defaults_of_many
+from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.presets import PRESETS
 
 CHARACTERS = TrainingOptions(preset="characters", model_type="char", normalization="none")
@@ -18,9 +18,17 @@ def settings(options, count):
 
 
 def test_many_pairs_take_less_dropout_and_larger_batches():
-    assert MANY == 20_000
     assert settings(CHARACTERS, 20_000) == (0.3, 32, 1e-3)
     assert settings(CHARACTERS, 20_001) == (0.2, 64, 1.5e-3)
+
+
+def test_still_more_words_and_phonemes_take_still_less_dropout():
+    phonemes = dataclasses.replace(CHARACTERS, target_model_type="word")
+    assert settings(phonemes, 100_000) == (0.2, 64, 1.5e-3)
+    assert settings(phonemes, 100_001) == (0.08, 64, 1.5e-3)
+    assert settings(CHARACTERS, 100_001) == (0.2, 64, 1.5e-3)  # as names
+    given = dataclasses.replace(phonemes, dropout=0.3)
+    assert settings(given, 100_001) == (0.3, 64, 1.5e-3)
 
 
 def test_what_follows_from_the_dropout_follows():
@@ -49,8 +57,8 @@ def test_other_presets_are_the_same_for_any_number(preset):
 
 def test_one_line_tells_of_them():
     lines = []
-    with_defaults_of_many(CHARACTERS, MANY, lines.append)
-    with_defaults_of_many(CHARACTERS, MANY + 1, lines.append)
+    for count in (20_000, 20_001):
+        with_defaults_of_many(CHARACTERS, count, lines.append)
     assert lines == [
         "defaults for more than 20,000 pairs: dropout 0.2, batch_sentences 64, learning_rate 0.0015"
     ]
@@ -71,7 +79,8 @@ def test_a_run_keeps_the_defaults_that_it_began_with(tmp_path):
 
 @pytest.mark.slow
 def test_a_training_takes_and_records_what_it_found(tmp_path, monkeypatch):
-    monkeypatch.setattr("keras_bahdanau.training.many_pairs.MANY", 2)
+    many = PRESETS["characters"].of_many_pairs
+    monkeypatch.setitem(many, 2, many[20_000])
     options = TrainingOptions(
         preset="characters", units=8, embedding_units=4, attention_units=4, epochs=1, epoch_steps=1
     )

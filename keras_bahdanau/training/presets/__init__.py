@@ -54,8 +54,9 @@ class Preset:
             overrides are named as in `training.MODEL_OPTIONS`, or `max_length`.
         settings: Dictionary of the training options that differ from the defaults: a
             value, or a function of the other options.
-        of_many_pairs: Dictionary of those, each a value, that are others where there are many
-            pairs: see `many_pairs`.
+        of_many_pairs: Dictionary of those that are others where there are many pairs: from a
+            number, the least first, to the settings of more pairs than that, each a value or a
+            function of the options whose model types are found. See `many_pairs`.
     """
 
     name: str
