@@ -179,10 +179,12 @@ _FURTHER = (
     *("--precision", "bfloat16", "--epochs", "30", "--epoch-steps", "1", "--patience", "60"),
 )
 _SMALL_LESS_DROPOUT = (*_SMALL, "--dropout", "0.05")
+_SMALL_FURTHER = ("--dropout", "0.02", *_FURTHER[2:])
 FURTHER = {  # settings that go on from a run of another
     "large-further": "large-1",
     "large-longer": "large-further-3",
     "further": "preset-1",
+    "small-further": "small-less-dropout-1",
 }
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
 SETTINGS = {
@@ -191,16 +193,12 @@ SETTINGS = {
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
     "large-longer": _LARGE_LONGER,
     **{"more-dropout": _MORE_DROPOUT, "further": _FURTHER},
-    "small-less-dropout": _SMALL_LESS_DROPOUT,
+    **{"small-less-dropout": _SMALL_LESS_DROPOUT, "small-further": _SMALL_FURTHER},
     **{HALLUCINATED: (), "unknown": _UNKNOWN, "features-first": _FEATURES_FIRST},
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    **{
-        "large-longer": "large",
-        "large-further": "large",
-        "large": "large",
-    },  # for machines: a .keras file alone
-    "small-less-dropout": "small",  # in 400 kB
+    **dict.fromkeys(("large-longer", "large-further", "large"), "large"),  # a .keras file alone
+    **dict.fromkeys(("small-further", "small-less-dropout"), "small"),  # in 400 kB
 }
 
 
