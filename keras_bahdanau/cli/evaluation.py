@@ -1,6 +1,5 @@
 """`keras-bahdanau evaluate`."""
 
-import functools
 from pathlib import Path
 from typing import Annotated
 
@@ -39,8 +38,8 @@ from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.data.table_features import links_behind
-from keras_bahdanau.data.tags import is_token, require_token, untagged
+from keras_bahdanau.data.table_features import links_behind, with_features_at
+from keras_bahdanau.data.tags import is_token, require_token, tagged, untagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
@@ -125,13 +124,12 @@ def evaluate(
     inputs = inputs_of(paths[0])
     check_cache(cache, inputs)
     texts = inputs, source, target, columns, answer_separator
-    read = functools.partial(read_examples, *texts, tag=tag)
     place = feature_place_of(paths[0])
-    pairs, symbols = read(feature_place=place)
+    pairs, symbols = read_examples(*texts, tag=tag, feature_place=place)
     links = None if alignments is None else _read_links(alignments, pairs, tag, symbols)
     other = None if compare is None else _Other(compare, inputs, pairs, asked, tag)
-    if other is not None and symbols and other.feature_place not in (None, place):
-        other.read(read)
+    if other is not None and other.feature_place not in (None, place):
+        other.move_features(symbols)
     translator = load_translator(paths, precision)
     if other is not None:
         other.load(translator.plural)
@@ -202,7 +200,7 @@ class _Other:
 
     def __init__(self, path, inputs, pairs, asked, tag):
         self._lines, self._model, self._search, self._tag = None, None, None, tag
-        self._pairs, self.feature_place = pairs, None
+        self._sources, self.feature_place = [source for source, _ in pairs], None
         if path.is_dir() or path.suffix == ".keras" or is_litert(path):
             (self._model,) = find_models([path])
             _check_inputs(inputs_of(self._model), path, inputs)
@@ -215,9 +213,15 @@ class _Other:
 
         samples_for(len(pairs))  # or an error, before anything is decoded
 
-    def read(self, read):
-        """Read the pairs with features in the place that this model has learnt."""
-        self._pairs = read(say=None, feature_place=self.feature_place).pairs
+    def move_features(self, symbols):
+        """Put the features of all sources where this model has learnt them: see `Table`.
+
+        The sources may have come from a pipe, which is read but once.
+        """
+        for row, source in enumerate(self._sources if symbols else ()):
+            own = source if self._tag is None else untagged(self._tag, source)
+            moved = with_features_at(own, symbols, self.feature_place)
+            self._sources[row] = moved if self._tag is None else tagged(self._tag, moved)
 
     def load(self, plural):
         """Load the model, or say why that can't be, before the first one decodes for long.
@@ -234,7 +238,7 @@ class _Other:
     def lines(self, batch_size):
         """Its texts."""
         if self._lines is None:
-            translator, sources = self._translator, [pair[0] for pair in self._pairs]
+            translator, sources = self._translator, self._sources
             if self._tag is not None and not is_token(self._tag, translator.source):
                 sources = [untagged(self._tag, source) for source in sources]
             found = translator.decode(sources, batch_size, self._search, say=show_progress)

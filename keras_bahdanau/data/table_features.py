@@ -115,13 +115,31 @@ def moved_features(source, symbols, place):
         >>> moved_features("<V> <PST> walk", {"<V>", "<PST>"}, "last")
         'walk <V> <PST>'
     """
-    words, own = source.split(), text_words(source, symbols)
-    before, behind = words[: own.start], words[own.stop :]
-    text, there = words[own.start : own.stop], behind if place == LAST else before
-    moved = before if place == LAST else behind
-    if len(moved) < 2 or there or not text:
-        return None
-    return " ".join([*text, *moved] if place == LAST else [*moved, *text])
+    own = text_words(source, symbols)
+    before, behind = own.start, len(source.split()) - own.stop
+    moved, there = (before, behind) if place == LAST else (behind, before)
+    return with_features_at(source, symbols, place) if own and moved > 1 and not there else None
+
+
+def with_features_at(source, symbols, place):
+    """A source with its features first or last, wherever they stand.
+
+    Args:
+        source: String, without a tag.
+        symbols: `Table.symbols`, or a set of them.
+        place: String, "first" or "last".
+
+    Example:
+        >>> with_features_at("<V> walk home <PST>", {"<V>", "<PST>"}, "last")
+        'walk home <V> <PST>'
+    """
+    own = text_words(source, symbols)
+    if not own:
+        return source
+    *before, rest = source.split(None, own.start)
+    text, *behind = rest.rsplit(None, len(source.split()) - own.stop)  # its spaces stay
+    features = [*before, *behind]
+    return " ".join([*features, text] if place == FIRST else [text, *features])
 
 
 def links_behind(links, pairs, symbols):

@@ -777,6 +777,31 @@ def test_evaluation_as_json_and_as_text(command, files, model):
     assert f"{line}{scores['bleu_signature']}\n" in answer.out
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_models_with_features_in_different_places_are_compared_on_a_pipe(
+    command, files, model, toy_translator
+):
+    from keras_bahdanau import Translator
+    from keras_bahdanau.sources import TextSource
+
+    source = TextSource(toy_translator.source.subwords, feature_place="first")
+    Translator(source, toy_translator.model, toy_translator.target).save(files / "first.keras")
+    text = "one\teins\tN;SG\ntwo four\tzwei vier\tN;PL\n" * 2
+    (files / "table.tsv").write_text(text)
+    os.mkfifo(files / "pipe.tsv")
+    writer = threading.Thread(target=(files / "pipe.tsv").write_text, args=[text], daemon=True)
+    writer.start()
+    metrics = ["--metrics", "chrf", "--tag", "two", "--json"]
+    asked = ["--model", model, "--compare", "first.keras", *metrics, "both.json"]
+    assert command("evaluate", "pipe.tsv", *asked).code == 0
+    asked = ["--model", "first.keras", *metrics, "one.json"]
+    assert command("evaluate", "table.tsv", *asked).code == 0
+    both, one = (json.loads((files / f"{name}.json").read_text()) for name in ("both", "one"))
+    assert both["compared"][0]["other"] == pytest.approx(one["chrf"])
+    assert both["chrf"] != pytest.approx(one["chrf"])  # the order matters
+
+
 LONG = {  # commands, and the beginning of a line that a terminal shows
     "evaluate --model RUN good.en good.de --batch-size 1": "2 of 3 sentences",
     "evaluate --model RUN good.en good.de": "computing scores",

@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from keras_bahdanau.data import read_table
-from keras_bahdanau.data.table_features import links_behind, moved_features, text_words
+from keras_bahdanau.data.table_features import (
+    links_behind,
+    moved_features,
+    text_words,
+    with_features_at,
+)
 from keras_bahdanau.text.feature_place import place_in_card, place_of_features
 
 SYMBOLS = ["<V>", "<PST>"]
@@ -43,6 +48,19 @@ def test_features_in_the_other_place_are_moved():
     assert moved_features("walk home <V> <PST>", symbols, "first") == "<V> <PST> walk home"
     right = ["walk <V> <PST>", "<V> walk", "walk", "", "<V> <PST>", "<V> <PST> walk <V>"]
     assert [moved_features(one, symbols, "last") for one in right] == [None] * len(right)
+
+
+def test_a_table_that_was_read_for_one_place_becomes_that_of_the_other(tmp_path):
+    path = tmp_path / "table.tsv"
+    path.write_text("walk  home\twalked\tV;PST\ngo\twent\tV\ngo\tgoes\t\n\n\tx\tN\n")
+    tables = {
+        place: read_table(path, "source,target,features", feature_place=place)
+        for place in ("first", "last")
+    }
+    for place, other in (("first", "last"), ("last", "first")):
+        pairs, symbols = tables[place]
+        moved = [(with_features_at(one, symbols, other), text) for one, text in pairs]
+        assert moved == tables[other].pairs != pairs
 
 
 @pytest.mark.parametrize(
