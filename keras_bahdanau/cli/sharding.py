@@ -105,8 +105,8 @@ def prepare(
     check_different(out=out, report=report)
     from keras_bahdanau.data import preparing  # which loads NumPy
 
-    corpus = _corpus(kind, source, target=target, sides=sides, columns=columns)
     say = functools.partial(print, flush=True)
+    corpus = _corpus(kind, source, say, target=target, sides=sides, columns=columns)
     if dry_run:
         found = preparing.survey(corpus, settings, workers, say)
         say(found.text())
@@ -120,12 +120,12 @@ def prepare(
     say(f"The corpus: {out}, {len(shards):,} pairs in {len(shards.entries):,} shards")
 
 
-def _corpus(kind, path, **others):
+def _corpus(kind, path, say, **others):
     """The corpus of text, or of the files that a manifest names, by the kind of the source."""
     if inputs_by_name(kind) == "lines":
         from keras_bahdanau.data.parallel_text import open_corpus
 
-        return open_corpus(path, **others)
+        return open_corpus(path, **others, say=say)
     for name, value in others.items():
         if value is not None:
             raise ValueError(

@@ -35,6 +35,7 @@ from keras_bahdanau.data.columns import (
     find_columns,
     parsed_columns,
     table_of_lines,
+    tell_header,
 )
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
@@ -233,6 +234,7 @@ def _sentences(file, columns, feature_place=LAST):
         )
     settings = {"needed": ("source",), "feature_place": feature_place}
     table = table_of_lines(file, lines, columns, **settings)
+    tell_header(file, lines[0], warn)
     tell_joined_features(file, table.symbols, warn)
     targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
     return [source for source, _ in table.pairs], {*table.symbols}, targets

@@ -156,7 +156,7 @@ def read_table(
             say(f"columns of {os.fspath(path)!r}, found from its text: {columns}")
     table = table_of_lines(path, lines, columns, answer_separator, needed, feature_place)
     if say is not None:
-        _tell_header(path, lines[0], say)
+        tell_header(path, lines[0], say)
         tell_joined_features(path, table.symbols, say)
     return table
 
@@ -200,8 +200,14 @@ def table_of_lines(
     return Table(pairs, list(known.values()))
 
 
-def _tell_header(path, line, say):
-    """Report a first line of usual names of columns, which is read as a pair."""
+def tell_header(path, line, say):
+    """Report a first line of usual names of columns, which is read as a pair.
+
+    Args:
+        path: Path of the table.
+        line: String, its first line.
+        say: Function of one string.
+    """
     cells = line.lower().split("\t")
     if {*map(str.strip, cells)} <= _HEADINGS and len({*cells}) > 1:  # a pair can be "form", "form"
         say(f"line 1 of {os.fspath(path)!r} is a pair: {line!r:.80}. If it is a header, remove it")

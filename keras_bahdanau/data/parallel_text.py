@@ -14,6 +14,7 @@ from keras_bahdanau.data.columns import (
     PAIRS,
     find_columns,
     parsed_columns,
+    tell_header,
 )
 from keras_bahdanau.data.corpus_blocks import Block, ParallelText, one_line, value_of
 from keras_bahdanau.data.line_stream import check_text_file, line_blocks
@@ -23,7 +24,7 @@ from keras_bahdanau.data.table_features import COLUMNS
 SEEN = 1000  # lines that tell the columns of a TSV
 
 
-def open_corpus(source, target=None, sides=None, columns=None):
+def open_corpus(source, target=None, sides=None, columns=None, say=None):
     """The corpus in one or two files, by their names.
 
     Args:
@@ -34,6 +35,7 @@ def open_corpus(source, target=None, sides=None, columns=None):
             with dots between keys inside of each other; languages of TMX. "source,target" for
             the first two if left out, the only two languages of a TMX.
         columns: String, the columns of a TSV in their order: see `parsed_columns`.
+        say: Function of one string, which is told of a header of a TSV; None for none.
 
     Returns:
         `ParallelFiles`, or an object with the same methods.
@@ -61,7 +63,7 @@ def open_corpus(source, target=None, sides=None, columns=None):
     if target is not None:
         return ParallelFiles(source, target)
     if is_table:
-        return TableFile(source, columns)
+        return TableFile(source, columns, say)
     if name.endswith(".jsonl"):
         return JsonLines(source, named or ("source", "target"))
     if has_sides:
@@ -151,9 +153,10 @@ class TableFile(_OneFile):
     Args:
         path: Path.
         columns: String, names of all columns in their order; None to find them from the text.
+        say: Function of one string, which is told of a header; None for none.
     """
 
-    def __init__(self, path, columns=None):
+    def __init__(self, path, columns=None, say=None):
         super().__init__(path)
         _, (some,) = next(line_blocks([path], SEEN))
         lines = decoded(some, True)
@@ -173,6 +176,8 @@ class TableFile(_OneFile):
                 f"path={self.paths[0]!r}, a manifest, which names the file {named!r}. Name the "
                 "source that reads it, such as --source image (`data.ManifestCorpus`)."
             )
+        if say is not None:
+            tell_header(path, lines[0], say)
 
     def _pair(self, line, number):
         if not line:

@@ -541,6 +541,15 @@ def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
     assert (out, err.count("\n")) == ("", 1) and told in err
 
 
+@pytest.mark.parametrize("columns", [None, "source,target", "source,-"])
+def test_a_header_of_a_table_to_translate_is_told(tmp_path, monkeypatch, capsys, columns):
+    monkeypatch.chdir(tmp_path)
+    Path("table.tsv").write_text("Word\tPronunciation\nred\tR EH D\n")
+    assert translating._sentences(Path("table.tsv"), columns)[0] == ["Word", "red"]
+    told = "line 1 of 'table.tsv' is a pair: 'Word\\tPronunciation'. If it is a header, remove it"
+    assert capsys.readouterr().err.endswith(f"keras-bahdanau: {told}\n")
+
+
 @pytest.mark.parametrize(
     "text, columns, is_told",
     [

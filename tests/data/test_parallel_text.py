@@ -91,6 +91,13 @@ def test_columns_and_keys_are_named(tmp_path):
         assert pairs_of(open_corpus(three, sides=f"de,{code}")) == [("d", "e"), ("D", "")]
 
 
+def test_a_header_of_a_table_is_told_and_stays_a_pair(tmp_path):
+    path, told = written(tmp_path, "p.tsv", b"source\ttarget\na\tx\n"), []
+    assert pairs_of(open_corpus(path, say=told.append)) == [("source", "target"), ("a", "x")]
+    line = "is a pair: 'source\\ttarget'. If it is a header, remove it"
+    assert told == [f"line 1 of {str(path)!r} {line}"]
+
+
 def test_marks_of_formatting_are_no_text(tmp_path):
     seg = 'a <bpt i="1">&lt;b<sub>no</sub>&gt;</bpt><hi>b</hi><ept i="1">/b</ept>\nc<ph/>'
     path = written(tmp_path, "p.tmx", tmx([[("en", seg), ("de", "x")]]))
