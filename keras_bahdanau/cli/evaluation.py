@@ -135,7 +135,10 @@ def evaluate(
         other.load(translator.plural)
     if tag is not None:
         require_token(tag, translator.source)
-    FeaturesElsewhere(translator.source).tell(one for one, _ in pairs)
+    sources = [one for one, _ in pairs]
+    features = FeaturesElsewhere(translator.source)
+    features.tell(sources)
+    features.tell_missing(sources)
     if search is None:  # a .tflite file has its own
         translator.check_nbest(nbest)
     if cache is not None:
@@ -148,7 +151,6 @@ def evaluate(
     measured = evaluation.evaluate(
         translator, pairs, batch_size, search, links, **settings, tag=tag, say=show_progress
     )
-    sources = [one for one, _ in pairs]
     limits = translator.source.limits(translator.longest(search))
     names = names_of(sources, by_line=answer_separator is None)
     tell_cut(measured.translations, limits, names, translator.source.unit)

@@ -43,7 +43,7 @@ class UnknownText:
 
 
 class FeaturesElsewhere:
-    """Warns, once, of a line whose features stand where the model has learnt none.
+    """Warns, once, of a line whose features stand where the model has learnt none, or are missing.
 
     Args:
         source: `Source` of a model, or what stands for it.
@@ -53,7 +53,7 @@ class FeaturesElsewhere:
         subwords = getattr(source, "subwords", None)
         self._place = getattr(source, "feature_place", None)
         tokens = subwords.tokens(subwords.symbol_ids) if subwords else ()
-        self._symbols = {one.strip("\u2581") for one in tokens}
+        self._symbols = dict.fromkeys(one.strip("\u2581") for one in tokens)
 
     def tell(self, lines):
         """Warn of the first of some lines that is such a one."""
@@ -66,5 +66,21 @@ class FeaturesElsewhere:
                     f"the features of {line!r:.80} do not stand where the model has learnt them: "
                     f"give {moved!r:.80}"
                 )
-                self._symbols = set()
+                self._symbols = {}
                 return
+
+    def tell_missing(self, sources):
+        """Warn if none of all sources has a feature, where the model has learnt some.
+
+        A single symbol is a tag, such as `<bt>` before texts that were translated.
+
+        Args:
+            sources: List of strings.
+        """
+        if len(self._symbols) > 1 and not any(
+            word in self._symbols for source in sources for word in source.split()
+        ):
+            warn(
+                f"no source has a symbol that the model has learnt, such as {[*self._symbols][0]}. "
+                "If these are features, give a table with them; if they are tags, give --tag"
+            )

@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import threading
+import types
 
 import pytest
 
@@ -11,6 +12,8 @@ import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.cli.training_files import Files, read_data
 from keras_bahdanau.cli.translating import _sentences
+from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
+from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.feature_place import place_in_card
 
 SETTINGS = (
@@ -59,6 +62,27 @@ def test_a_validation_with_other_features_than_the_training_is_told(tmp_path, va
     assert len(lines) == bool(told) and all(told in line for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("symbols", "sources", "is_told"),
+    [
+        (["<V>", "<PST>"], ["walk", "", "go home"], True),
+        (["<V>", "<PST>"], ["walk", "go <PST>"], False),
+        (["<2de>", "<2fr>"], ["<2de> walk"], False),
+        (["<bt>"], ["walk"], False),
+        ([], ["walk"], False),
+    ],
+)
+def test_sources_without_any_feature_are_told(capsys, symbols, sources, is_told):
+    subwords = Subwords.train(["walk", "go home"], 40, exact=False, symbols=symbols)
+    source = types.SimpleNamespace(subwords=subwords, feature_place="last")
+    FeaturesElsewhere(source).tell_missing(sources)
+    told = (
+        "keras-bahdanau: no source has a symbol that the model has learnt, such as <V>. If these "
+        "are features, give a table with them; if they are tags, give --tag\n"
+    )
+    assert capsys.readouterr().err == told * is_told
+
+
 @pytest.mark.slow
 def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -88,6 +112,10 @@ def test_a_table_of_inflections_becomes_a_model_that_inflects(command, tmp_path,
     assert "sentences   65, 52 different" in report
     assert "source symbols" in report  # of features and stem
     assert command("evaluate", *table, *several, "--model", "run").startswith("exact   ")
+    assert "no source has a symbol" not in command.err
+    (tmp_path / "plain.tsv").write_text("".join(f"{one}\t{form}\n" for one, form, _ in rows()))
+    command("evaluate", "plain.tsv", "--model", "run")
+    assert "no source has a symbol that the model has learnt, such as <N>. If" in command.err
 
     forms = command("translate", "table.tsv", "--model", "run")
     named = ["--columns", "source,-,features"]
