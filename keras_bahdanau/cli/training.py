@@ -161,6 +161,8 @@ def train(
     else:
         begins_with.check(options)
     check_cache(cache, inputs)
+    if not is_launched():  # each worker checks what it may, below
+        run.check_free()
     table = {"columns": columns, "answer_separator": answer_separator, "say": say}
     table |= _feature_place(run, begins_with, columns)
     show_progress("reading the pairs")
@@ -173,7 +175,7 @@ def train(
     if begins_with is not None:
         load_tensorflow()  # the source of a file says what its preset is
         options = begins_with.inherited(options)
-    if not is_launched():  # each worker checks what it may, below
+    if not is_launched():
         run.check(options, data.pairs, valid.pairs, **links)
         check_unowned(run.translator, say)
     if valid_source is None and not valid_corpus:

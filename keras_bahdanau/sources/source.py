@@ -357,11 +357,11 @@ class Source(FeatureStructure, abc.ABC):
         return hash((type(self), self.size))
 
 
-def refuse_convolutions(source, convolutions, augmentation):
-    """Raise ValueError if convolutions or random changes are asked of a source without them."""
+def refuse_convolutions(kind, convolutions, augmentation):
+    """Raise ValueError if convolutions or random changes are asked of a class without them."""
     if convolutions or augmentation:
         raise ValueError(
-            f"A {type(source).__name__} has neither convolutions nor random changes in training. "
+            f"A {kind.__name__} has neither convolutions nor random changes in training. "
             f"Received: convolutions={convolutions!r}, augmentation={augmentation!r}. "
             "Leave them out."
         )

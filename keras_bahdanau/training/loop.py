@@ -42,6 +42,7 @@ from keras_bahdanau.training.skipped_pairs import (
 from keras_bahdanau.training.slow_steps import TellSteps
 from keras_bahdanau.training.training_data import (
     LONGEST_VALID,
+    check_sides,
     longest_source,
     longest_valid_source,
     training_data,
@@ -152,6 +153,8 @@ def train(
         options = data.with_found(run.kept(options), sides.symbols, say).resolved()
         if is_registered_name(options.attention):
             registered(options.attention)  # or say so before the vocabularies are learnt
+        if begins_with is None and not run.begun():
+            check_sides(options, sides.source, sides.target)
         training = _Training(run, options, data, workers, say, show)
         training.prepare(sides, begins_with, vocabulary_pairs, cache, devices)
         with training.batches.errors(), training.validation.errors():

@@ -6,7 +6,8 @@ from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.data.unknown_characters import UnknownCharacters
-from keras_bahdanau.sources.source import other_sides
+from keras_bahdanau.sources.source import other_sides, refuse_convolutions
+from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.copied_ids import copied_ids
 from keras_bahdanau.training.combinations import AUTO
@@ -169,6 +170,21 @@ def check_characters(rate, source, types):
             f"unknown_rate={rate!r} with {types.get('source', type(source).__name__)!r} and "
             f"{types['target']!r}. Leave it out, or give the model type 'char'."
         )
+
+
+def check_sides(options, source, target):
+    """Raise ValueError if options do not go with the sides, before vocabularies are learnt.
+
+    Args:
+        options: `TrainingOptions`, resolved, of a training that begins with no model.
+        source: `Source` or `Subwords`; None for a text whose vocabulary is yet to be learnt.
+        target: `Subwords`; None likewise.
+    """
+    if source is None:
+        refuse_convolutions(TextSource, options.convolutions, options.augmentation)
+    sides = {"source": source, "target": target}
+    learnt = {one: getattr(options, f"{one}_model_type") for one in sides if sides[one] is None}
+    check_characters(options.unknown_rate, source, learnt | types_of(source, target))
 
 
 def longest_source(source, options):

@@ -187,6 +187,7 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "tune --model RUN good.en good.de --cache kept": "cache='kept' with lines",
     "train good.en good.de --out .": "out='.', which holds other things",
+    "train bad.tsv --out .": "out='.', which holds other things",  # before anything is read
     "train good.en good.de --out good.en": "out='good.en', which holds other things",
     "train good.en good.de --out new --freeze encoder": "freeze='encoder' without one. Give",
     "train good.en good.de --out new --freeze a..b": "freeze='a..b'",

@@ -274,6 +274,14 @@ def test_frames_are_trained_on_too(tmp_path):
     assert len(loaded.decode([one for one, _ in pairs[:3]])) == 3
 
 
+def test_convolutions_of_text_are_refused_before_vocabularies_are_learnt(tmp_path):
+    told = []
+    options = TrainingOptions(convolutions="3,3")
+    with pytest.raises(ValueError, match="A TextSource has neither .* convolutions='3,3'"):
+        train(PAIRS, PAIRS[:9], tmp_path / "run", options, say=told.append)
+    assert not told and not (tmp_path / "run").exists()
+
+
 def test_a_vocabulary_that_is_smaller_than_asked_for_is_reported():
     lines, options = [], TrainingOptions(vocabulary_size=6000, model_type="word").resolved()
     subwords = vocabularies.learned("joint", ["one two", "eins"], options, "source", lines.append)

@@ -62,9 +62,12 @@ def test_the_search_of_a_further_training_copies_too(trained, tmp_path):
     "given, received",
     [({"target_model_type": "word"}, "'char' and 'word'"), ({"model_type": "bpe"}, "'bpe' and")],
 )
-def test_words_are_refused(tmp_path, given, received):
+def test_words_are_refused_before_vocabularies_are_learnt(tmp_path, given, received):
+    told = []
+    given = {"options": options(**given), "verbose": 0, "say": told.append}
     with pytest.raises(ValueError, match=f"unknown_rate=0.3 with {received}"):
-        train(PAIRS, PAIRS[:9], tmp_path / "run", options=options(**given), verbose=0)
+        train(PAIRS, PAIRS[:9], tmp_path / "run", **given)
+    assert not [line for line in told if "vocabulary has" in line]
 
 
 @pytest.mark.parametrize("given", [{"attention": "none"}, {"encoder": "pyramidal"}])

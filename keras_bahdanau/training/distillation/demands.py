@@ -35,14 +35,12 @@ def check_student(options, source, target):
     """
     from keras_bahdanau.text.subwords import Subwords  # which loads TensorFlow, as the next do
     from keras_bahdanau.training.compiling import validated_model
-    from keras_bahdanau.training.model_types import types_of, with_given_types
-    from keras_bahdanau.training.training_data import check_characters
+    from keras_bahdanau.training.model_types import with_given_types
+    from keras_bahdanau.training.training_data import check_sides
 
     options = dataclasses.replace(options, preset=options.preset or getattr(source, "preset", None))
     options = with_given_types(options, source, target).resolved()
-    sides = {"source": source, "target": target}
-    learnt = {one: getattr(options, f"{one}_model_type") for one in sides if sides[one] is None}
-    check_characters(options.unknown_rate, source, learnt | types_of(source, target))
+    check_sides(options, source, target)
     small = Subwords.train(["a b"], 10, model_type="char", exact=False)  # for one to be learnt
     validated_model(source or small, target or small, options)
 
