@@ -17,7 +17,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 # A part is a module or subpackage of the package, or a module of one that is named here.
 # Each may import the parts before it.
 FLOORS = (
-    *("lazy", "cores", "option", "limits", "checks", "finite", "integrity", "ownership"),
+    *("lazy", "cores", "counted", "option", "limits", "checks", "finite", "integrity", "ownership"),
     "own_process",
     "whole_file",
     "file_content",

@@ -17,7 +17,13 @@ from keras_bahdanau.cli.arguments import (
 from keras_bahdanau.cli.console import ends_well, keras_verbosity
 from keras_bahdanau.cli.inputs import check_cache, feature_place_of, inputs_of
 from keras_bahdanau.cli.own_modules import ImportOption, LoadWith
-from keras_bahdanau.cli.training_files import HELD_OUT, MOST_HELD_OUT, Files, read_data
+from keras_bahdanau.cli.training_files import (
+    HELD_OUT,
+    MOST_HELD_OUT,
+    Files,
+    read_data,
+    tell_held_out,
+)
 from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import check_unowned
@@ -128,7 +134,7 @@ def distill(
     files = Files(source, target, None, None), Files(valid_source, valid_target, None, None)
     data, valid = read_data(inputs, *files, **table)
     if valid_source is None:
-        say(f"{len(valid.pairs):,} pairs are held out for validation")
+        tell_held_out(valid.pairs, say)
     from keras_bahdanau import training
 
     if inputs != "lines":

@@ -36,6 +36,7 @@ from keras_bahdanau.cli.inputs import (
 )
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.table_features import links_behind, with_features_at
@@ -147,7 +148,7 @@ def evaluate(
 
     names = translator.metrics if metrics is None else metrics.split(",")
     settings = {"tokenize": tokenize, "lowercase": lowercase, "metrics": names}
-    show_progress(f"{translator.verb} {len(pairs):,} {translator.plural}")
+    show_progress(f"{translator.verb} {counted(len(pairs), translator.plural)}")
     measured = evaluation.evaluate(
         translator, pairs, batch_size, search, links, **settings, tag=tag, say=show_progress
     )

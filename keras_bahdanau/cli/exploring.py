@@ -8,6 +8,7 @@ import typer
 
 from keras_bahdanau.cli.arguments import check_writable
 from keras_bahdanau.cli.console import show_progress, warn
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.reading import check_parallel, read_lines
 from keras_bahdanau.option import check_value, integer
 
@@ -88,7 +89,7 @@ class Exploration:
         try:
             for number in range(count):
                 traces.append(self._sides(pipeline, number))
-                show_progress(f"{number + 1:,} of {count:,} inputs explained")
+                show_progress(f"{number + 1:,} of {counted(count, 'inputs')} explained")
         finally:
             waiting.cancel()
         show_progress("")

@@ -24,6 +24,7 @@ from keras_bahdanau.cli.console import ends_well, show_progress, tell_cut, warn
 from keras_bahdanau.cli.inputs import decoded, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import UnknownText
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.manifest import read_manifest, report_unreadable
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
@@ -94,7 +95,8 @@ def read(
                 else:
                     print(_line(hypothesis, number, chunk[row], names))
         sys.stdout.flush()
-        show_progress(f"{first + len(chunk):,} of {len(inputs):,} files", lines=True)
+        done = f"{first + len(chunk):,} of {counted(len(inputs), 'files')}"
+        show_progress(done, lines=True)
     show_progress("")
     rejection.tell()
     unreadable = report_unreadable(inputs, lengths)

@@ -15,6 +15,7 @@ from keras_bahdanau.cli.arguments import (
     options_of,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.preparation import WORKERS, Preparation
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.file import find_translator, read_card
@@ -117,7 +118,8 @@ def prepare(
     shards = preparing.prepare(corpus, out, settings, sides, workers, say, load_tensorflow)
     if report is not None:
         shutil.copyfile(out / preparing.REPORT, report)
-    say(f"The corpus: {out}, {len(shards):,} pairs in {len(shards.entries):,} shards")
+    pairs, files = counted(len(shards), "pairs"), counted(len(shards.entries), "shards")
+    say(f"The corpus: {out}, {pairs} in {files}")
 
 
 def _corpus(kind, path, say, **others):

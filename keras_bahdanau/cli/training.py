@@ -29,6 +29,7 @@ from keras_bahdanau.cli.training_files import (
     Files,
     check_read_by_all,
     read_data,
+    tell_held_out,
 )
 from keras_bahdanau.data.table_features import COLUMNS
 from keras_bahdanau.ownership import check_unowned
@@ -179,7 +180,7 @@ def train(
         run.check(options, data.pairs, valid.pairs, **links)
         check_unowned(run.translator, say)
     if valid_source is None and not valid_corpus:
-        say(f"{len(valid.pairs):,} pairs are held out for validation")
+        tell_held_out(valid.pairs, say)
     load_tensorflow()
     import tensorflow as tf
 

@@ -13,6 +13,7 @@ from keras_bahdanau.cli.several_corpora import (
     parsed_corpus,
     read_corpora,
 )
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.reading import read_lines
@@ -240,6 +241,12 @@ def _check_no_half(**files):
                 f"{option} needs --valid-source. Received: {name}={str(path)!r}. "
                 "Give both, or neither."
             )
+
+
+def tell_held_out(pairs, say):
+    """Report how many pairs are held out for validation."""
+    are = "is" if len(pairs) == 1 else "are"
+    say(f"{counted(len(pairs), 'pairs')} {are} held out for validation")
 
 
 def held_out(pairs):

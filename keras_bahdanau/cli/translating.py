@@ -30,6 +30,7 @@ from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import decoded, feature_place_of, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.columns import (
     PAIRS,
     find_columns,
@@ -178,7 +179,7 @@ def translate(
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
             done += len(lines)
-            show_progress(f"{done:,} sentences", lines=not pairs)
+            show_progress(counted(done, "sentences"), lines=not pairs)
     show_progress("")
     rejection.tell()
     unknown.tell_count()

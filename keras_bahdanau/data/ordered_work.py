@@ -10,6 +10,8 @@ import threading
 import time
 from concurrent.futures.process import BrokenProcessPool
 
+from keras_bahdanau.counted import counted
+
 AHEAD = 2  # jobs for each process that wait or are done, which bounds the memory
 
 
@@ -102,9 +104,10 @@ def with_rate(results, size, done, say, every=10.0, clock=time.monotonic, total=
         now = clock()
         if now - told >= every:
             told = now
-            say(f"{count:,} pairs {done}, {_rate(count, now - began, total)}")
+            say(f"{counted(count, 'pairs')} {done}, {_rate(count, now - began, total)}")
     seconds = max(clock() - began, 1e-9)
-    say(f"{count:,} pairs {done} in {seconds:,.0f} s, {count / seconds:,.0f} a second")
+    pairs = counted(count, "pairs")
+    say(f"{pairs} {done} in {seconds:,.0f} s, {count / seconds:,.0f} a second")
 
 
 def _rate(count, seconds, total):

@@ -10,6 +10,8 @@ import os
 import re
 from pathlib import Path
 
+from keras_bahdanau.counted import counted
+
 REMEMBERED = 2**20  # pairs by which a later one is found to be the same: 200 MB
 PIECE = 2**16  # characters that are written at once
 _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
@@ -162,7 +164,8 @@ class PairFile:
     def report(self):
         """One line of text on what was written and left out."""
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in self.left_out.items())
-        return f"{self.written:,} pairs in {str(self.path)!r}; left out: {left_out or 'none'}"
+        pairs = counted(self.written, "pairs")
+        return f"{pairs} in {str(self.path)!r}; left out: {left_out or 'none'}"
 
 
 def cell_of(text):

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.duplicates import find_repeated
 from keras_bahdanau.data.filters import FilterReport
 from keras_bahdanau.data.ordered_work import Workers, with_rate
@@ -168,7 +169,7 @@ class _Work:
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
         jobs = zip(self._blocks(), self._repeated, strict=True)
         pairs = [one for part in self._each("sampled", sample, jobs, len) for one in part]
-        self._say(f"learning the vocabulary of {len(pairs):,} pairs")
+        self._say(f"learning the vocabulary of {counted(len(pairs), 'pairs')}")
         settings = self._settings
         of_text = {"model_type": settings.model_type, "exact": False, **settings.of_text}
         sides = self._corpus.learned(pairs, settings, **of_text)

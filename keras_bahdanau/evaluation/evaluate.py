@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.tags import untagged
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
@@ -72,7 +73,7 @@ def evaluate(
     error = None
     if alignments is not None:
         if say is not None:
-            say(f"aligning {len(pairs):,} pairs")
+            say(f"aligning {counted(len(pairs), 'pairs')}")
         error = alignment_error(translator, pairs, *alignments, batch_size, search)
     began = time.perf_counter()
     nbest = max(metric.nbest for metric in metrics)

@@ -6,6 +6,7 @@ import functools
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.counted import counted
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import (
@@ -173,7 +174,7 @@ class Pipeline(GraphPipeline):
             result = self._search_graph(options, extras)(features, extras)
             return self._read(batch, features, truncated[members], result, nbest, options)
 
-        tell = say and (lambda done: say(f"{done:,} of {len(inputs):,} {self.plural}"))
+        tell = say and (lambda done: say(f"{done:,} of {counted(len(inputs), self.plural)}"))
         return in_batches(rows, batch_size, decoded, options, *self.sizes, tell=tell)
 
     @property

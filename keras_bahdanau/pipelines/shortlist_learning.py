@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from keras_bahdanau.counted import counted
 from keras_bahdanau.limits import CANDIDATES, FREQUENT
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.option import check_value
@@ -81,7 +82,8 @@ def learn_shortlist(pipeline, pairs, candidates=50, frequent=100, batch_size=64,
             uses += np.bincount(target, minlength=vocabulary)
         links.settle()
         if say is not None:
-            say(f"{first + len(chunk):,} of {len(pairs):,} pairs, {len(links):,} links")
+            done = f"{first + len(chunk):,} of {counted(len(pairs), 'pairs')}"
+            say(f"{done}, {counted(len(links), 'links')}")
     # the special tokens first, then by frequency; ids decide between equals
     order = np.argsort(-uses[SPECIAL:], kind="stable") + SPECIAL
     order = np.concatenate([np.arange(SPECIAL), order])

@@ -12,6 +12,7 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
+from keras_bahdanau.counted import counted
 from keras_bahdanau.layers.registry import is_registered_name, registered
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
 from keras_bahdanau.sources.serialized import serialized_sides
@@ -223,7 +224,7 @@ class _Training:
         if old is not None:
             old.give_weights(self.model, source, target)
         say(
-            f"{self._count_of_pairs()}, {self.batches.steps:,} batches an epoch, "
+            f"{self._count_of_pairs()}, {counted(self.batches.steps, 'batches')} an epoch, "
             f"{self.batches.tokens:,} target tokens; {self.model.count_params():,} weights"
         )
         self.progress = self._begun()

@@ -5,6 +5,7 @@ import dataclasses
 import json
 from pathlib import Path
 
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.corpora import as_pairs, check_mixed
 from keras_bahdanau.data.pairs import fingerprint_of
 from keras_bahdanau.finite import first_not_finite
@@ -258,7 +259,7 @@ class Run:
     def _check_unfinished(self, options):
         progress = self.progress()
         if progress.is_over(options):
-            epochs = "1 epoch" if progress.epoch == 1 else f"{progress.epoch} epochs"
+            epochs = counted(progress.epoch, "epochs")
             raise FileExistsError(
                 f"This run has ended after {epochs}. Received: out={str(self.directory)!r}. "
                 f"Use {str(self.translator)!r}, or go on from it: --from {self.directory} --out "

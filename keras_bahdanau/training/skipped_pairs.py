@@ -4,6 +4,7 @@ import os
 
 import keras
 
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.manifest import report_unreadable
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
 
@@ -73,7 +74,7 @@ def tell_pathless(batches, model, say):
 
 
 def _pairs(count, kind):
-    return f"{count:,} {kind} {'pair' if count == 1 else 'pairs'}"
+    return counted(count, f"{kind} pairs")
 
 
 def _are(count):

@@ -52,7 +52,7 @@ def test_vocabularies_come_from_a_model_from_shards_or_from_files(run, toy_trans
     toy_translator.save(tmp_path / "toy.keras")
     run("--out", "one", "--vocabulary", "toy.keras")
     lines = run("--out", "two", "--vocabulary", "one")
-    assert lines[-1] == "The corpus: two, 156 pairs in 1 shards"
+    assert lines[-1] == "The corpus: two, 156 pairs in 1 shard"
     assert Shards("two").target == Shards("one").target == toy_translator.target
     (tmp_path / "s.model").write_bytes(toy_translator.source.subwords.model)
     run("--out", "three", "--vocabulary", "s.model", "--vocabulary", "s.model")

@@ -129,7 +129,7 @@ def test_a_training_tells_how_many_pairs_of_all_it_has(tmp_path):
     )
     pairs = [("a", "b"), ("b", "a"), (LONG, "b")]
     train(pairs, pairs[:2], tmp_path / "run", options, 2, lines.append)
-    assert any(line.startswith("2 of 3 pairs, 1 batches an epoch, ") for line in lines)
+    assert any(line.startswith("2 of 3 pairs, 1 batch an epoch, ") for line in lines)
     assert "building the graph: the first step takes longest" in lines
 
 

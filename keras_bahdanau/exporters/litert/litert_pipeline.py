@@ -4,6 +4,7 @@ import contextlib
 
 import numpy as np
 
+from keras_bahdanau.counted import counted
 from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value
@@ -145,7 +146,7 @@ class LiteRTPipeline:
             for one in zip(inputs, given, strict=True):
                 results.append(self._decode(*one, nbest))
                 if say is not None:
-                    say(f"{len(results):,} of {len(inputs):,} {self.plural}")
+                    say(f"{len(results):,} of {counted(len(inputs), self.plural)}")
         return results
 
     def check_nbest(self, nbest):

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from keras_bahdanau.counted import counted
 from keras_bahdanau.data.corpora import Corpus
 from keras_bahdanau.ownership import existing, owned
 from keras_bahdanau.pipelines.file import find_translator, read_card
@@ -251,7 +252,7 @@ class _Distilling(NamedTuple):
         from keras_bahdanau.pipelines.ensembling import ensemble
         from keras_bahdanau.training.distillation.comparing import compared, table_of
 
-        self.say(f"comparing on {len(pairs):,} validation pairs")
+        self.say(f"comparing on {counted(len(pairs), 'validation pairs')}")
         student = load_pipeline(self.run.translator)
         systems = {"teacher": self.paths, "undistilled": self.baseline and (self.baseline,)}
         rows = []
