@@ -6,6 +6,7 @@ import functools
 import gc
 import itertools
 import os
+import signal
 import sys
 
 import typer
@@ -52,6 +53,20 @@ def ends_well(on_interrupt=""):
         return command
 
     return decorate
+
+
+@contextlib.contextmanager
+def interrupted_by_sigterm():
+    """Take SIGTERM, by which containers and jobs are stopped, as Ctrl-C, which cleans up."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number, frame):
+    raise KeyboardInterrupt
 
 
 def _stopped(message, code):

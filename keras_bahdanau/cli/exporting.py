@@ -18,7 +18,12 @@ from keras_bahdanau.cli.arguments import (
     check_absent,
     search_of,
 )
-from keras_bahdanau.cli.console import ends_well, load_tensorflow, without_greetings
+from keras_bahdanau.cli.console import (
+    ends_well,
+    interrupted_by_sigterm,
+    load_tensorflow,
+    without_greetings,
+)
 from keras_bahdanau.cli.inputs import feature_place_of, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.reading import read_lines
@@ -165,10 +170,11 @@ def export(
         "allow_differences": allow_differences,
         "say": functools.partial(print, file=sys.stderr, flush=True),
     }
-    if exporter is None:
-        print(*exporters.export_all(translator, out, **settings, **compared), sep="\n")
-    else:
-        print(exporters.export(exporter, translator, out, **compared))
+    with interrupted_by_sigterm():  # a draft is removed
+        if exporter is None:
+            print(*exporters.export_all(translator, out, **settings, **compared), sep="\n")
+        else:
+            print(exporters.export(exporter, translator, out, **compared))
 
 
 @ends_well()

@@ -12,6 +12,7 @@ import time
 
 import typer
 
+from keras_bahdanau.cli.console import interrupted_by_sigterm
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.limits import WORKERS
 from keras_bahdanau.option import check_value
@@ -44,8 +45,7 @@ def launch(count, arguments):
     check_value("workers", count, WORKERS)
     with contextlib.ExitStack() as block:
         workers = []
-        before = signal.signal(signal.SIGTERM, _interrupt)
-        block.callback(signal.signal, signal.SIGTERM, before)
+        block.enter_context(interrupted_by_sigterm())
         block.callback(_end, workers)
         addresses = _free_addresses(count)
         for index in range(count):
@@ -102,10 +102,6 @@ def _check_alive(workers):
         if worker.index:
             print(worker.last_error(), file=sys.stderr, flush=True)
         raise typer.Exit(code)
-
-
-def _interrupt(number, frame):
-    raise KeyboardInterrupt
 
 
 def _end(workers):
