@@ -21,8 +21,8 @@ from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import decoded, inputs_of, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
-from keras_bahdanau.cli.translating import Links, subwords_of
-from keras_bahdanau.cli.unknown_text import UnknownText
+from keras_bahdanau.cli.translated_lines import Links
+from keras_bahdanau.cli.unknown_text import UnknownText, subwords_of
 
 
 @ends_well()

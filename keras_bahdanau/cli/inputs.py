@@ -159,6 +159,22 @@ def check_cache(cache, inputs):
         )
 
 
+def check_lines(count, name, path, pairs):
+    """Raise ValueError unless a file has one line for each pair.
+
+    Args:
+        count: Integer, its lines.
+        name: String, the name of its argument.
+        path: Path.
+        pairs: List of pairs.
+    """
+    if count != len(pairs):
+        raise ValueError(
+            f"`{name}` must have one line for each pair. "
+            f"Received: {name}={str(path)!r} with {count} lines for {len(pairs)} pairs."
+        )
+
+
 def has_content(one):
     """False for a text of white space."""
     return isinstance(one, Path) or bool(one.strip())

@@ -1,8 +1,6 @@
 """`keras-bahdanau translate`."""
 
 import contextlib
-import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -24,29 +22,19 @@ from keras_bahdanau.cli.arguments import (
     search_of,
     with_search_options,
 )
-from keras_bahdanau.cli.confident_lines import Rejection, json_line
+from keras_bahdanau.cli.confident_lines import Rejection
 from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tell_cut, warn
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import decoded, feature_place_of, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText
+from keras_bahdanau.cli.sentences import check_columns, chunks_of, tell_left_out
+from keras_bahdanau.cli.translated_lines import Links, print_lines
+from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText, subwords_of
 from keras_bahdanau.counted import counted
-from keras_bahdanau.data.columns import (
-    PAIRS,
-    find_columns,
-    parsed_columns,
-    table_of_lines,
-    tell_header,
-)
 from keras_bahdanau.data.pair_file import PairFile
-from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lines
-from keras_bahdanau.data.table_features import hold_features, tell_joined_features, text_words
 from keras_bahdanau.data.tags import require_token, tagged
 from keras_bahdanau.limits import BATCH_SIZE
 from keras_bahdanau.option import check_value
-from keras_bahdanau.text.feature_place import LAST
-
-ARRIVING = 2**16  # bytes of standard input that are translated at once
 
 
 @ends_well()
@@ -127,55 +115,38 @@ def translate(
     if nbest is not None and search is not None:
         search.check_nbest(nbest)
     check_value("batch_size", batch_size, BATCH_SIZE)
-    _check_columns(file, columns)
+    check_columns(file, columns)
     prefix, tag = decoded(prefix, "PREFIX"), decoded(tag, "TAG")
-    _check_pairs(write_pairs, alignment, reversed=reversed, pair_tag=pair_tag, scores=scores)
+    of_pairs = {"reversed": reversed, "pair_tag": pair_tag, "scores": scores}
+    _check_outputs(write_pairs, alignment, json, **of_pairs)
     check_different(write_pairs=write_pairs, explore=explore)
     rejection = Rejection(reject_below)
-    if json and (alignment or write_pairs is not None):
-        raise ValueError(
-            "JSON is printed on standard output, without links. Received: json=True with "
-            f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
-            "of them out."
-        )
     exploration = _exploration(explore, reference, model)
-    symbols, targets = (), ()
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores, say=warn)
-    if file is None:
-        chunks = _telling_tabs(_lines_arriving())
-    else:
-        sentences, symbols, targets = _sentences(file, columns, feature_place_of(paths[0]))
-        chunks = _chunked(sentences)
-        if exploration:
-            exploration.check_lines(file, len(sentences))
+    chunks, symbols, targets = chunks_of(file, columns, feature_place_of(paths[0]))
+    if exploration and file is not None:
+        exploration.check_lines(file, sum(map(len, chunks)))
     translator = load_translator(paths, precision)
-    _tell_features(file, targets, subwords_of(translator))
+    tell_left_out(file, targets, subwords_of(translator))
     if tag is not None:
         require_token(tag, translator.source)
         symbols = [tag, *symbols]
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
     rejection.check_calibration(translator, search, len(paths))
-    unknown, elsewhere = UnknownText(subwords_of(translator)), FeaturesElsewhere(translator.source)
     if prefix is not None:
         UnknownText(translator.target).tell([prefix], ["the prefix"])
-    longest, done = translator.longest(search), 0
-    limits = translator.source.limits(longest)
+    unknown, done = UnknownText(subwords_of(translator)), 0
+    settings = {"nbest": nbest or 1, "tag": tag, "prefix": prefix, "batch_size": batch_size}
     with pairs or contextlib.nullcontext():
-        for lines in chunks:
-            inputs = lines if tag is None else [tagged(tag, line) for line in lines]
-            prefixes = None if prefix is None else [prefix] * len(lines)
-            results = translator.translate_nbest(inputs, nbest or 1, batch_size, search, prefixes)
-            tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
-            results = rejection(results)
-            unknown.tell(lines, lines_from(done + 1))
-            elsewhere.tell(lines)
+        for lines, inputs, found in _translated(chunks, translator, search, unknown, **settings):
+            results = rejection(found)
             if pairs:
                 for line, hypotheses in zip(lines, results, strict=True):
                     pairs.add(line, hypotheses)
             else:
                 links = Links(translator, inputs, search, symbols) if alignment else None
-                _print(results, done if nbest else None, links, json)
+                print_lines(results, done if nbest else None, links, json)
             if exploration:
                 exploration.add(inputs, [best for best, *_ in results])
             done += len(lines)
@@ -189,9 +160,22 @@ def translate(
         print(pairs.report())
 
 
-def subwords_of(translator):
-    """The vocabulary of the source; None for a source of one's own that has none."""
-    return getattr(translator.source, "subwords", None)
+def _translated(chunks, translator, search, unknown, nbest, tag, prefix, batch_size):
+    """Yield (lines, inputs, hypotheses of each) of lists of lines, and warn of some lines.
+
+    These are cut, have parts that the model does not know, or features in another place.
+    """
+    elsewhere = FeaturesElsewhere(translator.source)
+    limits, done = translator.source.limits(translator.longest(search)), 0
+    for lines in chunks:
+        inputs = lines if tag is None else [tagged(tag, line) for line in lines]
+        prefixes = None if prefix is None else [prefix] * len(lines)
+        results = translator.translate_nbest(inputs, nbest, batch_size, search, prefixes)
+        tell_cut((best for best, *_ in results), limits, lines_from(done + 1))
+        unknown.tell(lines, lines_from(done + 1))
+        elsewhere.tell(lines)
+        yield lines, inputs, results
+        done += len(lines)
 
 
 def _exploration(explore, reference, models):
@@ -205,93 +189,8 @@ def _exploration(explore, reference, models):
     return explore and Exploration(explore, reference, labels)
 
 
-def _check_columns(file, columns):
-    if columns is not None and file is None:
-        raise ValueError(
-            "`columns` is for a TSV file. Received: "
-            f"columns={columns!r} with standard input. Give the file."
-        )
-    if columns is not None:
-        parsed_columns(columns, needed=("source",))
-
-
-def _sentences(file, columns, feature_place=LAST):
-    """(lines of a file, or sources of a table; symbols of its features; targets left out)."""
-    if not os.path.exists(file):  # of Path it would raise for a sentence longer than a name
-        raise FileNotFoundError(
-            f"`translate` takes a file of sentences. Received: path={str(file)!r}, no such file. "
-            "`align` takes one sentence, and without a file the lines of standard input are read."
-        )
-    lines, found = read_lines(file, may_be_empty=columns is None), columns is None
-    if found:
-        named = file.name.endswith((".tsv", ".tsv.gz"))
-        columns = find_columns(lines, needed=("source",)) if named else None
-        if columns is None:
-            _tell_tabs(lines, repr(str(file)), "name them by --columns")
-            return lines, (), ()
-        warn(
-            f"columns of {str(file)!r}, found from its text: {columns}; its sources are "
-            "translated, not whole lines"
-        )
-    settings = {"needed": ("source",), "feature_place": feature_place}
-    table = table_of_lines(file, lines, columns, **settings)
-    tell_header(file, lines[0], warn)
-    tell_joined_features(file, table.symbols, warn)
-    targets = [target for _, target in table.pairs] if found and columns == PAIRS else ()
-    return [source for source, _ in table.pairs], {*table.symbols}, targets
-
-
-def _tell_tabs(lines, name, mend):
-    """Say that lines with tabs are read as sentences, and return if there are any."""
-    found = any("\t" in line for line in lines)
-    if found:
-        warn(
-            f"lines of {name} are translated whole, with their tabs. If these part columns, {mend}."
-        )
-    return found
-
-
-def _telling_tabs(chunks):
-    """The lists of lines of standard input; the first one with tabs is told of."""
-    told = False
-    for lines in chunks:
-        told = told or _tell_tabs(lines, "standard input", "give a file and --columns")
-        yield lines
-
-
-def _tell_features(file, targets, subwords):
-    """Say that a second column is left out, where it holds features that the model reads."""
-    symbols = {*subwords.tokens(subwords.symbol_ids)} if subwords else set()
-    if hold_features(targets, symbols):
-        warn(
-            f"the second column of {str(file)!r} is left out as a target: `--columns "
-            "source,features` reads it as features"
-        )
-
-
-def _chunked(lines, size=1024):
-    for first in range(0, len(lines), size):
-        yield lines[first : first + size]
-
-
-def _lines_arriving():
-    """Lists of lines of standard input, as many as have come."""
-    number, parts, length = 1, [], 0  # of what has come since the last end of a line
-    while data := sys.stdin.buffer.read1(ARRIVING):
-        whole, newline, rest = data.rpartition(b"\n")
-        if newline:
-            lines = decode_lines(b"".join([*parts, whole, newline]), "standard input", number)
-            number, parts, length = number + len(lines), [], 0
-            yield lines
-        parts.append(rest)
-        length += len(rest)
-        check_unfinished(rest, length, "standard input", number)
-    if any(parts):
-        yield decode_lines(b"".join(parts), "standard input", number)
-
-
-def _check_pairs(write_pairs, alignment, **settings):
-    """Check that a file of pairs can be made, and that nothing asks for another output."""
+def _check_outputs(write_pairs, alignment, json, **settings):
+    """Check that a file of pairs can be made, and that outputs go together."""
     check_writable(write_pairs, "write_pairs")
     for name, value in settings.items():
         if value and write_pairs is None:
@@ -304,57 +203,9 @@ def _check_pairs(write_pairs, alignment, **settings):
             "A file of pairs has no alignments. Received: alignment=True with "
             f"write_pairs={str(write_pairs)!r}. Leave one of them out."
         )
-
-
-def _print(results, first, links, json):
-    """Print the translations of some sentences, numbered from `first` if that is there."""
-    for row, hypotheses in enumerate(results):
-        for one in hypotheses:
-            number = None if first is None else first + row
-            linked = links and ("" if one.rejected else links(row, one))
-            print(json_line(one, number) if json else _line(one, number, linked))
-    sys.stdout.flush()
-
-
-def _line(translation, number, links):
-    """One line of output, in the form of Moses' n-best lists if it has a number."""
-    fields = [translation.text]
-    if number is not None:
-        fields = [str(number), translation.text, f"{translation.score:.4f}"]
-    if links is not None:
-        fields.append(links)
-    return " ||| ".join(fields)
-
-
-class Links:
-    """The links of translations of some sentences, in Pharaoh form.
-
-    Args:
-        translator: `Translator`.
-        sentences: List of strings.
-        search: `SearchOptions` of their search; None for that of a .tflite file.
-        symbols: Words of a sentence that are not its own: a tag before it, features.
-    """
-
-    def __init__(self, translator, sentences, search, symbols=()):
-        longest, self._source = translator.longest(search), translator.source
-        self._source_words = translator.words(sentences, longest)
-        self._own_words = [text_words(one, symbols) for one in sentences]
-        self._copied_from = None  # sentences as far as they are read, if their words are copied
-        if search is not None and search.replace_unknown:
-            self._copied_from, *_ = self._source.cut(sentences, longest)
-            self._characters = translator.copies_characters
-
-    def __call__(self, row, translation):
-        from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
-        from keras_bahdanau.text.replace_unknown import copied_tokens
-
-        tokens = translation.target_tokens
-        if tokens and self._copied_from is not None:
-            one, weights = self._copied_from[row], translation.alignment
-            copies = self._source.attended_words(one, weights, self._characters)
-            tokens = copied_tokens(tokens, copies, self._characters)
-        words = self._source_words[row], word_spans(tokens)
-        links = span_links(*words, translation.alignment)
-        own = self._own_words[row]
-        return format_pharaoh((source - own.start, word) for source, word in links if source in own)
+    if json and (alignment or write_pairs is not None):
+        raise ValueError(
+            "JSON is printed on standard output, without links. Received: json=True with "
+            f"alignment={alignment}, write_pairs={write_pairs and str(write_pairs)!r}. Leave one "
+            "of them out."
+        )

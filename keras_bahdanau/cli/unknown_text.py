@@ -84,3 +84,8 @@ class FeaturesElsewhere:
                 f"no source has a symbol that the model has learnt, such as {[*self._symbols][0]}. "
                 "If these are features, give a table with them; if they are tags, give --tag"
             )
+
+
+def subwords_of(translator):
+    """The vocabulary of the source; None for a source of one's own that has none."""
+    return getattr(translator.source, "subwords", None)

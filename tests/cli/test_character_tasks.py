@@ -10,8 +10,8 @@ import pytest
 
 import keras_bahdanau as kb
 from keras_bahdanau import cli
+from keras_bahdanau.cli.sentences import sentences_of
 from keras_bahdanau.cli.training_files import Files, read_data
-from keras_bahdanau.cli.translating import _sentences
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.feature_place import place_in_card
@@ -193,7 +193,7 @@ def test_a_table_that_comes_through_a_pipe_is_read_once(tmp_path):
     os.mkfifo(tmp_path / "table.tsv")
     writer = threading.Thread(target=(tmp_path / "table.tsv").write_text, args=[text])
     writer.start()
-    lines, symbols, _ = _sentences(tmp_path / "table.tsv", None)
+    lines, symbols, _ = sentences_of(tmp_path / "table.tsv", None)
     writer.join()
     assert lines == ["kuzu <N> <PL>", "", "kara <N> <POSS>"]
     assert symbols == {"<N>", "<PL>", "<POSS>"}

@@ -19,7 +19,14 @@ import pytest
 from terminal import Terminal
 
 from keras_bahdanau import __version__, cli
-from keras_bahdanau.cli import arguments, inputs, training_files, translating, unknown_text
+from keras_bahdanau.cli import (
+    arguments,
+    inputs,
+    sentences,
+    training_files,
+    translating,
+    unknown_text,
+)
 from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
@@ -435,7 +442,7 @@ def test_each_line_in_gives_a_line_out(command, model, expected, end):
 
 @pytest.mark.slow
 def test_many_lines_come_in_pieces_and_stay_in_order(command, model, expected, monkeypatch):
-    monkeypatch.setattr(translating, "ARRIVING", 7)  # bytes
+    monkeypatch.setattr(sentences, "ARRIVING", 7)  # bytes
     stdin = ("\n".join(SENTENCES) + "\n").encode()
     assert command("translate", "--model", model, stdin=stdin).out.splitlines() == expected
     stdin += b"one\n\xff\n"
@@ -501,7 +508,7 @@ def test_no_lines_give_no_lines(command, files, model):
     "stdin", [b"one\n\0", pytest.param(b"one\ntwo\0" + b"three" * 9, marks=pytest.mark.slow)]
 )
 def test_a_stream_that_is_no_text_is_refused_at_once(command, model, monkeypatch, stdin):
-    monkeypatch.setattr(translating, "ARRIVING", 8)  # bytes
+    monkeypatch.setattr(sentences, "ARRIVING", 8)  # bytes
     answer = command("translate", "--model", model, stdin=stdin)
     assert answer.code == 2 and "'standard input', whose line 2 holds the byte 0x00" in answer.err
 
@@ -534,7 +541,7 @@ def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
     monkeypatch.chdir(tmp_path)
     path = Path("table.tsv")
     path.write_text(f"one two{ending}\n\nthree{ending}\n")
-    lines, symbols, _ = translating._sentences(path, None)
+    lines, symbols, _ = sentences.sentences_of(path, None)
     assert lines == [f"one two{behind}", "", f"three{behind}"]
     assert symbols == {*behind.split()}
     told = f"columns of 'table.tsv', found from its text: {columns}; its sources are translated"
@@ -546,7 +553,7 @@ def test_a_file_named_tsv_is_a_table_if_its_columns_are_known(
 def test_a_header_of_a_table_to_translate_is_told(tmp_path, monkeypatch, capsys, columns):
     monkeypatch.chdir(tmp_path)
     Path("table.tsv").write_text("Word\tPronunciation\nred\tR EH D\n")
-    assert translating._sentences(Path("table.tsv"), columns)[0] == ["Word", "red"]
+    assert sentences.sentences_of(Path("table.tsv"), columns)[0] == ["Word", "red"]
     told = "line 1 of 'table.tsv' is a pair: 'Word\\tPronunciation'. If it is a header, remove it"
     assert capsys.readouterr().err.endswith(f"keras-bahdanau: {told}\n")
 
@@ -569,9 +576,9 @@ def test_a_single_feature_that_is_taken_for_a_target_is_told(
     path.write_text(text)
     symbols = ["<V>", "<PST>"]
     subwords = Subwords.train(["<V> <PST> walk", "go"], 40, exact=False, symbols=symbols)
-    *_, targets = translating._sentences(path, columns)
+    *_, targets = sentences.sentences_of(path, columns)
     capsys.readouterr()
-    translating._tell_features(path, targets, subwords)
+    sentences.tell_left_out(path, targets, subwords)
     told = (
         "keras-bahdanau: the second column of 'table.tsv' is left out as a target: `--columns "
         "source,features` reads it as features\n"
@@ -584,7 +591,7 @@ def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
     lines = {"table.txt": ["one\ttwo", "four\tfive"], "mixed.tsv": ["one\ttwo", "four"]}
     path = tmp_path / name
     path.write_text("".join(f"{line}\n" for line in lines.get(name, [])))
-    assert translating._sentences(path, None) == (lines.get(name, []), (), ())
+    assert sentences.sentences_of(path, None) == (lines.get(name, []), (), ())
     told = capsys.readouterr()
     whole = "are translated whole, with their tabs. If these part columns, name them by --columns."
     assert told.out == "" and (whole in told.err) == (name != "empty.tsv")
@@ -592,7 +599,7 @@ def test_a_text_with_tabs_stays_one(tmp_path, capsys, name):
 
 def test_tabs_of_standard_input_are_told_of_once(capsys):
     chunks = [["one", "two"], ["one\ttwo", "four\tfive"], ["four\tfive"]]
-    assert [*translating._telling_tabs(chunks)] == chunks
+    assert [*sentences._telling_tabs(chunks)] == chunks
     told = capsys.readouterr().err
     assert told.count("\n") == told.count("lines of standard input are translated whole") == 1
 
@@ -659,7 +666,7 @@ def test_translations_are_written_as_pairs_that_training_reads(command, files, m
 
 
 def test_pairs_written_before_an_error_are_kept_and_named(command, files, model, monkeypatch):
-    monkeypatch.setattr(translating, "ARRIVING", 8)  # bytes
+    monkeypatch.setattr(sentences, "ARRIVING", 8)  # bytes
     asked = ["translate", "--model", model, "--write-pairs", "back.tsv"]
     answer = command(*asked, stdin=b"one\ntwo\n\xff\n")
     kept, error = answer.err.splitlines()
@@ -836,12 +843,12 @@ def test_the_progress_of_long_work_is_shown_on_a_terminal(
 
 
 def test_the_scores_of_a_model_stay_if_the_other_one_fails(command, files, model, monkeypatch):
-    from keras_bahdanau.cli import evaluation
+    from keras_bahdanau.cli.other_system import OtherSystem
 
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluation._Other, "lines", interrupted)
+    monkeypatch.setattr(OtherSystem, "lines", interrupted)
     outputs = ["--json", "first.json", "--hypotheses", "first.de"]
     answer = command(
         *("evaluate", "--model", model, "good.en", "good.de", "--compare", model, *outputs)
