@@ -70,10 +70,11 @@ class OnDevicePython(Runtime):
 
     def ships(self):
         package = ROOT / "keras_bahdanau"
-        own = [package / "exporters/litert/on_device.py", package / "text/alignments.py"]
+        runner = (package / "exporters/litert/on_device").glob("*.py")
         return [
             KIT / "translate.py",
-            *own,
+            *runner,
+            package / "text/alignments.py",
             *builds.files("ai-edge-litert", "numpy", "sentencepiece"),
         ]
 

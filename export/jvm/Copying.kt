@@ -1,4 +1,4 @@
-// Characters of a source in the place of unknown tokens, with spaces as on_device.py writes them.
+// Characters of a source in the place of unknown tokens, with spaces as copying.py writes them.
 
 package translation
 

@@ -8,7 +8,7 @@ PCM of 8 to 32 bits or floats, of which it mixes the channels, and PNG files of 
 colours, with transparency or without. `keras-bahdanau read` takes JPEG and FLAC, too.
 
 Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, for images Pillow, and beside it
-file_features.py, translate.py and exporters/litert/on_device.py of keras_bahdanau, as translate.py
+file_features.py, translate.py and exporters/litert/on_device of keras_bahdanau, as translate.py
 does.
 
 Exit codes: 0 all is read; 2 the command line, the model or a file is wrong.

@@ -8,9 +8,9 @@
 
 The last one asks for sentences, until Ctrl-D.
 
-Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and two files of keras_bahdanau:
-exporters/litert/on_device.py and text/alignments.py. They are taken from the directory of this
-program, or else from the checkout that it lies in.
+Needs Python 3.10, ai-edge-litert, sentencepiece and NumPy, and a folder and a file of
+keras_bahdanau: exporters/litert/on_device and text/alignments.py. They are taken from the directory
+of this program, or else from the checkout that it lies in.
 
 Exit codes: 0 all is translated; 2 the command line, the model or the input is wrong.
 """
@@ -18,6 +18,7 @@ Exit codes: 0 all is translated; 2 the command line, the model or the input is w
 import argparse
 import codecs
 import contextlib
+import importlib.machinery
 import importlib.util
 import itertools
 import json
@@ -166,15 +167,22 @@ def load_runner(kind, options):
 
 
 def _load_module(name, directory):
-    """A module that needs nothing else of its package, from beside this program or `directory`."""
-    path = next((d / f"{name}.py" for d in (HERE, directory) if (d / f"{name}.py").is_file()), None)
-    if path is None:
+    """What needs nothing else of its package, a file or folder beside this program or in another.
+
+    Args:
+        name: String, the name of a module or of a folder of modules.
+        directory: Path of the other directory.
+
+    Raises:
+        InputError: If it is in neither.
+    """
+    spec = importlib.machinery.PathFinder.find_spec(name, [str(HERE), str(directory)])
+    if spec is None or spec.origin is None:  # or a folder of that name that holds no module
         raise InputError(
-            f"{name}.py, of keras_bahdanau, must lie beside translate.py. "
-            f"Received: no {name}.py. Copy it there."
+            f"{name}, of keras_bahdanau, must lie beside translate.py. "
+            f"Received: no module {name}. Copy it there."
         )
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # by which its parts find it
     spec.loader.exec_module(module)
     return module
 

@@ -29,7 +29,8 @@ from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_link
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0"
 PROGRAM = ROOT / "export" / "on_device" / "translate.py"
-BESIDE = ["keras_bahdanau/exporters/litert/on_device.py", "keras_bahdanau/text/alignments.py"]
+RUNNER = ROOT / "keras_bahdanau" / "exporters" / "litert" / "on_device"
+ALIGNMENTS = ROOT / "keras_bahdanau" / "text" / "alignments.py"
 LACKING = """
 import importlib.abc, runpy, sys
 
@@ -87,9 +88,10 @@ def run(*command, **options):
 
 
 def copied_alone(directory):
-    """The three files that one copies to a device."""
-    for path in (PROGRAM, *BESIDE):
-        shutil.copy(ROOT / path, directory)
+    """The files and the folder that one copies to a device."""
+    for path in (PROGRAM, ALIGNMENTS):
+        shutil.copy(path, directory)
+    shutil.copytree(RUNNER, directory / RUNNER.name)
     return directory / PROGRAM.name
 
 
@@ -156,6 +158,18 @@ def test_three_packages_are_enough_on_a_device(toy_litert, aligned, tmp_path):
     run(*install, "-c", ROOT / "constraints.txt", *packages)
     assert "tensorflow" not in run(python, "-m", "pip", "list")
     assert run(python, program, toy_litert, "--alignment", cwd=tmp_path) == aligned
+
+
+def test_a_program_without_its_folder_names_it(tmp_path, capsys):
+    directory = tmp_path / "of" / "device"  # no checkout around it
+    (directory / "on_device").mkdir(parents=True)  # a folder of that name that has no module
+    spec = importlib.util.spec_from_file_location("alone", shutil.copy(PROGRAM, directory))
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    assert program.main(["en-de.tflite", "one"]) == 2
+    error = capsys.readouterr().err
+    assert "on_device, of keras_bahdanau, must lie beside translate.py" in error
+    assert error.count("\n") == 1
 
 
 def test_each_line_gives_a_line_and_an_empty_one_stays_empty(translate, results, tmp_path):

@@ -28,6 +28,7 @@ from keras_bahdanau.sources import AudioSource, FeatureSource, ImageSource
 ROOT = Path(__file__).parents[3]
 KIT = ROOT / "export" / "on_device"
 KIT_FILES = ("translate", "file_features", "read_files")
+RUNNER = ROOT / "keras_bahdanau" / "exporters" / "litert" / "on_device"
 LACKING = """
 import importlib.abc, runpy, sys
 
@@ -190,12 +191,12 @@ def test_what_is_no_file_is_refused(program, tmp_path, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["images", "audio"])
-def test_five_files_read_others_as_keras_does_without_tensorflow(
+def test_a_folder_and_files_read_others_as_keras_does_without_tensorflow(
     name, toy_source, toy_artefact, tmp_path
 ):
-    beside = ROOT / "keras_bahdanau" / "exporters" / "litert" / "on_device.py"
-    for path in (*(KIT / f"{name}.py" for name in KIT_FILES), beside):
-        shutil.copy(path, tmp_path)
+    for module in KIT_FILES:
+        shutil.copy(KIT / f"{module}.py", tmp_path)
+    shutil.copytree(RUNNER, tmp_path / RUNNER.name)
     case = toy_sources.CASES[name]
     files = [
         case.write(case.input_of(numbers), tmp_path / f"{number}")

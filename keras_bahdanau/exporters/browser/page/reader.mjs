@@ -20,7 +20,7 @@ export class Reader extends Pipeline {
     const name = source?.class_name ?? "text";
     if (name in SOURCES) return;
     throw new InputError(`A file must read ${Object.keys(SOURCES).join(", ")}. Received: a model of ${name}. ` +
-      "Use OnDevicePipeline of on_device.py.");
+      "Use OnDevicePipeline in Python.");
   }
 
   constructor(litert, model, card, files) {

@@ -1,0 +1,69 @@
+"""Characters of a source in the place of unknown tokens."""
+
+import re
+
+import numpy as np
+
+PAD, UNKNOWN, START, END = 0, 1, 2, 3
+_COPY = 512  # bytes of an unknown token that are copied
+_NO_COPY = "\u2047"  # ⁇, as SentencePiece writes an unknown token
+# the mark of a word's beginning, white space of ASCII, and Unicode's separators
+_SPACE = re.compile("[▁\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+")
+_ASCII_SPACE = " \t\n\v\f\r"
+
+
+def surfaces_of(vocabulary, text):
+    """Parts of a text that unknown tokens may copy.
+
+    Args:
+        vocabulary: SentencePiece processor of the source.
+        text: String, or bytes in UTF-8.
+
+    Returns:
+        List of strings, for each token of the text its part, without spaces.
+    """
+    content = text.encode() if isinstance(text, str) else text
+    pieces = vocabulary.encode(content, out_type="proto").pieces
+    found = (_cut(content[one.begin : one.end]).decode(errors="replace") for one in pieces)
+    return [_SPACE.sub(" ", one).strip(_ASCII_SPACE) for one in found]
+
+
+def text_of(vocabulary, target, alignment, surfaces):
+    """The text of ids; an unknown one stands for the character that it attends to.
+
+    Args:
+        vocabulary: SentencePiece processor of the target.
+        target: List of ids.
+        alignment: Float array `(target_time, source_time)`.
+        surfaces: List from `surfaces_of`; () to copy none.
+
+    Returns:
+        String.
+    """
+    kept = [place for place, one in enumerate(target) if one not in (PAD, START, END)]
+    ids = [target[place] for place in kept]
+    if not surfaces or UNKNOWN not in ids:
+        return vocabulary.decode(ids)
+    copied = surfaces[: alignment.shape[1] - 1]  # the end token stands behind them
+    pieces = (
+        _copy(alignment[place], copied) if one == UNKNOWN else vocabulary.id_to_piece(one)
+        for place, one in zip(kept, ids, strict=True)
+    )
+    return re.sub("▁+", " ", "".join(pieces)).strip(_ASCII_SPACE)
+
+
+def _cut(content):
+    """The first bytes of a text, without half a character at the end."""
+    if len(content) <= _COPY:
+        return content
+    inside = 0  # bytes of a character that begins before the limit
+    while inside < 4 and content[_COPY - inside] & 0xC0 == 0x80:
+        inside += 1
+    return content[: _COPY - inside % 4]
+
+
+def _copy(weights, surfaces):
+    """The surface with the highest weight; ⁇ if that is the end, a space, or of weight 0."""
+    place = int(np.argmax(weights))
+    attends = weights[place] > 0 and place < len(surfaces)
+    return attends and surfaces[place] or _NO_COPY

@@ -1,0 +1,250 @@
+"""Features of one input in, text and alignment out, by an exported LiteRT file."""
+
+from typing import NamedTuple
+
+import numpy as np
+import sentencepiece
+
+from .copying import PAD, surfaces_of, text_of
+from .input_tensors import encoded, padded
+from .packed_files import unpack
+
+_ONE = {"lengths": "length", "scores": "score", "confidences": "confidence"}  # outputs of lists
+_TOKENS = ("token_log_probs", "token_entropies", "token_words")  # which older files lack
+
+
+class OnDeviceTranslation(NamedTuple):
+    """One translation; the fields of `keras_bahdanau.Translation`, and the words of its tokens.
+
+    `token_words`, int32 `(len(target_tokens),)`, has the number of the word of each target token,
+    from 0, and -1 for tokens of none, such as the end token.
+    """
+
+    text: str
+    score: float
+    source_tokens: list
+    target_tokens: list
+    alignment: np.ndarray
+    finished: bool
+    token_log_probs: np.ndarray | None = None
+    token_entropies: np.ndarray | None = None
+    confidence: float | None = None
+    token_words: np.ndarray | None = None
+
+
+class OnDevicePipeline:
+    """A .tflite file that `export_litert` wrote: features of one input in, text out.
+
+    ```python
+    pipeline = OnDevicePipeline("digits.tflite")
+    features = {"values": frames, "lengths": len(frames)}  # frames: float32 (time, size)
+    print(pipeline.decode(features, [str(number) for number in range(len(frames))]).text)
+    ```
+
+    Args:
+        path: Path of the file.
+        threads: Positive integer. Processor threads to use.
+        greedy: True to take the best token at each step in `decode`, instead of the search of
+            the file.
+
+    Attributes:
+        card: Dictionary, the card of the file.
+        files: Dictionary from the names of the files packed in it to their bytes.
+        most: Integer, the most texts that `decode_nbest` gives: the beam width of the file's
+            search, or 1 if its export left the signatures for more out.
+        longest_prefix: Integer, the most tokens of a prefix; 0 if it left that signature out.
+        reduction: Integer, the number of positions of the source for each column of an alignment:
+            1, but of encoders that join some, such as "pyramidal".
+
+    Raises:
+        ImportError: If `ai-edge-litert` is not installed.
+        OSError: If the file can't be read.
+        ValueError: If the file holds no vocabulary, is not as it was exported, holds what the
+            installed packages can't load, or lacks the greedy search that is asked for.
+    """
+
+    def __init__(self, path, threads=1, greedy=False):
+        try:
+            from ai_edge_litert.interpreter import Interpreter
+        except ImportError:
+            raise ImportError(
+                "Running a .tflite file needs the package ai-edge-litert. Received: an environment "
+                "without it. Install it: pip install 'keras-bahdanau[litert]'"
+            ) from None
+        self._path = str(path)
+        self.card, self.files = unpack(path)
+        self.reduction = self.card.get("reduction", 1)
+        self._target = self.vocabulary("target")
+        copies = self.card.get("search", {}).get("replace_unknown")
+        self._copied_from = self.vocabulary("source") if copies else None
+        verb = self.card["verb"]
+        try:
+            self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
+            found = self._interpreter.get_signature_list()
+            name = f"{verb}_greedy" if greedy else verb
+            lacks_greedy = greedy and name not in found
+            self._run = None if lacks_greedy else self._interpreter.get_signature_runner(name)
+            self._listing, self._completing = (
+                self._interpreter.get_signature_runner(name) if name in found else None
+                for name in (f"{verb}_nbest", f"{verb}_prefix")
+            )
+            lists, given = self._listing or self._completing, self._completing
+            self.most = int(lists.get_output_details()["ids"]["shape"][1]) if lists else 1
+            prefix = given and given.get_input_details()["prefix"]["shape"][1]
+            self.longest_prefix = int(prefix or 0)
+        except (IndexError, KeyError, RuntimeError, ValueError) as error:
+            raise ValueError(
+                "A .tflite file must hold a model that LiteRT can load. Received: "
+                f"path={self._path!r} ({error}). Install a newer ai-edge-litert, or export again."
+            ) from None
+        if lacks_greedy:
+            raise ValueError(
+                "A file must have a signature for greedy search. Received: "
+                f"path={self._path!r} without it. Export it with the signature greedy."
+            )
+
+    def vocabulary(self, side):
+        """The SentencePiece processor of a side, "source" or "target".
+
+        Raises:
+            ValueError: If the file has none, as only the source of a translator is text; or if
+                SentencePiece can't load it.
+        """
+        names = self.card["vocabularies"]
+        if side not in names:
+            raise ValueError(
+                f"A file for text must hold the vocabulary of the {side}. "
+                f"Received: vocabularies={names!r}. Give features to OnDevicePipeline.decode."
+            )
+        try:
+            return sentencepiece.SentencePieceProcessor(model_proto=self.files[names[side]])
+        except RuntimeError:
+            raise ValueError(
+                "A .tflite file must hold vocabularies that SentencePiece can load. Received: "
+                f"path={self._path!r} with another {names[side]!r}. Export it again."
+            ) from None
+
+    def surfaces(self, text):
+        """Parts of a text that unknown tokens of its answer may copy; () if the search copies none.
+
+        Args:
+            text: String, or bytes in UTF-8.
+
+        Returns:
+            List of strings, for each token of the text its part, without spaces.
+        """
+        return () if self._copied_from is None else surfaces_of(self._copied_from, text)
+
+    def decode(self, features, labels, surfaces=()):
+        """The best text for the features of one input.
+
+        Args:
+            features: Dictionary from the names of the inputs of the file to arrays, without a
+                batch: `(source_time, ...)`, or a scalar such as a length. They are padded.
+            labels: List of strings, the names of the real positions of the source.
+            surfaces: Parts of the source that unknown tokens may copy, from `surfaces`.
+
+        Returns:
+            `OnDeviceTranslation`.
+
+        Raises:
+            ValueError: If an array has another shape or kind of numbers than the file was made
+                for, or more positions.
+        """
+        result = self._answer(self._run, features)
+        outputs = {name: output[0] for name, output in result.items()}
+        return self._read(labels, outputs, surfaces)
+
+    def decode_nbest(self, features, labels, nbest=None, prefix="", surfaces=()):
+        """The best few texts for the features of one input, best first.
+
+        A prefix is split into subwords and stays as it is; a character that the vocabulary lacks
+        counts as unknown. An empty input has one text, which is empty, whatever the prefix.
+
+        Args:
+            features: As in `decode`.
+            labels: Likewise.
+            nbest: Integer, from 1 to `most`, which it is when left out.
+            prefix: String that each text begins with; "" for none.
+            surfaces: As in `decode`.
+
+        Returns:
+            List of `OnDeviceTranslation`: fewer where there are fewer hypotheses.
+
+        Raises:
+            ValueError: As in `decode`; or if `nbest` is out of range, the prefix has more tokens
+                than the file was made for, or the file has not the signature.
+        """
+        nbest = self.most if nbest is None else nbest
+        self.check_nbest(nbest)
+        if nbest == 1 and not prefix:  # for which every file has a signature
+            return [self.decode(features, labels, surfaces)]
+        run, given = self._listing, {}
+        if prefix or run is None:
+            run, given = self._completing, self._prefix(prefix)
+        outputs = self._answer(run, {**features, **given}).items()
+        first, *others = (
+            self._read(labels, {_ONE.get(name, name): row[0, k] for name, row in outputs}, surfaces)
+            for k in range(self.most)
+        )
+        return [first, *(one for one in others if one.target_tokens)][:nbest]
+
+    def check_nbest(self, nbest):
+        """Raise ValueError if `nbest` is not from 1 to `most`."""
+        if not isinstance(nbest, int) or not 1 <= nbest <= self.most:
+            raise ValueError(
+                f"`nbest` must be from 1 to {self.most} in this file. Received: nbest={nbest!r}. "
+                "Give such a number, or export it with the signature nbest, or with a wider beam."
+            )
+
+    def check_prefix(self, prefix):
+        """Raise ValueError if texts of this file can't begin with that; "" is no prefix."""
+        if prefix:
+            self._prefix(prefix)
+
+    def _prefix(self, prefix):
+        """The inputs of a prefix."""
+        if self._completing is None:
+            raise ValueError(
+                "A file must have a signature for texts with a prefix. "
+                f"Received: path={self._path!r} without it. Export it with the signature prefix."
+            )
+        ids = encoded(self._target, prefix)
+        if len(ids) > self.longest_prefix:
+            raise ValueError(
+                f"A prefix may have {self.longest_prefix} tokens in this file. Received: "
+                f"{len(ids)} tokens in {prefix[:80]!r}. Shorten it, or export with a larger "
+                "max_target_length."
+            )
+        return {"prefix": ids, "prefix_length": len(ids)}
+
+    def _answer(self, run, features):
+        """The outputs of a signature, for inputs without a batch."""
+        tensors = {
+            name: padded(name, features.get(name), detail["shape"], detail["dtype"])
+            for name, detail in run.get_input_details().items()
+        }
+        return run(**tensors)
+
+    def _read(self, labels, outputs, surfaces):
+        """The text in the outputs for one hypothesis, by name."""
+        length, confidence = outputs["length"], outputs.get("confidence")
+        target = outputs["ids"][:length].tolist()
+        other = next((one for one in target if not 0 <= one < len(self._target)), None)
+        if other is not None:
+            raise ValueError(
+                f"A model must give ids of its vocabulary. Received: {other}. Export it again."
+            )
+        alignment = outputs["alignment"][: len(target), : len(labels)]
+        return OnDeviceTranslation(
+            text=text_of(self._target, target, alignment, surfaces),
+            score=float(outputs["score"]),
+            source_tokens=list(labels),
+            target_tokens=[
+                "" if token == PAD else self._target.id_to_piece(token) for token in target
+            ],
+            alignment=alignment,
+            finished=bool(outputs["finished"]),
+            confidence=None if confidence is None else float(confidence),
+            **{name: outputs[name][:length] for name in _TOKENS if name in outputs},
+        )

@@ -1,0 +1,93 @@
+"""Sentences in, translations out, by an exported LiteRT file."""
+
+from .copying import END
+from .input_tensors import encoded
+from .on_device_pipeline import OnDevicePipeline
+
+
+class OnDeviceTranslator(OnDevicePipeline):
+    """A translator from one .tflite file that `export_litert` wrote: text in, text out.
+
+    ```python
+    translator = OnDeviceTranslator("en-de.tflite")
+    print(translator.translate(["A man in an orange hat."])[0].text)
+    ```
+
+    Arguments and errors: see `OnDevicePipeline`.
+    """
+
+    def __init__(self, path, threads=1, greedy=False):
+        super().__init__(path, threads, greedy)
+        self._source = self.vocabulary("source")
+
+    def translate(self, sentences):
+        """The best translation of each sentence.
+
+        Args:
+            sentences: List of strings.
+
+        Returns:
+            List of `OnDeviceTranslation`.
+
+        Raises:
+            ValueError: If a sentence has more tokens than the file was made for.
+        """
+        return [self.decode(*self._features(one), surfaces=self.surfaces(one)) for one in sentences]
+
+    def translate_nbest(self, sentences, nbest=None, prefixes=None):
+        """The best few translations of each sentence, best first: see `decode_nbest`.
+
+        ```python
+        (suggestions,) = translator.translate_nbest(["A man in a hat."], 3, prefixes=["Ein M"])
+        ```
+
+        Args:
+            sentences: List of strings.
+            nbest: Integer, from 1 to `most`, which it is when left out.
+            prefixes: List of strings, one a sentence: the beginning of its translations; "" for
+                a free one.
+
+        Returns:
+            List of lists of `OnDeviceTranslation`.
+
+        Raises:
+            ValueError: As in `translate` and `decode_nbest`, or if there are not as many prefixes
+                as sentences.
+        """
+        prefixes = [""] * len(sentences) if prefixes is None else prefixes
+        if len(prefixes) != len(sentences):
+            raise ValueError(
+                "`prefixes` must be as many as the sentences. "
+                f"Received: {len(prefixes)} prefixes, {len(sentences)} sentences."
+            )
+        return [
+            self.decode_nbest(*self._features(one), nbest, prefix, self.surfaces(one))
+            for one, prefix in zip(sentences, prefixes, strict=True)
+        ]
+
+    def tokens(self, sentence):
+        """The tokens of a sentence, a list of strings: with a `reduction` more than columns."""
+        return [self._source.id_to_piece(token) for token in self._ids(sentence)]
+
+    def _ids(self, sentence):
+        ids = encoded(self._source, sentence)
+        return [*ids, END] if ids else []
+
+    def _features(self, sentence):
+        """The features of a sentence, and its tokens that an alignment has columns of."""
+        ids = self._ids(sentence)
+        longest = self.card["max_source_length"]
+        if len(ids) > longest:
+            raise ValueError(
+                f"A sentence may have {longest} tokens in this file. Received: {len(ids)} tokens "
+                f"in {sentence[:80]!r}. Split it, or export with a larger max_source_length."
+            )
+        groups = (
+            ids[first : first + self.reduction] for first in range(0, len(ids), self.reduction)
+        )
+        return {"source": ids}, [self._label(group) for group in groups]
+
+    def _label(self, ids):
+        """The name of a position: its tokens, and the end token where it is alone."""
+        named = [ids[0], *(token for token in ids[1:] if token != END)]
+        return "".join(self._source.id_to_piece(token) for token in named)

@@ -1,0 +1,92 @@
+"""The files packed in a .tflite file, card and vocabularies, if all is as it was exported."""
+
+import hashlib
+import json
+import os
+import struct
+import zipfile
+import zlib
+
+_SEAL = 64  # bytes at the end of a file
+_MOST_POSITIONS = 100_000  # of a source
+_KERAS_WEIGHTS = "model.weights.h5"  # in each .keras file
+_UNREADABLE = (  # errors of `zipfile` and `json` on damaged content
+    *(EOFError, IndexError, NotImplementedError, OSError, OverflowError, RuntimeError),
+    *(ValueError, struct.error, zipfile.BadZipFile, zlib.error),
+)
+
+
+def unpack(path):
+    """The card of a file and the files packed behind the model, if all is as it was exported."""
+    with open(path, "rb") as file:
+        try:
+            return _read(file)
+        except _UNREADABLE as error:
+            raise ValueError(
+                "A .tflite file to translate with must have its vocabulary packed inside, and be "
+                f"as it was exported. Received: path={str(path)!r} ({error}). Copy it again, or "
+                "write it with export_litert."
+            ) from None
+
+
+def _read(file):
+    size = file.seek(0, os.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        if _KERAS_WEIGHTS in archive.namelist():
+            raise ValueError(
+                "it is a .keras file: `keras-bahdanau export` makes a .tflite file of it, and "
+                "`keras-bahdanau translate`, `read` and `transcribe` take it as it is"
+            )
+        if sum(entry.file_size for entry in entries) > size:
+            raise ValueError("it unfolds to more than its size")
+        files = {entry.filename: archive.read(entry) for entry in entries}
+    card = json.loads(files.get("card.json", b"null"))
+    _check_card(card, files)
+    _check_hashes(card, files, file, min(entry.header_offset for entry in entries))
+    return card, files
+
+
+def _check_card(card, files):
+    """Raise ValueError unless the card says how to run the model, and with which vocabularies."""
+    if not isinstance(card, dict):
+        raise ValueError("it has no card.json, or one that is no object")
+    names = card.get("vocabularies")
+    if not isinstance(card.get("verb"), str) or not isinstance(names, dict):
+        raise ValueError("its card.json does not say how to run it")
+    if "target" not in names or not all(isinstance(one, str) for one in names.values()):
+        raise ValueError("its card.json does not name its vocabularies")
+    if not {*names.values()} <= files.keys():
+        raise ValueError("it lacks a vocabulary that its card.json names")
+    for name, usual in (("max_source_length", None), ("reduction", 1)):
+        value = card.get(name, usual)
+        if type(value) is not int or not 1 <= value <= _MOST_POSITIONS:
+            raise ValueError(f"its card.json states {name}={value!r:.40}")
+    if not isinstance(card.get("sha256", {}), dict):
+        raise ValueError("its card.json has hashes that are none")
+
+
+def _check_hashes(card, files, file, model_size):
+    """Raise ValueError if a byte has changed since the export."""
+    if card.get("sealed"):  # the last bytes are the sha256 of all others
+        length = file.seek(-_SEAL, os.SEEK_END)
+        seal = file.read().decode("ascii", "replace")
+        if seal != _sha256(file, length):
+            raise ValueError("damaged or changed: its last 64 bytes are not its sha256")
+        return
+    said = card.get("sha256", {})  # of version 0.1.0, which has no seal
+    found = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    found["model"] = _sha256(file, model_size)
+    if any(found.get(name) != digest for name, digest in said.items()):
+        raise ValueError("damaged or changed: its card.json has another sha256")
+
+
+def _sha256(file, length):
+    """The hash of the first bytes of a file, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    file.seek(0)
+    while length > 0:
+        chunk = file.read(min(length, 2**20))
+        digest.update(chunk)
+        length -= len(chunk)
+    return digest.hexdigest()
