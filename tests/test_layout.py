@@ -141,6 +141,12 @@ def test_the_library_raises_instead_of_asserting():
     )
 
 
+def test_examples_import_nothing_of_the_command_line():
+    pattern = re.compile(rf"^\s*(?:from|import) {PACKAGE}\.cli\b", re.MULTILINE)
+    examples = (ROOT.parent / "examples").rglob("*.py")
+    assert [path for path in examples if pattern.search(path.read_text(encoding="utf-8"))] == []
+
+
 def test_a_report_that_is_left_out_is_none():
     assert (
         files_with(lambda path: re.findall("say=lambda.*", path.read_text(encoding="utf-8"))) == {}

@@ -4,8 +4,8 @@ import statistics
 import time
 
 import keras_bahdanau as kb
-from keras_bahdanau.cli.inputs import feature_place_of
 from keras_bahdanau.exporters import OnDeviceTranslator
+from keras_bahdanau.text.feature_place import place_in_card
 
 WORDS = 200  # of dev, evenly spread
 ROUNDS = 3  # of which the shortest counts
@@ -24,9 +24,10 @@ def measured(task, path, data):
         Dictionary: "beam" is the best answer of the file's own search, and where there are
         signatures for them "greedy" the best one without a search, "suggestions" the best five.
     """
-    words = [*dict.fromkeys(source for source, _ in _pairs(task, data, path))]
-    words = words[:: max(1, len(words) // WORDS)][:WORDS]
     translator = OnDeviceTranslator(path)
+    pairs = _pairs(task, data, place_in_card(translator.card))
+    words = [*dict.fromkeys(source for source, _ in pairs)]
+    words = words[:: max(1, len(words) // WORDS)][:WORDS]
     ways = {"beam": translator.translate}
     if translator.most >= SUGGESTIONS:
         ways["suggestions"] = lambda one: translator.translate_nbest(one, SUGGESTIONS)
@@ -37,8 +38,7 @@ def measured(task, path, data):
     return {name: round(_median(way, words), 3) for name, way in ways.items()}
 
 
-def _pairs(task, data, path):
-    place = feature_place_of(path)
+def _pairs(task, data, place):
     return kb.data.read_table(data / task.dev, task.columns, feature_place=place).pairs
 
 
