@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import time
 
 from keras_bahdanau.exporters.card import (
     CARD,
@@ -12,14 +11,7 @@ from keras_bahdanau.exporters.card import (
     read_card,
     table_of,
 )
-from keras_bahdanau.exporters.exporter import (
-    MOST_LISTED,
-    Answer,
-    Answers,
-    Exporter,
-    Listed,
-    begun_texts,
-)
+from keras_bahdanau.exporters.exporter import Exporter
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
@@ -174,7 +166,6 @@ class LiteRTExporter(Exporter):
                 "words, and no decomposed letters. Received: replace_unknown=True. Export a "
                 "SavedModel, or turn it off."
             )
-
         if pipeline.search.min_length > self.max_target_length:
             raise ValueError(
                 "A LiteRT file must have room for the shortest text of its search. Received: "
@@ -215,22 +206,9 @@ class LiteRTExporter(Exporter):
         return check_litert(path)
 
     def answers(self, path, pipeline, inputs):
-        """Each input that is short enough is a request of its own.
+        from keras_bahdanau.exporters.litert.file_answers import answers_of
 
-        Lists of hypotheses are those of the first inputs, if the file has the signatures.
-        """
-        from keras_bahdanau.exporters.litert.on_device import OnDevicePipeline
-
-        on_device = OnDevicePipeline(path)
-        card, received, seconds = on_device.card, [], []
-        for one in [inputs[0], *inputs]:  # the first call is slow, and does not count
-            began = time.perf_counter()
-            features = _features(pipeline, one, on_device)
-            received.append([] if features is None else [_answer(on_device.decode(**features))])
-            seconds.append(None if features is None else time.perf_counter() - began)
-        limits = card["max_target_length"], card["max_source_length"]
-        lists = _lists(on_device, pipeline, inputs[:MOST_LISTED])
-        return Answers(received[1:], seconds[1:], *limits, lists)
+        return answers_of(path, pipeline, inputs)
 
     def add_parity(self, path, rows):
         from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
@@ -263,41 +241,6 @@ class LiteRTExporter(Exporter):
                 describe_parity(card),
             ]
         )
-
-
-def _features(pipeline, one, on_device):
-    """Arguments by which a file decodes an input; None if the input is too long."""
-    import numpy as np
-
-    longest = on_device.card["max_source_length"]
-    rows = pipeline.source.rows([one])
-    if rows.lengths[0] > longest:
-        return None
-    features = rows.padded(np.arange(1), (1, longest))
-    tensors = {name: tensor[0] for name, tensor in pipeline.source.named(features).items()}
-    (labels,) = pipeline.labels(features)
-    return {"features": tensors, "labels": labels, "surfaces": on_device.surfaces(one)}
-
-
-def _answer(found):
-    of_tokens = found.token_log_probs, found.token_entropies
-    return Answer(found.text, found.score, found.alignment, *of_tokens, found.confidence)
-
-
-def _lists(on_device, pipeline, inputs):
-    """List of `Listed`: hypotheses of each input, without and with a prefix, as far as it can."""
-    if on_device.most == 1 and not on_device.longest_prefix:
-        return []
-    lists = []
-    for row, (one, begun) in enumerate(zip(inputs, begun_texts(pipeline, inputs), strict=True)):
-        features = _features(pipeline, one, on_device)
-        if features is None:
-            continue
-        length = len(pipeline.target.encode([begun])[0]) - 1
-        for prefix in ["", begun] if 0 < length <= on_device.longest_prefix else [""]:
-            found = on_device.decode_nbest(**features, prefix=prefix)
-            lists.append(Listed(row, prefix, [*map(_answer, found)]))
-    return lists
 
 
 def _signature(graph):
