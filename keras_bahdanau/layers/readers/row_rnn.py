@@ -4,13 +4,13 @@ import keras
 from keras import ops
 
 from keras_bahdanau import checks
-from keras_bahdanau.layers.readers.recurrent import RecurrentReader, reverse_by_length
+from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, reverse_by_length
 from keras_bahdanau.layers.readers.rnn import state_sizes
 from keras_bahdanau.layers.summaries import first_value, last_value
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
-class RowRNN(RecurrentReader):
+class RowRNN(BidirectionalRNN):
     """Reader of each row of a grid from both ends, its first state learned for each row.
 
     V~_hw = RNN(V~_h,w-1, V_hw),  V~_h0 learned       (Deng et al. 2017, section 3)
@@ -40,13 +40,6 @@ class RowRNN(RecurrentReader):
         if grid_height is not None:
             checks.positive_integer("grid_height", "the rows of a grid", grid_height)
         self.grid_height = grid_height
-        self.forward_layer = self.new_direction(cell, "forward")
-        self.backward_layer = self.new_direction(cell, "backward")
-
-    @property
-    def output_units(self):
-        """Width of the output."""
-        return 2 * self.units
 
     def build(self, inputs_shape, lengths_shape=None):
         self.grid_height = self.grid_height or 1
