@@ -151,7 +151,7 @@ def _check_learnt_alone(given, vocabulary):
 
 
 def _vocabularies(paths, inputs):
-    """(source, target): two `Subwords` of the files that were named; None if there are none.
+    """(source, target) of the files that were named, as `prepare` takes them; None without files.
 
     A corpus whose sources are files has a use for the second alone.
     """
@@ -192,4 +192,4 @@ def _sides(path, inputs):
             f"Received: vocabulary={str(path)!r}, whose source is a {type(source).__name__}. "
             "Give another file."
         )
-    return subwords, target
+    return source, target

@@ -29,6 +29,7 @@ from keras_bahdanau.data.shards import Shards, write_card
 from keras_bahdanau.limits import MOST_SHARDS
 from keras_bahdanau.option import check_value
 from keras_bahdanau.ownership import existing, owned
+from keras_bahdanau.text.feature_place import FIRST, LAST
 from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.whole_file import write_json
 
@@ -76,7 +77,8 @@ def prepare(
         out: Path of the directory to make.
         settings: `Preparation`, or None for its defaults.
         vocabularies: (source, target), two `Subwords`, the first one ignored if the corpus has a
-            source; None to learn them.
+            source; or a `TextSource` in place of the first, whose place of features is kept;
+            None to learn them.
         workers: Integer, number of processes; None for one a core. With several, the calling
             program must be importable: `if __name__ == "__main__":`.
         say: Function of one string, which reports the progress.
@@ -106,11 +108,11 @@ def prepare(
         say(work.report.text())
         work.check()
         source, target = vocabularies or work.vocabularies()
-        sides = corpus.source or source, target
-        entries = work.shards(*sides)
+        source = corpus.source or source
+        entries = work.shards(getattr(source, "subwords", None) or source, target)
         write_json(draft / REPORT, work.report.as_json())
         load()
-        return _published(draft, out, entries, sides, plan)
+        return _published(draft, out, entries, (source, target), plan)
 
 
 class _Work:
@@ -257,10 +259,13 @@ def _check_plan(path, plan):
 
 def _published(draft, out, entries, sides, plan):
     """The `Shards` of a draft, under their own name."""
-    from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
+    from keras_bahdanau.sources.text_source import TextSource  # which loads TensorFlow
 
     source, target = sides
-    write_card(draft, entries, as_source(source), target, plan["settings"])
+    if isinstance(source, Subwords):
+        # no column of a corpus has features: its symbols are tags, which stand first
+        source = TextSource(source, FIRST if source.symbol_ids.size else LAST)
+    write_card(draft, entries, source, target, plan["settings"])
     # the plan goes last: without it, nothing in a draft is known to be of one plan
     for name in (ENTRIES, SCANS):
         shutil.rmtree(draft / name)

@@ -59,6 +59,20 @@ def test_vocabularies_come_from_a_model_from_shards_or_from_files(run, toy_trans
     assert Shards("three").fingerprint == Shards("one").fingerprint
 
 
+@pytest.mark.parametrize("place", [{}, {"feature_place": "first"}, {"feature_place": "last"}])
+def test_a_vocabulary_that_is_given_keeps_the_place_of_its_features(run, tmp_path, place):
+    run("--out", "one", "--symbols", "<2de>")
+    path = tmp_path / "one" / "card.json"
+    card = json.loads(path.read_text())
+    config = card["source"]["config"]
+    assert config.pop("feature_place") == "first"  # that of a tag, and of older versions
+    config |= place
+    path.write_text(json.dumps(card))
+    run("--out", "two", "--vocabulary", "one")
+    one, two = Shards("one").source, Shards("two").source
+    assert (one, one.feature_place) == (two, place.get("feature_place", "first"))
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [("--symbols", "<2de>"), ("--vocabulary-size", "99"), ("--model-type", "char")],
