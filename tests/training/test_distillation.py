@@ -24,6 +24,7 @@ from keras_bahdanau.pipelines import ensemble
 from keras_bahdanau.pipelines.by_source import load_pipeline
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.sources.source import as_source
+from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.word_weights import format_weights, parse_weights
 from keras_bahdanau.training import Distillation, Run, TrainingOptions, distill
 from keras_bahdanau.training.distillation.choosing import chosen, sentence_closeness
@@ -401,6 +402,30 @@ def test_models_that_do_not_go_together_leave_no_directory(tmp_path, teacher, ba
     with pytest.raises(ValueError, match=re.escape(message)):
         distill(PAIRS, PAIRS, tmp_path / "new", teacher, baseline=baseline)
     assert not (tmp_path / "new").exists()
+
+
+def test_a_baseline_with_features_in_another_place_is_refused(tmp_path):
+    teacher = EXAMPLES / "inflect" / "models" / "turkish-medium.keras"
+    older = EXAMPLES / "pronounce" / "models" / "ice.keras"  # of a version with features first
+    message = r"features where the teacher has.*ice.keras', \['first'\], .*, \['last'\]. Leave"
+    with pytest.raises(ValueError, match=message):
+        distill(PAIRS, PAIRS, tmp_path / "new", teacher, baseline=older, symbols=["<V>"])
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(ValueError, match="`temperature`"):  # of pairs without features all is well
+        options = TrainingOptions(temperature=5)
+        distill(PAIRS, PAIRS, tmp_path / "new", teacher, options, baseline=older)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_a_student_with_a_vocabulary_finds_where_its_features_stand(tmp_path, place):
+    pairs = [(f"<V> {one}" if place == "first" else f"{one} <V>", text) for one, text in PAIRS]
+    (tmp_path / "texts").write_text("".join(f"{text}\n" for _, text in pairs))
+    options = dataclasses.replace(SMALL, units=8, embedding_units=8, attention_units=8, epochs=1)
+    source = Subwords.train([one for one, _ in pairs], 48, exact=False, symbols=["<V>"])
+    given = {"hypotheses": tmp_path / "texts", "source": source, "verbose": 0}
+    path = distill(pairs, pairs[:4], tmp_path / "out", options=options, **given)
+    assert load_pipeline(path).source.feature_place == place
 
 
 @pytest.mark.slow

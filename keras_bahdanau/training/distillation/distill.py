@@ -1,7 +1,7 @@
 """Distillation in one call: the teacher writes, the student is trained on it, both are compared."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from keras_bahdanau.counted import counted
 from keras_bahdanau.data.corpora import Corpus
 from keras_bahdanau.ownership import existing, owned
 from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.text.subwords import Subwords
 from keras_bahdanau.text.vocabulary import checked_symbols
 from keras_bahdanau.text.word_weights import parse_weights
 from keras_bahdanau.training.distillation.choosing import chosen
@@ -104,6 +105,7 @@ def distill(
         workers,
         say,
         load,
+        symbols,
     )
     check_demands(work)
     checked_symbols(symbols)  # or an error, before the teacher writes for long
@@ -111,6 +113,8 @@ def distill(
     given = work.given()
     if load is not None:
         load()
+    # as they are given: `train` finds the place of their features
+    subwords = source if isinstance(source, Subwords) else None
     source, target = work.sides(source)
     if not work.run.begun():
         check_student(work.options, source, target)
@@ -120,7 +124,7 @@ def distill(
         valid_pairs,
         verbose=verbose,
         alignments=weights,
-        source=source,
+        source=subwords or source,
         target=target,
         symbols=symbols,
         cache=cache,
@@ -149,6 +153,7 @@ class _Distilling(NamedTuple):
         workers: Integer.
         say: Function of one string.
         load: Function without arguments, or None.
+        symbols: List of strings.
     """
 
     run: Run
@@ -161,6 +166,7 @@ class _Distilling(NamedTuple):
     workers: int
     say: Callable
     load: Callable | None
+    symbols: Sequence
 
     @property
     def guides(self):
