@@ -45,6 +45,9 @@ class UnknownText:
 class FeaturesElsewhere:
     """Warns, once, of a line whose features stand where the model has learnt none, or are missing.
 
+    A vocabulary has features and tags alike, so a single symbol, which may be a tag, is none, and
+    of several the first may be a tag.
+
     Args:
         source: `Source` of a model, or what stands for it.
     """
@@ -64,7 +67,7 @@ class FeaturesElsewhere:
             if moved is not None:
                 warn(
                     f"the features of {line!r:.80} do not stand where the model has learnt them: "
-                    f"give {moved!r:.80}"
+                    f"give {moved!r:.80}; a tag stays in front"
                 )
                 self._symbols = {}
                 return

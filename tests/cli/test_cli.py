@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
+import keras_bahdanau as kb
 from keras_bahdanau import __version__, cli
 from keras_bahdanau.cli import (
     arguments,
@@ -491,6 +492,20 @@ def test_what_the_model_does_not_know_is_named_by_its_line(command, files, model
     ]
     answer = command("align", "--model", model, "one ☃")
     assert answer.err == f"keras-bahdanau: the sentence: {told} ☃. The answer may be wrong.\n"
+
+
+def test_of_features_in_the_other_place_a_line_is_told_and_a_tag_is_to_stay(capsys):
+    symbols = ["<2de>", "<V>", "<PST>"]
+    settings = {"model_type": "char", "exact": False, "symbols": symbols}
+    source = kb.sources.TextSource(Subwords.train(["walk"], 20, **settings), "last")
+    elsewhere = unknown_text.FeaturesElsewhere(source)
+    elsewhere.tell(["<2de> walk", "<2de> walk <V> <PST>", "walk", ""])
+    assert capsys.readouterr().err == ""
+    elsewhere.tell(["<2de> <V> <PST> walk"] * 2)
+    assert capsys.readouterr().err == (
+        "keras-bahdanau: the features of '<2de> <V> <PST> walk' do not stand where the model has "
+        "learnt them: give 'walk <2de> <V> <PST>'; a tag stays in front\n"
+    )
 
 
 def test_a_picture_of_nothing_is_refused(command, files, model):
