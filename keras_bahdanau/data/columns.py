@@ -228,7 +228,8 @@ def _pairs_or_error(path, lines):
     raise ValueError(
         "The third column of a TSV file must be numbers, or features such as V;PST. Received: "
         f"path={os.fspath(path)!r}, whose line {number} has {cells[number][:40]!r}. Mend the "
-        "line, or name all columns in their order: columns='source,target,-' ignores the third."
+        "line, or name all columns in their order: columns='source,target,-' ignores the third, "
+        "'source,target,features' reads it as features, split at `;`, `|` and spaces."
     )
 
 

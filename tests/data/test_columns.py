@@ -161,6 +161,13 @@ def test_the_first_line_that_hides_a_third_column_is_named(tmp_path, lines, numb
         assert len(read_table(path, "source,target,-").pairs) == len(lines)
 
 
+def test_a_third_column_of_single_features_is_refused_with_the_way_to_read_it(tmp_path):
+    path = written(tmp_path, "Haus\tHäuser\tPL\nHaus\tHaus\tSG\n")
+    with pytest.raises(ValueError, match="'PL'.*'source,target,features' reads it as features"):
+        read_table(path)
+    assert read_table(path, "source,target,features").symbols == ["<PL>", "<SG>"]
+
+
 @pytest.mark.parametrize(
     ("text", "columns", "received"),
     [
