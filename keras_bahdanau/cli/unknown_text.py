@@ -2,7 +2,7 @@
 
 from keras_bahdanau.cli.console import warn
 from keras_bahdanau.data.table_features import moved_features
-from keras_bahdanau.text.unknown_parts import name_of_part
+from keras_bahdanau.text.unknown_parts import better_form, name_of_part
 
 MOST_LINES, MOST_PARTS = 10, 12  # that are named
 
@@ -27,12 +27,16 @@ class UnknownText:
             names: Iterable of their names, such as "line 7".
         """
         found = self._subwords.unknown(lines) if self._subwords else []
-        for name, parts in zip(names, found, strict=False):
+        for name, line, parts in zip(names, lines, found, strict=False):
             self._count += bool(parts)
             if parts and self._count <= MOST_LINES:
                 some = " ".join(map(name_of_part, parts[:MOST_PARTS]))
                 more = " …" if len(parts) > MOST_PARTS else ""
-                warn(f"{name}: the model does not know: {some}{more}. The answer may be wrong.")
+                form = better_form([line], self._subwords, 1)
+                mend = f" It knows all in Unicode's form {form}: convert the text." if form else ""
+                warn(
+                    f"{name}: the model does not know: {some}{more}. The answer may be wrong.{mend}"
+                )
 
     def tell_count(self):
         """Count the lines that were not named."""

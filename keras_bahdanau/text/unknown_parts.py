@@ -44,16 +44,30 @@ def report_unknown(kind, texts, subwords):
     parts = [*dict.fromkeys(part for row in found for part in row)]
     named = " ".join(map(name_of_part, parts[:NAMED])) + (" …" if len(parts) > NAMED else "")
     have = "has" if count == 1 else "have"
-    mend = ""
-    for form in _FORMS:
-        others = [unicodedata.normalize(form, text) for text in texts]
-        if others != texts and _with_any(subwords.unknown(others)) < count:
-            mend = f". In Unicode's form {form} fewer have: convert the file"
-            break
+    form = better_form(texts, subwords, count)
+    mend = f". In Unicode's form {form} fewer have: convert the file" if form else ""
     return (
         f"{count:,} of {len(texts):,} {kind} {have} parts that the vocabulary does not know: "
         f"{named}{mend}"
     )
+
+
+def better_form(texts, subwords, count):
+    """The form of Unicode in which fewer texts have parts that a vocabulary does not know.
+
+    Args:
+        texts: List of strings.
+        subwords: `Subwords` of their side.
+        count: Integer, how many of the texts have such parts as they are.
+
+    Returns:
+        String, "NFC" or "NFD"; None if there is no such form.
+    """
+    for form in _FORMS:
+        others = [unicodedata.normalize(form, text) for text in texts]
+        if others != texts and _with_any(subwords.unknown(others)) < count:
+            return form
+    return None
 
 
 def report_unknown_pairs(pairs, source, target, of=""):

@@ -12,7 +12,7 @@ import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.cli.sentences import sentences_of
 from keras_bahdanau.cli.training_files import Files, read_data
-from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
+from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.feature_place import place_in_card
 
@@ -81,6 +81,16 @@ def test_sources_without_any_feature_are_told(capsys, symbols, sources, is_told)
         "are features, give a table with them; if they are tags, give --tag\n"
     )
     assert capsys.readouterr().err == told * is_told
+
+
+def test_a_word_in_another_form_of_unicode_gets_the_form_that_is_known(capsys):
+    kept = {"model_type": "char", "normalization": "none", "exact": False}
+    lines = ["go\u0308nu\u0308l", "x", "go\u0308x"]  # NFD; the vocabulary has composed letters
+    told = UnknownText(kb.text.Subwords.train(["gönül"], 20, **kept))
+    told.tell(lines, ["line 1", "line 2", "line 3"])
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first.endswith("may be wrong. It knows all in Unicode's form NFC: convert the text.")
+    assert len(others) == 2 and all(one.endswith("may be wrong.") for one in others)
 
 
 @pytest.mark.slow
