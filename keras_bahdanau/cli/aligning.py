@@ -22,7 +22,7 @@ from keras_bahdanau.cli.inputs import decoded, inputs_of, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.trace_steps import TraceStepsOption, check_steps, steps_asked
 from keras_bahdanau.cli.translated_lines import Links
-from keras_bahdanau.cli.unknown_text import UnknownText, subwords_of
+from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText, subwords_of
 
 
 @ends_well()
@@ -86,6 +86,7 @@ def align(
     tell_cut([result], limits, ["the input"], translator.source.unit)
     if isinstance(one, str):
         UnknownText(subwords_of(translator)).tell([one], ["the sentence"])
+        FeaturesElsewhere(translator.source).tell([one])
     if prefixes is not None:
         UnknownText(translator.target).tell(prefixes, ["the prefix"])
     print(result.text)

@@ -5,6 +5,7 @@ import json
 import os
 import threading
 import types
+from pathlib import Path
 
 import pytest
 
@@ -91,6 +92,13 @@ def test_a_word_in_another_form_of_unicode_gets_the_form_that_is_known(capsys):
     first, *others = capsys.readouterr().err.splitlines()
     assert first.endswith("may be wrong. It knows all in Unicode's form NFC: convert the text.")
     assert len(others) == 2 and all(one.endswith("may be wrong.") for one in others)
+
+
+def test_align_tells_features_that_stand_in_the_other_place(command):
+    model = Path(kb.__file__).parents[1] / "examples" / "inflect" / "models" / "turkish-high.tflite"
+    for sentence, told in (("<N> <LOC> <SG> kuzu", True), ("kuzu <N> <LOC> <SG>", False)):
+        command("align", "--model", model, sentence)
+        assert ("give 'kuzu <N> <LOC> <SG>'" in command.err) == told
 
 
 @pytest.mark.slow
