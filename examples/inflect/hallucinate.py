@@ -75,14 +75,15 @@ def stem(lemma, form):
 
 def write(source, path, lines, seed):
     """Write the rows that are made of a file, and return how many there are."""
-    rows = [tuple(line.split("\t")) for line in read_lines(source)]
-    for number, row in enumerate(rows, start=1):
+    lines_read = enumerate(read_lines(source), start=1)
+    rows = {number: tuple(line.split("\t")) for number, line in lines_read if line}
+    for number, row in rows.items():
         if len(row) != 3:
             raise ValueError(
                 "A line must be a lemma, a form and features, with tabs between. "
-                f"Received: line {number} of {str(source)!r}, of {len(row)} columns. Correct it."
+                f"Received: line {number} of {str(source)!r}, which has {len(row)}. Correct it."
             )
-    made = hallucinated(rows, lines, seed)
+    made = hallucinated([*rows.values()], lines, seed)
     write_text(path, "".join("\t".join(row) + "\n" for row in made))
     return len(made)
 

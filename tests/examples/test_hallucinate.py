@@ -42,16 +42,18 @@ def test_few_different_words_are_fewer_rows(hallucinate):
 
 def test_a_file_is_written_or_refused_in_one_line(hallucinate, tmp_path, capsys):
     forms, out = tmp_path / "forms.tsv", tmp_path / "made.tsv"
-    forms.write_text("\t".join(ROW) + "\n")
+    content = "\n" + "\t".join(ROW) + "\n\n"  # empty lines are no rows, as in train
+    forms.write_text(content)
     hallucinate.main([str(forms), "--lines", "5", "--out", str(out)])
     assert capsys.readouterr().out == "5 rows\n"
     assert [line.split("\t")[2] for line in out.read_text().splitlines()] == ["N;GEN;PL"] * 5
     with pytest.raises(SystemExit) as ended:
         hallucinate.main([str(forms), "--out", str(forms)])
     assert ended.value.code == 2 and "--out is there already" in capsys.readouterr().err
-    assert forms.read_text() == "\t".join(ROW) + "\n"
+    assert forms.read_text() == content
     out.unlink()
-    for content, message in (("go\twent\tV\n", "have 3 letters in a row"), ("one\n", "line 1 of")):
+    told = (("go\twent\tV\n", "have 3 letters in a row"), ("\none\n", "line 2 of"))
+    for content, message in told:
         forms.write_text(content)
         with pytest.raises(SystemExit) as ended:
             hallucinate.main([str(forms), "--out", str(out)])
