@@ -21,8 +21,9 @@ CARD = """# Models
 
 The preset `characters`{others}, one model a task:
 `TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16.{beside} Each file has the
-vocabularies and a card of its own (`keras-bahdanau check`). Seeds and epochs were chosen on dev,
-and no test was looked at. One command scores a file of the published format:
+vocabularies and a card of its own (`keras-bahdanau check` prints that of a `.tflite` file). Seeds
+and epochs were chosen on dev, and no test was looked at. One command scores a file of the published
+format:
 
 <!-- not run: the data must be downloaded first -->
 ```sh
