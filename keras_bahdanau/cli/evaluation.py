@@ -146,16 +146,16 @@ def evaluate(
         translator, pairs, batch_size, search, links, **settings, tag=tag, say=show_progress
     )
     lines = [translation.text for translation in measured.translations]
-    if hypotheses is not None:
-        write_text(hypotheses, "".join(f"{line}\n" for line in lines))
     scores = measured.scores()
     show_progress("")
     _tell_inputs(measured, pairs, translator, search, by_line=answer_separator is None)
+    print(measured, flush=True)  # which stays, whatever becomes of the files and the other system
+    if hypotheses is not None:
+        write_text(hypotheses, "".join(f"{line}\n" for line in lines))
     if json is not None:
         write_json(json, scores)
     if plot is not None:
         _plot(measured, plot)
-    print(measured, flush=True)  # which stays, whatever becomes of the other system
     if other is not None:
         compared = other.compared(pairs, lines, batch_size, **settings)
         show_progress("")

@@ -25,6 +25,8 @@ SETTINGS = (
 ENDINGS = {"N;SG": "", "N;PL": "lar", "N;PL;ACC": "ları", "V;PST;3": " idi"}
 STEMS = ["".join(letters) for letters in itertools.product("ktm", "aı", "rl")] + ["Kü"]
 
+TURKISH = Path(__file__).parents[2] / "examples" / "inflect" / "models" / "turkish-high.tflite"
+
 
 def rows():
     """Stem, form and features: 52 lines; each plural has two right forms."""
@@ -94,10 +96,21 @@ def test_a_word_in_another_form_of_unicode_gets_the_form_that_is_known(capsys):
     assert len(others) == 2 and all(one.endswith("may be wrong.") for one in others)
 
 
+def test_scores_are_printed_although_a_file_of_them_can_not_be_written(tmp_path, capsys):
+    (tmp_path / "forms.tsv").write_text("kuzu\tkuzuda\tN;LOC;SG\n")
+    for option in ("--json", "--hypotheses"):
+        path = tmp_path / ("n" * 250)  # too long for the name of a draft
+        arguments = ["evaluate", tmp_path / "forms.tsv", "--model", TURKISH, "--metrics", "exact"]
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*map(str, [*arguments, option, path])])
+        printed = capsys.readouterr()
+        assert (ended.value.code, printed.out[:6]) == (2, "exact ")
+        assert "File name too long" in printed.err
+
+
 def test_align_tells_features_that_stand_in_the_other_place(command):
-    model = Path(kb.__file__).parents[1] / "examples" / "inflect" / "models" / "turkish-high.tflite"
     for sentence, told in (("<N> <LOC> <SG> kuzu", True), ("kuzu <N> <LOC> <SG>", False)):
-        command("align", "--model", model, sentence)
+        command("align", "--model", TURKISH, sentence)
         assert ("give 'kuzu <N> <LOC> <SG>'" in command.err) == told
 
 
