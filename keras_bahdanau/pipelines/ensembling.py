@@ -55,6 +55,20 @@ def check_same_sides(sides):
         if other != sides[0]:
             raise ValueError(
                 "The translators of an ensemble must have the same source and target. "
-                f"Received: translator {number} with other vocabularies than the first. "
-                "Train them on the same pairs, with the same vocabulary settings."
+                f"Received: translator {number} with {_difference(other, sides[0])}."
             )
+
+
+def _difference(other, first):
+    """What a translator has other than the first one, and the mend, of (source, target) of both."""
+    place, needed = (source.feature_place for source, _ in (other, first))
+    sides, own = ((getattr(source, "subwords", None), target) for source, target in (other, first))
+    if place != needed and sides == own:
+        return (
+            f"features {place}, the first one with features {needed}. Train one of them again, "
+            f"with --columns source,target,features-{needed}"
+        )
+    return (
+        "other vocabularies than the first. Train them on the same pairs, with the same vocabulary "
+        "settings"
+    )

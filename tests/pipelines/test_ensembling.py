@@ -9,6 +9,9 @@ import reference
 from conftest import toy_pairs
 
 import keras_bahdanau as kb
+from keras_bahdanau.pipelines.ensembling import check_same_sides
+from keras_bahdanau.sources import TextSource
+from keras_bahdanau.text import Subwords
 from keras_bahdanau.text.vocabulary import END, START
 
 SENTENCES = ["three one two", "", "five", "qqq ☃"]
@@ -108,6 +111,19 @@ def test_translators_that_do_not_go_together_are_refused(toy_translator, tmp_pat
         kb.ensemble([toy_translator, toy_translator])
     with pytest.raises(FileNotFoundError, match="missing.keras"):
         kb.ensemble([tmp_path / "missing.keras"])
+
+
+def test_features_in_another_place_are_not_told_as_another_vocabulary():
+    texts = ["walk <V>", "walked"]
+    both = Subwords.train(texts, 20, model_type="char", exact=False, symbols=["<V>"])
+    last, first = ((TextSource(both, place), both) for place in ("last", "first"))
+    check_same_sides([last, last])
+    with pytest.raises(ValueError, match="translator 2 with features first, .*,features-last"):
+        check_same_sides([last, first])
+    other = Subwords.train(["other"], 20, model_type="char", exact=False)
+    for sides in ((TextSource(other, "first"), both), (TextSource(both, "first"), other)):
+        with pytest.raises(ValueError, match="translator 2 with other vocabularies"):
+            check_same_sides([last, sides])
 
 
 def test_one_model_at_a_time_is_traced(mixed):
