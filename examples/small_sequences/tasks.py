@@ -169,10 +169,6 @@ _LARGE_FURTHER = (
     *("--dropout", "0.08", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
     *("--precision", "bfloat16", "--epochs", "40", "--epoch-steps", "1", "--patience", "60"),
 )
-_LARGE_LONGER = (
-    *("--dropout", "0.15", "--batch-sentences", "256", "--learning-rate", "1.2e-3"),
-    *("--precision", "bfloat16", "--epochs", "100", "--epoch-steps", "1", "--patience", "100"),
-)
 _MORE_DROPOUT = ("--dropout", "0.2")  # of a hundred thousand pairs; the preset has 0.08
 _FURTHER = (
     *("--dropout", "0.03", "--batch-sentences", "128", "--learning-rate", "1e-3"),
@@ -182,7 +178,6 @@ _SMALL_LESS_DROPOUT = (*_SMALL, "--dropout", "0.05")
 _SMALL_FURTHER = ("--dropout", "0.02", *_FURTHER[2:])
 FURTHER = {  # settings that go on from a run of another
     "large-further": "large-1",
-    "large-longer": "large-further-3",
     "further": "preset-1",
     "small-further": "small-less-dropout-1",
 }
@@ -191,13 +186,12 @@ SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
     **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
-    "large-longer": _LARGE_LONGER,
     **{"more-dropout": _MORE_DROPOUT, "further": _FURTHER},
     **{"small-less-dropout": _SMALL_LESS_DROPOUT, "small-further": _SMALL_FURTHER},
     **{HALLUCINATED: (), "unknown": _UNKNOWN, "features-first": _FEATURES_FIRST},
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    **dict.fromkeys(("large-longer", "large-further", "large"), "large"),  # a .keras file alone
+    **dict.fromkeys(("large-further", "large"), "large"),  # a .keras file alone
     **dict.fromkeys(("small-further", "small-less-dropout"), "small"),  # in 400 kB
 }
 
