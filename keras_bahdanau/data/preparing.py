@@ -259,12 +259,12 @@ def _check_plan(path, plan):
 
 def _published(draft, out, entries, sides, plan):
     """The `Shards` of a draft, under their own name."""
-    from keras_bahdanau.sources.text_source import TextSource  # which loads TensorFlow
+    from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
 
     source, target = sides
-    if isinstance(source, Subwords):
-        # no column of a corpus has features: its symbols are tags, which stand first
-        source = TextSource(source, FIRST if source.symbol_ids.size else LAST)
+    # no column of a corpus has features: symbols that are learnt are tags, which stand first
+    tagged = isinstance(source, Subwords) and source.symbol_ids.size
+    source = as_source(source, feature_place=FIRST if tagged else LAST)
     write_card(draft, entries, source, target, plan["settings"])
     # the plan goes last: without it, nothing in a draft is known to be of one plan
     for name in (ENTRIES, SCANS):

@@ -60,7 +60,7 @@ class FeatureSource(Source):
         self.examples = self.edge_cases[1:3]
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
-        refuse_convolutions(type(self), convolutions, augmentation)
+        refuse_convolutions(type(self).__name__, convolutions, augmentation)
         return FrameProjection(self.size, units, name="front_end")
 
     def check(self, name, inputs):

@@ -357,11 +357,11 @@ class Source(FeatureStructure, abc.ABC):
         return hash((type(self), self.size))
 
 
-def refuse_convolutions(kind, convolutions, augmentation):
-    """Raise ValueError if convolutions or random changes are asked of a class without them."""
+def refuse_convolutions(name, convolutions, augmentation):
+    """Raise ValueError if convolutions or random changes are asked of what has none of them."""
     if convolutions or augmentation:
         raise ValueError(
-            f"A {kind.__name__} has neither convolutions nor random changes in training. "
+            f"A {name} has neither convolutions nor random changes in training. "
             f"Received: convolutions={convolutions!r}, augmentation={augmentation!r}. "
             "Leave them out."
         )
@@ -395,8 +395,12 @@ def other_sides(own, given):
     return [row for *row, is_same in rows if not is_same]
 
 
-def as_source(value):
+def as_source(value, **settings):
     """A source, from itself or from the `Subwords` of a text.
+
+    Args:
+        value: `Source` or `Subwords`.
+        **settings: Arguments of `TextSource`, for `Subwords`.
 
     Raises:
         TypeError: If `value` is neither.
@@ -406,7 +410,7 @@ def as_source(value):
     if isinstance(value, Subwords):
         from keras_bahdanau.sources.text_source import TextSource  # which is a source itself
 
-        return TextSource(value)
+        return TextSource(value, **settings)
     raise TypeError(
         "`source` must be a Source, or the Subwords of a text. "
         f"Received: source of type {type(value).__name__}."

@@ -98,7 +98,7 @@ class TextSource(Source):
         return {"source.spm": self.subwords.model}
 
     def front_end(self, units, convolutions=None, augmentation=0.0):
-        refuse_convolutions(type(self), convolutions, augmentation)
+        refuse_convolutions(type(self).__name__, convolutions, augmentation)
         return TokenEmbedding(self.size, units, name="front_end")
 
     def symbols(self, target):

@@ -7,7 +7,6 @@ from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.tags import require_token
 from keras_bahdanau.data.unknown_characters import UnknownCharacters
 from keras_bahdanau.sources.source import other_sides, refuse_convolutions
-from keras_bahdanau.sources.text_source import TextSource
 from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.copied_ids import copied_ids
 from keras_bahdanau.training.combinations import AUTO
@@ -181,7 +180,7 @@ def check_sides(options, source, target):
         target: `Subwords`; None likewise.
     """
     if source is None:
-        refuse_convolutions(TextSource, options.convolutions, options.augmentation)
+        refuse_convolutions("text", options.convolutions, options.augmentation)
     sides = {"source": source, "target": target}
     learnt = {one: getattr(options, f"{one}_model_type") for one in sides if sides[one] is None}
     check_characters(options.unknown_rate, source, learnt | types_of(source, target))
