@@ -285,7 +285,7 @@ def check_writable(path, name):
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise FileNotFoundError(
             "An output must lie in a directory that exists and may be written to. "
-            f"Received: {name}={str(path)!r}."
+            f"Received: {name}={str(path)!r}. Make the directory first, or name another."
         )
 
 

@@ -44,7 +44,8 @@ OPTIONS = pytest.mark.parametrize(
         {"attention": ATTENTIONS.get("bahdanau", normalizer="monotonic-hard")},
         {"when": "after", "query": ("state", "task"), "readout": "plain"},
         {"when": "between", "readout": "maxout", "depth": 2, "residual": True},
-        {"readout": "attentional", "readout_state": "previous", "bridge": "zeros"},
+        {"readout": "tanh", "readout_state": "previous", "bridge": "zeros"},
+        {"readout": "attentional", "bridge": "zeros"},
         {"cell": keras.layers.GRUCell(8), "query": ("embedding", "context")},
         {"cell": "layer-norm-lstm", "recurrent_dropout": 0.2, "word_dropout": 0.1},
         {"scheduled_sampling": True, "context_dropout": 0.1, "readout_units": 9},
@@ -328,7 +329,7 @@ def test_scheduled_sampling_reads_its_own_tokens_at_its_rate():
     bias = decoder.output_layer.bias
     bias.assign(np.where(np.arange(7) == 1, -1e9, bias.numpy()))
     prepared = decoder.prepare(memory_of(*MEMORY), training=True)
-    _, embedded = sampled_steps(decoder, target_in, prepared)
+    _, _, embedded = sampled_steps(decoder, target_in, prepared)
     teacher = decoder.embedding(target_in).numpy()
     own = np.any(np.asarray(embedded) != teacher, axis=-1)
     assert not own[:, 0].any()

@@ -35,7 +35,6 @@ LINES = {
 }
 LENGTHS = {  # of what a server pads, the axes that do not count the rows
     "source_tokens": ["source_length"],
-    "target_tokens": ["target_length"],
     "alignment": ["target_length", "source_length"],
     "ids": ["length"],
 }
@@ -108,8 +107,8 @@ def _cut(value, lengths):
 def assert_same(answer, expected):
     """Texts, ids and lengths are equal, numbers nearly; padding does not count."""
     assert answer.keys() == expected.keys()
-    of_tokens = ["length" if "ids" in expected else "target_length"]
-    lengths = {**LENGTHS, **dict.fromkeys(OF_TOKENS, of_tokens)}
+    of_tokens = ["target_length" if "target_length" in expected else "length"]
+    lengths = {**LENGTHS, **dict.fromkeys(("target_tokens", *OF_TOKENS), of_tokens)}
     for name in expected:
         one, other = (
             _cut(row[name], [row[length] for length in lengths.get(name, [])])
