@@ -136,11 +136,11 @@ def compare(
     return [
         Comparison(
             metric=name,
-            score=float(scores[name][1].score),  # some are of NumPy, which JSON has not
+            score=float(scores[name][1].score),  # sacreBLEU may give numbers of NumPy
             other=float(scores[name][0].score),
             score_range=(float(scores[name][1].mean), float(scores[name][1].ci)),
             other_range=(float(scores[name][0].mean), float(scores[name][0].ci)),
-            p_value=float(_p_value(metric, *given, *scores[name])),
+            p_value=_p_value(metric, *given, *scores[name]),
             signature=f"{signatures[name]}{'|test:sign' if metric.counts_texts else ''}",
             higher_is_better=metric.higher_is_better,
         )

@@ -60,7 +60,7 @@ def check_same_sides(sides):
 
 
 def _difference(other, first):
-    """What a translator has other than the first one, and the mend, of (source, target) of both."""
+    """Text on the difference of two (source, target), a translator's and the first one's."""
     place, needed = (source.feature_place for source, _ in (other, first))
     sides, own = ((getattr(source, "subwords", None), target) for source, target in (other, first))
     if place != needed and sides == own:

@@ -54,9 +54,9 @@ class Preset:
             overrides are named as in `training.MODEL_OPTIONS`, or `max_length`.
         settings: Dictionary of the training options that differ from the defaults: a
             value, or a function of the other options.
-        of_many_pairs: Dictionary of those that are others where there are many pairs: from a
-            number, the least first, to the settings of more pairs than that, each a value or a
-            function of the options whose model types are found. See `many_pairs`.
+        of_many_pairs: Dictionary from numbers of pairs, in ascending order, to the settings for
+            more pairs than that: each a value, or a function of the options, whose model types
+            are found before. See `many_pairs`.
     """
 
     name: str
