@@ -7,8 +7,10 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 
 import { InputError, endWithOutput, linesOf } from "../on_device/translate.mjs";
+import { surfacesOf, textOf } from "../../keras_bahdanau/exporters/browser/page/copying.mjs";
 import { SentencePiece } from "../../keras_bahdanau/exporters/browser/page/sentencepiece.mjs";
-import { END, PAD, hypothesesOf, signatureFor, toJson, toLines, wrongOutput } from "./ids_answers.mjs";
+import { END, PAD } from "../../keras_bahdanau/exporters/browser/page/special_ids.mjs";
+import { hypothesesOf, signatureFor, toJson, toLines, wrongOutput } from "./ids_answers.mjs";
 
 const USAGE = `Usage: node client_ids.mjs [OPTIONS] ASSETS [SENTENCE...]
 
@@ -39,13 +41,14 @@ class IdsClient {
   constructor({ server, model, label, timeout, nbest, prefix, alignment }, folder) {
     const path = label ? `/labels/${encodeURIComponent(label)}` : "";
     this.url = `${server.replace(/\/+$/, "")}/v1/models/${encodeURIComponent(model)}${path}:predict`;
-    this.signature = signatureFor({ nbest, prefix, alignment });
     this.card = cardOf(folder);
+    this.copies = this.card.search?.replace_unknown === true;  // of characters, by the alignment
+    this.signature = signatureFor({ nbest, prefix, alignment: alignment || this.copies });
     checkCard(this.card, this.signature, nbest);
     const read = (side) => new SentencePiece(vocabularyOf(folder, this.card, side));
     [this.source, this.target] = ["source", "target"].map(read);
     this.begun = prefix === undefined ? {} : given("prefix", this.target.encode(prefix));
-    Object.assign(this, { timeout, nbest });
+    Object.assign(this, { timeout, nbest, alignment });
   }
 
   /** [{sources, hypotheses, truncated}] of some sentences: see `toLines` of ids_answers.mjs. */
@@ -58,23 +61,27 @@ class IdsClient {
     const instances = rows.map((row) => ({ ...given("source", row, width), ...this.begun }));
     const answers = await this.ask({ signature_name: this.signature, instances });
     if (!Array.isArray(answers) || answers.length !== rows.length) throw this.wrong("another number of answers");
-    return answers.map((answer, place) => this.read(answer, this.columns(rows[place])));
+    return answers.map((answer, place) => this.read(answer, this.columns(rows[place]), sentences[place]));
   }
 
-  /** What is in the answer to a source with such tokens. */
-  read(answer, columns) {
+  /** What is in the answer to a sentence with such tokens. */
+  read(answer, columns, sentence) {
     const wrong = wrongOutput(answer, this.signature, columns.length);
     if (wrong) throw this.wrong(`no valid ${wrong}`);
     const hypotheses = hypothesesOf(answer, this.signature);
     if (hypotheses.some(({ ids }) => ids.some((id) => !(id in this.target.pieces)))) {
       throw this.wrong("ids outside of the vocabulary");
     }
-    const tokens = (ids) => ids.map((id) => id === PAD ? "" : this.target.pieces[id]);
-    const text = (ids) => this.target.decode(ids.filter((id) => id !== END));
+    const surfaces = this.copies ? surfacesOf(this.source, sentence) : [];
+    const read = ({ alignment, ...one }) => ({
+      ...one,
+      ...(this.alignment ? { alignment } : {}),
+      text: textOf(this.target, one.ids, alignment, surfaces),
+      tokens: one.ids.map((id) => id === PAD ? "" : this.target.pieces[id]),
+    });
     return {
       sources: columns.slice(0, answer.source_length),
-      hypotheses: hypotheses.slice(0, this.nbest)
-        .map((one) => ({ ...one, text: text(one.ids), tokens: tokens(one.ids) })),
+      hypotheses: hypotheses.slice(0, this.nbest).map(read),
       truncated: answer.truncated === true,
     };
   }

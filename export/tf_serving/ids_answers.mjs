@@ -1,6 +1,5 @@
 // Answers of a SavedModel of ids: the outputs for each hypothesis, checked, and what client_rest.py prints of them.
 
-export const PAD = 0, END = 3;
 const END_TOKEN = "</s>", UNKNOWN = "<unk>", WORD_START = "\u2581";
 
 const { isFinite, isInteger } = Number;

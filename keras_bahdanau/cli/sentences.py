@@ -116,13 +116,17 @@ def tell_left_out(file, targets, subwords):
         file: Path of the table, or None.
         targets: List of the cells of that column.
         subwords: `Subwords` of the source; None for a source that has none.
+
+    Returns:
+        True if it holds such features.
     """
     symbols = {*subwords.tokens(subwords.symbol_ids)} if subwords else set()
-    if hold_features(targets, symbols):
+    if are_features := hold_features(targets, symbols):
         warn(
             f"the second column of {str(file)!r} is left out as a target: `--columns "
             "source,features` reads it as features"
         )
+    return are_features
 
 
 def _chunked(lines, size=1024):

@@ -127,10 +127,13 @@ def translate(
     if exploration and file is not None:
         exploration.check_lines(file, sum(map(len, chunks)))
     translator = load_translator(paths, precision)
-    tell_left_out(file, targets, subwords_of(translator))
+    are_features = tell_left_out(file, targets, subwords_of(translator))
     if tag is not None:
         require_token(tag, translator.source)
         symbols = [tag, *symbols]
+    elif targets and not are_features:  # of a table, which may lack them
+        sources = [line for lines in chunks for line in lines]
+        FeaturesElsewhere(translator.source).tell_missing(sources)
     if nbest is not None and search is None:
         translator.check_nbest(nbest)
     rejection.check_calibration(translator, search, len(paths))

@@ -79,7 +79,7 @@ def export_all(
     with reserved(places):
         comparison = Comparison(pipeline, sentences, references, say)
         draft, table = directory / "all", directory / PARITY
-        return export_together(places, comparison, draft, allow_differences, table)
+        return export_together(places, pipeline, comparison, draft, allow_differences, table)
 
 
 def exporter_of(path):

@@ -140,6 +140,10 @@ class Exporter(abc.ABC):
         """
         require_exportable(pipeline)
 
+    def compared(self, pipeline):
+        """The pipeline whose answers an artefact must give: without what its clients do."""
+        return pipeline
+
     @classmethod
     def check_name(cls, path, name="path"):
         """Raise ValueError unless the name of a file ends as those of this format do."""

@@ -38,17 +38,19 @@ def export(
     exporter.require(pipeline)
     place = exporter.place(Path(path))
     with reserved({place: exporter}):
-        comparison = Comparison(pipeline, sentences, references, say)
-        (named,) = export_together({place: exporter}, comparison, place, allow_differences)
+        comparison = Comparison(exporter.compared(pipeline), sentences, references, say)
+        places = {place: exporter}
+        (named,) = export_together(places, pipeline, comparison, place, allow_differences)
     return named
 
 
-def export_together(places, comparison, draft, allow_differences, table_path=None):
+def export_together(places, pipeline, comparison, draft, allow_differences, table_path=None):
     """Write artefacts of one pipeline, compare all, and only then name each of them.
 
     Args:
         places: Dictionary from the path of each artefact to its `Exporter`, in the order of
             the table. They are named in the opposite order: the first comes last.
+        pipeline: A `Pipeline`.
         comparison: `Comparison` with Keras.
         draft: Path to be unfinished beside, as in `unfinished`.
         allow_differences: True if they may be named if one does not answer as Keras does.
@@ -68,7 +70,7 @@ def export_together(places, comparison, draft, allow_differences, table_path=Non
         }  # the last two names are those of the place: a SavedModel is called by them
         for path, exporter in places.items():
             written[path].parent.mkdir(parents=True, exist_ok=True)
-            exporter.write(comparison.pipeline, written[path])
+            exporter.write(pipeline, written[path])
             require_clean(exporter, written[path])
         rows = [
             comparison.keras,

@@ -70,9 +70,16 @@ class InitialModel(NamedTuple):
         if kept.get("recurrent_dropout") == 0:
             following -= {"recurrent_dropout"}
         inherited = {name: kept[name] for name in kept if name not in following}
-        found = TrainingOptions(**{**inherited, **given})
+        found = TrainingOptions(**{**self._copying(options), **inherited, **given})
         self._check_recurrent_dropout(found.resolved())
         return found
+
+    def _copying(self, options):
+        """The rate of unknown characters, as before unless vocabularies are new."""
+        if options.update_vocabulary == "replace":
+            return {}
+        before = vars(self.options) if self.options else self.record or {}
+        return {"unknown_rate": before.get("unknown_rate") or 0.0}
 
     def _check_recurrent_dropout(self, options):
         """Raise ValueError if the encoder would be of another layer: Keras' own drops no states."""

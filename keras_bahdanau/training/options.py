@@ -154,7 +154,8 @@ class TrainingOptions:
         _RATE,
         "Rate of the pairs in which one character of both sides becomes the unknown token, so that "
         "the model learns to copy characters that it has never seen. The saved search then has "
-        "replace_unknown. For sides that share characters, such as inflection.",
+        "replace_unknown. For sides that share characters, such as inflection: up to 5,000 such "
+        "pairs have 0.2 in the preset characters.",
         0.0,
     )
     joint: bool | None = _of_training(
@@ -557,11 +558,12 @@ class TrainingOptions:
         names = [field.name for field in dataclasses.fields(self)]
         found = [name for name in names if getattr(resolved, name) == AUTO]
         # what is off stays off: batches of sentences where there are batches of tokens
-        several = PRESETS[resolved.preset].of_many_pairs.values()
+        preset = PRESETS[resolved.preset]
+        several = preset.of_many_pairs.values()
         follow = dict.fromkeys(name for settings in several for name in settings)
-        return found + [
-            name for name in follow if getattr(resolved, name) and getattr(self, name) is None
-        ]
+        follow = [name for name in follow if getattr(resolved, name)]
+        follow += preset.of_common_letters
+        return found + [name for name in follow if getattr(self, name) is None]
 
     @functools.cached_property
     def _resolved(self):

@@ -158,7 +158,8 @@ class Run:
             left_out = (name for name in MODEL_TYPES if getattr(options, name) is None)
             found |= {name: getattr(begun, name) for name in left_out}
         # what it had not, such as sentences of a batch where tokens measured it, is found again
-        return dataclasses.replace(options, **{name: one for name, one in found.items() if one})
+        had = {name: one for name, one in found.items() if one or name == "unknown_rate"}
+        return dataclasses.replace(options, **had)
 
     def options(self, kind):
         """The options that the run began with, resolved.

@@ -10,6 +10,7 @@ from keras_bahdanau.sources.source import other_sides, refuse_convolutions
 from keras_bahdanau.text.alignments import WORD_START
 from keras_bahdanau.text.copied_ids import copied_ids
 from keras_bahdanau.training.combinations import AUTO
+from keras_bahdanau.training.common_letters import with_defaults_of_common_letters
 from keras_bahdanau.training.hard_alignments import with_hard_alignment
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import types_of, with_model_types
@@ -79,7 +80,8 @@ class TrainingData(NamedTuple):
         options = with_model_types(options, texts, symbols, say)
         options = with_normalizations(options, texts, say)
         options = with_defaults_of_many(options, len(self.pairs), say)
-        return with_hard_alignment(options, texts, say)
+        options = with_hard_alignment(options, texts, say)
+        return with_defaults_of_common_letters(options, texts, say)
 
     def write_symbols(self, target):
         """False if the target's vocabulary has symbols, and no target text has one of them."""

@@ -86,6 +86,17 @@ def test_sources_without_any_feature_are_told(capsys, symbols, sources, is_told)
     assert capsys.readouterr().err == told * is_told
 
 
+def test_a_table_without_features_is_told_before_it_is_translated(tmp_path, capsys):
+    table = tmp_path / "forms.tsv"
+    for second, told in {"kuzuda": True, "N;LOC;SG": False}.items():
+        table.write_text(f"kuzu\t{second}\n")
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["translate", "--model", str(TURKISH), str(table)])
+        printed = capsys.readouterr()
+        assert (ended.value.code, printed.out.count("\n")) == (0, 1)
+        assert ("no source has a symbol that the model has learnt" in printed.err) == told
+
+
 def test_a_word_in_another_form_of_unicode_gets_the_form_that_is_known(capsys):
     kept = {"model_type": "char", "normalization": "none", "exact": False}
     lines = ["go\u0308nu\u0308l", "x", "go\u0308x"]  # NFD; the vocabulary has composed letters

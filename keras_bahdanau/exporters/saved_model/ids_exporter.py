@@ -1,5 +1,7 @@
 """SavedModels without text operations: features in, ids out, for servers of any language."""
 
+import dataclasses
+
 from keras_bahdanau.exporters.card import vocabulary_files
 from keras_bahdanau.exporters.publishing import newest_version
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
@@ -38,12 +40,20 @@ class IdsSavedModelExporter(SavedModelExporter):
         return card is not None and card.get("format") == IdsSavedModelExporter.artefact
 
     def require(self, pipeline):
+        from keras_bahdanau.text.replace_unknown import are_plain_characters
+
         super().require(pipeline)
-        if pipeline.search.replace_unknown:
+        sides = pipeline.source.subwords, pipeline.target
+        if pipeline.search.replace_unknown and not are_plain_characters(*sides):
             raise ValueError(
-                "A SavedModel of ids can't replace an unknown word by one of the source. "
-                "Received: replace_unknown=True. Export a SavedModel of text, or turn it off."
+                "A SavedModel of ids leaves characters of the source to be copied by its clients, "
+                "but no words, and no decomposed letters. Received: replace_unknown=True. Export a "
+                "SavedModel of text, or turn it off."
             )
+
+    def compared(self, pipeline):
+        search = dataclasses.replace(pipeline.search, replace_unknown=False)
+        return pipeline.searching(search)
 
     def served(self, pipeline):
         from keras_bahdanau.exporters.saved_model.served_signatures import served_ids

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from keras_bahdanau.training.presets.characters import (
     CHARACTERS,
+    OF_COMMON_LETTERS,
     OF_MANY_PAIRS,
     characters,
 )
@@ -57,12 +58,15 @@ class Preset:
         of_many_pairs: Dictionary from numbers of pairs, in ascending order, to the settings for
             more pairs than that: each a value, or a function of the options, whose model types
             are found before. See `many_pairs`.
+        of_common_letters: Dictionary of the settings for sides that share their letters, each a
+            value. See `common_letters`.
     """
 
     name: str
     model: Callable
     settings: Mapping
     of_many_pairs: Mapping = dataclasses.field(default_factory=dict)
+    of_common_letters: Mapping = dataclasses.field(default_factory=dict)
 
     @property
     def options(self):
@@ -76,7 +80,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         Preset("small", small, SMALL),
-        Preset("characters", characters, CHARACTERS, OF_MANY_PAIRS),
+        Preset("characters", characters, CHARACTERS, OF_MANY_PAIRS, OF_COMMON_LETTERS),
         Preset("rnnsearch", rnnsearch, RNNSEARCH),
         Preset("rnnencdec", rnnencdec, RNNENCDEC),
         Preset("luong", luong, LUONG),

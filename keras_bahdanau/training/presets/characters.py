@@ -28,6 +28,7 @@ OF_MANY_PAIRS = {
     # a word has few pronunciations, a name many spellings
     100_000: {"dropout": lambda options: 0.08 if in_order_of_letters(options) else 0.2},
 }
+OF_COMMON_LETTERS = {"unknown_rate": 0.2}  # of few pairs: stems can have letters that none had
 
 
 def characters(source, target, **overrides):

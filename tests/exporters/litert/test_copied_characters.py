@@ -91,14 +91,12 @@ def test_the_program_in_node_copies_as_that_in_python(tmp_path):
 
 
 TEXTS_OF = """
-import { readFileSync } from "node:fs";
-import { Pipeline } from %s;
+import {{ readFileSync }} from "node:fs";
+import {{ textOf }} from {copying};
+import {{ SentencePiece }} from {vocabulary};
 const [, , model, cases] = process.argv;
-const files = { target: readFileSync(model) };
-const card = { verb: "translate", vocabularies: { target: "target" } };
-const pipeline = new Pipeline(null, { signatures: {} }, card, files);
-const textOf = ([ids, alignment, surfaces]) => pipeline.textOf(ids, alignment, surfaces);
-console.log(JSON.stringify(JSON.parse(cases).map(textOf)));
+const target = new SentencePiece(readFileSync(model));
+console.log(JSON.stringify(JSON.parse(cases).map((one) => textOf(target, ...one))));
 """
 
 
@@ -118,8 +116,12 @@ def test_javascript_copies_the_first_of_equal_weights_and_nothing_of_none(tmp_pa
         ([a, 1, b], [[], [], []], [], "a ⁇ b"),
     ]
     (tmp_path / "target.spm").write_bytes(subwords.model)
-    module = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page" / "pipeline.mjs"
-    (tmp_path / "texts.mjs").write_text(TEXTS_OF % json.dumps(module.as_uri()))
+    page = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page"
+    copying, vocabulary = (
+        json.dumps((page / name).as_uri()) for name in ("copying.mjs", "sentencepiece.mjs")
+    )
+    program = TEXTS_OF.format(copying=copying, vocabulary=vocabulary)
+    (tmp_path / "texts.mjs").write_text(program)
     code, (line,), error = node_packages.run(
         tmp_path / "texts.mjs", tmp_path / "target.spm", json.dumps([one[:3] for one in cases])
     )

@@ -6,11 +6,13 @@ import random
 import shutil
 import subprocess
 
+import copying_speller
 import pytest
 from serving_double.kit import KIT, programs
 from serving_double.process import started
 
 from keras_bahdanau.exporters import IdsSavedModelExporter, export
+from keras_bahdanau.exporters.saved_model.version_card import load_card
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
 SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
@@ -216,6 +218,31 @@ def assert_those_of_keras(answer, expected, aligned):
             assert len(found) == len(one.alignment)
             for row, weights in zip(found, one.alignment, strict=True):
                 assert row == pytest.approx([*weights], abs=1e-5)
+
+
+@pytest.mark.slow
+def test_characters_that_a_vocabulary_lacks_are_copied_as_in_keras(tmp_path):
+    translator, path = copying_speller.translator(), tmp_path / "speller" / "1"
+    exporter = IdsSavedModelExporter(signatures=("prefix", "alignments"))
+    export(exporter, translator, path.parent, sentences=copying_speller.TEXTS)
+    assert load_card(path)["search"]["replace_unknown"] is True
+    lines = copying_speller.TEXTS  # the client escapes what a terminal can not print
+    best = [one.text for one in translator.translate(lines)]
+    lists = translator.translate_nbest(lines, 3, prefixes=["é"] * len(lines))
+    begun = [[str(number), one.text] for number, row in enumerate(lists) for one in row]
+    config = tmp_path / "models.config"
+    config.write_text(f"model_config_list {{ {SERVED.format('all', path.parent)} }}")
+    with started([f"--model_config_file={config}"]) as ports:
+        url = f"http://localhost:{ports['rest']}"
+        assert ask(path, url, lines=lines) == (0, best, "")
+        code, objects, error = ask(path, url, "--json", lines=lines)
+        assert (code, error) == (0, "")
+        assert [json.loads(one)["translation"] for one in objects] == best
+        assert not any("alignment" in json.loads(one) for one in objects)
+        code, given, error = ask(path, url, "--nbest", "3", "--prefix", "é", lines=lines)
+        assert (code, error) == (0, "")
+        assert [line.split(" ||| ")[:2] for line in given] == begun
+    assert {"Z", "Ä", "☃", "⁇"} <= {*"".join([*best, *(text for _, text in begun)])}
 
 
 @pytest.mark.slow

@@ -108,11 +108,11 @@ def test_frames_are_served_as_they_are(tmp_path):
         assert answer["score"][row] == pytest.approx(result.score, abs=1e-5)
 
 
-def test_an_unknown_word_is_not_replaced_by_one_of_the_source(toy_translator, tmp_path):
+def test_words_of_the_source_are_not_left_to_clients_to_copy(toy_translator, tmp_path):
     toy = toy_translator
     search = dataclasses.replace(toy.search, replace_unknown=True)
     translator = kb.Translator(toy.source, toy.model, toy.target, search)
-    with pytest.raises(ValueError, match="Received: replace_unknown=True. Export a SavedModel of"):
+    with pytest.raises(ValueError, match="but no words, and no decomposed letters"):
         export(IdsSavedModelExporter(), translator, tmp_path / "new")
     assert not any(tmp_path.iterdir())
 

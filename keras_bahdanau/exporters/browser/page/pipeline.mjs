@@ -2,11 +2,11 @@
 //
 // Nothing here needs Node or a page: `litert` is the module @litertjs/core, loaded.
 
+import { textOf } from "./copying.mjs";
 import { SentencePiece } from "./sentencepiece.mjs";
+import { PAD } from "./special_ids.mjs";
 import { InputError, unpack } from "./tflite_file.mjs";
 
-export const PAD = 0, UNKNOWN = 1, START = 2, END = 3;
-const NO_COPY = "\u2047";  // as SentencePiece writes an unknown token
 const SHOWN = 80;  // characters of a text in an error
 const ARRAYS = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
 
@@ -93,7 +93,7 @@ export class Pipeline {
    * "_prefix", and `begun` the ids of that prefix. `alignment` has a Float32Array of weights of the columns for each
    * of `tokens`, which end with the end token. `tokenWords` has the number of the word of each, from 0, and -1 for
    * those of none. Older files give no confidence, no log-probabilities, no entropies and no words of tokens.
-   * `surfaces` is what an unknown token may copy: see `Translator.surfaces`.
+   * `surfaces` is what an unknown token may copy: see `surfacesOf` of copying.mjs.
    */
   async decode(features, sourceTokens, kind = "", begun = [], surfaces = []) {
     const key = this.signature(kind);
@@ -134,7 +134,7 @@ export class Pipeline {
         return weights.slice(row, row + sourceTokens.length);
       });
       return {
-        text: this.textOf(ids, alignment, surfaces),
+        text: textOf(this.target, ids, alignment, surfaces),
         score: scores[hypothesis],
         confidence: confidences?.[hypothesis],
         tokenLogProbs: logProbs?.slice(first, first + length),
@@ -148,27 +148,11 @@ export class Pipeline {
     }).filter(({ tokens }, hypothesis) => hypothesis === 0 || tokens.length);
   }
 
-  /** The text of ids; an unknown one stands for the surface that it attends to, if there are any. */
-  textOf(ids, alignment, surfaces) {
-    const isText = (id) => ![PAD, START, END].includes(id);
-    if (!surfaces.length || !ids.includes(UNKNOWN)) return this.target.decode(ids.filter(isText));
-    const pieces = ids.map((id, step) => id === UNKNOWN ? copyOf(alignment[step], surfaces) : this.target.pieces[id])
-      .filter((_, step) => isText(ids[step]));
-    return pieces.join("").replace(/\u2581+/g, " ").replace(/^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g, "");
-  }
-
   tensor(numbers, shape, dtype) {
     const array = new ARRAYS[dtype](shape.reduce((product, size) => product * size, 1));
     array.set(numbers);
     return new this.litert.Tensor(array, shape);
   }
-}
-
-/** The surface at the place with the highest weight; ⁇ if it is the end, which stands last, or a space. */
-function copyOf(weights, surfaces) {
-  const highest = Math.max(...weights);
-  const place = weights.indexOf(highest);
-  return highest > 0 && place < weights.length - 1 && surfaces[place] || NO_COPY;
 }
 
 /** Positions of an axis of a named tensor of a signature, if there is one. */

@@ -1,15 +1,12 @@
 // A .tflite file of texts at work: a text in, texts and attention out.
 
-import { END, Pipeline, shortened, TooLong } from "./pipeline.mjs";
+import { surfacesOf } from "./copying.mjs";
+import { Pipeline, shortened, TooLong } from "./pipeline.mjs";
 import { SentencePiece } from "./sentencepiece.mjs";
+import { END } from "./special_ids.mjs";
 import { InputError } from "./tflite_file.mjs";
 
 export { TooLong };
-
-const COPY = 512;  // bytes of an unknown token that are copied
-// the mark of a word's beginning, white space of ASCII, and Unicode's separators
-const SPACES = /[\u2581\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
-const ENDS = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
 
 export class Translator extends Pipeline {
   static check({ vocabularies, verb }) {
@@ -52,13 +49,7 @@ export class Translator extends Pipeline {
 
   /** What unknown tokens of an answer may copy: what each token of a text stands for; [] if the search copies nothing. */
   surfaces(sentence) {
-    if (!this.card.search?.replace_unknown) return [];
-    const bytes = new TextEncoder().encode(sentence);
-    return this.source.tokens(bytes).map(({ begin, end }) => {
-      const copy = bytes.subarray(begin, Math.min(end, begin + COPY));
-      const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(copy, { stream: true });  // without half a character
-      return text.replace(SPACES, " ").replace(ENDS, "");
-    });
+    return this.card.search?.replace_unknown ? surfacesOf(this.source, sentence) : [];
   }
 
   /** The tokens of each column of an alignment, several where an encoder joins them: the end only where it is alone. */
