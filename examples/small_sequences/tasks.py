@@ -157,7 +157,8 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
 _SMALL = ("--units", "152", "--attention-units", "72", "--embedding-units", "72")  # 400 kB
 _HARD = ("--hard-alignment", "first-monotonic")  # the preset's own from letters to phonemes
 _SOFT = ("--hard-alignment", "none")  # its own for all else
-_UNKNOWN = ("--unknown-rate", "0.1")  # of inflection with few letters
+_UNKNOWN = ("--unknown-rate", "0.1")  # of inflection; the preset has 0.2 for up to 5,000 forms
+_KNOWN = ("--unknown-rate", "0")  # as the preset was before
 _FEATURES_FIRST = ("--columns", "source,target,features-first")  # of inflection
 _COPY = ("--copy",)  # of source and target with common characters: inflection
 _LARGE = (
@@ -188,7 +189,8 @@ SETTINGS = {
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
     **{"more-dropout": _MORE_DROPOUT, "further": _FURTHER},
     **{"small-less-dropout": _SMALL_LESS_DROPOUT, "small-further": _SMALL_FURTHER},
-    **{HALLUCINATED: (), "unknown": _UNKNOWN, "features-first": _FEATURES_FIRST},
+    **{HALLUCINATED: (), "unknown": _UNKNOWN, "known": _KNOWN},
+    **{"features-first": _FEATURES_FIRST},
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
     **dict.fromkeys(("large-further", "large"), "large"),  # a .keras file alone

@@ -69,9 +69,9 @@ export function hypothesesOf(answer, signature) {
 
 /** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source. */
 export function toLines({ sources, hypotheses }, number, signature) {
-  return hypotheses.map(({ text, score, tokens, alignment }) => [
-    ...(givesList(signature) ? [number, text, score.toFixed(4)] : [text]),
-    ...(alignment ? [wordLinks(sources, tokens, alignment)] : []),
+  return hypotheses.map((one) => [
+    ...(givesList(signature) ? [number, one.text, one.score.toFixed(4)] : [one.text]),
+    ...(one.alignment ? [wordLinks(sources, one)] : []),
   ].join(" ||| "));
 }
 
@@ -87,9 +87,9 @@ export function toJson({ sources, hypotheses, truncated }, noun, signature) {
 }
 
 /** The alignment between words in Pharaoh form, as `word_links` of client_rest.py gives it. */
-function wordLinks(sources, targets, alignment) {
+function wordLinks(sources, { tokens, token_words: numbers, alignment }) {
   const sourceWords = wordsOf(sources), links = [];
-  for (const [target, { word, places: rows }] of wordsOf(targets).entries()) {
+  for (const [target, rows] of targetWords(tokens, numbers)) {
     const weights = sourceWords.map(({ places: columns }) => {
       let sum = 0;
       for (const row of rows) for (const column of columns) sum += alignment[row][column];
@@ -97,9 +97,25 @@ function wordLinks(sources, targets, alignment) {
     });
     if (!weights.some(Boolean)) continue;
     const source = weights.indexOf(Math.max(...weights));
-    if (![sourceWords[source].word, word].some((one) => one === END_TOKEN || one === "")) links.push([source, target]);
+    if (isWord(sourceWords[source])) links.push([source, target]);
   }
   return links.sort(([a, b], [c, d]) => a - c || b - d).map((link) => link.join("-")).join(" ");
+}
+
+/**
+ * The places of the pieces of each target word, by its number: [[number, places]].
+ *
+ * The model numbers the words, for a character that is copied is part of one; older models do not.
+ */
+function targetWords(tokens, numbers) {
+  if (!numbers) return [...wordsOf(tokens).entries()].filter(([, one]) => isWord(one)).map(([number, { places }]) => [number, places]);
+  const places = new Map();
+  for (const [place, number] of numbers.entries()) places.set(number, [...places.get(number) ?? [], place]);
+  return [...places].filter(([number]) => number >= 0);
+}
+
+function isWord({ word }) {
+  return word !== END_TOKEN && word !== "";
 }
 
 /** Words and the places of their pieces. */

@@ -93,8 +93,8 @@ class Answers(NamedTuple):
 class Exporter(abc.ABC):
     """One export format, with the settings of an export.
 
-    An export calls, in this order, `require`, `place`, `write`, `damage`, `check`,
-    `answers`, `add_parity` and `publish`. Nothing stands at the place that the
+    An export calls, in this order, `require`, `place`, `compared`, `write`, `damage`,
+    `check`, `answers`, `add_parity` and `publish`. Nothing stands at the place that the
     user named before `publish`.
 
     A format with settings is a dataclass, whose fields the command line fills, and its
@@ -141,7 +141,7 @@ class Exporter(abc.ABC):
         require_exportable(pipeline)
 
     def compared(self, pipeline):
-        """The pipeline whose answers an artefact must give: without what its clients do."""
+        """The pipeline whose answers an artefact gives by itself, without the work of clients."""
         return pipeline
 
     @classmethod

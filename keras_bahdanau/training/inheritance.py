@@ -75,8 +75,9 @@ class InitialModel(NamedTuple):
         return found
 
     def _copying(self, options):
-        """The rate of unknown characters, as before unless vocabularies are new."""
-        if options.update_vocabulary == "replace":
+        """The rate of unknown characters, as before, unless new vocabularies have none."""
+        types = {options.model_type, options.source_model_type, options.target_model_type}
+        if options.update_vocabulary == "replace" and types - {None, "char"}:
             return {}
         before = vars(self.options) if self.options else self.record or {}
         return {"unknown_rate": before.get("unknown_rate") or 0.0}

@@ -151,7 +151,7 @@ def train(
         if not run.begun():
             options = with_given_types(options, sides.source, sides.target, say)
         run.check(options, *data)
-        options = data.with_found(run.kept(options), sides.symbols, say).resolved()
+        options = data.with_found(run.kept(options), sides, say).resolved()
         if is_registered_name(options.attention):
             registered(options.attention)  # or say so before the vocabularies are learnt
         if begins_with is None and not run.begun():

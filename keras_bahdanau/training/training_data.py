@@ -74,14 +74,14 @@ class TrainingData(NamedTuple):
             source, target = _sides_of_shards(one, source, target, symbols)
         return Sides(source, target, [*dict.fromkeys([*symbols, *self.pairs.tags])])
 
-    def with_found(self, options, symbols, say):
+    def with_found(self, options, sides, say):
         """Options with those that follow from the pairs: model types, alignments, defaults."""
         texts = [] if self.shards else self.pairs  # shards have no texts to look at
-        options = with_model_types(options, texts, symbols, say)
+        options = with_model_types(options, texts, sides.symbols, say)
         options = with_normalizations(options, texts, say)
         options = with_defaults_of_many(options, len(self.pairs), say)
         options = with_hard_alignment(options, texts, say)
-        return with_defaults_of_common_letters(options, texts, say)
+        return with_defaults_of_common_letters(options, texts, sides, say)
 
     def write_symbols(self, target):
         """False if the target's vocabulary has symbols, and no target text has one of them."""

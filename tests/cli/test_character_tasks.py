@@ -86,7 +86,7 @@ def test_sources_without_any_feature_are_told(capsys, symbols, sources, is_told)
     assert capsys.readouterr().err == told * is_told
 
 
-def test_a_table_without_features_is_told_before_it_is_translated(tmp_path, capsys):
+def test_a_table_without_features_is_told(tmp_path, capsys):
     table = tmp_path / "forms.tsv"
     for second, told in {"kuzuda": True, "N;LOC;SG": False}.items():
         table.write_text(f"kuzu\t{second}\n")

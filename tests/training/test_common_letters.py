@@ -2,16 +2,22 @@
 
 import dataclasses
 import json
+import shutil
+import types
 
 import numpy as np
 import pytest
 
 from keras_bahdanau import Translator
+from keras_bahdanau.sources import TextSource
+from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.common_letters import with_defaults_of_common_letters
 from keras_bahdanau.training.hard_alignments import with_hard_alignment
+from keras_bahdanau.training.inheritance import initial_model
 from keras_bahdanau.training.model_types import with_model_types
 from keras_bahdanau.training.presets import PRESETS
+from keras_bahdanau.training.training_data import Sides
 
 FORMS = [("walk <PST>", "walked"), ("go <PST>", "went"), ("cut <PST>", "cut")]
 NAMES = [("Anna", "Анна"), ("Ben", "Бен")]
@@ -23,11 +29,13 @@ SETTINGS = {
 }
 
 
-def found(pairs, say=None, **given):
+def found(pairs, say=None, sides=(None, None, ["<PST>"]), **given):
     """The unknown rate of a training on the pairs."""
     options = TrainingOptions(**{"preset": "characters", "normalization": "none", **given})
     options = with_hard_alignment(with_model_types(options, pairs), pairs)
-    return with_defaults_of_common_letters(options, pairs, say).resolved().unknown_rate
+    return (
+        with_defaults_of_common_letters(options, pairs, Sides(*sides), say).resolved().unknown_rate
+    )
 
 
 def test_few_forms_have_unknown_letters_and_one_line_tells_of_it():
@@ -74,6 +82,35 @@ def test_models_that_copy_no_single_letters_have_none(name, value):
     assert found(FORMS, **{name: value}) == 0.0
 
 
+def vocabulary(**settings):
+    return Subwords.train(["walked went cut가"], 30, exact=False, **settings)
+
+
+@pytest.mark.parametrize(
+    "settings, rate",
+    [
+        ({"model_type": "char", "normalization": "none"}, 0.2),
+        ({"model_type": "char", "normalization": "nfd"}, 0.0),
+        ({"model_type": "bpe"}, 0.0),
+    ],
+)
+def test_a_vocabulary_that_is_given_must_be_one_of_whole_characters(settings, rate):
+    given = vocabulary(**settings)
+    sides = TextSource(given), given, []
+    assert found(FORMS, sides=sides, model_type="char") == rate
+
+
+def test_a_source_of_strings_without_a_vocabulary_copies_nothing():
+    source = types.SimpleNamespace(subwords=None)
+    assert found(FORMS, sides=(source, None, [])) == 0.0
+
+
+def test_letters_of_symbols_are_not_those_of_the_source():
+    pairs = [("<ab> <cd> xyz", "abcdx")]
+    assert found(pairs) == 0.2
+    assert found(pairs, sides=(None, None, ["<ab>", "<cd>"])) == 0.0
+
+
 def test_a_rate_that_is_given_wins_and_other_presets_have_none():
     assert found(FORMS, unknown_rate=0.0) == 0.0
     assert found(FORMS, unknown_rate=0.5) == 0.5
@@ -103,3 +140,12 @@ def test_a_model_that_is_trained_further_copies_as_before(tmp_path):
         initial, out = tmp_path / name, tmp_path / f"{name}-further"
         train(FORMS, FORMS, out, further, initial=initial, **given)
         assert Run(out).options(TrainingOptions).unknown_rate == rate
+
+
+def test_so_does_a_file_with_new_vocabularies(tmp_path):
+    first = train(FORMS, FORMS, tmp_path / "first", TrainingOptions(**SETTINGS), verbose=0)
+    initial = initial_model(Run(tmp_path / "new"), shutil.copy(first, tmp_path / "copy.keras"))
+    options = TrainingOptions(update_vocabulary="replace")
+    assert initial.inherited(options).unknown_rate == 0.2
+    of_words = dataclasses.replace(options, model_type="bpe")
+    assert initial.inherited(of_words).unknown_rate is None

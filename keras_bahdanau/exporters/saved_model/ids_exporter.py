@@ -46,7 +46,7 @@ class IdsSavedModelExporter(SavedModelExporter):
         sides = pipeline.source.subwords, pipeline.target
         if pipeline.search.replace_unknown and not are_plain_characters(*sides):
             raise ValueError(
-                "A SavedModel of ids leaves characters of the source to be copied by its clients, "
+                "A SavedModel of ids gives ids, for which clients copy characters of the source, "
                 "but no words, and no decomposed letters. Received: replace_unknown=True. Export a "
                 "SavedModel of text, or turn it off."
             )

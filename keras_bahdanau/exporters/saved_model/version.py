@@ -59,7 +59,7 @@ def write_version(exporter, pipeline, path):
         "max_rows": BATCH,
         **pipeline.source.limits(pipeline.longest()),
         "max_target_length": pipeline.search.max_length,
-        **largest_batch(pipeline, BATCH, "prefix" in exporter.signatures),
+        **largest_batch(exporter.compared(pipeline), BATCH, "prefix" in exporter.signatures),
         "signatures": {name: sorted(arguments) for name, (_, arguments) in served.items()},
         "parity": [],
     }

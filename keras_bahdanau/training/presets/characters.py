@@ -28,7 +28,7 @@ OF_MANY_PAIRS = {
     # a word has few pronunciations, a name many spellings
     100_000: {"dropout": lambda options: 0.08 if in_order_of_letters(options) else 0.2},
 }
-OF_COMMON_LETTERS = {"unknown_rate": 0.2}  # of few pairs: stems can have letters that none had
+OF_COMMON_LETTERS = {"unknown_rate": 0.2}  # a new stem can have a letter that no pair has
 
 
 def characters(source, target, **overrides):
@@ -62,7 +62,8 @@ def characters(source, target, **overrides):
     marks belong to letters take `--model-type grapheme`. From letters to such symbols, of few
     pairs, `train` takes exact hard attention: see `hard_alignments.with_hard_alignment`. Hangul
     syllables are read and written letter by letter, for a new word may have a syllable that no
-    other had.
+    other had. Up to 5,000 pairs whose sides share their letters, such as lemmas and forms, have
+    unknown characters: see `common_letters`.
 
     Args:
         source: The `Subwords` of the source, or a `Source`.

@@ -12,6 +12,8 @@ from serving_double.kit import KIT, programs
 from serving_double.process import started
 
 from keras_bahdanau.exporters import IdsSavedModelExporter, export
+from keras_bahdanau.exporters.saved_model.largest_batch import largest_batch
+from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.exporters.saved_model.version_card import load_card
 from keras_bahdanau.text.alignments import format_pharaoh, word_links
 
@@ -220,12 +222,21 @@ def assert_those_of_keras(answer, expected, aligned):
                 assert row == pytest.approx([*weights], abs=1e-5)
 
 
+def links_of(answer):
+    """The links of words of a text, in which a character that is copied is part of a word."""
+    tokens = [token.replace("<unk>", "x") for token in answer.target_tokens]
+    return format_pharaoh(word_links(answer.source_tokens, tokens, answer.alignment))
+
+
 @pytest.mark.slow
 def test_characters_that_a_vocabulary_lacks_are_copied_as_in_keras(tmp_path):
     translator, path = copying_speller.translator(), tmp_path / "speller" / "1"
     exporter = IdsSavedModelExporter(signatures=("prefix", "alignments"))
     export(exporter, translator, path.parent, sentences=copying_speller.TEXTS)
-    assert load_card(path)["search"]["replace_unknown"] is True
+    card = load_card(path)
+    assert card["search"]["replace_unknown"] is True
+    compared = exporter.compared(translator)
+    assert card["max_batch_bytes"] == largest_batch(compared, BATCH, True)["max_batch_bytes"]
     lines = copying_speller.TEXTS  # the client escapes what a terminal can not print
     best = [one.text for one in translator.translate(lines)]
     lists = translator.translate_nbest(lines, 3, prefixes=["é"] * len(lines))
@@ -242,6 +253,10 @@ def test_characters_that_a_vocabulary_lacks_are_copied_as_in_keras(tmp_path):
         code, given, error = ask(path, url, "--nbest", "3", "--prefix", "é", lines=lines)
         assert (code, error) == (0, "")
         assert [line.split(" ||| ")[:2] for line in given] == begun
+        code, given, error = ask(path, url, "--alignment", lines=lines)
+        assert (code, error) == (0, "")
+        answers = translator.translate(lines)
+        assert [line.split(" ||| ")[-1] for line in given] == [*map(links_of, answers)]
     assert {"Z", "Ä", "☃", "⁇"} <= {*"".join([*best, *(text for _, text in begun)])}
 
 

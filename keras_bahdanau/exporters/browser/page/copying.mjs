@@ -8,7 +8,7 @@ const NO_COPY = "\u2047";  // as SentencePiece writes an unknown token
 const SPACES = /[\u2581\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 const ENDS = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
 
-/** Its surface, which is what each token of a text stands for, by the SentencePiece of the source. */
+/** The surface of each token of a text, which is the part that it stands for, by the SentencePiece of the source. */
 export function surfacesOf(source, sentence) {
   const bytes = new TextEncoder().encode(sentence);
   return source.tokens(bytes).map(({ begin, end }) => {
