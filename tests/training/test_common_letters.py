@@ -128,6 +128,7 @@ def test_a_run_goes_on_with_the_rate_that_it_began_with(tmp_path):
         assert run.kept(options).unknown_rate == rate
 
 
+@pytest.mark.slow
 def test_a_model_that_is_trained_further_copies_as_before(tmp_path):
     new, given = TrainingOptions(**SETTINGS), {"verbose": 0}
     first = train(FORMS, FORMS, tmp_path / "first", new, **given)
