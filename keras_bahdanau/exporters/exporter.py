@@ -233,6 +233,24 @@ def require_exportable(pipeline):
     require_finite_weights(pipeline.model)
 
 
+def require_plain_copies(pipeline, artefact):
+    """Raise ValueError if clients of ids could not copy what the search replaces unknown tokens by.
+
+    Args:
+        pipeline: A `Pipeline`.
+        artefact: String, what gives ids, such as "A LiteRT file".
+    """
+    from keras_bahdanau.text.replace_unknown import are_plain_characters
+
+    sides = pipeline.source.subwords, pipeline.target
+    if pipeline.search.replace_unknown and not are_plain_characters(*sides):
+        raise ValueError(
+            f"{artefact} gives ids, for which programs copy characters of the source, but no "
+            "words, and no decomposed letters. Received: replace_unknown=True. Export a "
+            "SavedModel of text, or turn it off."
+        )
+
+
 def begun_texts(pipeline, inputs):
     """The beginning of a text for each input, as somebody types it: half of Keras' last hypothesis.
 

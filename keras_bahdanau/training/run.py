@@ -157,7 +157,8 @@ class Run:
         if options.model_type is None:  # of vocabularies that were given, where it was left out
             left_out = (name for name in MODEL_TYPES if getattr(options, name) is None)
             found |= {name: getattr(begun, name) for name in left_out}
-        # what it had not, such as sentences of a batch where tokens measured it, is found again
+        # what it had not, such as sentences of a batch where tokens measured it, is found again;
+        # an unknown rate of 0 was found, or is of a version that found none
         had = {name: one for name, one in found.items() if one or name == "unknown_rate"}
         return dataclasses.replace(options, **had)
 

@@ -11,7 +11,7 @@ from keras_bahdanau.exporters.card import (
     read_card,
     table_of,
 )
-from keras_bahdanau.exporters.exporter import Exporter
+from keras_bahdanau.exporters.exporter import Exporter, require_plain_copies
 from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
@@ -149,7 +149,6 @@ class LiteRTExporter(Exporter):
     def require(self, pipeline):
         from keras_bahdanau.exporters.litert.tflite_file import load_schema
         from keras_bahdanau.models.precision import precision_of
-        from keras_bahdanau.text.replace_unknown import are_plain_characters
 
         load_schema()  # or say now that it is not installed
         super().require(pipeline)
@@ -159,13 +158,7 @@ class LiteRTExporter(Exporter):
                 "A LiteRT file multiplies in float32 or in 8 bits. "
                 f'Received: a model in {precision}. Load it with precision="float32".'
             )
-        sides = pipeline.source.subwords, pipeline.target
-        if pipeline.search.replace_unknown and not are_plain_characters(*sides):
-            raise ValueError(
-                "A LiteRT file gives ids, for which programs copy characters of the source, but no "
-                "words, and no decomposed letters. Received: replace_unknown=True. Export a "
-                "SavedModel, or turn it off."
-            )
+        require_plain_copies(pipeline, "A LiteRT file")
         if pipeline.search.min_length > self.max_target_length:
             raise ValueError(
                 "A LiteRT file must have room for the shortest text of its search. Received: "

@@ -3,6 +3,7 @@
 import dataclasses
 
 from keras_bahdanau.exporters.card import vocabulary_files
+from keras_bahdanau.exporters.exporter import require_plain_copies
 from keras_bahdanau.exporters.publishing import newest_version
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.exporters.saved_model.version_card import load_card
@@ -40,16 +41,8 @@ class IdsSavedModelExporter(SavedModelExporter):
         return card is not None and card.get("format") == IdsSavedModelExporter.artefact
 
     def require(self, pipeline):
-        from keras_bahdanau.text.replace_unknown import are_plain_characters
-
         super().require(pipeline)
-        sides = pipeline.source.subwords, pipeline.target
-        if pipeline.search.replace_unknown and not are_plain_characters(*sides):
-            raise ValueError(
-                "A SavedModel of ids gives ids, for which clients copy characters of the source, "
-                "but no words, and no decomposed letters. Received: replace_unknown=True. Export a "
-                "SavedModel of text, or turn it off."
-            )
+        require_plain_copies(pipeline, f"A {self.artefact}")
 
     def compared(self, pipeline):
         search = dataclasses.replace(pipeline.search, replace_unknown=False)
