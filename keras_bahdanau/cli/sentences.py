@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 from keras_bahdanau.cli.console import warn
 from keras_bahdanau.data.columns import (
@@ -15,6 +16,7 @@ from keras_bahdanau.data.reading import check_unfinished, decode_lines, read_lin
 from keras_bahdanau.data.table_features import hold_features, tell_joined_features
 from keras_bahdanau.text.feature_place import LAST
 
+STANDARD_INPUT = Path("-")
 ARRIVING = 2**16  # bytes of standard input that are translated at once
 
 

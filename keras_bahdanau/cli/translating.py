@@ -27,7 +27,7 @@ from keras_bahdanau.cli.console import ends_well, lines_from, show_progress, tel
 from keras_bahdanau.cli.exploring import Exploration, ExploreOption
 from keras_bahdanau.cli.inputs import decoded, feature_place_of, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
-from keras_bahdanau.cli.sentences import check_columns, chunks_of, tell_left_out
+from keras_bahdanau.cli.sentences import STANDARD_INPUT, check_columns, chunks_of, tell_left_out
 from keras_bahdanau.cli.translated_lines import Links, print_lines
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText, subwords_of
 from keras_bahdanau.counted import counted
@@ -42,7 +42,8 @@ from keras_bahdanau.option import check_value
 @with_imports
 def translate(
     file: Annotated[
-        Path | None, typer.Argument(help="Sentences, one a line.  [default: standard input]")
+        Path | None,
+        typer.Argument(help="Sentences, one a line; - is the standard input.  [default: -]"),
     ] = None,
     *,
     model: ModelsOption,
@@ -108,6 +109,7 @@ def translate(
     Files are UTF-8, plain or .gz. No lines give no lines, and an empty line stays empty; one that
     is longer than --max-source-length is cut, and named on standard error.
     """
+    file = None if file == STANDARD_INPUT else file
     paths = find_models(model)
     require_inputs(paths[0], "lines")
     fixed = {"explore": explore and str(explore), **fixed_precision(precision)}
