@@ -177,16 +177,22 @@ _FURTHER = (
 )
 _SMALL_LESS_DROPOUT = (*_SMALL, "--dropout", "0.05")
 _SMALL_FURTHER = ("--dropout", "0.02", *_FURTHER[2:])
+_LARGE_OTHER = ("--dropout", "0.12", *_LARGE_FURTHER[2:])
+_TAUGHT = ("--word-distillation", "0.8", *_FURTHER)
+_SMALL_TAUGHT = ("--word-distillation", "0.8", *_SMALL_FURTHER)
 FURTHER = {  # settings that go on from a run of another
-    "large-further": "large-1",
-    "further": "preset-1",
-    "small-further": "small-less-dropout-1",
+    **{"large-further": "large-1", "large-other": "large-1"},
+    **{"further": "preset-1", "taught": "further-2"},
+    **{"small-further": "small-less-dropout-1", "small-taught": "small-further-1"},
 }
+_LARGE_ONES = ("large-further-3", "large-other-2")
+TEACHERS = dict.fromkeys(("taught", "small-taught"), _LARGE_ONES)  # runs of others, together
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
     **{"small": _SMALL, "small-soft": (*_SMALL, *_SOFT), "small-hard": (*_SMALL, *_HARD)},
     **{"small-copy": (*_SMALL, *_COPY), "large": _LARGE, "large-further": _LARGE_FURTHER},
+    **{"large-other": _LARGE_OTHER, "taught": _TAUGHT, "small-taught": _SMALL_TAUGHT},
     **{"more-dropout": _MORE_DROPOUT, "further": _FURTHER},
     **{"small-less-dropout": _SMALL_LESS_DROPOUT, "small-further": _SMALL_FURTHER},
     **{HALLUCINATED: (), "unknown": _UNKNOWN, "known": _KNOWN},
@@ -194,7 +200,7 @@ SETTINGS = {
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
     **dict.fromkeys(("large-further", "large"), "large"),  # a .keras file alone
-    **dict.fromkeys(("small-further", "small-less-dropout"), "small"),  # in 400 kB
+    **dict.fromkeys(("small-taught", "small-further", "small-less-dropout"), "small"),  # in 400 kB
 }
 
 

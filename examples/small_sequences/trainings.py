@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from results import kept
-from tasks import FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, signatures
+from tasks import FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, TEACHERS, signatures
 
 from keras_bahdanau.training import Run
 
@@ -106,6 +106,8 @@ class Training:
         begin = ("--preset", "characters")
         if self.setting in FURTHER:
             begin = ("--from", self.folder.with_name(FURTHER[self.setting]) / "run")
+        for name in TEACHERS.get(self.setting, ()):
+            begin += ("--teacher", self.folder.with_name(name) / "run")
         corpus = (self.data / self.task.train,)
         if self.setting == HALLUCINATED:
             corpus = self._with_invented_words(*corpus)

@@ -38,6 +38,7 @@ from keras_bahdanau.text.feature_place import place_in_card
 from keras_bahdanau.training import TrainingOptions
 from keras_bahdanau.training.inheritance import check_no_adaptation, initial_model
 from keras_bahdanau.training.run import Run
+from keras_bahdanau.training.word_teacher import teacher_files
 
 
 @ends_well("The same command resumes from the last checkpoint.")
@@ -117,6 +118,15 @@ def train(
             show_default=False,
         ),
     ] = None,
+    teacher: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Model whose distribution of each token is learnt, for --word-distillation: "
+            "directory of a training, or a .keras file; given several times, the ensemble. Its "
+            "vocabularies are the student's. `distill` lets a teacher write the targets, too.",
+            show_default=False,
+        ),
+    ] = None,
     symbol: Annotated[
         list[str] | None,
         typer.Option(
@@ -170,6 +180,7 @@ def train(
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")
     links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
+    links["teacher"] = teacher_files(teacher)
     new_text = None
     if vocabulary_pairs is not None:
         new_text = Data.read(inputs, vocabulary_pairs, None, None, **table)

@@ -12,15 +12,16 @@ from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.training_output import given
 
 
-def with_added(model, loss, y, output, sample_weight):
+def with_added(model, loss, x, y, output, sample_weight):
     """The loss of a batch with those that the model's weights ask for.
 
-    (1 - w) attention + w CTC, plus guided alignment and evenness; what layers and weights add to
-    the loss stays whole.
+    (1 - w) attention + w CTC, plus guided alignment and evenness, with (1 - s) tokens + s teacher
+    for attention; what layers and weights add to the loss stays whole.
 
     Args:
         model: `Seq2Seq`.
         loss: Float32 scalar, the loss of the decoder's tokens.
+        x: The inputs, for a teacher that reads them, or None.
         y: Int tensor `(batch, target_time)`.
         output: `TrainingOutput`.
         sample_weight: Float tensor `(batch, target_time)`, or None.
@@ -29,10 +30,14 @@ def with_added(model, loss, y, output, sample_weight):
         Float32 scalar.
     """
     weight = weight_of(y, sample_weight)
+    if model.word_distillation is not None:
+        passes = output.readout.shape[0]
+        logits = [model.logits(output, one) for one in range(passes)]
+        total = model.word_distillation.total(x, logits, weight)
+        loss = _mixed(model, loss, total, weight, model.word_distillation.share)
     if given(output.ctc_logits):
         total = batch_ctc_loss(output.ctc_logits, output.mask, y, weight)
-        own = [reducing(model.loss).of_total(total, weight), *of_layers(model)]
-        loss = (1 - model.ctc_weight) * loss + model.ctc_weight * ops.sum(ops.stack(own))
+        loss = _mixed(model, loss, total, weight, model.ctc_weight)
     if given(output.alignment):
         # -> (passes, batch, target_time, source_time)
         alignment = ops.broadcast_to(output.alignment, ops.shape(output.weights))
@@ -42,6 +47,12 @@ def with_added(model, loss, y, output, sample_weight):
         total = ops.sum(ops.mean(uneven, axis=0))
         loss = loss + model.doubly_stochastic * reducing(model.loss).of_total(total, weight)
     return loss
+
+
+def _mixed(model, loss, total, weight, share):
+    """A loss with the share of another one, whose weighted sum over tokens is the total."""
+    own = [reducing(model.loss).of_total(total, weight), *of_layers(model)]
+    return (1 - share) * loss + share * ops.sum(ops.stack(own))
 
 
 def of_drawn(model, output, weight, negative_log_probs):

@@ -99,6 +99,7 @@ class Seq2Seq(keras.Model):
         self.reinforcement = Reinforcement(name="reinforcement") if draws else None
         self.ctc_weight = checks.fraction("ctc_weight", "the share of the CTC loss", ctc_weight)
         self.ctc_layer = None
+        self.word_distillation = None  # a `WordDistillation`, which no config has
         if ctc_weight:
             self.ctc_layer = keras.layers.Dense(
                 decoder.vocabulary_size, name="ctc", dtype=self.dtype_policy
@@ -318,7 +319,8 @@ class Seq2Seq(keras.Model):
         and since on the JAX backend Keras' `compute_metrics` has no access to the weights.
 
         Args:
-            x: The inputs, for a loss of Keras that may read them, or None.
+            x: The inputs, for `word_distillation`, and for a loss of Keras that may read them;
+                or None.
             y: Int tensor `(batch, target_time)`, the target tokens.
             y_pred: `TrainingOutput`, or float logits `(batch, target_time, vocabulary)`.
             sample_weight: Float tensor `(batch, target_time)`, 0 at padding, or None.
@@ -334,7 +336,8 @@ class Seq2Seq(keras.Model):
         if not isinstance(y_pred, TrainingOutput):
             drawn = self.reinforcement is not None
             weights = self.r_drop, self.guided_alignment, self.doubly_stochastic, self.ctc_weight
-            if training and (any(weights) or drawn):
+            taught = self.word_distillation is not None
+            if training and (any(weights) or drawn or taught):
                 refuse_logits(y_pred)
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         weighted = getattr(self._compile_loss, "_user_loss_weights", None)  # which Keras applies
@@ -343,7 +346,7 @@ class Seq2Seq(keras.Model):
             loss = self._loss_from_readout(y, y_pred, sample_weight)
         else:
             loss = self._loss_from_logits(x, y, y_pred, sample_weight)
-        return with_added(self, loss, y, y_pred, sample_weight)
+        return with_added(self, loss, x, y, y_pred, sample_weight)
 
     def _loss_from_readout(self, y, output, sample_weight):
         """One of the package's own losses: no logits are kept."""

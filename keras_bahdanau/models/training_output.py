@@ -58,7 +58,8 @@ def refuse_logits(y_pred):
     """Raise an error where logits would leave out R-Drop's second pass, or another loss."""
     raise ValueError(
         "In training, the loss of a model with hard attention, `r_drop`, `guided_alignment`, "
-        "`doubly_stochastic` or `ctc_weight` must get the `TrainingOutput` of the call. "
+        "`doubly_stochastic`, `word_distillation` or `ctc_weight` must get the `TrainingOutput` "
+        "of the call. "
         f"Received: y_pred of type {type(y_pred).__name__}. "
         "Hand over what the model gives with training=True, or take the loss with training=False."
     )

@@ -50,6 +50,7 @@ from keras_bahdanau.training.training_data import (
 )
 from keras_bahdanau.training.validation import ValidateAndSave
 from keras_bahdanau.training.vocabularies import vocabularies
+from keras_bahdanau.training.word_teacher import word_distillation
 from keras_bahdanau.training.workers import FollowChief, Workers
 
 
@@ -72,6 +73,7 @@ def train(
     strategy=None,
     devices=None,
     show=None,
+    teacher=None,
 ):
     """Train a translator, or a pipeline for another source, or resume a killed training.
 
@@ -114,6 +116,8 @@ def train(
             fit on one: see `placement.place`.
         show: Function of one string, which shows what is being prepared, "" when all is; None for
             none.
+        teacher: Path of a `.keras` file or of a run, or a list of several, their ensemble, for
+            `word_distillation`: see `WordDistillation`. Its source and target are the student's.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -123,19 +127,19 @@ def train(
         BlockingIOError: If another process trains in the directory.
         ConnectionError: If another worker of the strategy ended.
         FileExistsError: If the directory holds something else, or a finished run.
-        FileNotFoundError: If there is no file of `initial`.
+        FileNotFoundError: If there is no file of `initial` or of `teacher`.
         FloatingPointError: If loss, weights or validation perplexity are NaN or infinite. The
             best translator and the last checkpoint stay.
         TypeError: If `source` is neither a `Source` nor a `Subwords`.
         ValueError: If shards on disk are damaged, even while it trains; if the run was begun with
             other options, other pairs, or another source or target, or on shards with another
             number of workers; if its files are damaged; if a part or a device of `devices` is
-            unknown; if options and alignments do not go together; if there is a `cache` for a
-            source that decodes no files; or if options or vocabularies contradict the `initial`
-            model.
+            unknown; if options and alignments, or options and teacher, do not go together; if
+            there is a `cache` for a source that decodes no files; or if options or vocabularies
+            contradict the `initial` model or the teacher.
     """
     options = options or TrainingOptions()
-    data = training_data(pairs, valid_pairs, alignments, valid_alignments)
+    data = training_data(pairs, valid_pairs, alignments, valid_alignments, teacher)
     sides = data.sides(source, target, symbols)
     are_given = None not in (sides.source, sides.target)
     check_vocabulary_pairs(options, vocabulary_pairs, are_given)
@@ -220,6 +224,10 @@ class _Training:
         config = self.initial and self.initial["model"]
         settings = config, devices, self._window()
         self.model = compiled_model(source, target, options, self.rate, *settings)
+        if data.teacher:
+            self.show("loading the teacher")
+            taught = word_distillation(data.teacher, (source, target), options)
+            self.model.word_distillation = taught
         tell_pathless(self.batches, self.model, say)
         if old is not None:
             old.give_weights(self.model, source, target)
@@ -250,7 +258,7 @@ class _Training:
             card = serialized_sides(self.source, self.target)
             card |= {} if self.initial is None else {"initial": self.initial}
             card |= {"workers": self.workers.count} if data.shards else {}
-            links = data.alignments, data.valid_alignments
+            links = data.alignments, data.valid_alignments, data.teacher
             run.begin(self.options, data.pairs, data.valid_pairs, card, *links)
         if self.options.quantization_aware:
             round_weights(self.model, self.model.optimizer.remainders)

@@ -394,6 +394,12 @@ class TrainingOptions:
     label_smoothing: float | None = _of_training(
         _RATE, "Probability that is spread over all tokens alike.", 0.0
     )
+    word_distillation: float | None = _of_training(
+        number(0, 1),
+        "Share of the loss by which the student learns the teacher's distribution of each token "
+        "(word-level knowledge distillation), such as 0.8; 0 for none.",
+        0.0,
+    )
     l2: float | None = _of_training(
         _WEIGHT, "Factor of the sum of all squared weights, which is added to the loss.", 0.0
     )

@@ -11,6 +11,7 @@ from keras_bahdanau.data.pairs import fingerprint_of
 from keras_bahdanau.finite import first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.progress import Progress
+from keras_bahdanau.training.word_teacher import check_teacher, teacher_prints
 from keras_bahdanau.whole_file import write_json
 
 DISTILLED = "distilled"  # what stands in a run's directory before the training of a student
@@ -84,7 +85,15 @@ class Run:
                         path.unlink()
             yield
 
-    def check(self, options, pairs, valid_pairs, alignments=None, valid_alignments=None):
+    def check(
+        self,
+        options,
+        pairs,
+        valid_pairs,
+        alignments=None,
+        valid_alignments=None,
+        teacher=(),
+    ):
         """Check, without TensorFlow, that a training can begin or resume here.
 
         Args:
@@ -93,20 +102,22 @@ class Run:
             valid_pairs: List of (source, target) strings.
             alignments: List of sets of links, or None.
             valid_alignments: List of sets of links, or None.
+            teacher: Tuple of paths: see `word_teacher.teacher_files`.
 
         Raises:
             FileExistsError: If the directory holds something else, or a finished run.
             ValueError: If the run was begun with other options or other pairs, or is damaged;
-                or if options, alignments and shards do not go together.
+                or if options, alignments, teacher and shards do not go together.
         """
         options, pairs = self.kept(options).resolved(), as_pairs(pairs)
         _check_used(options, alignments, valid_alignments)
+        check_teacher(options, teacher)
         check_mixed(pairs, options.temperature, alignments)
         for part in pairs.parts():
             _check_shards(options, part, alignments)
         self.check_free()
         if self.begun():
-            data = _fingerprints(pairs, valid_pairs, alignments, valid_alignments)
+            data = _fingerprints(pairs, valid_pairs, alignments, valid_alignments, teacher)
             self._check_same(options, data)
             if self.checkpoint.is_file():
                 self._check_unfinished(options)
@@ -119,6 +130,7 @@ class Run:
         vocabularies,
         alignments=None,
         valid_alignments=None,
+        teacher=(),
     ):
         """Write `run.json`.
 
@@ -129,11 +141,13 @@ class Run:
             vocabularies: Dictionary of the configs of `source` and `target`.
             alignments: List of sets of links, or None.
             valid_alignments: List of sets of links, or None.
+            teacher: Tuple of paths: see `word_teacher.teacher_files`.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
+        links = alignments, valid_alignments
         content = {
             "options": dataclasses.asdict(options.resolved()),
-            "data": _fingerprints(as_pairs(pairs), valid_pairs, alignments, valid_alignments),
+            "data": _fingerprints(as_pairs(pairs), valid_pairs, *links, teacher),
             **vocabularies,
         }
         write_json(self.card, content)
@@ -247,7 +261,7 @@ class Run:
         if card.get("data") != data:
             raise ValueError(
                 "A run resumes with the pairs it began with. Received: other training or "
-                "validation pairs, weights, tags, or other alignments, than those of "
+                "validation pairs, weights, tags, alignments, or another teacher, than those of "
                 f"out={str(self.directory)!r}. Use those, or another output directory."
             )
 
@@ -332,7 +346,7 @@ def _content(links):
     return links if hasattr(links, "tobytes") else sorted(links)
 
 
-def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
+def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None, teacher=()):
     """The "data" of a card, of `Pairs` and of the pairs to validate on."""
     prints = {"valid": fingerprint_of(valid_pairs)}
     trained = [part.fingerprint for part in pairs.parts()]
@@ -344,4 +358,6 @@ def _fingerprints(pairs, valid_pairs, alignments=None, valid_alignments=None):
     for name, given in links.items():
         if given is not None:
             prints[name] = fingerprint_of((_content(one), "") for one in given)
+    if teacher:
+        prints["teacher"] = teacher_prints(teacher)
     return prints

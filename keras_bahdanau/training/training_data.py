@@ -15,6 +15,7 @@ from keras_bahdanau.training.hard_alignments import with_hard_alignment
 from keras_bahdanau.training.many_pairs import with_defaults_of_many
 from keras_bahdanau.training.model_types import types_of, with_model_types
 from keras_bahdanau.training.normalizations import with_normalizations
+from keras_bahdanau.training.word_teacher import teacher_files
 
 LONGEST_VALID = 512  # tokens of a validation pair
 
@@ -41,12 +42,14 @@ class TrainingData(NamedTuple):
         valid_pairs: `Pairs` that are in memory.
         alignments: List of sets of links of `pairs`, or None.
         valid_alignments: The same of `valid_pairs`.
+        teacher: Tuple of the files of a teacher: see `word_teacher.teacher_files`.
     """
 
     pairs: Any
     valid_pairs: Any
     alignments: list | None = None
     valid_alignments: list | None = None
+    teacher: tuple = ()
 
     @property
     def shards(self):
@@ -198,15 +201,16 @@ def longest_valid_source(source, longest):
     return max(longest, source.longest) if longest else None
 
 
-def training_data(pairs, valid_pairs, alignments=None, valid_alignments=None):
+def training_data(pairs, valid_pairs, alignments=None, valid_alignments=None, teacher=None):
     """`TrainingData` of what a user gives: lists of `data.Corpus`, too.
 
     Raises:
+        FileNotFoundError: If there is no such teacher.
         ValueError: If validation pairs are not text in memory.
     """
     pairs, valid_pairs = as_pairs(pairs), as_pairs(valid_pairs)
     require_text(valid_pairs)
-    return TrainingData(pairs, valid_pairs, alignments, valid_alignments)
+    return TrainingData(pairs, valid_pairs, alignments, valid_alignments, teacher_files(teacher))
 
 
 def _sides_of_shards(shards, source, target, symbols):

@@ -165,6 +165,7 @@ BAD_INPUT = {
     "prepare x.tsv good.de --source image --dry-run": "target='good.de' with source='image'",
     "prepare x.tsv --source ink --dry-run": "source='ink'",
     "translate --model RUN --columns source,-": "with standard input. Give the file",
+    "translate - --model RUN --columns source,-": "with standard input. Give the file",
     "translate --model RUN single.tsv --columns features,target": "columns='features,target'",
     "evaluate --model RUN good.en good.de --metrics top10": "nbest=10",
     "evaluate --model RUN good.en good.de --metrics top2 --compare good.de": "metrics='top2'",
@@ -190,6 +191,10 @@ BAD_INPUT = {
     "train good.en good.de --out new --alignments links": "'links' with 2 lines for 3 pairs",
     "train good.en good.de --out new --guided-alignment 1": "no alignments, with guided_alignment",
     "train good.en good.de --out new --valid-alignments links": "needs --valid-source",
+    "train good.en good.de --out new --word-distillation 2": "word_distillation=2.0",
+    "train good.en good.de --out new --word-distillation .8": "teacher=[], word_distillation=0.8",
+    "train good.en good.de --out new --teacher absent": "No model at 'absent'",
+    "train good.en good.de --out new --teacher RUN": "word_distillation=0.0. Give both, such as",
     "train good.en good.de --out new --cache kept": "cache='kept' with lines. Leave it out.",
     "train x.tsv --source image --out new --cache good.en": "cache='good.en', which is a file",
     "evaluate --model RUN good.en good.de --cache kept": "cache='kept' with lines",
@@ -224,6 +229,7 @@ BAD_INPUT = {
     f"{DISTILL} --teacher RUN --units 0": "units=0",
     f"{DISTILL} --teacher RUN --symbol <s>": "symbols=['<s>']",
     f"{DISTILL} --teacher RUN --guided-alignment 1 --mix .5": "mix=0.5",
+    f"{DISTILL} --teacher RUN --word-distillation .5": "vocabulary='own'. Give vocabulary='t",
     f"{DISTILL} --hypotheses good.de --sample": "sample=True, hypotheses='good.de'",
     f"{DISTILL} --hypotheses good.de --guided-alignment 1": "hypotheses='good.de'",
     f"{DISTILL} --hypotheses good.de": "3 lines, n_best=1, for 2 sources",
@@ -445,7 +451,7 @@ def test_each_line_in_gives_a_line_out(command, model, expected, end):
 def test_many_lines_come_in_pieces_and_stay_in_order(command, model, expected, monkeypatch):
     monkeypatch.setattr(sentences, "ARRIVING", 7)  # bytes
     stdin = ("\n".join(SENTENCES) + "\n").encode()
-    assert command("translate", "--model", model, stdin=stdin).out.splitlines() == expected
+    assert command("translate", "--model", model, "-", stdin=stdin).out.splitlines() == expected
     stdin += b"one\n\xff\n"
     answer = command("translate", "--model", model, stdin=stdin)
     assert answer.code == 2 and "'standard input', whose line 6 holds" in answer.err
@@ -515,8 +521,8 @@ def test_a_picture_of_nothing_is_refused(command, files, model):
 
 
 def test_no_lines_give_no_lines(command, files, model):
-    assert command("translate", "--model", model) == (0, "", "")
-    assert command("translate", "--model", model, "empty.de") == (0, "", "")
+    for given in ([], ["-"], ["empty.de"]):
+        assert command("translate", "--model", model, *given) == (0, "", "")
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,13 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     assert not run.main(["train", *places, *further])
     card = json.loads((folder.parent / "large-further-2" / "run" / "run.json").read_text())
     assert card["initial"]["path"].endswith("large-1/run/translator.keras")
+    monkeypatch.setitem(tasks.SETTINGS, "taught", ("--word-distillation", "0.5", "--epochs", "1"))
+    monkeypatch.setitem(tasks.FURTHER, "taught", "preset-1")
+    monkeypatch.setitem(tasks.TEACHERS, "taught", ("large-1", "large-further-2"))
+    taught = ["--settings", "taught", "--seeds", "1", "--minutes", "1"]
+    assert not run.main(["train", *places, *taught])
+    card = json.loads((folder.parent / "taught-1" / "run" / "run.json").read_text())
+    assert len(card["data"]["teacher"]) == 2
     monkeypatch.setitem(tasks.SETTINGS, "small-less-dropout", tuple(TINY.split()))
     small = ["--settings", "small-less-dropout", "--seeds", "3", "--minutes", "1"]
     assert not run.main(["train", *places, *small])

@@ -46,7 +46,7 @@ def check_student(options, source, target):
     validated_model(source or small, target or small, options)
 
 
-def check_same_pairs(run, pairs, valid_pairs, weights):
+def check_same_pairs(run, pairs, valid_pairs, weights, teacher):
     """Raise ValueError if a student has begun with other pairs, before those are overwritten.
 
     Args:
@@ -54,10 +54,11 @@ def check_same_pairs(run, pairs, valid_pairs, weights):
         pairs: List of pairs, or of `Corpus`.
         valid_pairs: List of pairs.
         weights: List of weights between words, or None.
+        teacher: Tuple of the files of a teacher of words; () for none.
     """
     if run.begun():
         with contextlib.suppress(FileExistsError):  # a training that is over has the same pairs
-            run.check(run.options(TrainingOptions), pairs, valid_pairs, weights)
+            run.check(run.options(TrainingOptions), pairs, valid_pairs, weights, teacher=teacher)
 
 
 def _demands(work):
@@ -97,6 +98,7 @@ def _demands(work):
         "Leave it out.",
     )
     yield from _of_attention(work, given, models)
+    yield from _of_words(work, given)
     for name, asked in {
         "vocabulary": work.settings.vocabulary == "teacher",
         "sample": work.settings.sample,
@@ -137,6 +139,23 @@ def _of_attention(work, given, models):
         not work.guides or inputs == ["lines"],
         f"{weight}, teacher={models}, which reads {'/'.join(inputs)}",
         f"L{leave[1:]}",
+    )
+
+
+def _of_words(work, given):
+    share = work.options.resolved().word_distillation
+    received = f"word_distillation={share!r}"
+    yield (
+        "Word-level distillation takes a teacher that is a model",
+        not (share and given),
+        f"{received}, hypotheses={given!r}",
+        "Give one, or leave word_distillation out.",
+    )
+    yield (
+        "Word-level distillation takes one vocabulary of teacher and student",
+        not share or work.settings.vocabulary == "teacher",
+        f"{received}, vocabulary={work.settings.vocabulary!r}",
+        "Give vocabulary='teacher'.",
     )
 
 

@@ -25,6 +25,7 @@ from keras_bahdanau.training.distillation.teacher import Teacher, taught
 from keras_bahdanau.training.inheritance import check_none_learnt
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.run import Run
+from keras_bahdanau.training.word_teacher import teacher_files
 from keras_bahdanau.whole_file import write_json
 
 REPORT, COMPARISON = "report.json", "comparison.json"  # beside the pairs
@@ -56,7 +57,8 @@ def distill(
     `DIRECTORY/distilled` holds all hypotheses, those that were chosen as plain files, and the
     report of the filters; the directory itself is the student's run, as `train` makes it. With
     `guided_alignment` among the options, the student's attention learns from the teacher's: see
-    `losses.GuidedAlignment`, of weights between words.
+    `losses.GuidedAlignment`, of weights between words. With `word_distillation` the student also
+    learns the teacher's distribution of each token of these texts: see `WordDistillation`.
 
     Args:
         pairs: List of (input, true target).
@@ -97,7 +99,7 @@ def distill(
     work = _Distilling(
         Run(directory),
         pairs,
-        _paths(teacher),
+        teacher_files(teacher),
         options or TrainingOptions(),
         settings or Distillation(),
         hypotheses,
@@ -133,12 +135,6 @@ def distill(
     return work.run.translator
 
 
-def _paths(teacher):
-    """Tuple of the files of a teacher."""
-    several = teacher if isinstance(teacher, list | tuple) else [teacher]
-    return tuple(find_translator(path) for path in several if path is not None)
-
-
 class _Distilling(NamedTuple):
     """A distillation whose models are known to be there.
 
@@ -172,6 +168,11 @@ class _Distilling(NamedTuple):
     def guides(self):
         """True if the teacher's attention guides that of the student."""
         return self.options.resolved().guided_alignment > 0
+
+    @property
+    def word_teacher(self):
+        """The files of the teacher, if the student learns its distributions; otherwise ()."""
+        return self.paths if self.options.resolved().word_distillation else ()
 
     def given(self):
         """Lists of `Hypothesis` of the file, one list a pair; None for a teacher."""
@@ -229,7 +230,7 @@ class _Distilling(NamedTuple):
             weights = None
             if self.guides:
                 weights = [parse_weights(row.hypothesis.weights) for row in rows]
-            check_same_pairs(self.run, pairs, valid_pairs, weights)
+            check_same_pairs(self.run, pairs, valid_pairs, weights, self.word_teacher)
             write_pairs(directory, own, rows, self.guides)
             write_json(directory / REPORT, report.as_json())
         return pairs, weights
@@ -244,7 +245,7 @@ class _Distilling(NamedTuple):
         """Train the student, unless that has ended already."""
         from keras_bahdanau import training
 
-        given |= {"verbose": verbose, "say": self.say}
+        given |= {"verbose": verbose, "say": self.say, "teacher": self.word_teacher}
         try:
             training.train(pairs, valid_pairs, self.run.directory, self.options, **given)
         except FileExistsError:

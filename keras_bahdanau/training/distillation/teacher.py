@@ -10,7 +10,6 @@ from typing import NamedTuple
 from keras_bahdanau.cores import usable_cores
 from keras_bahdanau.data.ordered_work import Workers, with_rate
 from keras_bahdanau.data.pairs import fingerprint_of
-from keras_bahdanau.integrity import sha256_of
 from keras_bahdanau.limits import HYPOTHESES as MOST_HYPOTHESES
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.search import SearchOptions
@@ -23,6 +22,7 @@ from keras_bahdanau.training.distillation.hypotheses import (
     read_hypotheses,
 )
 from keras_bahdanau.training.distillation.settings import Distillation
+from keras_bahdanau.training.word_teacher import teacher_prints
 from keras_bahdanau.whole_file import replacing, write_json
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
@@ -64,7 +64,7 @@ class Teacher(NamedTuple):
         """Dictionary of all that the hypotheses follow from."""
         settings = self.settings
         return {
-            "teacher": [_sha256(path) for path in self.paths],
+            "teacher": teacher_prints(self.paths),
             "search": vars(settings.search(self.own_search, self.seed)),
             "n_best": settings.n_best,
             "batch_size": settings.batch_size,
@@ -195,8 +195,3 @@ def _check_plan(path, plan):
             f"{' and '.join(different)} than that in {str(path.parent)!r}. Use that, or another "
             "output directory."
         )
-
-
-def _sha256(path):
-    with open(path, "rb") as file:
-        return sha256_of(file)
