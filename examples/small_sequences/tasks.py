@@ -178,7 +178,7 @@ _FURTHER = (
 _SMALL_LESS_DROPOUT = (*_SMALL, "--dropout", "0.05")
 _SMALL_FURTHER = ("--dropout", "0.02", *_FURTHER[2:])
 _LARGE_OTHER = ("--dropout", "0.12", *_LARGE_FURTHER[2:])
-_TAUGHT = ("--word-distillation", "0.8", *_FURTHER)
+_TAUGHT = ("--word-distillation", "0.8", "--dropout", "0.05", *_FURTHER[2:])
 _SMALL_TAUGHT = ("--word-distillation", "0.8", *_SMALL_FURTHER)
 FURTHER = {  # settings that go on from a run of another
     **{"large-further": "large-1", "large-other": "large-1"},
