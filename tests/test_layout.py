@@ -24,7 +24,7 @@ FLOORS = (
     *("layers", "losses", "metrics", "models"),
     *("search", "text", "sources", "data"),
     *("training.rounded_weights", "training.optimizers"),
-    *("training.schedules", "training.progress"),
+    *("training.schedules", "training.progress", "training.teacher_files"),
     "training.run",
     *("pipelines", "plotting", "callbacks"),
     *("exporters", "pipelines.loaded_model", "pipelines.offline"),

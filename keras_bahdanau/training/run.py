@@ -11,7 +11,7 @@ from keras_bahdanau.data.pairs import fingerprint_of
 from keras_bahdanau.finite import first_not_finite
 from keras_bahdanau.ownership import existing, lock_of, owned
 from keras_bahdanau.training.progress import Progress
-from keras_bahdanau.training.word_teacher import check_teacher, teacher_prints
+from keras_bahdanau.training.teacher_files import check_teacher, teacher_prints
 from keras_bahdanau.whole_file import write_json
 
 DISTILLED = "distilled"  # what stands in a run's directory before the training of a student

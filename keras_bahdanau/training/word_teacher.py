@@ -1,6 +1,5 @@
 """The teacher of a training by word-level distillation: its files, and its model."""
 
-from keras_bahdanau.integrity import sha256_of
 from keras_bahdanau.pipelines.file import find_translator
 
 
@@ -15,26 +14,6 @@ def teacher_files(teacher):
     """
     several = teacher if isinstance(teacher, list | tuple) else [teacher]
     return tuple(find_translator(path) for path in several if path is not None)
-
-
-def teacher_prints(files):
-    """List of the SHA-256 of the files of a teacher, which a run resumes with."""
-    return [_sha256(path) for path in files]
-
-
-def check_teacher(options, files):
-    """Raise ValueError unless a training has a teacher and a share for it, or neither.
-
-    Args:
-        options: `TrainingOptions`, resolved.
-        files: Tuple of paths.
-    """
-    if bool(files) != (options.word_distillation > 0):
-        raise ValueError(
-            "Word-level distillation takes a teacher, and its share of the loss. Received: "
-            f"teacher={[*map(str, files)]}, word_distillation={options.word_distillation!r}. Give "
-            "both, such as 0.8 for the share, or neither."
-        )
 
 
 def word_distillation(files, sides, options):
@@ -63,8 +42,3 @@ def word_distillation(files, sides, options):
             )
     whole = pipelines[0] if len(pipelines) == 1 else ensemble(pipelines)
     return WordDistillation(whole.model, options.word_distillation)
-
-
-def _sha256(path):
-    with open(path, "rb") as file:
-        return sha256_of(file)

@@ -9,7 +9,8 @@ from conftest import toy_pairs
 import keras_bahdanau as kb
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Distillation, Run, TrainingOptions, distill, train
-from keras_bahdanau.training.word_teacher import check_teacher, teacher_files, word_distillation
+from keras_bahdanau.training.teacher_files import check_teacher
+from keras_bahdanau.training.word_teacher import teacher_files, word_distillation
 
 PAIRS = toy_pairs()
 WRONG = [(source, "drei") for source, _ in PAIRS]

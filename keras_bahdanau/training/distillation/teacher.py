@@ -22,7 +22,7 @@ from keras_bahdanau.training.distillation.hypotheses import (
     read_hypotheses,
 )
 from keras_bahdanau.training.distillation.settings import Distillation
-from keras_bahdanau.training.word_teacher import teacher_prints
+from keras_bahdanau.training.teacher_files import teacher_prints
 from keras_bahdanau.whole_file import replacing, write_json
 
 HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
