@@ -25,7 +25,7 @@ def word_distillation(files, sides, options):
         options: `TrainingOptions`, resolved.
 
     Raises:
-        ValueError: If the teacher has another source or target, or is damaged.
+        ValueError: If the teacher has another source or target, needs alignments, or is damaged.
     """
     from keras_bahdanau.models.word_distillation import WordDistillation
     from keras_bahdanau.pipelines.by_source import load_pipeline
@@ -39,6 +39,12 @@ def word_distillation(files, sides, options):
                 f"Received: teacher={str(path)!r}, which has others. Train both on the same "
                 "pairs with the same vocabulary settings, begin with a model that has the "
                 "teacher's (--from), or distill with vocabulary='teacher'."
+            )
+        if not one.model.exportable:
+            raise ValueError(
+                "A teacher reads nothing but the source and the tokens. Received: "
+                f"teacher={str(path)!r}, whose attention is that of given alignments. Give "
+                "another one."
             )
     whole = pipelines[0] if len(pipelines) == 1 else ensemble(pipelines)
     return WordDistillation(whole.model, options.word_distillation)

@@ -82,6 +82,16 @@ def test_a_teacher_of_other_vocabularies_is_named(toy_translator, teacher):
         word_distillation((teacher,), (own[0], other), options)
 
 
+def test_a_teacher_that_needs_alignments_is_named(toy_translator, tmp_path):
+    own = tuple(sides(toy_translator).values())
+    sizes = {"units": 8, "embedding_units": 8, "attention_units": 8}
+    model = kb.presets.small(*own, attention="forced", **sizes)
+    model.build()
+    kb.Translator(own[0], model, own[1]).save(tmp_path / "forced.keras")
+    with pytest.raises(ValueError, match="'.*forced.keras', whose attention is that of given"):
+        word_distillation((tmp_path / "forced.keras",), own, STUDENT.resolved())
+
+
 @pytest.mark.slow
 def test_a_distillation_of_both_levels(teacher, tmp_path):
     options = dataclasses.replace(STUDENT, word_distillation=0.5, epochs=2)
