@@ -122,8 +122,8 @@ def train(
         list[Path] | None,
         typer.Option(
             help="Model whose distribution of each token is learnt, for --word-distillation: "
-            "directory of a training, or a .keras file; given several times, the ensemble. Its "
-            "vocabularies are the student's. `distill` lets a teacher write the targets, too.",
+            "directory of a training, or a .keras file; given several times, the ensemble. It must "
+            "have the student's vocabularies. `distill` lets a teacher write the targets, too.",
             show_default=False,
         ),
     ] = None,
@@ -179,8 +179,8 @@ def train(
     show_progress("reading the pairs")
     data, valid = read_data(inputs, files, valid_files, **table)
     show_progress("")
-    links = {"alignments": data.alignments, "valid_alignments": valid.alignments}
-    links["teacher"] = teacher_files(teacher)
+    beside = {"alignments": data.alignments, "valid_alignments": valid.alignments}
+    beside["teacher"] = teacher_files(teacher)
     new_text = None
     if vocabulary_pairs is not None:
         new_text = Data.read(inputs, vocabulary_pairs, None, None, **table)
@@ -188,7 +188,7 @@ def train(
         load_tensorflow()  # the source of a file says what its preset is
         options = begins_with.inherited(options)
     if not is_launched():
-        run.check(options, data.pairs, valid.pairs, **links)
+        run.check(options, data.pairs, valid.pairs, **beside)
         check_unowned(run.translator, say)
     if valid_source is None and not valid_corpus:
         tell_held_out(valid.pairs, say)
@@ -214,7 +214,7 @@ def train(
         vocabulary_pairs=None if new_text is None else new_text.pairs,
         strategy=strategy,
         show=show_progress,
-        **links,
+        **beside,
     )
     say(f"The model: {path}")
 

@@ -15,8 +15,8 @@ from keras_bahdanau.models.training_output import given
 def with_added(model, loss, x, y, output, sample_weight):
     """The loss of a batch with those that the model's weights ask for.
 
-    (1 - w) attention + w CTC, plus guided alignment and evenness, with (1 - s) tokens + s teacher
-    for attention; what layers and weights add to the loss stays whole.
+    (1 - w) ((1 - s) tokens + s teacher) + w CTC, plus guided alignment and evenness; what layers
+    and weights add to the loss stays whole.
 
     Args:
         model: `Seq2Seq`.

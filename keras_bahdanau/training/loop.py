@@ -117,7 +117,8 @@ def train(
         show: Function of one string, which shows what is being prepared, "" when all is; None for
             none.
         teacher: Path of a `.keras` file or of a run, or a list of several, their ensemble, for
-            `word_distillation`: see `WordDistillation`. Its source and target are the student's.
+            `word_distillation`: see `WordDistillation`. It must have the student's source and
+            target.
 
     Returns:
         Path of the saved translator or pipeline, that with the lowest validation perplexity, or
@@ -258,8 +259,8 @@ class _Training:
             card = serialized_sides(self.source, self.target)
             card |= {} if self.initial is None else {"initial": self.initial}
             card |= {"workers": self.workers.count} if data.shards else {}
-            links = data.alignments, data.valid_alignments, data.teacher
-            run.begin(self.options, data.pairs, data.valid_pairs, card, *links)
+            beside = data.alignments, data.valid_alignments, data.teacher
+            run.begin(self.options, data.pairs, data.valid_pairs, card, *beside)
         if self.options.quantization_aware:
             round_weights(self.model, self.model.optimizer.remainders)
         return Progress()

@@ -1,4 +1,4 @@
-"""What a run checks of the files of a teacher, and keeps of them."""
+"""Checks of the files of a teacher, and their fingerprints, by which a run resumes."""
 
 from keras_bahdanau.integrity import sha256_of
 
