@@ -109,14 +109,15 @@ def test_a_call_and_predict_give_the_numbers_of_tensorflow(answers):
 
 def test_fit_lowers_the_loss(answers):
     found, _ = answers
-    for key in {"losses", "losses_unbuilt"} & {*found}:
+    for key in {"losses", "losses_unbuilt", "losses_taught"} & {*found}:
         assert np.isfinite(found[key]).all() and found[key][-1] < found[key][0]
     assert np.isfinite(found["perplexity"])
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in DRAWING], indirect=True)
-def test_fit_takes_the_steps_that_tensorflow_takes(answers):
+def test_fit_takes_the_steps_that_tensorflow_takes(answers, name):
     keys = ("losses", "perplexity", "trained_logits", "trained_weights")
+    keys += ("losses_taught",) if name == "plain" else ()
     assert_alike(answers, *keys, atol=1e-4, rtol=1e-4)
 
 

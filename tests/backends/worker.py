@@ -16,6 +16,7 @@ from options import new_model
 
 from keras_bahdanau.losses import TokenCrossentropy
 from keras_bahdanau.metrics import Perplexity
+from keras_bahdanau.models import WordDistillation
 from keras_bahdanau.search import SearchOptions, beam_search, greedy_search
 
 BACKEND = keras.backend.backend()
@@ -79,6 +80,16 @@ def trained(model, option):
     return {"losses": history["loss"], "perplexity": evaluated["perplexity"]}
 
 
+def losses_taught(option):
+    """The losses of a student, of the table's model, whose teacher is another such model."""
+    student, teacher = (new_model(option, SUBWORDS) for _ in range(2))
+    for seed, model in enumerate((student, teacher)):
+        model.build()
+        randomize(model, seed, deviation=0.5)
+    student.word_distillation = WordDistillation(teacher, 0.8)
+    return trained(student, option)["losses"]
+
+
 def write(name, folder):
     """All answers of one model, and its files."""
     option = MODELS[name]
@@ -100,6 +111,7 @@ def write(name, folder):
     answers.update({f"trained_{key}": value for key, value in called(model, option).items()})
     if name == "plain":
         answers["losses_unbuilt"] = trained(new_model(option, SUBWORDS), option)["losses"]
+        answers["losses_taught"] = losses_taught(option)
     np.savez(f"{stem}.npz", tensorflow="tensorflow" in sys.modules, **answers)
 
 

@@ -24,11 +24,12 @@ class Logs(keras.callbacks.Callback):
 
 
 def main():
-    out, options, pairs, valid_pairs = json.load(sys.stdin)
+    out, options, pairs, valid_pairs, teacher = json.load(sys.stdin)
     strategy = strategy_of_environment()  # before anything else of TensorFlow
     logs = Logs()
     options = TrainingOptions(**options)
-    train(pairs, valid_pairs, out, options, verbose=0, callbacks=[logs], strategy=strategy)
+    given = {"verbose": 0, "callbacks": [logs], "strategy": strategy, "teacher": teacher}
+    train(pairs, valid_pairs, out, options, **given)
     if logs.losses:
         Path(sys.argv[1]).write_text(json.dumps(logs.losses))
 

@@ -215,10 +215,11 @@ def environment(index=None, ports=()):
     return names
 
 
-def trained_together(count, folder):
+def trained_together(count, folder, teacher=None, **more):
     """Losses after each batch, and history, of a training by so many processes."""
     ports = [free_port() for _ in range(count)] if count > 1 else []
-    arguments = json.dumps([str(folder / "run"), SETTINGS, PAIRS[:110], PAIRS[110:]])
+    given = {**SETTINGS, **more}, PAIRS[:110], PAIRS[110:], teacher and str(teacher)
+    arguments = json.dumps([str(folder / "run"), *given])
     workers = [
         subprocess.Popen(
             [sys.executable, SCRIPT, folder / "logs.json"],
@@ -240,9 +241,14 @@ def history_of(run):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("alone")
+
+
+@pytest.fixture(scope="module")
+def alone(folder):
     """(losses, history) of one process, by the `fit` of Keras."""
-    return trained_together(1, tmp_path_factory.mktemp("alone"))
+    return trained_together(1, folder)
 
 
 def assert_same_history(found, expected):
@@ -260,6 +266,17 @@ def test_two_workers_have_the_loss_curve_of_one(alone, tmp_path):
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         *("run.json", "checkpoint.weights.h5", "translator.keras", "history.json"),
     }
+
+
+@pytest.mark.slow
+def test_two_workers_learn_of_a_teacher_as_one_does(alone, folder, tmp_path):
+    teacher, settings = folder / "run", {"word_distillation": 0.8, "epochs": 1}
+    found = []
+    for count in (1, 2):
+        (tmp_path / f"{count}").mkdir()
+        found.append(trained_together(count, tmp_path / f"{count}", teacher, **settings)[0])
+    np.testing.assert_allclose(*found, atol=1e-4)
+    assert np.abs(np.subtract(found[0], alone[0][: len(found[0])])).max() > 0.01
 
 
 def children_of(process):
