@@ -1,0 +1,96 @@
+"""Options of the text: its vocabularies, and how it is read in training."""
+
+import dataclasses
+
+from keras_bahdanau.limits import VOCABULARY_SIZE
+from keras_bahdanau.option import flag, one_of
+from keras_bahdanau.training.combinations import AUTO
+from keras_bahdanau.training.options.declaring import RATE, of_training
+
+_MODEL_TYPE = one_of("bpe", "unigram", "char", "grapheme", "word", AUTO)
+_NORMALIZATION = one_of(
+    *("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity", "none", "nfd", AUTO)
+)
+
+
+def _can_be_joint(options):
+    return (
+        options.source_model_type == options.target_model_type
+        and options.source_normalization == options.target_normalization
+        and options.source_vocabulary_size == options.target_vocabulary_size
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextOptions:
+    """Vocabularies of source and target, and the splits of their words."""
+
+    vocabulary_size: int | None = of_training(
+        VOCABULARY_SIZE, "Tokens of each vocabulary, or as many as the text has."
+    )
+    model_type: str | None = of_training(
+        _MODEL_TYPE,
+        'Vocabulary of SentencePiece: {choices}. "grapheme" has characters, each with its '
+        'combining marks, "word" what stands between spaces, such as phonemes; "auto" is "word" '
+        'for a side whose text is single symbols with spaces between, and else "char".',
+        "bpe",
+    )
+    normalization: str | None = of_training(
+        _NORMALIZATION,
+        'Unicode normalization of both sides: {choices}. "identity" and "none" leave characters as '
+        'they are, which phonemes need; with "none" a vocabulary of characters keeps every space, '
+        'too. "nfd" does, and decomposes characters, such as Hangul syllables into letters; '
+        'targets are composed again. "auto" is "nfd" for a side of Hangul, and else "none".',
+        "nmt_nfkc",
+    )
+    source_vocabulary_size: int | None = of_training(
+        VOCABULARY_SIZE,
+        "Tokens of the source vocabulary; `vocabulary_size` if left out.",
+        lambda options: options.vocabulary_size,
+    )
+    target_vocabulary_size: int | None = of_training(
+        VOCABULARY_SIZE,
+        "Tokens of the target vocabulary; `vocabulary_size` if left out.",
+        lambda options: options.vocabulary_size,
+    )
+    source_model_type: str | None = of_training(
+        _MODEL_TYPE,
+        "Vocabulary of the source: {choices}; `model_type` if left out.",
+        lambda options: options.model_type,
+    )
+    target_model_type: str | None = of_training(
+        _MODEL_TYPE,
+        "Vocabulary of the target: {choices}; `model_type` if left out.",
+        lambda options: options.model_type,
+    )
+    source_normalization: str | None = of_training(
+        _NORMALIZATION,
+        "Unicode normalization of the source: {choices}; `normalization` if left out.",
+        lambda options: options.normalization,
+    )
+    target_normalization: str | None = of_training(
+        _NORMALIZATION,
+        "Unicode normalization of the target: {choices}; `normalization` if left out.",
+        lambda options: options.normalization,
+    )
+    subword_sampling: float | None = of_training(
+        RATE,
+        "New split of the words in each epoch: for BPE the rate of merges left out "
+        "(BPE-dropout), for unigram the smoothing of the probabilities; 0 for none.",
+        0.0,
+    )
+    unknown_rate: float | None = of_training(
+        RATE,
+        "Rate of the pairs in which one character of both sides becomes the unknown token, so that "
+        "the model learns to copy characters that it has never seen. The saved search then has "
+        "replace_unknown. For sides that share characters, such as inflection: up to 5,000 such "
+        "pairs have 0.2 in the preset characters.",
+        0.0,
+    )
+    joint: bool | None = of_training(
+        flag(),
+        "One vocabulary for both languages; only if both have one model type, one normalization "
+        "and one size.",
+        _can_be_joint,
+        off="separate",
+    )
