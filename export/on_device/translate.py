@@ -31,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parent.parent / "keras_bahdanau"
 MOST_THREADS = 1024
 LINE_LIMIT = 2**20  # bytes of one line of input
+UNKNOWN, NO_WORD = "<unk>", "⁇"  # the piece, and how SentencePiece writes it
 TOKEN_FIELDS = ("token_log_probs", "token_entropies", "token_words")
 PACKAGES = {"ai_edge_litert": "ai-edge-litert", "numpy": "numpy", "sentencepiece": "sentencepiece"}
 
@@ -198,9 +199,9 @@ def _run(translator, options):
             if options.json:
                 print(json_of(results), flush=True)
                 continue
-            words = alignments and _words(alignments, translator, sentence)
+            links = alignments and _Links(alignments, translator, sentence)
             for result in results:
-                print(_shown(result, number, alignments, words, options), flush=True)
+                print(_shown(result, number, links, options), flush=True)
         except InputError as error:
             if not asking:
                 raise
@@ -256,10 +257,23 @@ def _translated(translator, sentence, name, options):
         raise InputError(f"{name}: {error}") from None
 
 
-def _words(alignments, translator, sentence):
-    """The words that the columns of an alignment stand for: see `word_spans`."""
-    words = alignments.word_spans(translator.tokens(sentence))
-    return alignments.words_of_groups(words, translator.reduction)
+class _Links:
+    """The linked words of the translations of a sentence."""
+
+    def __init__(self, alignments, translator, sentence):
+        words = alignments.words_of_pieces(sentence, translator.pieces(sentence), False)
+        self._alignments = alignments
+        self._words = alignments.words_of_groups(words, translator.reduction)
+        self._copies = translator.card["search"].get("replace_unknown")
+
+    def __call__(self, result):
+        """The links in Pharaoh form, as in "0-0 1-2"."""
+        tokens = result.target_tokens
+        if self._copies:  # of characters, each like any other of its word
+            tokens = [NO_WORD if token == UNKNOWN else token for token in tokens]
+        words = self._words, self._alignments.word_spans(tokens)
+        links = self._alignments.span_links(*words, result.alignment)
+        return self._alignments.format_pharaoh(links)
 
 
 def text_of(result, number, options):
@@ -294,13 +308,11 @@ def _number(value):
     return value if value is not None and math.isfinite(value) else None
 
 
-def _shown(result, number, alignments, words, options):
+def _shown(result, number, links, options):
     """What is printed for one translation."""
     shown = text_of(result, number, options)
     if options.alignment:
-        targets = alignments.word_spans(result.target_tokens)
-        links = alignments.span_links(words, targets, result.alignment)
-        shown += f" ||| {alignments.format_pharaoh(links)}"
+        shown += f" ||| {links(result)}"
     if options.matrix:
         shown += "\n" + _table(result)
     return shown

@@ -81,6 +81,7 @@ class IdsClient {
     });
     return {
       sources: columns.slice(0, answer.source_length),
+      words: sentence.split(/\s+/).filter(Boolean).length,
       hypotheses: hypotheses.slice(0, this.nbest).map(read),
       truncated: answer.truncated === true,
     };

@@ -35,7 +35,7 @@ import sys
 import time
 import urllib.parse
 
-END, UNKNOWN, WORD_START = "</s>", "<unk>", "▁"
+END, UNKNOWN, NO_WORD, WORD_START = "</s>", "<unk>", "⁇", "▁"
 ANSWER_LIMIT = 256 * 2**20  # bytes of one answer; some alignments are large
 LINE_LIMIT = 2**20  # bytes of one line of input
 FILE_LIMIT = 2**26  # bytes of one file
@@ -438,13 +438,14 @@ def _pair(line):
     return fields
 
 
-def to_lines(signature, answer, number):
+def to_lines(signature, answer, number, sentence=None):
     """What is printed of one answer.
 
     Args:
         signature: The signature's name; None for all outputs, as JSON.
         answer: Dictionary from an output's name to its value.
         number: Integer, which sentence it is, from 0.
+        sentence: String, what was sent; None where that is no text.
 
     Returns:
         List of strings.
@@ -455,14 +456,14 @@ def to_lines(signature, answer, number):
         case "serving_default":
             return [f"{answer['text']} ||| {answer['score']:.4f}"]
         case "translate_with_alignment" if "translation" in answer:
-            return [f"{answer['translation']} ||| {word_links(answer)}"]
+            return [f"{answer['translation']} ||| {word_links(answer, sentence)}"]
         case "translate_nbest" | "translate_prefix":
             pairs = zip(answer[_name_in(answer, "translations")], answer["scores"], strict=True)
             return [f"{number} ||| {text} ||| {score:.4f}" for text, score in _found(pairs)]
         case form if form in LISTS_WITH_ALIGNMENT and "translations" in answer:
             rows = zip(answer["translations"], answer["scores"], _of_list(answer), strict=True)
             return [
-                f"{number} ||| {text} ||| {score:.4f} ||| {word_links(one)}"
+                f"{number} ||| {text} ||| {score:.4f} ||| {word_links(one, sentence)}"
                 for text, score, one in _found(rows)
             ]
         case "decode_ids":
@@ -477,13 +478,13 @@ def _found(rows):
     return [row for rank, row in enumerate(rows) if not rank or row[1] > NO_TEXT]
 
 
-def word_links(answer):
+def word_links(answer, sentence=None):
     """The alignment between words in Pharaoh form, as in "0-0 1-2".
 
     A target word is linked to the source word that its pieces attend to most; one that attends
     to the end of the sentence is not linked.
     """
-    sources = _words(answer["source_tokens"][: answer["source_length"]])
+    sources = _source_words(answer["source_tokens"][: answer["source_length"]], sentence)
     links = []
     for target, rows in _target_words(answer).items():
         weights = [
@@ -495,6 +496,21 @@ def word_links(answer):
             if sources[source][0] not in (END, ""):
                 links.append((source, target))
     return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
+def _source_words(tokens, sentence):
+    """Pairs of a word and the positions of its pieces.
+
+    Of an unknown piece only the sentence says whether it is a part of a word, or one of its own.
+    """
+    words = _words(tokens)
+    if sentence is None or _count(words) == len(sentence.split()):
+        return words
+    return _words([NO_WORD if token == UNKNOWN else token for token in tokens])
+
+
+def _count(words):
+    return sum(word not in (END, "") for word, _ in words)
 
 
 def _target_words(answer):
@@ -651,9 +667,11 @@ def run(make_server, options):
         server, number = make_server(options), 0
         for lines in _batches(options):
             rows = to_rows(options.signature, lines, options.bytes, options.prefix)
-            for answer in server.predict(options.signature, rows):
+            for line, answer in zip(lines, server.predict(options.signature, rows), strict=True):
                 signature = None if options.json else options.signature
-                print(*map(printable, to_lines(signature, answer, number)), sep="\n")
+                sentence = None if options.bytes else line
+                printed = to_lines(signature, answer, number, sentence)
+                print(*map(printable, printed), sep="\n")
                 number += 1
                 if answer.get("truncated"):
                     print(f"warning: line {number} is too long and was cut", file=sys.stderr)

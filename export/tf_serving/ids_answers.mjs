@@ -1,6 +1,6 @@
 // Answers of a SavedModel of ids: the outputs for each hypothesis, checked, and what client_rest.py prints of them.
 
-const END_TOKEN = "</s>", UNKNOWN = "<unk>", WORD_START = "\u2581";
+const END_TOKEN = "</s>", UNKNOWN = "<unk>", NO_WORD = "\u2047", WORD_START = "\u2581";
 
 const { isFinite, isInteger } = Number;
 const listOf = (fits) => (value) => Array.isArray(value) && value.every(fits);
@@ -67,11 +67,11 @@ export function hypothesesOf(answer, signature) {
   }).filter(({ length }, place) => place === 0 || length > 0);
 }
 
-/** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source. */
-export function toLines({ sources, hypotheses }, number, signature) {
+/** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source, `words` their number. */
+export function toLines({ sources, words, hypotheses }, number, signature) {
   return hypotheses.map((one) => [
     ...(givesList(signature) ? [number, one.text, one.score.toFixed(4)] : [one.text]),
-    ...(one.alignment ? [wordLinks(sources, one)] : []),
+    ...(one.alignment ? [wordLinks(sources, words, one)] : []),
   ].join(" ||| "));
 }
 
@@ -87,8 +87,8 @@ export function toJson({ sources, hypotheses, truncated }, noun, signature) {
 }
 
 /** The alignment between words in Pharaoh form, as `word_links` of client_rest.py gives it. */
-function wordLinks(sources, { tokens, token_words: numbers, alignment }) {
-  const sourceWords = wordsOf(sources), links = [];
+function wordLinks(sources, words, { tokens, token_words: numbers, alignment }) {
+  const sourceWords = sourceWordsOf(sources, words), links = [];
   for (const [target, rows] of targetWords(tokens, numbers)) {
     const weights = sourceWords.map(({ places: columns }) => {
       let sum = 0;
@@ -100,6 +100,13 @@ function wordLinks(sources, { tokens, token_words: numbers, alignment }) {
     if (isWord(sourceWords[source])) links.push([source, target]);
   }
   return links.sort(([a, b], [c, d]) => a - c || b - d).map((link) => link.join("-")).join(" ");
+}
+
+/** Words of a source: of an unknown piece only their number in the text says whether it is a part of one, or its own. */
+function sourceWordsOf(tokens, count) {
+  const words = wordsOf(tokens);
+  if (count === undefined || words.filter(isWord).length === count) return words;
+  return wordsOf(tokens.map((token) => token === UNKNOWN ? NO_WORD : token));
 }
 
 /**

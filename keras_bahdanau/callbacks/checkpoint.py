@@ -1,6 +1,7 @@
 """Checkpoints from which a killed training resumes."""
 
 import io
+import math
 import time
 from pathlib import Path
 
@@ -25,17 +26,24 @@ class Checkpoint(keras.callbacks.Callback):
             counts its `step` (batches done in this epoch) and `seconds` (of all
             the sittings together).
         every: Positive integer. Batches from one checkpoint to the next.
+        ends_epochs: Bool. True in a `fit` of your own: counts each epoch at its end, and saves.
+            `train` does so after its validation.
 
     Raises:
         FloatingPointError: From `fit` or `save`, if a weight is NaN or infinite; the last file
             stands.
+
+    Example:
+        >>> checkpoint = Checkpoint("run.weights.h5", progress, ends_epochs=True)
+        >>> model.fit(data, epochs=9, initial_epoch=progress.epoch, callbacks=[checkpoint])
     """
 
-    def __init__(self, path, progress, every=100):
+    def __init__(self, path, progress, every=100, ends_epochs=False):
         super().__init__()
         self.path = Path(path)
         self.progress = progress
         self.every = every
+        self.ends_epochs = ends_epochs
         self._counted_until = time.monotonic()
         self._metrics = []
 
@@ -55,6 +63,13 @@ class Checkpoint(keras.callbacks.Callback):
         steps = self.params["steps"]  # None where Keras does not know it
         epoch_goes_on = steps is None or batch + 1 < steps
         if epoch_goes_on and self.progress.step % self.every == 0:
+            self.save()
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.ends_epochs:
+            judges = ("val_perplexity", "val_loss", "loss")
+            value = next((logs[name] for name in judges if name in (logs or {})), math.inf)
+            self.progress.end_epoch(logs or {}, value)
             self.save()
 
     def save(self):

@@ -19,7 +19,8 @@ class StopAtDivergence(keras.callbacks.Callback):
         FloatingPointError: From `fit`, if the loss is NaN or infinite.
 
     Example:
-        >>> model.fit(data, callbacks=[StopAtDivergence(progress), Checkpoint(path, progress)])
+        >>> checkpoint = Checkpoint(path, progress, ends_epochs=True)
+        >>> model.fit(data, callbacks=[StopAtDivergence(progress), checkpoint])
     """
 
     def __init__(self, progress):

@@ -67,13 +67,14 @@ def align(
     pages = {"trace": trace and str(trace), "explore": explore and str(explore)}
     search = search_of(path, search, **pages)
     one = _one_input(path, sentence)
-    prefixes = None if prefix is None else [decoded(prefix, "PREFIX")]
+    prefix = decoded(prefix, "PREFIX")
+    prefixes = None if prefix is None else [prefix]
     for picture, name in ((plot, "plot"), (trace, "trace")):
         check_writable(picture, name)
         check_picture(picture, name)
     check_different(plot=plot, trace=trace, explore=explore)
     steps = steps_asked(trace_steps, trace)
-    exploration = explore and Exploration(explore)
+    exploration = explore and Exploration(explore, prefix=prefix)
     translator = load_translator([path])
     (result,) = translator.decode([one], search=search, prefixes=prefixes)
     if plot is not None and not result.source_tokens:

@@ -309,7 +309,7 @@ def check_picture(path, name):
         return
     from matplotlib.backend_bases import FigureCanvasBase
 
-    known = sorted(FigureCanvasBase.get_supported_filetypes())
+    known = sorted({*FigureCanvasBase.get_supported_filetypes()} - {"pgf"})  # which needs LaTeX
     if path.suffix.removeprefix(".").lower() not in known:
         raise ValueError(
             f"A picture's name must end in one of .{', .'.join(known)}. "

@@ -101,13 +101,13 @@ def _calibrate(path, pairs, metric, threshold, plot, tag, dry_run, batch_size, c
     found = calibrate(pipeline, pairs, batch_size, metric, threshold, say=show_progress)
     show_progress("")
     _tell(found)
-    if plot is not None:
-        _plot(found, plot)
     if dry_run:
         print("the model is as it was")
     else:
         write_calibration(path, found.calibration)
         print(f"written into {path}")
+    if plot is not None:
+        _plot(found, plot)
 
 
 def _tell(found):

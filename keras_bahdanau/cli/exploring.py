@@ -31,20 +31,21 @@ class Exploration:
         path: Path of the page, ending in .html.
         reference: Path of a text with a target for each input, to compare; None for none.
         labels: List of the names of the models.
+        prefix: String that each text begins with; None for none.
 
     Raises:
         FileExistsError: If there is a page of that name.
         ValueError: If its name has another end, or there are too many models.
     """
 
-    def __init__(self, path, reference=None, labels=("output",)):
+    def __init__(self, path, reference=None, labels=("output",), prefix=None):
         check_writable(path, "explore")
         from keras_bahdanau.plotting.explorer.explorer_file import check_page_name  # loads NumPy
 
         check_page_name("explore", path)
         sides = len(labels) + (reference is not None)
         check_value("number of models and references", sides, integer(1, MOST_SIDES))
-        self.path, self.labels = path, list(labels)
+        self.path, self.labels, self.prefix = path, list(labels), prefix
         self.references = None if reference is None else read_lines(reference)
         if reference is not None:
             self.labels.append("reference")
@@ -104,7 +105,8 @@ class Exploration:
             parts = pipeline.target, pipeline.search, None, pipeline.shortlist
             models = [type(pipeline)(pipeline.source, model, *parts) for model in members]
             target = None
-        traces = [model.trace(one, target, explore=True) for model in models]
+        settings = {"explore": True, "prefix": self.prefix}
+        traces = [model.trace(one, target, **settings) for model in models]
         if self.references is not None:
-            traces.append(models[0].trace(one, self.references[number], explore=True))
+            traces.append(models[0].trace(one, self.references[number], **settings))
         return traces

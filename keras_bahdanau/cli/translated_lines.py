@@ -48,7 +48,8 @@ class Links:
         self._source_words = translator.words(sentences, longest)
         self._own_words = [text_words(one, symbols) for one in sentences]
         self._copied_from = None  # sentences as far as they are read, if their words are copied
-        if search is not None and search.replace_unknown:
+        replaces = translator.replaces_unknown if search is None else search.replace_unknown
+        if replaces:
             self._copied_from, *_ = self._source.cut(sentences, longest)
             self._characters = translator.copies_characters
 

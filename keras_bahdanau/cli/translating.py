@@ -123,7 +123,7 @@ def translate(
     _check_outputs(write_pairs, alignment, json, **of_pairs)
     check_different(write_pairs=write_pairs, explore=explore)
     rejection = Rejection(reject_below)
-    exploration = _exploration(explore, reference, model)
+    exploration = _exploration(explore, reference, model, prefix)
     pairs = write_pairs and PairFile(write_pairs, reversed, pair_tag, scores, say=warn)
     chunks, symbols, targets = chunks_of(file, columns, feature_place_of(paths[0]))
     if exploration and file is not None:
@@ -183,7 +183,7 @@ def _translated(chunks, translator, search, unknown, nbest, tag, prefix, batch_s
         done += len(lines)
 
 
-def _exploration(explore, reference, models):
+def _exploration(explore, reference, models, prefix):
     """The page to write, or None."""
     if explore is None and reference is not None:
         raise ValueError(
@@ -191,7 +191,7 @@ def _exploration(explore, reference, models):
             f"reference={str(reference)!r} without one. Give --explore, or leave it out."
         )
     labels = ["output"] if len(models) == 1 else [str(one) for one in models]
-    return explore and Exploration(explore, reference, labels)
+    return explore and Exploration(explore, reference, labels, prefix)
 
 
 def _check_outputs(write_pairs, alignment, json, **settings):

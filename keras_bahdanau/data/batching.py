@@ -145,11 +145,12 @@ class BatchedPairs(Epochs):
         self._sampled = None
         rows = (self._source, self._target)
         if subword_sampling:
+            longest = max_source_length or max_length, max_length
             self._sampled = SampledRows(
-                pairs, kept, source, target, subword_sampling, rows, max_length, seed
+                pairs, kept, source, target, subword_sampling, rows, longest, seed
             )
             rows = self._sampled.epoch(0)
-            self._sampled.longest = max(int(side.lengths[kept].max()) for side in rows)
+            self._sampled.longest = [int(side.lengths[kept].max()) for side in rows]
         lengths = np.stack([side.lengths for side in rows])  # -> (2, pairs)
         if batch_sentences is None:
             longer = lengths.max(axis=0)

@@ -171,6 +171,7 @@ class _Work:
         sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
         jobs = zip(self._blocks(), self._repeated, strict=True)
         pairs = [one for part in self._each("sampled", sample, jobs, len) for one in part]
+        pairs.sort(key=lambda pair: tuple(map(str, pair)))  # for unigrams their order matters
         self._say(f"learning the vocabulary of {counted(len(pairs), 'pairs')}")
         settings = self._settings
         of_text = {"model_type": settings.model_type, "exact": False, **settings.of_text}

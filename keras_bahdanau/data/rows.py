@@ -15,7 +15,8 @@ class SampledRows:
     out of training, however long these may be.
 
     Attributes:
-        longest: Integer. A row with more ids is split as a translator does it.
+        longest: Pair of integers, of the sides. A row with more ids is split as a translator does
+            it.
     """
 
     def __init__(self, pairs, kept, source, target, rate, plain, longest, seed):
@@ -45,7 +46,7 @@ class SampledRows:
         if rows is None:
             return plain
         # (pairs,): one that is left out has its end token at most
-        unusable = (rows.lengths > self.longest) | (rows.lengths <= 1) | (plain.lengths == 0)
+        unusable = (rows.lengths > self.longest[side]) | (rows.lengths <= 1) | (plain.lengths == 0)
         return rows.replaced(unusable, plain)
 
 

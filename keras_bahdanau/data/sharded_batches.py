@@ -145,7 +145,9 @@ class ShardedBatches(Epochs):
 
     def _passed_over(self):
         """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""
-        counts = np.zeros((len(self.windows), self._workers, max(self._limits) + 1), np.int64)
+        stored = max(max(one["longest"]) for one in self._shards.entries) + 1  # and a tag
+        longest = min(stored, max(self._limits))
+        counts = np.zeros((len(self.windows), self._workers, longest + 1), np.int64)
         empty = too_long = tokens = 0
         # the windows of the same shards, which are read once for all of them
         for numbers, windows in itertools.groupby(range(len(counts)), self._shards_of):

@@ -1,5 +1,6 @@
 """Parallel text in records: the translation units of TMX, and datasets of Hugging Face."""
 
+import itertools
 import os
 import xml.parsers.expat
 from pathlib import Path
@@ -50,12 +51,13 @@ class TmxFile(_Records):
     def _pairs(self):
         units, sides = _Units(self.paths[0]), self.sides
         with open_bytes(self.paths[0]) as file, file_errors(self.paths[0]):
-            while chunk := file.read(_CHUNK):
-                for languages in units.fed(chunk):
+            chunks = ((chunk, False) for chunk in iter(lambda: file.read(_CHUNK), b""))
+            # expat 2.6 and later may hold bytes back until the last call
+            for chunk, is_last in itertools.chain(chunks, [(b"", True)]):
+                for languages in units.fed(chunk, is_last):
                     if sides is None and len(languages) == 2:
                         sides = tuple(languages)
                     yield self._pair(languages, sides)
-            units.fed(b"", True)
 
     def _pair(self, languages, sides):
         if self.sides is None and (not sides or not set(languages) <= set(sides)):

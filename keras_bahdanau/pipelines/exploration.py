@@ -32,20 +32,22 @@ class Alternative:
     target_tokens: list
 
 
-def search_tree(pipeline, features, pieces):
+def search_tree(pipeline, features, pieces, prefix=None):
     """`SearchTree` of one input, with pieces; None if the search draws at random.
 
     Args:
         pipeline: `Pipeline`.
         features: Features of the input, `(1, source_time, ...)`.
         pieces: List of strings, the piece of each id.
+        prefix: String that the text begins with; or None.
     """
     options = pipeline.search
     if options.random:
         return None
     options = dataclasses.replace(options, beam_width=min(options.beam_width, WIDEST))
     recorder = TreeRecorder(options)
-    pipeline.search_features(features, options, visit=recorder)
+    ids = None if prefix is None else pipeline.prefix_ids([prefix], options.max_length)
+    pipeline.search_features(features, options, prefix=ids, visit=recorder)
     found = recorder.tree()
     return found._replace(tokens=[pieces[token] for token in found.tokens])
 
@@ -64,6 +66,8 @@ def alternatives(pipeline, one, chosen, log_probs, pieces):
     others = np.array(log_probs)
     others[np.arange(len(chosen)), chosen] = -np.inf
     others[:, [PAD, START]] = -np.inf  # no text has them
+    if not pipeline.search.write_symbols:
+        others[:, [*pipeline.target.symbol_ids]] = -np.inf
     second = others.argmax(axis=1)  # -> (T,)
     prefixes = [[*chosen[:step].tolist(), int(second[step])] for step in steps]
     options = dataclasses.replace(pipeline.search, temperature=None, top_k=None, top_p=None)

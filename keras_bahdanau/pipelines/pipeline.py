@@ -168,7 +168,7 @@ class Pipeline(GraphPipeline):
             batch, extras = [inputs[member] for member in members], {}
             if prefixes is not None:
                 given = [prefixes[member] for member in members]
-                extras["prefix"] = self._prefix_ids(given, options.max_length)
+                extras["prefix"] = self.prefix_ids(given, options.max_length)
             if options.random:
                 extras["uniforms"] = self._uniforms(batch, options)
             result = self._search_graph(options, extras)(features, extras)
@@ -254,7 +254,7 @@ class Pipeline(GraphPipeline):
         """
         return [result.score for result in self.align(pairs, batch_size, search)]
 
-    def trace(self, one, target=None, top=5, explore=False):
+    def trace(self, one, target=None, top=5, explore=False, prefix=None):
         """Trace the values that the model computes at each step of one result.
 
         Args:
@@ -264,12 +264,13 @@ class Pipeline(GraphPipeline):
             top: Positive integer. Number of the most probable next tokens that are kept.
             explore: Boolean. True for the tree of the search and for what the model writes if a
                 step takes its second best token, too, for `plotting.write_explorer`.
+            prefix: String that the search was given as the beginning of the text; or None.
 
         Returns:
             `Trace`.
 
         Raises:
-            TypeError: If `one` is no input, or `target` none of those.
+            TypeError: If `one` is no input, `target` none of those, or `prefix` no string.
             ValueError: If `top` is not from 1 to the size of the vocabulary, or the model
                 is an `Ensemble`.
 
@@ -283,7 +284,7 @@ class Pipeline(GraphPipeline):
                 f"Received: an ensemble of {len(self.model.models)}. "
                 f"Trace one of them: {name}(source, ensemble.models[0], target).trace(...)."
             )
-        return trace(self, one, target, top, explore)
+        return trace(self, one, target, top, explore, prefix)
 
     def picture(self, one, search=None):
         """Picture of an input as far as it is read, for `plot_alignment`.
@@ -356,7 +357,7 @@ class Pipeline(GraphPipeline):
             self._graphs[key] = graph
         return self._graphs[key]
 
-    def _prefix_ids(self, prefixes, longest):
+    def prefix_ids(self, prefixes, longest):
         """The target ids of prefixes without their end tokens, right-padded with 0."""
         if not _are_ids(prefixes):
             short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]

@@ -79,7 +79,7 @@ class Trace:
         return self.weights
 
 
-def trace(pipeline, one, target=None, top=5, explore=False):
+def trace(pipeline, one, target=None, top=5, explore=False, prefix=None):
     """Trace one result: see `Pipeline.trace`."""
     vocabulary = pipeline.target.vocabulary_size
     _check_one(pipeline.source, one)
@@ -88,7 +88,9 @@ def trace(pipeline, one, target=None, top=5, explore=False):
             "`top`, the number of next tokens kept, must be from 1 to the size of the "
             f"vocabulary, {vocabulary}. Received: top={top!r}"
         )
-    found = _translation(pipeline, one, target)
+    if prefix is not None and not isinstance(prefix, str):
+        raise TypeError(f"`prefix` must be a string, or None. Received: prefix={prefix!r}")
+    found = _translation(pipeline, one, target, prefix)
     pieces = pipeline.target.tokens(np.arange(vocabulary)).tolist()
     features = pipeline.source.batch([one], pipeline.longest())  # (1, source_time, ...)
     _check_source(found, pipeline.labels(features)[0])
@@ -114,16 +116,16 @@ def trace(pipeline, one, target=None, top=5, explore=False):
         top_probabilities=np.exp(np.take_along_axis(log_probs, best, axis=1)),
         picture=pipeline.picture(one),
         reads_context=pipeline.model.decoder.reads_context,
-        tree=search_tree(pipeline, features, pieces) if explore else None,
+        tree=search_tree(pipeline, features, pieces, prefix) if explore else None,
         alternatives=alternatives(pipeline, one, chosen, log_probs, pieces) if explore else [],
         **steps,
     )
 
 
-def _translation(pipeline, one, target):
+def _translation(pipeline, one, target, prefix):
     """The `Translation` to follow."""
     if target is None:
-        return pipeline.decode([one])[0]
+        return pipeline.decode([one], prefixes=None if prefix is None else [prefix])[0]
     if isinstance(target, str | bytes):
         return pipeline.align([(one, target)])[0]
     if not isinstance(target, Translation):

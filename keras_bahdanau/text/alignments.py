@@ -195,6 +195,39 @@ def word_spans(tokens):
     return np.array(spans, np.int64)
 
 
+def words_of_pieces(sentence, pieces, end_of_empty=True):
+    """The words of `sentence.split()` that SentencePiece's pieces stand for.
+
+    Args:
+        sentence: String, or bytes.
+        pieces: Those of its `encode(sentence, out_type="proto")`, with their places in bytes.
+        end_of_empty: Bool. False if a sentence without pieces has no end token.
+
+    Returns:
+        Int32 array `(time, 2)`: the first and the last word of each piece and of the end token.
+    """
+    if isinstance(sentence, bytes):
+        sentence = sentence.decode("utf-8", "surrogateescape")
+    words = re.findall(r"\s*\S+", sentence)
+    sizes = [len(word.encode("utf-8", "surrogateescape")) for word in words]
+    until = np.cumsum(sizes, dtype=np.int64)  # in bytes
+    begins = np.array([piece.begin for piece in pieces], np.int64)
+    ends = [piece.end - _space_behind(piece) for piece in pieces]
+    ends = np.array(ends, np.int64)
+    first = np.searchsorted(until, begins, side="right")  # -> (pieces,), words that end before it
+    last = np.maximum(first, np.searchsorted(until, ends - 1, side="right"))
+    after = [[len(words)] * 2] if end_of_empty or len(first) else []
+    spans = np.stack([first, last], axis=1)  # -> (pieces, 2)
+    return np.concatenate([spans, np.reshape(after, (-1, 2))]).astype(np.int32)
+
+
+def _space_behind(piece):
+    """Bytes of the space that a symbol such as `<PST>` has behind it; it belongs to no word."""
+    if not piece.piece[1:].endswith("\u2581"):
+        return 0
+    return len(piece.surface.encode()) - len(piece.surface.rstrip().encode())
+
+
 def words_of_groups(words, size):
     """The words of groups of tokens that follow each other, of which the last may be smaller.
 

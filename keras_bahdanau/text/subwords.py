@@ -2,12 +2,12 @@
 
 import base64
 import functools
-import re
 from itertools import chain
 
 import numpy as np
 import sentencepiece
 
+from keras_bahdanau.text.alignments import words_of_pieces
 from keras_bahdanau.text.byte_limit import byte_limit, cut_to_bytes
 from keras_bahdanau.text.decomposition import composed, composes
 from keras_bahdanau.text.vocabulary import (
@@ -229,7 +229,7 @@ class Subwords:
             sentences = [cut_to_bytes(sentence, byte_limit(longest)) for sentence in sentences]
         split = self._processor.encode(list(sentences), out_type="proto")
         spans = [
-            _word_spans(sentence, found.pieces, end_of_empty)
+            words_of_pieces(sentence, found.pieces, end_of_empty)
             for sentence, found in zip(sentences, split, strict=True)
         ]
         return [
@@ -366,27 +366,3 @@ def is_text(ids) -> np.ndarray:
         ids: Integer array `(time,)`.
     """
     return (np.cumsum(ids == END) == 0) & (ids != PAD) & (ids != START)
-
-
-def _word_spans(sentence, pieces, end_of_empty):
-    """Int32 array `(time, 2)`: the first and the last word of each piece and of the end."""
-    if isinstance(sentence, bytes):
-        sentence = sentence.decode("utf-8", "surrogateescape")
-    words = re.findall(r"\s*\S+", sentence)
-    sizes = [len(word.encode("utf-8", "surrogateescape")) for word in words]
-    until = np.cumsum(sizes, dtype=np.int64)  # in bytes
-    begins = np.array([piece.begin for piece in pieces], np.int64)
-    ends = [piece.end - _space_behind(piece) for piece in pieces]
-    ends = np.array(ends, np.int64)
-    first = np.searchsorted(until, begins, side="right")  # -> (pieces,), words that end before it
-    last = np.maximum(first, np.searchsorted(until, ends - 1, side="right"))
-    after = [[len(words)] * 2] if end_of_empty or len(first) else []
-    spans = np.stack([first, last], axis=1)  # -> (pieces, 2)
-    return np.concatenate([spans, np.reshape(after, (-1, 2))]).astype(np.int32)
-
-
-def _space_behind(piece):
-    """Bytes of the space that a symbol such as `<PST>` has behind it; it belongs to no word."""
-    if not piece.piece[1:].endswith("\u2581"):
-        return 0
-    return len(piece.surface.encode()) - len(piece.surface.rstrip().encode())

@@ -77,7 +77,7 @@ def report_unknown_pairs(pairs, source, target, of=""):
         pairs: Iterable of (source, target string), such as `Pairs` in memory. Only sources that
             are strings are texts.
         source: `Source`.
-        target: `Subwords`.
+        target: `Subwords`, or None for one that reads no text.
         of: String behind the name of a side, such as " of the validation".
 
     Returns:

@@ -253,7 +253,8 @@ def _of_hard_alignments(options):
         ("query", "hard_alignment"),
         "Leave it out of the query.",
     )
-    positions = options.batch_tokens or options.batch_sentences * options.max_length
+    longest = max(options.max_length, options.max_source_length)
+    positions = options.batch_tokens or options.batch_sentences * longest
     yield (
         "Hard alignments predict the vocabulary from each position: its size is at most "
         f"{HARD_VOCABULARY_SIZE:,}, and times the positions of a batch at most 2^28",
@@ -265,7 +266,7 @@ def _of_hard_alignments(options):
     yield (
         "Hard alignments that remember their place take each pair of positions, in a batch at most "
         "2^28",
-        options.hard_alignment == "zeroth" or positions * options.max_length <= 2**28,
+        options.hard_alignment == "zeroth" or positions * longest <= 2**28,
         ("max_length", "batch_tokens", "batch_sentences", "hard_alignment"),
         "Give a smaller max_length, smaller batches, or hard_alignment='zeroth'.",
     )

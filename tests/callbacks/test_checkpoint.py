@@ -48,6 +48,18 @@ def test_the_next_epoch_begins_with_no_metrics(tmp_path):
     assert saved.history["loss"] == plain
 
 
+def test_a_fit_of_its_own_counts_and_saves_each_epoch(tmp_path):
+    path, progress = tmp_path / "checkpoint.weights.h5", Progress()
+    steps = fit(new(), X[:3], Y[:3]).params["steps"]
+    checkpoint = Checkpoint(path, progress, every=steps, ends_epochs=True)
+    losses = fit(new(), X[:3], Y[:3], epochs=2, callbacks=[checkpoint]).history["loss"]
+    with h5py.File(path) as file:
+        saved = Progress.from_json(file["progress"][()])
+    assert (saved.epoch, saved.step) == (progress.epoch, progress.step) == (2, 0)
+    assert [logs["loss"] for logs in saved.history] == pytest.approx(losses)
+    assert saved.best == pytest.approx(min(losses))
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("kind", ["weights", "optimizer"])
 def test_weights_that_diverged_are_not_saved_over_those_before(tmp_path, value, kind):

@@ -57,6 +57,19 @@ def test_the_models_of_an_ensemble_stand_side_by_side(explored, model, tmp_path)
     assert [side["text"] for side in data["inputs"][0]] == ["zwei drei"] * 2
 
 
+def test_each_side_begins_with_the_prefix(explored, model, tmp_path):
+    source = lines_of(tmp_path / "source", "two three")
+    models = ("--model", model, "--model", model)
+    data, _ = explored("translate", *models, source, "--prefix", "drei")
+    assert [side["text"].split()[0] for side in data["inputs"][0]] == ["drei"] * 2
+
+
+def test_the_tree_begins_with_the_prefix(explored, model):
+    data, _ = explored("align", "two three", "--model", model, "--prefix", "drei")
+    ((side,),) = data["inputs"]
+    assert side["text"].startswith("drei") and side["tree"]["tokens"][0].strip("▁") == "drei"
+
+
 def test_the_first_sentences_are_explored_and_the_others_counted(
     explored, model, tmp_path, monkeypatch
 ):

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -211,3 +212,16 @@ def test_without_litert_one_line_names_the_package(command, toy_litert, monkeypa
 def test_a_file_of_texts_names_the_class_that_opens_it(toy_litert):
     with pytest.raises(ValueError, match="must read no text.*Open it with `LiteRTTranslator`"):
         LiteRTPipeline(toy_litert)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "reads"), [("pronounce/models/ita", False), ("transliterate/models/wd-hebrew", True)]
+)
+def test_references_are_read_as_a_file_has_kept_their_normalization(command, tmp_path, name, reads):
+    """A target vocabulary that no signature reads a text with has lost it."""
+    path = Path(__file__).parents[2] / "examples" / f"{name}.tflite"
+    assert LiteRTTranslator(path).reads_target is reads
+    (tmp_path / "pairs.tsv").write_text("ciao\t☃ ☃\n")
+    code, _, errors = command("evaluate", tmp_path / "pairs.tsv", "--model", path)
+    assert code == 0 and ("that the vocabulary does not know" in errors) is reads

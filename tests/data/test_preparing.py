@@ -47,6 +47,21 @@ def rows_of(shards, side):
     return [row.tolist() for one in rows for row in np.split(one.flat(), one.lengths.cumsum())[:-1]]
 
 
+def test_the_vocabulary_is_the_same_in_any_order_of_the_corpus(tmp_path):
+    rng, letters = np.random.default_rng(0), list("abcdefghij")
+    words = ["".join(rng.choice(letters, size)) for size in rng.integers(2, 7, 60)]
+    pairs = [(" ".join(rng.choice(words, 5)), " ".join(rng.choice(words, 5))) for _ in range(300)]
+    found = []
+    for number in range(3):
+        path = tmp_path / f"{number}.tsv"
+        path.write_text("".join(f"{one}\t{other}\n" for one, other in pairs))
+        settings = {"model_type": "unigram", "vocabulary_size": 90}
+        shards = prepared(open_corpus(path), tmp_path / f"out-{number}", **settings)
+        found.append(shards.target.tokens(range(shards.target.vocabulary_size)).tolist())
+        rng.shuffle(pairs)
+    assert found[0] == found[1] == found[2]
+
+
 def test_the_ids_are_those_of_the_pairs_that_are_kept(corpus, tmp_path):
     shards = prepared(corpus, tmp_path / "out")
     shards.check()

@@ -220,6 +220,13 @@ def test_ids_that_are_cut_are_an_error_before_the_first_batch(shards_of):
         ShardedBatches(shards, 60)
 
 
+def test_a_limit_that_no_pair_reaches_takes_no_memory(shards):
+    settings = {"batch_tokens": 90, "shuffle": False}
+    data, limited = (ShardedBatches(shards, max_length=n, **settings) for n in (10**9, 16))
+    assert data.shapes == limited.shapes
+    assert same(*(arrays(one.epoch(0)) for one in (data, limited)))
+
+
 def test_nothing_left_is_an_error_that_counts(shards):
     with pytest.raises(ValueError, match="Received: 120 pairs"):
         ShardedBatches(shards, max_length=1)

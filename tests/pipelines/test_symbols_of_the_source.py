@@ -51,6 +51,17 @@ def test_no_hypothesis_has_a_symbol_that_is_of_sources_only(translator):
 
 
 @pytest.mark.slow
+def test_no_alternative_of_an_explored_step_is_one(translator):
+    def others(**changes):
+        one = translator.searching(dataclasses.replace(translator.search, **changes))
+        traces = [one.trace(sentence, explore=True) for sentence in SENTENCES[:2]]
+        return {other.token.strip("▁") for trace in traces for other in trace.alternatives}
+
+    assert others(write_symbols=True) & {*SYMBOLS}
+    assert not others() & {*SYMBOLS}
+
+
+@pytest.mark.slow
 def test_a_prefix_may_have_one(translator):
     (result,) = translator.translate(["ba"], prefixes=["<PST>"])
     assert result.target_tokens[0] == "<PST>"

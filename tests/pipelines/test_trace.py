@@ -355,6 +355,17 @@ def test_an_explored_trace_has_the_tree_of_its_search(explored, toy_translator):
     assert len(ends) == toy_translator.search.beam_width
 
 
+def test_the_tree_of_a_search_with_a_prefix_begins_with_it(toy_translator):
+    trace = toy_translator.trace(SENTENCE, explore=True, prefix="zwei")
+    assert trace.text == toy_translator.translate([SENTENCE], prefixes=["zwei"])[0].text
+    assert trace.text.startswith("zwei")
+    path = trace.tree.path(trace.target_tokens)
+    assert [trace.tree.tokens[node] for node in path] == trace.target_tokens
+    assert trace.tree.scores[path[-1]] == pytest.approx(trace.score, abs=1e-5)
+    with pytest.raises(TypeError, match="`prefix` must be a string"):
+        toy_translator.trace(SENTENCE, prefix=[5])
+
+
 def test_an_alternative_is_the_translation_that_begins_with_another_token(explored, toy_translator):
     assert len(explored.alternatives) == len(explored.target_tokens)
     for step, other in enumerate(explored.alternatives):

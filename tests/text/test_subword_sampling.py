@@ -244,6 +244,18 @@ def test_no_sentence_grows_beyond_the_longest(subwords):
     assert all(batch[0].shape[1] <= 7 for number in range(3) for batch in epoch(data, number))
 
 
+@pytest.mark.parametrize("source, target", [(7, 20), (20, 7)])
+def test_each_side_has_a_bound_of_its_own(subwords, source, target):
+    limits = {"max_length": target, "max_source_length": source}
+    data = BatchedPairs(PAIRS, subwords, subwords, 400, subword_sampling=0.5, **limits)
+    batches = [batch for number in range(4) for batch in epoch(data, number)]
+    longest = [
+        max(batch[side].astype(bool).sum(axis=1).max() for batch in batches) for side in (0, 1)
+    ]
+    assert longest[0] <= source and longest[1] <= target
+    assert max(longest) > 7
+
+
 def test_pairs_with_an_empty_side_are_left_out_as_ever(subwords):
     data = BatchedPairs(
         [*PAIRS[:9], ("", "NEW"), ("new", "")], subwords, subwords, subword_sampling=0.2

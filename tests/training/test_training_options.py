@@ -349,6 +349,13 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
             "target_vocabulary_size=10001, batch_tokens=1500, batch_sentences=0, hard_.*='first'",
         ),
         (
+            {
+                **{"hard_alignment": "first", "target_model_type": "word", "batch_tokens": 0},
+                **{"batch_sentences": 300, "max_source_length": 10_000},
+            },
+            "target_vocabulary_size=6000, batch_tokens=0, batch_sentences=300, hard_.*='first'",
+        ),
+        (
             {"hard_alignment": "first", "batch_tokens": 100_000},
             "target_vocabulary_size=6000, batch_tokens=100000, batch_sentences=0, hard_.*='first'",
         ),

@@ -90,6 +90,17 @@ class LiteRTPipeline:
         self.metrics, self.plural = kind.metrics, kind.plural
         return source
 
+    @property
+    def reads_target(self):
+        """True if the vocabulary of the target has its normalization: see `conversion.packed`."""
+        of_both = len({*self.card["vocabularies"].values()}) < len(self.card["vocabularies"])
+        return of_both or self._runner.longest_prefix > 0
+
+    @property
+    def replaces_unknown(self):
+        """True if its search copies parts of the source in place of unknown tokens."""
+        return bool(self.card.get("search", {}).get("replace_unknown"))
+
     def longest(self, search=None):
         """Most positions of an input, the end token of a text included."""
         return self._longest

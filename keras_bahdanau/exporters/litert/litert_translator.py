@@ -7,6 +7,7 @@ from keras_bahdanau.exporters.litert.litert_pipeline import LiteRTPipeline
 from keras_bahdanau.text.byte_limit import text_limits
 from keras_bahdanau.text.feature_place import place_in_card
 from keras_bahdanau.text.id_rows import cut_rows
+from keras_bahdanau.text.replace_unknown import are_characters, attended_words
 from keras_bahdanau.text.subwords import Subwords
 
 
@@ -41,6 +42,11 @@ class LiteRTTranslator(LiteRTPipeline):
     needs_tensorflow = False
     translate = LiteRTPipeline.decode
     translate_nbest = LiteRTPipeline.decode_nbest
+
+    @property
+    def copies_characters(self):
+        """True if what is copied is a character, and not a whole word."""
+        return are_characters(self.source.subwords, self.target)
 
     def _read_source(self, card, files):
         if "source" not in card["vocabularies"]:
@@ -100,6 +106,10 @@ class _Text:
     def limits(self, longest):
         """Dictionary: how long a sentence may be."""
         return text_limits(longest)
+
+    def attended_words(self, one, alignment, characters=False):
+        """The word, or character, that each target token attends to: see `Source`."""
+        return attended_words(self.subwords, one, alignment, characters)
 
     def words(self, sentences, longest=None):
         """The words that each token stands for: see `Subwords.words`."""

@@ -24,7 +24,7 @@ import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDevicePipeline, OnDeviceTranslator
 from keras_bahdanau.exporters.litert.tflite_file import pack, unpack
 from keras_bahdanau.layers.readers import recurrent
-from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_links, word_spans
+from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden" / "0.1.0"
@@ -44,7 +44,16 @@ del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
-SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
+SENTENCES = [
+    "three one two",
+    "",
+    "five",
+    "one one four four two",
+    "  ",
+    "qqq ☃",
+    "one☃e two",
+    "two",
+]
 INPUT = "".join(sentence + "\n" for sentence in SENTENCES).encode()
 TOO_LONG = "one " * 30
 
@@ -56,9 +65,13 @@ def results(toy_translator):
 
 
 @pytest.fixture(scope="module")
-def aligned(results):
-    """What `--alignment` is to print."""
-    links = [word_links(r.source_tokens, r.target_tokens, r.alignment) for r in results]
+def aligned(toy_translator, results):
+    """What `--alignment` is to print: the numbers of words in the text, with unknown characters."""
+    words = toy_translator.words(SENTENCES)
+    links = [
+        span_links(of_source, word_spans(r.target_tokens), r.alignment)
+        for of_source, r in zip(words, results, strict=True)
+    ]
     lines = zip(results, links, strict=True)
     return "".join(f"{r.text} ||| {format_pharaoh(found)}\n" for r, found in lines)
 

@@ -15,9 +15,18 @@ from keras_bahdanau.exporters import IdsSavedModelExporter, export
 from keras_bahdanau.exporters.saved_model.largest_batch import largest_batch
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import BATCH
 from keras_bahdanau.exporters.saved_model.version_card import load_card
-from keras_bahdanau.text.alignments import format_pharaoh, word_links
+from keras_bahdanau.text.alignments import format_pharaoh, span_links, word_spans
 
-SENTENCES = ["three one two", "", "five", "one one four four two", "  ", "qqq ☃", "a b", "two"]
+SENTENCES = [
+    "three one two",
+    "",
+    "five",
+    "one one four four two",
+    "  ",
+    "qqq ☃",
+    "one☃e two",
+    "two",
+]
 LONG = "one " * 600  # more tokens than the model takes
 SERVED = 'config {{ name: "{}" base_path: "{}" model_platform: "tensorflow" }}'
 PROGRAM = f"""
@@ -122,7 +131,8 @@ def test_words_are_linked_as_in_python(rest):
     for sources, targets in itertools.product(range(12), range(12)):
         weights = [[draw.choice([0, 0.125, 0.5]) for _ in range(sources)] for _ in range(targets)]
         tokens = [draw.choices(pieces, k=size) for size in (sources, targets)]
-        cases.append({"sources": tokens[0], "tokens": tokens[1], "alignment": weights, "text": ""})
+        case = {"sources": tokens[0], "tokens": tokens[1], "alignment": weights, "text": ""}
+        cases.append({**case, "words": draw.randrange(6)})
     expected = [
         rest.word_links(
             {
@@ -131,7 +141,8 @@ def test_words_are_linked_as_in_python(rest):
                 "target_tokens": one["tokens"],
                 "target_length": len(one["tokens"]),
                 "alignment": one["alignment"],
-            }
+            },
+            "w " * one["words"],
         )
         for one in cases
     ]
@@ -180,15 +191,15 @@ def test_lines_and_json_are_those_of_client_rest(
     assert lines == [
         line
         for number, answer in enumerate(answers)
-        for line in rest.to_lines(signature, answer, number)
+        for line in rest.to_lines(signature, answer, number, SENTENCES[number])
     ]
     lists = toy_translator.translate_nbest(SENTENCES, nbest, prefixes=[prefix] * len(SENTENCES))
     for answer, expected in zip(answers, lists, strict=True):
         assert_those_of_keras(answer, expected, "--alignment" in options)
     if "--alignment" in options:
         assert [line.split(" ||| ")[-1] for line in lines] == [
-            format_pharaoh(word_links(one.source_tokens, one.target_tokens, one.alignment))
-            for expected in lists
+            format_pharaoh(span_links(words, word_spans(one.target_tokens), one.alignment))
+            for words, expected in zip(toy_translator.words(SENTENCES), lists, strict=True)
             for one in expected
         ]
 
@@ -222,10 +233,10 @@ def assert_those_of_keras(answer, expected, aligned):
                 assert row == pytest.approx([*weights], abs=1e-5)
 
 
-def links_of(answer):
+def links_of(words, answer):
     """The links of words of a text, in which a character that is copied is part of a word."""
     tokens = [token.replace("<unk>", "x") for token in answer.target_tokens]
-    return format_pharaoh(word_links(answer.source_tokens, tokens, answer.alignment))
+    return format_pharaoh(span_links(words, word_spans(tokens), answer.alignment))
 
 
 @pytest.mark.slow
@@ -255,8 +266,8 @@ def test_characters_that_a_vocabulary_lacks_are_copied_as_in_keras(tmp_path):
         assert [line.split(" ||| ")[:2] for line in given] == begun
         code, given, error = ask(path, url, "--alignment", lines=lines)
         assert (code, error) == (0, "")
-        answers = translator.translate(lines)
-        assert [line.split(" ||| ")[-1] for line in given] == [*map(links_of, answers)]
+        expected = [*map(links_of, translator.words(lines), translator.translate(lines))]
+        assert [line.split(" ||| ")[-1] for line in given] == expected
     assert {"Z", "Ä", "☃", "⁇"} <= {*"".join([*best, *(text for _, text in begun)])}
 
 
