@@ -65,6 +65,10 @@ class OnDeviceTranslator(OnDevicePipeline):
             for one, prefix in zip(sentences, prefixes, strict=True)
         ]
 
+    def tokens(self, sentence):
+        """The tokens of a sentence, a list of strings: with a `reduction` more than columns."""
+        return [self._source.id_to_piece(token) for token in self._ids(sentence)]
+
     def pieces(self, sentence):
         """SentencePiece's pieces of a sentence, with their places in it, without the end token."""
         return self._source.encode(sentence, out_type="proto").pieces
