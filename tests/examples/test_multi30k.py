@@ -212,3 +212,41 @@ def test_an_option_that_is_none_is_one_line(on_jax, capsys):
     assert "not heads" in capsys.readouterr().err
     with pytest.raises(SystemExit, match="train: .*ids.npz"):
         on_jax.main(["train", "ids.npz", "--out", "weights.npz"])
+
+
+@pytest.fixture(scope="module")
+def draw():
+    yield from loaded("draw")
+
+
+@pytest.mark.slow
+def test_sentences_are_drawn_that_are_new(draw, toy_translator, tmp_path, capsys):
+    toy_translator.save(tmp_path / "toy.keras")
+    settings = ["--source", "one two three", "--temperature", "3", "--draws", "16"]
+
+    def drawn(name, lines, *more):
+        out = tmp_path / name
+        draw.main(
+            ["--model", str(tmp_path / "toy.keras"), *settings, *more]
+            + ["--lines", str(lines), "--out", str(out)]
+        )
+        return out.read_text(encoding="utf-8").splitlines()
+
+    first = drawn("first", 20)
+    assert len({*first}) == 20 and "" not in first
+    assert drawn("again", 20) == first
+    others = drawn("others", 20, "--without", str(tmp_path / "first"))
+    assert not {*others} & {*first}
+    assert "20 sentences of" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        drawn("none", 0)
+    assert "--lines must be from 1 to 10,000,000. Received: 0" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_draws_end_where_nothing_is_new(draw, toy_translator, tmp_path, monkeypatch):
+    toy_translator.save(tmp_path / "toy.keras")
+    monkeypatch.setattr(draw, "PATIENCE", 2)
+    options = ["--source", "one", "--temperature", "0.01", "--draws", "2", "--lines", "9"]
+    draw.main(["--model", str(tmp_path / "toy.keras"), *options, "--out", str(tmp_path / "few")])
+    assert (tmp_path / "few").read_text() == "eins\n"
