@@ -358,7 +358,15 @@ class Pipeline(GraphPipeline):
         return self._graphs[key]
 
     def prefix_ids(self, prefixes, longest):
-        """The target ids of prefixes without their end tokens, right-padded with 0."""
+        """The target ids of prefixes without their end tokens, right-padded with 0.
+
+        Args:
+            prefixes: List of strings, or of rows of ids.
+            longest: Integer, most ids of a row, to which it is cut.
+
+        Returns:
+            Int32 array `(batch, prefix_time)`.
+        """
         if not _are_ids(prefixes):
             short = [cut_to_bytes(prefix, byte_limit(longest)) for prefix in prefixes]
             prefixes = [row[:-1] for row in self.target.encode(short)]

@@ -64,6 +64,6 @@ def test_a_text_begins_with_the_whole_tokens_of_its_prefix(model_type):
 
     # as the signatures of a SavedModel split it
     ids, longer = _split_prefix(translator, tf.constant([*tokens]))
-    expected = np.pad(translator._prefix_ids([*tokens], 9), [(0, 0), (0, 1)])  # of the end token
+    expected = np.pad(translator.prefix_ids([*tokens], 9), [(0, 0), (0, 1)])  # of the end token
     np.testing.assert_array_equal(ids, expected)
     assert not np.any(longer)
