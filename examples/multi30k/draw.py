@@ -23,9 +23,12 @@ PATIENCE = 20  # draws without anything new
 
 def main(arguments=None):
     given = parsed(arguments)
-    known = {line.strip() for path in given.without for line in read_lines(path)}
-    translator = kb.Translator.load(given.model)
-    texts, drawn = drawn_texts(translator, given, known)
+    try:
+        known = {line.strip() for path in given.without for line in read_lines(path)}
+        translator = kb.Translator.load(given.model)
+        texts, drawn = drawn_texts(translator, given, known)
+    except (OSError, ValueError) as error:
+        sys.exit(str(error))
     write_text(given.out, "".join(f"{text}\n" for text in texts))
     print(f"{len(texts):,} sentences of {drawn:,} that were drawn: {given.out}")
 
@@ -39,21 +42,24 @@ def drawn_texts(translator, given, known):
         known: Set of strings that are left out.
     """
     settings = {"temperature": given.temperature, "beam_width": given.draws}
+    # the bound that follows the length of the source is not to cut the texts
     settings |= {"max_length": given.max_length, "max_length_offset": given.max_length}
     search = dataclasses.replace(translator.search, **settings)
-    texts, seed, last = {}, given.seed, given.seed
+    texts, seen = [], {*known, ""}
+    seed = last = given.seed
     while len(texts) < given.lines and seed - last <= PATIENCE:
         # the same source and seed would give the same draws
         (found,) = translator.translate_nbest(
             [given.source], search=dataclasses.replace(search, seed=seed)
         )
         seed += 1
-        new = {one.text.strip() for one in found if one.finished} - known - {*texts, ""}
-        texts |= dict.fromkeys(sorted(new))
+        new = {one.text.strip() for one in found if one.finished} - seen
+        texts += sorted(new)
+        seen |= new
         last = seed if new else last
         print(f"\r{len(texts):,} of {given.lines:,}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    return [*texts][: given.lines], (seed - given.seed) * given.draws
+    return texts[: given.lines], (seed - given.seed) * given.draws
 
 
 def parsed(arguments):

@@ -264,7 +264,7 @@ class _Links:
         words = alignments.words_of_pieces(sentence, translator.pieces(sentence), False)
         self._alignments = alignments
         self._words = alignments.words_of_groups(words, translator.reduction)
-        self._copies = translator.card["search"].get("replace_unknown")
+        self._copies = translator.copies
 
     def __call__(self, result):
         """The links in Pharaoh form, as in "0-0 1-2"."""

@@ -482,7 +482,7 @@ def word_links(answer, sentence=None):
     """The alignment between words in Pharaoh form, as in "0-0 1-2".
 
     A target word is linked to the source word that its pieces attend to most; one that attends
-    to the end of the sentence is not linked.
+    to the end of the sentence is not linked. The sentence is what was sent, None for no text.
     """
     sources = _source_words(answer["source_tokens"][: answer["source_length"]], sentence)
     links = []
@@ -501,7 +501,7 @@ def word_links(answer, sentence=None):
 def _source_words(tokens, sentence):
     """Pairs of a word and the positions of its pieces.
 
-    Of an unknown piece only the sentence says whether it is a part of a word, or one of its own.
+    Only the sentence says whether an unknown piece is a part of a word, or a word of its own.
     """
     words = _words(tokens)
     if sentence is None or _count(words) == len(sentence.split()):

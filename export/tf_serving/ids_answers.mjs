@@ -67,7 +67,7 @@ export function hypothesesOf(answer, signature) {
   }).filter(({ length }, place) => place === 0 || length > 0);
 }
 
-/** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source, `words` their number. */
+/** Lines for the answer to a line of this number, from 0: `sources` are the tokens of its source, `words` is the number of words there. */
 export function toLines({ sources, words, hypotheses }, number, signature) {
   return hypotheses.map((one) => [
     ...(givesList(signature) ? [number, one.text, one.score.toFixed(4)] : [one.text]),
@@ -102,7 +102,7 @@ function wordLinks(sources, words, { tokens, token_words: numbers, alignment }) 
   return links.sort(([a, b], [c, d]) => a - c || b - d).map((link) => link.join("-")).join(" ");
 }
 
-/** Words of a source: of an unknown piece only their number in the text says whether it is a part of one, or its own. */
+/** Words of a source. Only their number in the text says whether an unknown piece is a part of a word, or a word of its own. */
 function sourceWordsOf(tokens, count) {
   const words = wordsOf(tokens);
   if (count === undefined || words.filter(isWord).length === count) return words;

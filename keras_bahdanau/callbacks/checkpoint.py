@@ -67,9 +67,9 @@ class Checkpoint(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if self.ends_epochs:
-            judges = ("val_perplexity", "val_loss", "loss")
-            value = next((logs[name] for name in judges if name in (logs or {})), math.inf)
-            self.progress.end_epoch(logs or {}, value)
+            logs, judges = logs or {}, ("val_perplexity", "val_loss", "loss")
+            value = next((logs[name] for name in judges if name in logs), math.inf)
+            self.progress.end_epoch(logs, value)
             self.save()
 
     def save(self):

@@ -185,7 +185,7 @@ def _tell_inputs(measured, pairs, translator, search, by_line):
     limits = translator.source.limits(translator.longest(search))
     tell_cut(translations, limits, names_of(sources, by_line), translator.source.unit)
     unreadable = report_unreadable(sources, [len(one.source_tokens) for one in translations])
-    target = translator.target if getattr(translator, "reads_target", True) else None
+    target = translator.target if translator.reads_target else None
     unknown = report_unknown_pairs(pairs, translator.source, target)
     for line in filter(None, [unreadable, *unknown]):
         warn(line)

@@ -145,8 +145,8 @@ class ShardedBatches(Epochs):
 
     def _passed_over(self):
         """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""
-        stored = max(max(one["longest"]) for one in self._shards.entries) + 1  # and a tag
-        longest = min(stored, max(self._limits))
+        stored = max(max(one["longest"]) for one in self._shards.entries)
+        longest = min(stored + 1, max(self._limits))  # a tag may stand before a source
         counts = np.zeros((len(self.windows), self._workers, longest + 1), np.int64)
         empty = too_long = tokens = 0
         # the windows of the same shards, which are read once for all of them

@@ -76,6 +76,7 @@ class Pipeline(GraphPipeline):
     plural = "inputs"
     source_class = Source
     metrics = ("bleu", "chrf")
+    reads_target = True  # a .tflite file may have lost what that takes
     training = None
     calibration = None
 

@@ -267,6 +267,6 @@ def _of_hard_alignments(options):
         "Hard alignments that remember their place take each pair of positions, in a batch at most "
         "2^28",
         options.hard_alignment == "zeroth" or positions * longest <= 2**28,
-        ("max_length", "batch_tokens", "batch_sentences", "hard_alignment"),
-        "Give a smaller max_length, smaller batches, or hard_alignment='zeroth'.",
+        ("max_length", "max_source_length", "batch_tokens", "batch_sentences", "hard_alignment"),
+        "Give smaller lengths, smaller batches, or hard_alignment='zeroth'.",
     )

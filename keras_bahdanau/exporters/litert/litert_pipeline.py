@@ -99,7 +99,7 @@ class LiteRTPipeline:
     @property
     def replaces_unknown(self):
         """True if its search copies parts of the source in place of unknown tokens."""
-        return bool(self.card.get("search", {}).get("replace_unknown"))
+        return self._runner.copies
 
     def longest(self, search=None):
         """Most positions of an input, the end token of a text included."""

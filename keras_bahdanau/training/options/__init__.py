@@ -1,4 +1,4 @@
-"""Settings of a training, by what they are of; `training_options` has all of them together."""
+"""Settings of a training, a file for each topic; `training_options` joins them."""
 
 from keras_bahdanau.training.options.training_options import (
     MODEL_OPTIONS,

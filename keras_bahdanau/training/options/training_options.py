@@ -28,6 +28,7 @@ class _Preset:
     )
 
 
+# a dataclass has the fields of its last base first
 @documented
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingOptions(RunOptions, LossOptions, ModelOptions, TextOptions, _Preset):

@@ -53,6 +53,7 @@ class OnDevicePipeline:
         most: Integer, the most texts that `decode_nbest` gives: the beam width of the file's
             search, or 1 if its export left the signatures for more out.
         longest_prefix: Integer, the most tokens of a prefix; 0 if it left that signature out.
+        copies: Bool. True if its texts have characters of the source for unknown tokens.
         reduction: Integer, the number of positions of the source for each column of an alignment:
             1, but of encoders that join some, such as "pyramidal".
 
@@ -75,8 +76,8 @@ class OnDevicePipeline:
         self.card, self.files = unpack(path)
         self.reduction = self.card.get("reduction", 1)
         self._target = self.vocabulary("target")
-        copies = self.card.get("search", {}).get("replace_unknown")
-        self._copied_from = self.vocabulary("source") if copies else None
+        self.copies = bool(self.card.get("search", {}).get("replace_unknown"))
+        self._copied_from = self.vocabulary("source") if self.copies else None
         verb = self.card["verb"]
         try:
             self._interpreter = Interpreter(model_path=str(path), num_threads=threads)
