@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from keras_bahdanau.layers.attention.hard_alignment import log_sum_exp
 from keras_bahdanau.layers.readout import ReadoutBase
 
 
@@ -126,6 +127,6 @@ def _mixed(log_prior, sums, keys, kernel, bias, *dropout_masks):
     logits = ops.cast(ops.matmul(flat, ops.transpose(kernel)), "float32") + bias
     # l_ijk: (batch, [n,] source_time, vocabulary)
     logits = ops.reshape(logits, (*ops.shape(hidden)[:-1], kernel.shape[0]))
-    log_normalizers = ops.logsumexp(logits, axis=-1)
+    log_normalizers = log_sum_exp(logits, axis=-1)
     joint = ops.expand_dims(log_prior - log_normalizers, axis=-1) + logits
-    return ops.logsumexp(joint, axis=-2), log_normalizers
+    return log_sum_exp(joint, axis=-2), log_normalizers

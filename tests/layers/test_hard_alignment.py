@@ -4,8 +4,10 @@ import extract
 import numpy as np
 import pytest
 import reference
+import tensorflow as tf
 
 from keras_bahdanau.layers import HardAlignment
+from keras_bahdanau.layers.attention.hard_alignment import LOG_ZERO, gathered, safe_log, skewed
 
 RANDOM = np.random.default_rng(2)
 QUERY = RANDOM.normal(size=(1, 3, 4)).astype("float32")
@@ -36,18 +38,40 @@ def chain(layer):
         yield before
 
 
+@pytest.mark.parametrize("training", [False, True], ids=["inference", "training"])
 @pytest.mark.parametrize(
     "options",
     [{}, {"monotonic": True}, {"order": 1, "reach": 2}, {"order": 1, "monotonic": True}],
     ids=["zeroth", "zeroth monotonic", "first", "first monotonic"],
 )
-def test_the_weights_are_those_of_the_chain(options):
+def test_the_weights_are_those_of_the_chain(options, training):
     layer = built(**options)
-    context, weights = layer(QUERY, VALUES, MASK, return_attention_scores=True)
+    call = {"return_attention_scores": True, "training": training}
+    context, weights = layer(QUERY, VALUES, MASK, **call)
     expected = np.array([*chain(layer)])
     np.testing.assert_allclose(weights[0, :, :4], expected, atol=1e-6)
     np.testing.assert_allclose(context[0], expected @ VALUES[0, :4], atol=1e-5)
     assert not np.any(weights[..., 4:])
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("by_differences", [gathered, skewed])
+def test_pairs_have_the_numbers_of_their_differences(by_differences, size):
+    numbers = RANDOM.normal(size=(2, 3, 2 * size))
+    found = by_differences(numbers)
+    assert found.shape == (2, 3, size, size)
+    for before, place in np.ndindex(size, size):
+        expected = numbers[..., place - before + size - 1]
+        np.testing.assert_array_equal(found[..., before, place], expected)
+
+
+def test_the_logarithm_of_nothing_is_finite_and_has_no_gradient():
+    numbers = tf.constant([0.0, 0.5])
+    with tf.GradientTape() as tape:
+        tape.watch(numbers)
+        found = safe_log(numbers)
+    np.testing.assert_allclose(found, [LOG_ZERO, np.log(0.5)], rtol=1e-6)
+    np.testing.assert_allclose(tape.gradient(found, numbers), [0, 2])
 
 
 def test_a_token_that_only_one_place_can_have_given_tells_the_place():

@@ -30,11 +30,12 @@ def split_joined_inputs(tree, schema):
     """Split all such products of a model: see the module."""
     columns = {}  # from (buffer of a matrix, widths of the parts) to the buffers of its columns
     for graph in tree.subgraphs:
+        halves = {}  # from a part to its positive and its negative numbers
         for product in list(graph.operators):
             parts = _parts_of(tree, graph, product, schema)
             if parts:
                 factors = _factors(tree, graph, product.inputs[1], parts, columns, schema)
-                _split(tree, graph, product, parts, factors, schema)
+                _split(tree, graph, product, parts, factors, halves, schema)
 
 
 def _parts_of(tree, graph, product, schema):
@@ -77,8 +78,11 @@ def _factors(tree, graph, matrix, parts, columns, schema):
     return factors
 
 
-def _split(tree, graph, product, parts, factors, schema):
-    """Put the products of the parts, and their sum, in the place of a product."""
+def _split(tree, graph, product, parts, factors, halves, schema):
+    """Put the products of the parts, and their sum, in the place of a product.
+
+    An earlier product of a part may have made its `halves`.
+    """
     joined, _, *bias = product.inputs
     (result,) = product.outputs
     floats = schema.TensorType.FLOAT32
@@ -93,8 +97,10 @@ def _split(tree, graph, product, parts, factors, schema):
 
     terms = []
     for part, factor in zip(parts, factors, strict=True):
-        positive = add(RELU, [part], like=part)
-        for half in (positive, add(SUB, [part, positive], like=part)):
+        if part not in halves:
+            positive = add(RELU, [part], like=part)
+            halves[part] = positive, add(SUB, [part, positive], like=part)
+        for half in halves[part]:
             terms.append(add_tensor(graph, schema, graph.tensors[result].shape, floats))
             term = copy.copy(product)
             term.inputs, term.outputs = _numbers(half, factor, *bias), _numbers(terms[-1])

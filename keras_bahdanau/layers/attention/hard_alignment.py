@@ -1,5 +1,7 @@
 """Exact hard attention: a hidden Markov model of the place that each token comes from."""
 
+import functools
+
 import keras
 from keras import ops
 
@@ -103,30 +105,31 @@ class HardAlignment(AttentionBase):
             return ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
         # b: (batch, [n,] jumps)
         of_jumps = (ops.cast(self.jumps(query), "float32"),) if self.order else ()
-        # the gradient makes the pairs of places anew, which would be kept for all steps
-        prior = keras.remat(self._of_pairs) if training else self._of_pairs
-        # as numbers: it takes the gradient of each tensor
-        return prior(scores, ops.cast(real, "float32"), state, *of_jumps)
+        prior = functools.partial(self._of_pairs, gathered if training else skewed)
+        if training:  # the gradient makes all pairs anew, which would be kept for all steps
+            prior = keras.remat(prior)
+        return prior(ops.where(real, scores, LOG_ZERO), state, *of_jumps)
 
-    def _of_pairs(self, scores, real, state, of_jumps=None):
-        """Log f_i of scores e, by all pairs of a place and the one before; `real` is 1 or 0."""
-        real = ops.greater(real, 0)
-        place = ops.arange(ops.shape(scores)[-1], dtype="int32")
-        jump = place - ops.expand_dims(place, axis=-1)  # j - j': (j', j)
-        scores, real = ops.expand_dims(scores, axis=-2), ops.expand_dims(real, axis=-2)
-        if of_jumps is not None:
+    def _of_pairs(self, by_differences, scores, state, of_jumps=None):
+        """Log f_i of scores e, by all pairs of a place and the one before."""
+        size = ops.shape(scores)[-1]
+        jump = ops.arange(2 * size, dtype="int32") - size + 1  # the first: from last to first place
+        if of_jumps is None:
+            by_jump = ops.zeros_like(jump, dtype=scores.dtype)
+        else:  # -> (batch, [n,] 2 source_time)
             known = ops.clip(jump, -self.back, self.reach) + self.back
-            scores = scores + ops.take(of_jumps, known, axis=-1)  # -> (batch, [n,] j', j)
+            by_jump = ops.take(of_jumps, known, axis=-1)
         if self.monotonic:
-            real = ops.logical_and(real, ops.greater_equal(jump, 0))
-        log_alpha = ops.log_softmax(ops.where(real, scores, LOG_ZERO), axis=-1)
-        # sum over j': (batch, [n,] j)
-        return ops.logsumexp(ops.expand_dims(state, axis=-1) + log_alpha, axis=-2)
+            by_jump = ops.where(ops.less(jump, 0), LOG_ZERO, by_jump)
+        # p(a_i = j | a_{i-1} = j'): (batch, [n,] j', j)
+        alpha = ops.softmax(ops.expand_dims(scores, axis=-2) + by_differences(by_jump), axis=-1)
+        # sum over j' with g_{i-1}: (batch, [n,] j)
+        return safe_log(ops.sum(ops.expand_dims(ops.exp(state), axis=-1) * alpha, axis=-2))
 
     def observe(self, state, log_likelihoods):
         """Log g_i, from log f_i and log p(y_i | a_i = j), both `(batch, [n,] source_time)`."""
         joint = state + log_likelihoods
-        return joint - ops.expand_dims(ops.logsumexp(joint, axis=-1), axis=-1)
+        return joint - ops.expand_dims(log_sum_exp(joint, axis=-1), axis=-1)
 
     def get_config(self):
         return {
@@ -136,3 +139,39 @@ class HardAlignment(AttentionBase):
             "monotonic": self.monotonic,
             "reach": self.reach,
         }
+
+
+def gathered(numbers):
+    """The matrix whose (j', j) is the number of j - j'; its gradient is faster than `skewed`'s.
+
+    Args:
+        numbers: `(..., 2 n)`: those of -(n - 1) to n - 1, and one that is not read.
+
+    Returns:
+        `(..., n, n)`.
+    """
+    place = ops.arange(ops.shape(numbers)[-1] // 2, dtype="int32")
+    difference = place - ops.expand_dims(place, axis=-1)
+    return ops.take(numbers, difference + ops.shape(place)[0] - 1, axis=-1)
+
+
+def skewed(numbers):
+    """The same without looking up each place, as Huang et al. (2018) skew scores of distances."""
+    outer, size = ops.shape(numbers)[:-1], ops.shape(numbers)[-1] // 2
+    repeated = ops.tile(numbers, (*[1] * len(outer), size))
+    # a row is one number shorter than what is repeated, so each begins one number earlier in it
+    rows = ops.reshape(repeated[..., : size * (2 * size - 1)], (*outer, size, 2 * size - 1))
+    return rows[..., size - 1 :]
+
+
+def log_sum_exp(numbers, axis):
+    """Keras' `logsumexp` of finite numbers: without the operations that infinite ones need."""
+    largest = ops.stop_gradient(ops.max(numbers, axis=axis, keepdims=True))
+    total = ops.sum(ops.exp(numbers - largest), axis=axis)
+    return ops.squeeze(largest, axis=axis) + ops.log(total)
+
+
+def safe_log(probabilities):
+    """The logarithm, `LOG_ZERO` of 0, with a gradient of 0 there."""
+    some = ops.greater(probabilities, 0.0)
+    return ops.where(some, ops.log(ops.where(some, probabilities, 1.0)), LOG_ZERO)
