@@ -18,7 +18,7 @@ import unicodedata
 from pathlib import Path
 
 from results import scored
-from tasks import LENGTHS
+from tasks import LONGEST
 from trainings import logged, processor_seconds
 
 import keras_bahdanau as kb
@@ -97,7 +97,6 @@ def config(system, task, seed, minutes, folder):
     """Configuration of `yoyodyne fit`; JSON is YAML, too."""
     columns = task.columns.split(",")
     has_features = "features" in columns
-    longest = dict(zip(LENGTHS[::2], map(int, LENGTHS[1::2]), strict=True))
     clock = str(datetime.timedelta(seconds=round(60 * minutes))).zfill(8)  # hours:minutes:seconds
     return {
         "seed_everything": seed,
@@ -118,8 +117,8 @@ def config(system, task, seed, minutes, folder):
             "target_col": columns.index("target") + 1,
             "features_col": columns.index("features") + 1 if has_features else 0,
             "target_sep": " " if task.symbols else "",
-            "max_source_length": longest["--max-source-length"],
-            "max_target_length": longest["--max-target-length"],
+            "max_source_length": LONGEST,
+            "max_target_length": LONGEST,
         },
         "model": _model(system, has_features),
     }

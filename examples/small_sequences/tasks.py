@@ -18,7 +18,7 @@ KINDS = {
     "transliterate": Kind(("exact", "cer", "top2", "top3"), ("greedy", "nbest", "prefix")),
     "inflect": Kind(("exact", "cer"), ("greedy", "nbest")),
 }
-LENGTHS = ("--max-source-length", "64", "--max-target-length", "64")  # of a .tflite file
+LONGEST = 64  # tokens of a target in a .tflite file, and of a source where its task has no number
 
 
 class Figure(NamedTuple):
@@ -51,6 +51,8 @@ class Task:
         columns: String, the columns of both files, which our commands find alone.
         symbols: Bool. True if the tokens of a target, such as "R EH D", have spaces between them:
             the peers are told so.
+        longest_source: Integer, tokens of a source in a .tflite file, which hard attention pays
+            for squared: at least a third more than the longest of both files has.
     """
 
     name: str
@@ -60,10 +62,18 @@ class Task:
     dev: str
     columns: str = PAIRS
     symbols: bool = True
+    longest_source: int = LONGEST
 
     @property
     def metrics(self):
         return KINDS[self.kind].metrics
+
+
+_WORD, _LONG_WORD = {"longest_source": 32}, {"longest_source": 40}
+_LONGEST_SOURCES = {  # of words; Vietnamese ones have several syllables
+    **{"eng_us": {}, "vie_hanoi": {}},
+    **dict.fromkeys(("dut", "kor", "wel_sw"), _LONG_WORD),
+}
 
 
 def _sigmorphon_2021():
@@ -78,7 +88,8 @@ def _sigmorphon_2021():
         for language in languages:
             path = f"g2p/sigmorphon2021/develop/{size}/{language}"
             files = f"{path}_train.tsv.gz", f"{path}_dev.tsv.gz"
-            yield Task(language, f"sigmorphon-2021-{size}", "pronounce", *files)
+            longest = _LONGEST_SOURCES.get(language, _WORD)
+            yield Task(language, f"sigmorphon-2021-{size}", "pronounce", *files, **longest)
 
 
 def _wikidata():
@@ -105,7 +116,7 @@ def _inflection():
 _CMUDICT = "g2p/cmudict/develop/train.tsv.gz", "g2p/cmudict/develop/dev.tsv.gz"
 _AR2EN = "transliteration/google_ar2en/develop/ar2en"
 ALL = (
-    Task("cmudict", "cmudict", "pronounce", *_CMUDICT),
+    Task("cmudict", "cmudict", "pronounce", *_CMUDICT, **_WORD),
     *_sigmorphon_2021(),
     *_wikidata(),
     Task(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from results import kept
-from tasks import FURTHER, HALLUCINATED, LENGTHS, LINES_MADE, SETTINGS, TEACHERS, signatures
+from tasks import FURTHER, HALLUCINATED, LINES_MADE, LONGEST, SETTINGS, TEACHERS, signatures
 
 from keras_bahdanau.training import Run
 
@@ -134,7 +134,8 @@ class Training:
             self.file.unlink(missing_ok=True)
             self._command(
                 *("export", "--model", self.run.translator, "--format", "litert"),
-                *("--quantization", "int8", *LENGTHS, "--out", self.file),
+                *("--quantization", "int8", "--out", self.file),
+                *("--max-source-length", self.task.longest_source, "--max-target-length", LONGEST),
                 *(part for name in names for part in ("--signatures", name)),
             )
             if self.file.stat().st_size <= most:
