@@ -9,14 +9,14 @@ from keras_bahdanau.option import nearest
 
 
 def positive_integer(name, meaning, value, most=WIDEST):
-    """Return `value`, or raise ValueError if it is not an integer from 1 to `most`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    """Return `value` as Python's, or raise ValueError if it is not an integer from 1 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(
             f"`{name}`, {meaning}, must be a positive integer. Received: {name}={value!r}"
         )
     if value > most:
         raise ValueError(f"`{name}`, {meaning}, must be at most {most}. Received: {name}={value!r}")
-    return value
+    return int(value)
 
 
 def rate(name, meaning, value):

@@ -113,6 +113,12 @@ def _is_integer(value):
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def plain(value):
+    """A number of NumPy as Python's, which JSON can hold; any other value as it is."""
+    is_number = hasattr(value, "item") and getattr(value, "shape", None) == ()
+    return value.item() if is_number else value
+
+
 def option(default, check, help, **metadata):
     """Field of a settings dataclass.
 

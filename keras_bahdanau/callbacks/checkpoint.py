@@ -25,7 +25,8 @@ class Checkpoint(keras.callbacks.Callback):
         progress: `training.Progress` that is saved with the weights. The callback
             counts its `step` (batches done in this epoch) and `seconds` (of all
             the sittings together).
-        every: Positive integer. Batches from one checkpoint to the next.
+        every: Positive integer. Batches from one checkpoint to the next; with
+            `steps_per_execution` of `compile` some more, since Keras calls it after so many.
         ends_epochs: Bool. True in a `fit` of your own: counts each epoch at its end, and saves.
             `train` does so after its validation.
 
@@ -46,23 +47,30 @@ class Checkpoint(keras.callbacks.Callback):
         self.ends_epochs = ends_epochs
         self._counted_until = time.monotonic()
         self._metrics = []
+        self._last_batch = -1  # of this epoch of `fit`
 
     def on_train_begin(self, logs=None):
         if self.progress.step and self.path.is_file():
             with h5py.File(self.path) as file:
                 self._metrics = [value[()] for _, value in sorted(file.get(_METRICS, {}).items())]
 
+    def on_epoch_begin(self, epoch, logs=None):
+        self._last_batch = -1
+
     def on_train_batch_end(self, batch, logs=None):
         # Keras sets metrics to zero when an epoch begins, and makes them in its first batch
-        for variable, before in zip(_metric_states(self.model), self._metrics, strict=False):
-            variable.assign_add(before)
+        for variable, so_far in zip(_metric_states(self.model), self._metrics, strict=False):
+            variable.assign_add(so_far)
         self._metrics = []
-        self.progress.step += 1
-        if not self.progress.epoch and self.progress.step == 1:
+        before, steps = self.progress.step, self.params["steps"]  # None where it is not known
+        if steps is not None:
+            batch = min(batch, steps - 1)  # Keras counts those that a last execution lacks
+        self.progress.step += batch - self._last_batch
+        self._last_batch = batch
+        if not self.progress.epoch and not before:
             self._count_time()  # of compiling
-        steps = self.params["steps"]  # None where Keras does not know it
         epoch_goes_on = steps is None or batch + 1 < steps
-        if epoch_goes_on and self.progress.step % self.every == 0:
+        if epoch_goes_on and self.progress.step // self.every > before // self.every:
             self.save()
 
     def on_epoch_end(self, epoch, logs=None):

@@ -5,6 +5,7 @@ from pathlib import Path
 import keras
 
 from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.data.checked_pairs import check_pairs
 from keras_bahdanau.text.bootstrap import interval
 from keras_bahdanau.text.corpus_metrics import CorpusMetric, metrics_of
 from keras_bahdanau.training.optimizers import averaged_weights
@@ -57,6 +58,7 @@ class MetricCallback(keras.callbacks.Callback):
         best_epoch: Integer, the epoch that had it, counted from 0, or None.
 
     Raises:
+        TypeError: If `pairs` holds something else.
         ValueError: If there are no pairs, there is no metric, one is unknown, two have one name,
             if `save_best` does not end in ".keras", or, when training begins, if another model
             is trained or the beam is too narrow for a metric.
@@ -85,6 +87,8 @@ class MetricCallback(keras.callbacks.Callback):
         self.best = None
         self.best_epoch = None
         self._best_weights = None
+        pairs = list(pairs)
+        check_pairs(pairs)
         self._answers = answers_by_source(pairs).checked(self.metrics)
         if not self._answers.sources:
             raise ValueError("`pairs` must hold at least one pair to translate. Received: pairs=[]")

@@ -6,6 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
+from keras_bahdanau.data.checked_pairs import check_pairs
 from keras_bahdanau.data.epochs import (
     Epochs,
     check_batching,
@@ -132,6 +133,7 @@ class BatchedPairs(Epochs):
         self.shuffle = shuffle
         self.seed = seed
         pairs = list(pairs)
+        check_pairs(pairs)
         source = as_source(source)
         _check_arrays(source, [pair[0] for pair in pairs])
         self._source = source.rows([pair[0] for pair in pairs])

@@ -4,6 +4,7 @@ import abc
 import contextlib
 import dataclasses
 import itertools
+from numbers import Integral
 
 import tensorflow as tf
 
@@ -11,6 +12,7 @@ from keras_bahdanau.limits import MOST_WORKERS
 from keras_bahdanau.option import check_value, integer
 
 _BATCH_TOKENS = 2048
+MOST = 2**32 - 1  # of a seed, and of any number of a batch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -236,15 +238,17 @@ def check_batching(
         others["max_source_length"] = max_source_length
     check_integers(1, **others)
     check_integers(0, seed=seed, least_steps=least_steps)
-    return others.get("batch_tokens")
+    return None if batch_sentences is not None else int(others["batch_tokens"])
 
 
 def check_integers(smallest, **settings):
-    """Raise ValueError if a setting of these names is no integer, or less than the smallest."""
+    """Raise ValueError if a setting of these names is no integer from the smallest to `MOST`."""
     for name, value in settings.items():
-        if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
+        integral = isinstance(value, Integral) and not isinstance(value, bool)
+        if not integral or not smallest <= value <= MOST:
             raise ValueError(
-                f"`{name}` must be an integer of at least {smallest}. Received: {name}={value!r}"
+                f"`{name}` must be an integer from {smallest} to {MOST:,}. "
+                f"Received: {name}={value!r}"
             )
 
 

@@ -75,6 +75,35 @@ def reducing(loss):
     return loss if isinstance(loss, TokenCrossentropy) else TokenCrossentropy()
 
 
+def token_weights(y, sample_weight):
+    """The weights of the target tokens, from those of the tokens or of the sentences.
+
+    Args:
+        y: Int tensor `(batch, target_time)`.
+        sample_weight: Float tensor `(batch, target_time)`; or `(batch,)` or `(batch, 1)`, a number
+            for each sentence, which all of its tokens have but padding, id 0; or None.
+
+    Returns:
+        Float tensor `(batch, target_time)`, or None.
+
+    Raises:
+        ValueError: If the shape is another one.
+    """
+    if sample_weight is None:
+        return None
+    shape = tuple(sample_weight.shape)
+    if len(shape) == 1 or (len(shape) == 2 and shape[1] == 1):
+        real = ops.cast(ops.not_equal(y, 0), sample_weight.dtype)
+        return ops.reshape(sample_weight, (-1, 1)) * real
+    sizes = zip(shape, y.shape, strict=False)
+    if len(shape) != len(y.shape) or any(None not in pair and pair[0] != pair[1] for pair in sizes):
+        raise ValueError(
+            "`sample_weight` must be a number for each target token, or one for each sentence. "
+            f"Received: sample_weight.shape={shape} with targets of shape {tuple(y.shape)}."
+        )
+    return sample_weight
+
+
 def weight_of(y, sample_weight):
     """The weights of the target tokens; 1 where none are given."""
     return ops.ones(ops.shape(y)) if sample_weight is None else sample_weight

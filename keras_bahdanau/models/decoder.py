@@ -381,6 +381,7 @@ class Decoder(keras.Model):
         return_copying=False,
         training=None,
     ):
+        memory = Memory(*memory)  # a functional model of Keras has it as a plain list
         prepared = self.prepare(memory, alignment, training=training)
         readout, weights, drawn, copying = self._read(
             target_in, prepared, return_attention_scores, training

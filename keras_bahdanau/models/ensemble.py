@@ -49,6 +49,8 @@ class Ensemble(keras.Model):
         super().__init__(autocast=False, **kwargs)  # a source casts its numbers itself
         self.models = list(models)
         _check_members(self.models)
+        if all(model.built for model in self.models):
+            self.build()  # or Keras would save it without their weights
 
     @property
     def source_size(self):

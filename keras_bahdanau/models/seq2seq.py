@@ -8,7 +8,13 @@ from keras_bahdanau.layers.distribution import distribution_of, softmax_distribu
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.losses import divergence, of_layers
 from keras_bahdanau.metrics import build_compiled, update_compiled
-from keras_bahdanau.models.added_losses import of_drawn, reducing, weight_of, with_added
+from keras_bahdanau.models.added_losses import (
+    of_drawn,
+    reducing,
+    token_weights,
+    weight_of,
+    with_added,
+)
 from keras_bahdanau.models.output_loss import output_loss
 from keras_bahdanau.models.reinforcement import Reinforcement
 from keras_bahdanau.models.training_output import (
@@ -29,6 +35,8 @@ class Seq2Seq(keras.Model):
     data = keras_bahdanau.data.batches(pairs, source, target)
     model.fit(data, epochs=20, shuffle=False)
     ```
+
+    It is trained itself, not inside of another Keras model: that takes `encoder` and `decoder`.
 
     Args:
         encoder: An `Encoder`.
@@ -323,7 +331,8 @@ class Seq2Seq(keras.Model):
                 or None.
             y: Int tensor `(batch, target_time)`, the target tokens.
             y_pred: `TrainingOutput`, or float logits `(batch, target_time, vocabulary)`.
-            sample_weight: Float tensor `(batch, target_time)`, 0 at padding, or None.
+            sample_weight: Float tensor `(batch, target_time)`, 0 at padding; or `(batch,)`, a
+                number for each sentence; or None.
             training: Python bool.
 
         Returns:
@@ -331,8 +340,9 @@ class Seq2Seq(keras.Model):
 
         Raises:
             ValueError: If `y_pred` is logits in training, and the model has a loss that
-                needs more than these.
+                needs more than these; or if `sample_weight` has another shape.
         """
+        sample_weight = token_weights(y, sample_weight)
         if not isinstance(y_pred, TrainingOutput):
             drawn = self.reinforcement is not None
             weights = self.r_drop, self.guided_alignment, self.doubly_stochastic, self.ctc_weight
@@ -404,7 +414,7 @@ class Seq2Seq(keras.Model):
         """The metrics so far; those of a `TrainingOutput` are updated by `compute_loss`."""
         if isinstance(y_pred, TrainingOutput):
             return self.get_metrics_result()
-        return super().compute_metrics(x, y, y_pred, sample_weight)
+        return super().compute_metrics(x, y, y_pred, token_weights(y, sample_weight))
 
     def get_config(self):
         return {

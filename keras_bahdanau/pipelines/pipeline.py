@@ -7,6 +7,7 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.counted import counted
+from keras_bahdanau.data.checked_pairs import check_pairs
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.confidence import calibration_of
 from keras_bahdanau.pipelines.file import (
@@ -153,8 +154,10 @@ class Pipeline(GraphPipeline):
             TypeError: As in `decode`.
             ValueError: As in `decode`, or if `nbest` is not from 1 to the beam width.
         """
+        inputs = _as_list(inputs)
         self.source.check(self.plural, inputs)
         if prefixes is not None:
+            prefixes = _as_list(prefixes)
             self._check_prefixes(prefixes, inputs)
         options = search or self.search
         self.check_options(options)
@@ -214,7 +217,6 @@ class Pipeline(GraphPipeline):
         check_pairs(pairs)
         inputs, targets = [one for one, _ in pairs], [target for _, target in pairs]
         self.source.check(self.plural, inputs)
-        check_strings("targets", targets)
         self.check_options(options)
         inputs, rows, truncated = self.source.cut(inputs, self.longest(options))
         target_rows, longer = cut_rows(self.target, targets, options.max_length)
@@ -449,11 +451,9 @@ class Pipeline(GraphPipeline):
         return self
 
 
-def check_pairs(pairs):
-    """Raise TypeError unless all are pairs."""
-    for pair in pairs:
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
-            raise TypeError(f"`pairs` must be (input, target). Received: {pair!r:.80}")
+def _as_list(inputs):
+    """What an iterable gives, which may give it once; a single text is for a check to refuse."""
+    return inputs if isinstance(inputs, str | bytes) else list(inputs)
 
 
 def _are_ids(prefixes):

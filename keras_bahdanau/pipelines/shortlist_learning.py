@@ -6,13 +6,12 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau.counted import counted
+from keras_bahdanau.data.checked_pairs import check_pairs
 from keras_bahdanau.limits import CANDIDATES, FREQUENT
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.in_batches import in_batches
-from keras_bahdanau.pipelines.pipeline import check_pairs
 from keras_bahdanau.search.shortlist import SPECIAL, UNSEEN, Shortlist
-from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.id_rows import cut_rows
 from keras_bahdanau.text.vocabulary import START
 
@@ -59,7 +58,6 @@ def learn_shortlist(pipeline, pairs, candidates=50, frequent=100, batch_size=64,
     _check_pipeline(pipeline)
     pairs = list(pairs)
     check_pairs(pairs)
-    check_strings("targets", [target for _, target in pairs])
     if not pairs:
         raise ValueError("A shortlist is learnt from pairs. Received: pairs=[]. Give some.")
     vocabulary = pipeline.target.vocabulary_size

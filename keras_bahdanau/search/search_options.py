@@ -13,6 +13,7 @@ from keras_bahdanau.option import (
     one_of,
     option,
     optional,
+    plain,
 )
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
@@ -116,6 +117,7 @@ class SearchOptions:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
             check_option(field, getattr(self, field.name))
         if self.min_length > self.max_length:
             raise ValueError(

@@ -112,8 +112,16 @@ def train_model(sentences, name: str, settings: dict, exact: bool = True) -> byt
             those.
 
     Raises:
+        TypeError: If a sentence is no string.
         ValueError: If there is no text, or the settings do not suit it.
     """
+    sentences = list(sentences)
+    other = [one for one in sentences if not isinstance(one, str | bytes)]
+    if other:
+        raise TypeError(
+            f"A vocabulary is learnt from strings. Received: {other[0]!r:.80} in the {name}. "
+            "Leave out what is missing."
+        )
     sentences = [sentence for sentence in sentences if sentence.strip()]
     if settings["normalization_rule_name"] == DECOMPOSED:
         parts = [decomposed(sentence) for sentence in sentences]

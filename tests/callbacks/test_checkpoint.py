@@ -107,3 +107,13 @@ def test_a_full_disk_gets_one_line_and_leaves_the_last_one(tmp_path, bytes_left)
         checkpoint.save()
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == before
+
+
+def test_batches_are_counted_where_keras_takes_several_at_once(tmp_path):
+    path, progress = tmp_path / "checkpoint.weights.h5", Progress()
+    model = new()
+    model.compile("sgd", "mse", steps_per_execution=2)
+    fit(model, X[:5], Y[:5], callbacks=[Checkpoint(path, progress, every=3)])
+    assert progress.step == int(model.optimizer.iterations) == 5
+    with h5py.File(path) as file:  # after 2, 4 and 5 batches
+        assert Progress.from_json(file["progress"][()]).step == 4

@@ -1,6 +1,7 @@
 """Batches: what is in them, their shapes, their order, and how little padding they hold."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -430,3 +431,26 @@ def test_the_source_may_have_a_limit_of_its_own():
     assert data.kept.tolist() == [0]
     assert (data.skipped.empty, data.skipped.too_long) == (0, 2)
     assert data.source_lengths.tolist() == [9, 5, 10]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ((["one two", "two", "three"], ["eins zwei", "zwei", "drei"]), "zip(inputs, targets)"),
+        (["one\teins"], "`pairs` must be (input, target). Received: 'one\\teins'"),
+        ([("one", "eins", 1)], "`pairs` must be (input, target)"),
+        ([("one", None)], "Received: targets[0]=None"),
+        ([("two", "zwei"), ("one", float("nan"))], "Received: targets[1]=nan"),
+    ],
+)
+def test_what_is_no_pair_of_texts_is_refused(subwords, pairs, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        BatchedPairs(pairs, subwords, subwords)
+
+
+def test_numbers_of_numpy_are_numbers(subwords):
+    pairs = np.array(PAIRS[:8])
+    plain = BatchedPairs(PAIRS[:8], subwords, subwords, batch_tokens=64)
+    other = BatchedPairs(pairs, subwords, subwords, batch_tokens=np.int64(64))
+    for one, two in zip(plain.dataset(), other.dataset(), strict=True):
+        same(one, two)

@@ -200,3 +200,39 @@ def test_units_must_be_a_positive_integer(units):
 def test_dropout_must_be_a_share(dropout):
     with pytest.raises(ValueError, match=r"`dropout`.*in \[0, 1\). Received: dropout="):
         BahdanauAttention(3, dropout=dropout)
+
+
+def test_integers_are_attended_to_as_floats_are():
+    values = np.arange(2 * 5 * 16).reshape(2, 5, 16)
+    query = np.ones((2, 8))
+    attention = BahdanauAttention(8)
+    expected = attention(query.astype("float32"), values.astype("float32"))
+    for dtype in ("int32", "int64", "uint8"):
+        np.testing.assert_array_equal(attention(query, values.astype(dtype)), expected)
+
+
+def test_no_number_at_padding_reaches_the_context():
+    values = RANDOM.normal(size=(2, 4, 3)).astype("float32")
+    mask = np.array([[1, 1, 0, 0], [1, 1, 1, 0]], bool)
+    query, attention = np.ones((2, 3), "float32"), BahdanauAttention(8)
+    expected = attention(query, values, mask)
+    spoilt = np.where(mask[..., None], values, np.nan).astype("float32")
+    np.testing.assert_array_equal(attention(query, spoilt, mask), expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 5), (2, 4), (3, 5), (5,)])
+def test_a_mask_that_is_not_of_the_values_is_refused(shape):
+    values, query = np.ones((2, 5, 3), "float32"), np.ones((2, 3, 3), "float32")
+    with pytest.raises(ValueError, match=r"`mask` must be \(batch, source_time\)"):
+        BahdanauAttention(8)(query, values, mask=np.ones(shape, bool))
+    symbols = [keras.Input(one.shape[1:]) for one in (query, values)]
+    if len(shape) == 3:
+        with pytest.raises(ValueError, match="`mask` must be"):
+            BahdanauAttention(8)(*symbols, mask=keras.Input(shape[1:], dtype="bool"))
+
+
+def test_a_mask_of_one_row_is_that_of_all():
+    values, query = RANDOM.normal(size=(2, 5, 3)), np.ones((2, 3))
+    attention, mask = BahdanauAttention(8), np.array([[1, 1, 1, 0, 0]], bool)
+    found = attention(query, values, mask=mask)
+    np.testing.assert_array_equal(found, attention(query, values, mask=mask.repeat(2, axis=0)))

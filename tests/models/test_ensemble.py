@@ -129,3 +129,11 @@ def test_what_is_no_ensemble_is_refused():
         Ensemble([one, member(), one])
     with pytest.raises(ValueError, match=r"\[\(7, 6\), \(7, 9\)\]"):
         Ensemble([one, member(target=9)])
+
+
+def test_an_ensemble_of_built_members_is_saved_with_their_weights(tmp_path):
+    ensemble = Ensemble(members())
+    ensemble.save(tmp_path / "ensemble.keras")
+    loaded = keras.models.load_model(tmp_path / "ensemble.keras")
+    found = loaded((SOURCE, TARGET_IN))
+    np.testing.assert_allclose(found, ensemble((SOURCE, TARGET_IN)), atol=1e-6)

@@ -269,3 +269,43 @@ def test_guided_alignment_pulls_the_attention_towards_what_is_given():
         _, alpha = model(inputs, return_attention_scores=True)
         surprise.append(float(guided_alignment(diagonal, alpha)))
     assert surprise[1] < 0.5 * surprise[0]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_a_weight_of_a_sentence_is_that_of_its_tokens(jit_compile):
+    inputs, targets = (SOURCE, TARGET_IN), np.array([[5, 1, 3], [3, 3, 0], [3, 0, 0]])
+    weights = np.array([0.5, 0.0, 2.0], "float32")
+    of_tokens = weights[:, None] * (targets != 0)
+    for loss in (
+        TokenCrossentropy(0.1),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    ):
+        losses = []
+        for given in (of_tokens, weights, weights[:, None]):
+            model = built()
+            model.compile(
+                keras.optimizers.SGD(0.1),
+                loss,
+                weighted_metrics=[Perplexity()],
+                jit_compile=jit_compile,
+            )
+            train = model.train_on_batch(inputs, targets, sample_weight=given)
+            losses.append([*train, *model.test_on_batch(inputs, targets, sample_weight=given)])
+        np.testing.assert_allclose(losses[1:], losses[:1] * 2, rtol=1e-6)
+
+
+def test_weights_of_another_shape_are_refused():
+    model = built()
+    model.compile("adam", TokenCrossentropy(), run_eagerly=True)
+    with pytest.raises(ValueError, match=r"sample_weight.shape=\(3, 2\) with targets of shape"):
+        model.train_on_batch((SOURCE, TARGET_IN), TARGET_IN, np.ones((3, 2)))
+
+
+def test_encoder_and_decoder_stand_in_a_functional_model():
+    source, target_in = (keras.Input((None,), dtype="int32") for _ in range(2))
+    whole = built()
+    model = keras.Model([source, target_in], whole.decoder(target_in, whole.encoder(source)))
+    np.testing.assert_allclose(model([SOURCE, TARGET_IN]), whole((SOURCE, TARGET_IN)), atol=1e-6)
+    model.compile("adam", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    first, *_, last = model.fit([SOURCE, TARGET_IN], TARGET_IN, epochs=5, verbose=0).history["loss"]
+    assert last < first

@@ -347,3 +347,11 @@ def test_what_needs_attention_weights_is_refused_without_them(toy_translator, op
         kb.Translator(
             toy_translator.source, model, toy_translator.target, kb.SearchOptions(**option)
         )
+
+
+def test_what_can_be_read_once_is_translated(toy_translator):
+    texts, prefixes = ["one two", "three"], ["eins", ""]
+    expected = toy_translator.translate(texts, prefixes=prefixes)
+    found = toy_translator.translate(iter(texts), prefixes=iter(prefixes))
+    assert [one.text for one in found] == [one.text for one in expected]
+    assert len(toy_translator.translate_nbest((text for text in texts), 1)) == 2

@@ -143,10 +143,12 @@ class LiteRTPipeline:
             ValueError: Likewise, or if `nbest` is out of range.
         """
         check_fixed(search=search)
+        if not isinstance(inputs, str | bytes):  # which the check refuses
+            inputs = list(inputs)
         self.source.check(self.plural, inputs)
         nbest = self._runner.most if nbest is None else nbest
         self.check_nbest(nbest)
-        given = [""] * len(inputs) if prefixes is None else prefixes
+        given = [""] * len(inputs) if prefixes is None else list(prefixes)
         if len(given) != len(inputs):
             raise ValueError(
                 f"`prefixes` must be as many as the {self.plural}. "

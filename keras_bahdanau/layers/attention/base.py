@@ -46,6 +46,9 @@ class AttentionBase(AttentionPart):
         with `return_attention_scores=True` the pair (context, weights), the
         weights in float32, `(batch, source_time)` or `(batch, target_time, source_time)`.
         A sentence of padding alone gets all-zero weights and context.
+
+    Raises:
+        ValueError: If the mask has not the first two axes of the values.
     """
 
     exportable = True  # True if it needs nothing but the source sentence
@@ -83,8 +86,14 @@ class AttentionBase(AttentionPart):
         return ()
 
     def call(self, query, values, mask=None, return_attention_scores=False, training=None):
+        # Keras casts floats alone: integers would round the weights to 0
+        query, values = (ops.cast(one, self.compute_dtype) for one in (query, values))
         if mask is None:
             mask = ops.ones(ops.shape(values)[:2], dtype="bool")
+        else:
+            mask = ops.cast(ops.convert_to_tensor(mask), "bool")
+            _check_mask(mask, values)
+            values = ops.where(ops.expand_dims(mask, axis=-1), values, 0)  # 0 * NaN is NaN
         memory = Memory(values, mask, summary=(), last=last_value(values, mask), task=())
         prepared = ProjectedMemory(memory, self.prepare(memory))
         state = self.initial_state(memory)
@@ -117,6 +126,8 @@ class AttentionBase(AttentionPart):
     def compute_output_spec(
         self, query, values, mask=None, return_attention_scores=False, training=None
     ):
+        if hasattr(mask, "shape"):
+            _check_mask(mask, values)
         shape = self.compute_output_shape(query.shape, values.shape)
         context = keras.KerasTensor(shape, dtype=self.compute_dtype)
         if not return_attention_scores:
@@ -125,6 +136,19 @@ class AttentionBase(AttentionPart):
 
     def compute_mask(self, query, mask=None):
         return None  # `mask` is about the values: it must not go on with the context
+
+
+def _check_mask(mask, values):
+    """Raise ValueError unless a mask has the first two axes of the values; one row is for all."""
+    shape, known = tuple(mask.shape), tuple(values.shape[:2])
+    sizes = zip(shape, known, strict=False)
+    unlike = [place for place, pair in enumerate(sizes) if None not in pair and len({*pair}) > 1]
+    if len(shape) != 2 or 1 in unlike or (unlike and shape[0] != 1):
+        raise ValueError(
+            "`mask` must be (batch, source_time), True where a value is real. Received: "
+            f"mask.shape={shape} with values of shape {tuple(values.shape)}. Give one mask for "
+            "all queries."
+        )
 
 
 def weighted_sum(weights, values):

@@ -6,7 +6,7 @@ import functools
 import json
 from types import SimpleNamespace
 
-from keras_bahdanau.option import check_option, documented, one_of, option, optional
+from keras_bahdanau.option import check_option, documented, one_of, option, optional, plain
 from keras_bahdanau.training.combinations import AUTO, check_together
 from keras_bahdanau.training.options.loss_options import LossOptions
 from keras_bahdanau.training.options.model_options import ModelOptions
@@ -44,7 +44,8 @@ class TrainingOptions(RunOptions, LossOptions, ModelOptions, TextOptions, _Prese
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+            value = plain(getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
             if value is not None or field.default is not None:
                 check_option(field, value)
         if self.resolved() is self:
