@@ -27,10 +27,78 @@ def replacing(path, unfinished):
         ...     file.write_text("done")
     """
     try:
-        yield unfinished
-        with open(unfinished, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
+        with _explained(path):
+            yield unfinished
+            with open(unfinished, "rb+") as file:
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_file(path):
+    """Write a file that must not exist, not even at the end of the `with` block.
+
+    Args:
+        path: `Path` of the file.
+
+    Yields:
+        The path of a draft beside it, of this process alone. It is removed if the block fails,
+        and stays if the file has appeared in the meantime.
+
+    Raises:
+        FileExistsError: If it has.
+        OSError: As in `replacing`.
+
+    Example:
+        >>> with new_file(Path("scores.txt")) as draft:
+        ...     draft.write_text("31.4")
+    """
+    draft = path.with_name(f".unfinished-{os.getpid()}-{path.name}")
+    written = False
+    try:
+        with _explained(path):
+            yield draft
+            with open(draft, "rb+") as file:
+                os.fsync(file.fileno())
+            written = True
+            take_new_name(draft, path)
+    finally:
+        if not written:
+            with contextlib.suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+def take_new_name(draft, path):
+    """Give a whole file its name, unless another file has it.
+
+    Args:
+        draft: `Path` of the file.
+        path: `Path` that it gets.
+
+    Raises:
+        FileExistsError: If a file of that name exists. The draft stays.
+    """
+    try:
+        os.link(draft, path)  # which, unlike a rename, replaces nothing
+    except OSError:
+        if path.exists():
+            raise FileExistsError(
+                f"An output must not exist yet. Received: path={str(path)!r}, which another "
+                f"program made in the meantime. All is in {str(draft)!r}: rename that."
+            ) from None
+        os.replace(draft, path)  # of a file system without links
+    else:
+        draft.unlink()
+
+
+@contextlib.contextmanager
+def _explained(path):
+    """Say of which file an error of the system is."""
+    try:
+        yield
     except OSError as error:
         if error.strerror is None:  # it says all itself
             raise
@@ -39,36 +107,35 @@ def replacing(path, unfinished):
             f"({error.strerror}). Make room or choose another place, and run it again: what "
             "stood there before is as it was."
         ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
 
 
-def write_json(path, content):
+def write_json(path, content, new=False):
     """Write a JSON file as a whole or not at all; NaN and infinity become null.
 
     Args:
         path: `Path` of the file.
         content: Dictionary or list of what JSON holds.
+        new: True if no file of that name may exist: see `new_file`.
 
     Raises:
-        OSError: As in `replacing`.
+        OSError: As in `replacing`, or in `new_file`.
 
     Example:
         >>> write_json(Path("scores.json"), {"bleu": 31.4})
     """
-    write_text(path, json.dumps(as_json(content), indent=1, allow_nan=False))
+    write_text(path, json.dumps(as_json(content), indent=1, allow_nan=False), new)
 
 
-def write_text(path, text):
+def write_text(path, text, new=False):
     r"""Write a text file in UTF-8 as a whole or not at all, its line ends as they are.
 
     Args:
         path: `Path` of the file, which is compressed if it is named `.gz`.
         text: String.
+        new: As in `write_json`.
 
     Raises:
-        OSError: As in `replacing`.
+        OSError: As in `replacing`, or in `new_file`.
 
     Example:
         >>> write_text(Path("texts.txt"), "ein Mann\neine Katze\n")
@@ -76,5 +143,6 @@ def write_text(path, text):
     content = text.encode("utf-8")
     if path.suffix == ".gz":
         content = gzip.compress(content, mtime=0)
-    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
+    beside = path.with_name(f".unfinished-{path.name}")
+    with new_file(path) if new else replacing(path, beside) as unfinished:
         unfinished.write_bytes(content)

@@ -48,6 +48,9 @@ def main(arguments=None):
 
 def exit_code(run):
     """Runs a program, in UTF-8, and prints its error; returns its exit code."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed, as some daemons do
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     sys.stdout.reconfigure(encoding="utf-8")
     try:
         run()

@@ -603,7 +603,7 @@ def parse(description, default_server, arguments=None):
     options = parser.parse_intermixed_args(arguments[:place])
     # what is behind "--" is text, whatever it begins with
     options.text += [_text(parser, one) for one in arguments[place + 1 :]]
-    if options.text and options.file:
+    if options.text and options.file is not None:
         parser.error("sentences come from the command line or from --file, not from both")
     if (options.alignment or options.nbest) and options.signature != "serving_default":
         parser.error("--signature goes with neither --alignment nor --nbest, which name one")
@@ -701,7 +701,8 @@ def _batches(options):
     with contextlib.ExitStack() as opened:
         lines, size = iter(options.text), options.batch
         if not options.text:
-            stream = opened.enter_context(_open(options.file)) if options.file else sys.stdin.buffer
+            named = options.file is not None
+            stream = opened.enter_context(_open(options.file)) if named else sys.stdin.buffer
             size = 1 if stream.isatty() else size
             lines = lines_of(stream)
         while batch := list(itertools.islice(lines, size)):
@@ -745,6 +746,9 @@ def _line(line, number):
 
 def main(arguments=None):
     """The program; returns its exit code."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed, as some daemons do
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     sys.stdout.reconfigure(encoding="utf-8")
     return run(from_options, parse(__doc__, "http://localhost:8501", arguments))
 

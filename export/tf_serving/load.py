@@ -181,9 +181,9 @@ def _parse(arguments):
             f"Received: --server {options.server}. If it is yours, give --i-own-this-server."
         )
     options.sentences = SENTENCES
-    if options.bytes and not options.file:
+    if options.bytes and options.file is None:
         parser.error(f"--bytes needs --file. Received: --bytes {options.bytes} alone.")
-    if options.file:
+    if options.file is not None:
         try:
             with open(options.file, "rb") as stream:
                 most = MOST_FILES if options.bytes else MOST_SENTENCES

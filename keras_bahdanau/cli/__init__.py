@@ -25,7 +25,7 @@ from keras_bahdanau.cli import (
     translating,
     tuning,
 )
-from keras_bahdanau.cli.console import PROGRAM
+from keras_bahdanau.cli.console import PROGRAM, open_closed_streams
 
 app = typer.Typer(
     help="Attention RNNs for text, images and speech: train them, see what they attend to, ship.",
@@ -43,6 +43,7 @@ def main(arguments=None):
         arguments: List of strings; those of the process when left out.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    open_closed_streams()
     # names of files that are not UTF-8 are written as they are
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     arguments = sys.argv[1:] if arguments is None else arguments

@@ -317,6 +317,9 @@ def check_picture(path, name):
         )
 
 
+DOWNLOADED = "flores101", "flores200", "spm"  # tokenizations whose model sacreBLEU downloads
+
+
 def check_tokenization(name):
     """Check that sacreBLEU has a tokenization, since its own error has another form."""
     if name is None:
@@ -328,6 +331,14 @@ def check_tokenization(name):
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={name!r}"
         )
+    if name in DOWNLOADED:
+        try:
+            BLEU(tokenize=name)
+        except OSError as error:
+            raise ConnectionError(
+                "sacreBLEU must download a model for this tokenization. Received: "
+                f"tokenize={name!r} ({error}). Connect to the internet once, or choose another."
+            ) from None
     if name.endswith("-mecab"):  # which are packages of their own
         try:
             BLEU(tokenize=name)

@@ -127,10 +127,11 @@ def _tell(found):
 def _plot(found, path):
     from keras_bahdanau.evaluation import reliability
     from keras_bahdanau.plotting import plot_reliability
+    from keras_bahdanau.plotting.picture_file import save_picture
 
     curves = {
         f"{name}, {kind}": reliability(part.labels, getattr(part, kind))
         for name, part in (("texts", found.texts), ("words", found.words))
         for kind in ("raw", "calibrated")
     }
-    plot_reliability(curves).savefig(path)
+    save_picture(plot_reliability(curves), path)

@@ -193,6 +193,14 @@ def say(line):
     print(line, flush=True)
 
 
+def open_closed_streams():
+    """Let a standard stream that the parent has closed, as some daemons do, be `os.devnull`."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # the lowest free descriptor is that of the stream
+            mode = "w" if number else "r"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
 def show_progress(text, lines=False):
     """Show the progress of a command on standard error, if that is a terminal.
 

@@ -151,9 +151,9 @@ def evaluate(
     _tell_inputs(measured, pairs, translator, search, by_line=answer_separator is None)
     print(measured, flush=True)  # which stays, whatever becomes of the files and the other system
     if hypotheses is not None:
-        write_text(hypotheses, "".join(f"{line}\n" for line in lines))
+        write_text(hypotheses, "".join(f"{line}\n" for line in lines), new=True)
     if json is not None:
-        write_json(json, scores)
+        write_json(json, scores, new=True)
     if plot is not None:
         _plot(measured, plot)
     if other is not None:
@@ -194,10 +194,11 @@ def _tell_inputs(measured, pairs, translator, search, by_line):
 def _plot(measured, path):
     """Draw the scores by length."""
     from keras_bahdanau.plotting import plot_lengths
+    from keras_bahdanau.plotting.picture_file import save_picture
 
     first, *_ = measured.by_metric.values()
     names = {"counted_in": measured.counted_in, "inputs": measured.inputs}
-    plot_lengths(measured.by_length, metric=first.label, **names).savefig(path)
+    save_picture(plot_lengths(measured.by_length, metric=first.label, **names), path)
 
 
 def _nbest_of(metrics, compare):

@@ -11,6 +11,7 @@ from keras_bahdanau.cli.console import show_progress, warn
 from keras_bahdanau.counted import counted
 from keras_bahdanau.data.reading import check_parallel, read_lines
 from keras_bahdanau.option import check_value, integer
+from keras_bahdanau.whole_file import new_file
 
 MOST, MOST_SIDES = 20, 4  # inputs and traces side by side
 PATIENCE = 5.0  # seconds without a word
@@ -73,7 +74,8 @@ class Exploration:
         if not self._inputs:
             warn("there is nothing to explore, and no page")
             return
-        write_explorer(self._traces(pipeline), self.path, labels=self.labels)
+        with new_file(self.path) as draft:
+            write_explorer(self._traces(pipeline), draft, labels=self.labels)
         if self._left_out:
             warn(f"{str(self.path)!r} has the first {MOST} inputs; {self._left_out:,} are left out")
 

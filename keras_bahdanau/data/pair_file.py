@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from keras_bahdanau.counted import counted
+from keras_bahdanau.whole_file import take_new_name
 
 REMEMBERED = 2**20  # pairs by which a later one is found to be the same: 200 MB
 PIECE = 2**16  # characters that are written at once
@@ -84,7 +85,7 @@ class PairFile:
             if self._waiting or error is None:
                 self._write()
             if error is None:
-                os.replace(self._unfinished, self.path)
+                take_new_name(self._unfinished, self.path)
                 whole = True
         finally:
             if not whole:

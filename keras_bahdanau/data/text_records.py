@@ -143,7 +143,7 @@ class _Units:
         elif name == "seg" and self._text is not None:
             self._unit.setdefault(self._language, one_line("".join(self._text)))
             self._text = None
-        elif name == "tu" and self._unit is not None:
+        elif name == "tu" and self._unit is not None and self._text is None:
             self._found.append(self._unit)
             self._unit = None
 

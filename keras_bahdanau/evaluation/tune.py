@@ -171,7 +171,7 @@ def tune(
         texts = [[one.text for one in best] for best in found]  # by source
         score = measure.corpus_score(*answers.lines(texts, measure.by_source))
         by_pair, _ = answers.lines([best for best, *_ in texts], by_source=False)
-        ratio = _tokens(bleu, by_pair) / length
+        ratio = _tokens(bleu, by_pair) / max(1, length)  # none of a reference such as <skipped>
         trials.append(Trial(search, score, ratio, seconds, measure.name))
         if tell is not None:
             tell(trials[-1])

@@ -8,12 +8,19 @@ from keras_bahdanau.plotting.attention_maps import plot_attention_maps
 from keras_bahdanau.plotting.drawable import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
-from keras_bahdanau.plotting.token_labels import are_words, joins_words, of_characters, token_label
+from keras_bahdanau.plotting.token_labels import (
+    are_words,
+    joins_words,
+    of_characters,
+    shortened,
+    token_label,
+)
 from keras_bahdanau.text.alignments import as_alignment, join_alignment
 
 CELL_INCHES = 0.3
 LETTER_POINTS = 34.0  # font size for a cell of one inch
 LONGEST_SIDE_INCHES = 60.0
+LONGEST_LABEL = 60  # characters of a word
 PAD_INCHES = 0.08
 
 
@@ -90,11 +97,12 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
 def _labels(tokens, others):
     """Pieces as they are, without the marks of spaces where these say little.
 
-    They do of characters, and of a side of whole words beside characters, such as phonemes.
+    They do of characters, and of a side of whole words beside characters, such as phonemes. Long
+    ones are cut: the picture makes room for the longest.
     """
     if of_characters(tokens) or (of_characters(others) and are_words(tokens)):
         return [token_label(token) for token in tokens]
-    return tokens
+    return [shortened(token, LONGEST_LABEL) for token in tokens]
 
 
 def _fit_figure(ax, size):

@@ -12,10 +12,12 @@ import subprocess
 import sys
 import threading
 import typing
+import urllib.error
 import zipfile
 from pathlib import Path
 
 import pytest
+import sacrebleu
 from terminal import Terminal
 
 import keras_bahdanau as kb
@@ -28,6 +30,7 @@ from keras_bahdanau.cli import (
     translating,
     unknown_text,
 )
+from keras_bahdanau.cli.arguments import check_tokenization
 from keras_bahdanau.data import read_table, reading
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.text import Subwords
@@ -924,6 +927,18 @@ def short(toy_translator, tmp_path):
     source, target = toy_translator.source, toy_translator.target
     Translator(source, toy_translator.model, target, search).save(path)
     return path
+
+
+def test_a_tokenization_that_must_be_downloaded_says_so_without_a_network(monkeypatch):
+    class Offline:
+        TOKENIZERS = sacrebleu.metrics.BLEU.TOKENIZERS
+
+        def __init__(self, tokenize):
+            raise urllib.error.URLError("offline")
+
+    monkeypatch.setattr(sacrebleu.metrics, "BLEU", Offline)
+    with pytest.raises(OSError, match="must download a model .* tokenize='flores101' .*offline"):
+        check_tokenization("flores101")
 
 
 @pytest.mark.slow

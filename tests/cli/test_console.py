@@ -168,3 +168,13 @@ def test_a_module_hidden_for_a_while_is_as_it_was(monkeypatch):
     with console._without_matplotlib():
         assert sys.modules["matplotlib"] is there
     assert sys.modules["matplotlib"] is there
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", ">&-", "<&- >&- 2>&-"])
+def test_a_standard_stream_may_be_closed(closed):
+    command = [sys.executable, "-m", "keras_bahdanau.cli", "--version"]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.startswith("keras-bahdanau") or ">&-" in closed.split()

@@ -118,6 +118,11 @@ def test_marks_of_formatting_are_no_text(tmp_path):
     assert pairs_of(open_corpus(path)) == [("a b c", "x")]
 
 
+def test_a_unit_inside_of_a_text_ends_nothing(tmp_path):
+    path = written(tmp_path, "p.tmx", tmx([[("en", "a<tu/>b"), ("de", "x")]]))
+    assert pairs_of(open_corpus(path)) == [("ab", "x")]
+
+
 def test_bytes_that_are_not_utf8_are_no_error(tmp_path):
     path = written(tmp_path, "p.tsv", b"a\xff\tb\n\xe2\x82\tc\n")
     assert pairs_of(open_corpus(path)) == [("a\ufffd", "b"), ("\ufffd", "c")]

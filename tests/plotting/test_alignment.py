@@ -115,6 +115,12 @@ def test_every_label_lies_inside_the_picture():
         assert box.x0 >= 0 and box.y1 <= figure.bbox.y1
 
 
+def test_a_very_long_word_is_cut():
+    figure = plot_alignment(translation(["▁" + "a" * 9999, "▁b"], ["▁c" * 5000]))
+    assert max(figure.get_size_inches()) * figure.dpi < 3000
+    assert labels(figure.axes[0].xaxis) == ["a" * 59 + "…", "b"]
+
+
 def test_very_long_sentences_stay_drawable():
     figure = plot_alignment(translation(["▁a"] * 1000, ["▁b"] * 3))
     assert max(figure.get_size_inches()) * figure.dpi < 2**16
