@@ -34,8 +34,9 @@ internal fun textOf(
         .trim(*ASCII_SPACE)
 }
 
-/** The surface with the highest weight; NO_COPY if that is the end token's, blank, or of weight 0. */
+/** The surface with the highest weight, the end token's aside; NO_COPY if it is blank, or of weight 0. */
 private fun copied(weights: FloatArray, surfaces: List<String>): String {
-    val place = weights.indices.maxByOrNull { weights[it] }?.takeIf { weights[it] > 0f } ?: return NO_COPY
+    val ofText = weights.indices.take(surfaces.size)
+    val place = ofText.maxByOrNull { weights[it] }?.takeIf { weights[it] > 0f } ?: return NO_COPY
     return surfaces.getOrNull(place).orEmpty().ifEmpty { NO_COPY }
 }

@@ -40,12 +40,13 @@ inline std::string Surface(std::string_view part) {
   return Spaced(part.substr(0, utf8::FirstBadByte(part)), kSpaces);
 }
 
-// The surface with the highest weight; U+2047 if that is the end token's, blank, or of weight 0.
+// The surface with the highest weight, the end token's aside; U+2047 if it is blank, or of weight 0.
 inline std::string Copied(const std::vector<float>& weights,
                           const std::vector<std::string>& surfaces) {
-  const auto highest = std::max_element(weights.begin(), weights.end());
+  const auto end = weights.begin() + std::min(weights.size(), surfaces.size());
+  const auto highest = std::max_element(weights.begin(), end);
   const auto place = static_cast<size_t>(highest - weights.begin());
-  const bool attends = highest != weights.end() && *highest > 0 && place < surfaces.size();
+  const bool attends = highest != end && *highest > 0;
   return attends && !surfaces[place].empty() ? surfaces[place] : "\u2047";
 }
 

@@ -18,7 +18,8 @@ class Checkpoint(keras.callbacks.Callback):
     """Save all that training needs to resume: weights, optimizer, random state, progress.
 
     One file, replaced as a whole: killed at any moment, the last one stands. A `fit` whose
-    progress stands within an epoch goes on with that epoch's metrics as the file has them.
+    progress stands within an epoch goes on with that epoch's metrics as the file has them: give
+    it the rest of the epoch.
 
     Args:
         path: Path that ends in ".weights.h5".
@@ -35,8 +36,14 @@ class Checkpoint(keras.callbacks.Callback):
             stands.
 
     Example:
+        >>> data = keras_bahdanau.data.BatchedPairs(pairs, source, target)
         >>> checkpoint = Checkpoint("run.weights.h5", progress, ends_epochs=True)
-        >>> model.fit(data, epochs=9, initial_epoch=progress.epoch, callbacks=[checkpoint])
+        >>> if progress.step:  # the rest of an epoch
+        ...     rest = data.epoch(progress.epoch, progress.step)
+        ...     model.fit(rest, initial_epoch=progress.epoch, epochs=progress.epoch + 1,
+        ...               shuffle=False, callbacks=[checkpoint])
+        >>> model.fit(data.dataset(progress.epoch), initial_epoch=progress.epoch, epochs=9,
+        ...           shuffle=False, callbacks=[checkpoint])
     """
 
     def __init__(self, path, progress, every=100, ends_epochs=False):

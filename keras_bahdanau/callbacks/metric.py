@@ -47,14 +47,14 @@ class MetricCallback(keras.callbacks.Callback):
         batch_size: Positive integer. Inputs decoded at once.
         restore_best_weights: Bool. True if `fit` ends with the weights that
             had the best value. They are averaged already: save them as they are.
-        save_best: Path of a `.keras` file, written with each best value:
+        save_best: Path of a `.keras` file, written with each best value of all `fit`s:
             `Pipeline.load` reads it.
         intervals: Bool. True to log the interval of each metric, too.
 
     Attributes:
         metrics: List of `CorpusMetric`.
         metric: The first of them.
-        best: Float, the best value of the first metric so far, in percent, or None.
+        best: Float, the best value of the first metric so far in this `fit`, in percent, or None.
         best_epoch: Integer, the epoch that had it, counted from 0, or None.
 
     Raises:
@@ -87,6 +87,7 @@ class MetricCallback(keras.callbacks.Callback):
         self.best = None
         self.best_epoch = None
         self._best_weights = None
+        self._saved = None  # the value of `save_best`, of all `fit`s
         pairs = list(pairs)
         check_pairs(pairs)
         self._answers = answers_by_source(pairs).checked(self.metrics)
@@ -99,6 +100,7 @@ class MetricCallback(keras.callbacks.Callback):
             )
 
     def on_train_begin(self, logs=None):
+        self.best = self.best_epoch = self._best_weights = None  # of an earlier `fit`
         check_trained(self.translator, self.model)
         (self.search or self.translator.search).check_nbest(self._nbest)
 
@@ -106,12 +108,13 @@ class MetricCallback(keras.callbacks.Callback):
         with averaged_weights(self.translator.model):
             values = self.scores()
             value = values[self.metric.name]
-            if self.best is None or self._is_better(value):
+            if self._is_better(value, self.best):
                 self.best, self.best_epoch = value, epoch
                 if self.restore_best_weights:
                     self._best_weights = self.translator.model.get_weights()
-                if self.save_best is not None:
+                if self.save_best is not None and self._is_better(value, self._saved):
                     self.translator.save(self.save_best)
+                    self._saved = value
         if logs is not None:
             logs.update({f"val_{name}": value for name, value in values.items()})
 
@@ -146,8 +149,10 @@ class MetricCallback(keras.callbacks.Callback):
     def _nbest(self):
         return max(metric.nbest for metric in self.metrics)
 
-    def _is_better(self, value):
-        return value > self.best if self.metric.higher_is_better else value < self.best
+    def _is_better(self, value, best):
+        if best is None:
+            return True
+        return value > best if self.metric.higher_is_better else value < best
 
 
 def _metrics(given):

@@ -95,7 +95,9 @@ def differences(sentences, expected, received):
         "score": max((abs(one.score - other.score) for one, other in alike), default=0.0),
         "alignment": max((_distance(one, other) for one, other in alike), default=0.0),
         "tokens": _largest(alike),
-        "examples": tuple((_shown(s), one.text, wrong.text) for s, one, wrong in different[:3]),
+        "examples": tuple(
+            (_shown(s), _shown(one.text), _shown(wrong.text)) for s, one, wrong in different[:3]
+        ),
     }
 
 
@@ -226,7 +228,7 @@ def _largest(pairs):
 
 
 def _shown(one):
-    """An input as a string."""
+    """The beginning of an input, or of a text, as a string."""
     if isinstance(one, bytes):
         return one[:_SHOWN].decode("utf-8", "backslashreplace")
-    return str(one)
+    return str(one)[:_SHOWN]

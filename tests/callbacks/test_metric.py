@@ -132,3 +132,22 @@ def test_a_beam_that_is_too_narrow_is_refused_when_training_begins(translator, m
     judge.set_model(translator.model)
     with pytest.raises(ValueError, match="beam width, 1. Received: nbest=3"):
         judge.on_train_begin()
+
+
+def test_each_fit_has_a_best_of_its_own_and_the_file_that_of_all(
+    translator, pass_epochs, monkeypatch, tmp_path
+):
+    values, model = iter([50, 10, 20, 60]), translator.model
+    path = tmp_path / "best.keras"
+    judge = MetricCallback(translator, PAIRS, restore_best_weights=True, save_best=path)
+    monkeypatch.setattr(judge, "scores", lambda: {"exact": next(values)})
+    pass_epochs(model, [judge])
+    saved = path.read_bytes()
+    later = [weight + 1 for weight in model.get_weights()]
+    model.set_weights(later)
+    pass_epochs(model, [judge], 2)
+    assert (judge.best, judge.best_epoch) == (20, 1) and path.read_bytes() == saved
+    for kept, weight in zip(model.get_weights(), later, strict=True):
+        np.testing.assert_array_equal(kept, weight)
+    pass_epochs(model, [judge])
+    assert path.read_bytes() != saved

@@ -113,7 +113,7 @@ class HardAlignment(AttentionBase):
     def _of_pairs(self, by_differences, scores, state, of_jumps=None):
         """Log f_i of scores e, by all pairs of a place and the one before."""
         size = ops.shape(scores)[-1]
-        jump = ops.arange(2 * size, dtype="int32") - size + 1  # the first: from last to first place
+        jump = ops.arange(2 * size, dtype="int32") - size + 1  # j - j', from 1 - size to size
         if of_jumps is None:
             by_jump = ops.zeros_like(jump, dtype=scores.dtype)
         else:  # -> (batch, [n,] 2 source_time)

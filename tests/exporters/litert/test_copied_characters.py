@@ -7,11 +7,14 @@ from pathlib import Path
 
 import copying_speller
 import node_packages
+import numpy as np
 import pytest
+import sentencepiece
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters import OnDeviceTranslator
 from keras_bahdanau.exporters.litert.litert_translator import LiteRTTranslator
+from keras_bahdanau.exporters.litert.on_device.copying import text_of
 from keras_bahdanau.text import Subwords
 
 CHECKOUT = Path(__file__).parents[3]
@@ -100,12 +103,12 @@ console.log(JSON.stringify(JSON.parse(cases).map((one) => textOf(target, ...one)
 """
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
-def test_javascript_copies_the_first_of_equal_weights_and_nothing_of_none(tmp_path):
+def copies():
+    """Vocabulary of a target, and cases: ids, alignment, surfaces of the source, text."""
     subwords = Subwords.train(["a b"], 9, model_type="char", normalization="none", exact=False)
     space, a, b = map([*subwords.tokens([*range(7)])].index, "▁ab")
     surfaces = ["Ä", "Ö Ü", ""]  # of three tokens; the fourth column is of the end
-    cases = [
+    return subwords, [
         ([1, 3], [[0.25, 0.5, 0, 0.25], [1, 0, 0, 0]], surfaces, "Ö Ü"),
         ([a, 1, b], [[1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25], [0, 1, 0, 0]], surfaces, "aÄb"),
         ([1, 1, 1], [[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], surfaces, "⁇⁇⁇"),
@@ -114,7 +117,21 @@ def test_javascript_copies_the_first_of_equal_weights_and_nothing_of_none(tmp_pa
         ([0, space, 1, space, space, 2, 1, space], [[1, 0, 0, 0]] * 8, surfaces, "Ä Ä"),
         ([a, space, space, b], [[1, 0, 0, 0]] * 4, surfaces, "a  b"),
         ([a, 1, b], [[], [], []], [], "a ⁇ b"),
+        ([1, a], [[0.1, 0.3, 0, 0.6], [0, 0, 0, 1]], surfaces, "Ö Üa"),  # not the end
+        ([1], [[1]], ["Ä"], "⁇"),
     ]
+
+
+def test_python_copies_the_first_of_equal_weights_and_nothing_of_none():
+    subwords, cases = copies()
+    vocabulary = sentencepiece.SentencePieceProcessor(model_proto=subwords.model)
+    for ids, alignment, surfaces, text in cases:
+        assert text_of(vocabulary, ids, np.array(alignment), surfaces) == text
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_javascript_copies_the_first_of_equal_weights_and_nothing_of_none(tmp_path):
+    subwords, cases = copies()
     (tmp_path / "target.spm").write_bytes(subwords.model)
     page = CHECKOUT / "keras_bahdanau" / "exporters" / "browser" / "page"
     copying, vocabulary = (

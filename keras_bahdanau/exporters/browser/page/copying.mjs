@@ -31,9 +31,9 @@ export function textOf(target, ids, alignment, surfaces) {
   return pieces.join("").replace(/\u2581+/g, " ").replace(ENDS, "");
 }
 
-/** The surface at the place with the highest weight; ⁇ if it is the end, which stands last, or a space. */
+/** The surface at the place with the highest weight, the end aside, which stands last; ⁇ if it is a space. */
 function copyOf(weights, surfaces) {
-  const highest = Math.max(...weights);
-  const place = weights.indexOf(highest);
-  return highest > 0 && place < weights.length - 1 && surfaces[place] || NO_COPY;
+  const ofText = weights.slice(0, -1);
+  const highest = Math.max(...ofText);
+  return highest > 0 && surfaces[ofText.indexOf(highest)] || NO_COPY;
 }

@@ -63,7 +63,8 @@ def _cut(content):
 
 
 def _copy(weights, surfaces):
-    """The surface with the highest weight; ⁇ if that is the end, a space, or of weight 0."""
-    place = int(np.argmax(weights))
-    attends = weights[place] > 0 and place < len(surfaces)
+    """The surface with the highest weight; ⁇ if that is a space, or all weights are 0."""
+    weights = weights[: len(surfaces)]  # the end can't be copied, whatever its weight
+    place = int(np.argmax(weights)) if len(weights) else 0
+    attends = len(weights) and weights[place] > 0
     return attends and surfaces[place] or _NO_COPY
