@@ -452,8 +452,8 @@ class Pipeline(GraphPipeline):
 
 
 def _as_list(inputs):
-    """What an iterable gives, which may give it once; a single text is for a check to refuse."""
-    return inputs if isinstance(inputs, str | bytes) else list(inputs)
+    """The list of an iterator, which gives its inputs once; anything else is for the checks."""
+    return inputs if hasattr(inputs, "__len__") else list(inputs)
 
 
 def _are_ids(prefixes):

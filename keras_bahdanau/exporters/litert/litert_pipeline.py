@@ -143,7 +143,7 @@ class LiteRTPipeline:
             ValueError: Likewise, or if `nbest` is out of range.
         """
         check_fixed(search=search)
-        if not isinstance(inputs, str | bytes):  # which the check refuses
+        if not hasattr(inputs, "__len__"):  # an iterator, which gives them once
             inputs = list(inputs)
         self.source.check(self.plural, inputs)
         nbest = self._runner.most if nbest is None else nbest
