@@ -74,8 +74,9 @@ class Exploration:
         if not self._inputs:
             warn("there is nothing to explore, and no page")
             return
+        traces = self._traces(pipeline)
         with new_file(self.path) as draft:
-            write_explorer(self._traces(pipeline), draft, labels=self.labels)
+            write_explorer(traces, draft, labels=self.labels)
         if self._left_out:
             warn(f"{str(self.path)!r} has the first {MOST} inputs; {self._left_out:,} are left out")
 

@@ -49,9 +49,9 @@ def asked(monkeypatch):
     def function(translator):
         decode, numbers = translator.decode_nbest, []
 
-        def counted(inputs, nbest=None, *settings):
+        def counted(inputs, nbest=None, *settings, **others):
             numbers.append(nbest)
-            return decode(inputs, nbest, *settings)
+            return decode(inputs, nbest, *settings, **others)
 
         monkeypatch.setattr(translator, "decode_nbest", counted)
         return numbers
