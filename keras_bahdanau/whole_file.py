@@ -1,4 +1,4 @@
-"""Files that are replaced as a whole: after any failure, the old one stands as it was."""
+"""Files that appear, or are replaced, as a whole: what stood there outlives any failure."""
 
 import contextlib
 import gzip

@@ -121,7 +121,7 @@ def from_options(options):
 
 def main(arguments=None):
     """The program; returns its exit code."""
-    sys.stdout.reconfigure(encoding="utf-8")
+    client_rest.prepare_streams()
     return client_rest.run(from_options, client_rest.parse(__doc__, "localhost:8500", arguments))
 
 

@@ -744,12 +744,17 @@ def _line(line, number):
         ) from None
 
 
-def main(arguments=None):
-    """The program; returns its exit code."""
+def prepare_streams():
+    """Write UTF-8; a standard stream that is closed, as by some daemons, is `os.devnull`."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # closed, as some daemons do
+        if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115
     sys.stdout.reconfigure(encoding="utf-8")
+
+
+def main(arguments=None):
+    """The program; returns its exit code."""
+    prepare_streams()
     return run(from_options, parse(__doc__, "http://localhost:8501", arguments))
 
 

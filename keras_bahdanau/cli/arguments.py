@@ -331,7 +331,7 @@ def check_tokenization(name):
             f"`tokenize` must be one of {', '.join(sorted(BLEU.TOKENIZERS))}. "
             f"Received: tokenize={name!r}"
         )
-    if name in DOWNLOADED:
+    if name in DOWNLOADED or name.endswith("-mecab"):  # which need a download, or a package
         try:
             BLEU(tokenize=name)
         except OSError as error:
@@ -339,9 +339,6 @@ def check_tokenization(name):
                 "sacreBLEU must download a model for this tokenization. Received: "
                 f"tokenize={name!r} ({error}). Connect to the internet once, or choose another."
             ) from None
-    if name.endswith("-mecab"):  # which are packages of their own
-        try:
-            BLEU(tokenize=name)
         except RuntimeError:
             raise ImportError(
                 f"sacreBLEU needs MeCab for this tokenization. Received: tokenize={name!r}. "

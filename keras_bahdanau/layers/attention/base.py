@@ -140,15 +140,19 @@ class AttentionBase(AttentionPart):
 
 def _check_mask(mask, values):
     """Raise ValueError unless a mask has the first two axes of the values; one row is for all."""
-    shape, known = tuple(mask.shape), tuple(values.shape[:2])
-    sizes = zip(shape, known, strict=False)
-    unlike = [place for place, pair in enumerate(sizes) if None not in pair and len({*pair}) > 1]
-    if len(shape) != 2 or 1 in unlike or (unlike and shape[0] != 1):
+    shape, (batch, source_time) = tuple(mask.shape), tuple(values.shape[:2])
+    fits = len(shape) == 2 and _may_be(shape[1], source_time)
+    if not (fits and (shape[0] == 1 or _may_be(shape[0], batch))):
         raise ValueError(
             "`mask` must be (batch, source_time), True where a value is real. Received: "
             f"mask.shape={shape} with values of shape {tuple(values.shape)}. Give one mask for "
             "all queries."
         )
+
+
+def _may_be(size, other):
+    """True for equal sizes of an axis, and where one is not known to a graph."""
+    return None in (size, other) or size == other
 
 
 def weighted_sum(weights, values):
