@@ -18,9 +18,9 @@ ABOUT = """# All results
 `run.py report` prints this page from the files of results. Scores are those of dev: WER is the
 share of words none of whose pronunciations is met, "exact" the share of right forms or names.
 Minutes are the limit of a training on one core: one number is that of all neural systems of a row,
-several are those of different ones. In the table of sizes scores are means of the seeds, kB are
-of the first seed, and milliseconds are of the published file. [README.md](README.md) has the
-commands, the processors and what the figures mean."""
+several are those of different ones. In the table of sizes scores are means of the seeds, kB and
+milliseconds are of the published file; where none is published, kB are of the first seed.
+[README.md](README.md) has the commands, the processors and what the figures mean."""
 WAYS = ("greedy", "beam", "suggestions")  # in which a file's times are taken
 
 
@@ -81,11 +81,16 @@ class Scores:
         scores = [self.of(task, system, seed, part) for seed in self.seeds(task, system)]
         return statistics.fmean(scores) if scores and None not in scores else None
 
-    def times(self, task, setting):
-        """Milliseconds of the published file for a word in each way, as text."""
-        own = (self.by_place[task.name, setting, seed] for seed in self.seeds(task, setting))
-        taken = next((one.get("milliseconds", {}) for one in own if one.get("published")), {})
-        return [f"{taken[way]:.2f}" if way in taken else "" for way in WAYS]
+    def files(self, task, setting):
+        """kB of a setting's files, and milliseconds of a word in each way, as text.
+
+        They are those of the published seed; of the first one, without times, if none is.
+        """
+        own = [self.by_place[task.name, setting, seed] for seed in self.seeds(task, setting)]
+        shown = next((one for one in own if one.get("published")), own[0])
+        taken = shown.get("milliseconds", {}) if shown.get("published") else {}
+        kilobytes = [f"{shown['bytes'][name] / 1000:.0f}" for name in ("int8", "keras")]
+        return kilobytes + [f"{taken[way]:.2f}" if way in taken else "" for way in WAYS]
 
     def minutes(self, task, systems):
         """The limits of the trainings of some systems, as text."""
@@ -132,14 +137,10 @@ def _sizes(scores):
     rows = []
     for task in (one for members in scores.groups.values() for one in members):
         for setting in tasks.SETTINGS:
-            seeds = scores.seeds(task, setting)
-            if seeds:
-                size = scores.by_place[task.name, setting, seeds[0]]["bytes"]
+            if scores.seeds(task, setting):
                 both = [scores.mean(task, setting, part) for part in ("dev", "int8")]
-                kilobytes = [f"{size[name] / 1000:.0f}" for name in ("int8", "keras")]
-                kilobytes += scores.times(task, setting)
-                unit = UNITS[task.metrics[0]]
-                rows.append([task.name, setting, unit, *map(_number, both), *kilobytes])
+                unit, files = UNITS[task.metrics[0]], scores.files(task, setting)
+                rows.append([task.name, setting, unit, *map(_number, both), *files])
     return _table(head, rows, left=3) if rows else ""
 
 

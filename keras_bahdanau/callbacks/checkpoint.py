@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import keras
 
+from keras_bahdanau.callbacks.batch_count import BatchCount
 from keras_bahdanau.callbacks.divergence import require_finite_state
 from keras_bahdanau.whole_file import replacing
 
@@ -54,7 +55,7 @@ class Checkpoint(keras.callbacks.Callback):
         self.ends_epochs = ends_epochs
         self._counted_until = time.monotonic()
         self._metrics = []
-        self._last_batch = -1  # of this epoch of `fit`
+        self._count = BatchCount()
 
     def on_train_begin(self, logs=None):
         if self.progress.step and self.path.is_file():
@@ -62,7 +63,7 @@ class Checkpoint(keras.callbacks.Callback):
                 self._metrics = [value[()] for _, value in sorted(file.get(_METRICS, {}).items())]
 
     def on_epoch_begin(self, epoch, logs=None):
-        self._last_batch = -1
+        self._count.begin_epoch()
 
     def on_train_batch_end(self, batch, logs=None):
         # Keras sets metrics to zero when an epoch begins, and makes them in its first batch
@@ -70,13 +71,10 @@ class Checkpoint(keras.callbacks.Callback):
             variable.assign_add(so_far)
         self._metrics = []
         before, steps = self.progress.step, self.params["steps"]  # None where it is not known
-        if steps is not None:
-            batch = min(batch, steps - 1)  # Keras counts those that a last execution lacks
-        self.progress.step += batch - self._last_batch
-        self._last_batch = batch
+        self.progress.step += self._count.since_last(batch, steps)
         if not self.progress.epoch and not before:
             self._count_time()  # of compiling
-        epoch_goes_on = steps is None or batch + 1 < steps
+        epoch_goes_on = steps is None or self._count.last + 1 < steps
         if epoch_goes_on and self.progress.step // self.every > before // self.every:
             self.save()
 

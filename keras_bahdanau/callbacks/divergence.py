@@ -4,6 +4,7 @@ import math
 
 import keras
 
+from keras_bahdanau.callbacks.batch_count import BatchCount
 from keras_bahdanau.finite import arrays_of, first_not_finite
 from keras_bahdanau.training.optimizers import innermost
 
@@ -26,11 +27,16 @@ class StopAtDivergence(keras.callbacks.Callback):
     def __init__(self, progress):
         super().__init__()
         self.progress = progress
+        self._count = BatchCount()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._count.begin_epoch()
 
     def on_train_batch_end(self, batch, logs=None):
         # Keras has waited for the number anyway: it is a mean, in which one NaN stays
         loss = (logs or {}).get("loss", 0.0)
-        require_finite({"loss": loss}, self.model, self.progress, batches=1)
+        done = self._count.since_last(batch, self.params["steps"])
+        require_finite({"loss": loss}, self.model, self.progress, batches=done)
 
 
 def require_finite(values, model, progress, batches=0):

@@ -7,9 +7,10 @@ def byte_limit(tokens):
     """The most bytes of a text that may have a number of tokens.
 
     That is far above what tokens of words have, some 4 bytes in English and 10 in Hindi; white
-    space and characters that no token holds count for bytes alone.
+    space and characters that no token holds count for bytes alone. Few tokens may have as many
+    bytes as a word that is copied, which may be a single unknown token.
     """
-    return 32 * tokens
+    return max(32 * tokens, WORD)
 
 
 def text_limits(longest):

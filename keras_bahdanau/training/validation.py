@@ -107,6 +107,11 @@ class ValidateAndSave(keras.callbacks.Callback):
         if self.model.stop_training and not progress.is_over(self.options):
             progress.stopped = True  # by a callback that comes later in the list
             self.checkpoint.save()
+        never_better = progress.epoch and progress.waited == progress.epoch
+        if self.first and never_better and progress.is_over(self.options):
+            self.say(
+                "no epoch was better than the model that the training began with, which is kept"
+            )
 
     def _validate_first(self):
         """Validate the model that the training begins with, and save it as the best one so far."""

@@ -23,6 +23,16 @@ def test_the_batch_is_named_and_no_checkpoint_is_made_of_it(tmp_path, value):
     assert all(np.isfinite(weights).all() for weights in kept.get_weights())
 
 
+@pytest.mark.parametrize(("bad", "told"), [(2, 4), (4, 5)])
+def test_of_several_batches_at_once_the_last_one_is_named(tmp_path, bad, told):
+    progress, model, targets = Progress(), new(), Y[:5].copy()
+    model.compile("sgd", "mse", steps_per_execution=2)
+    targets[bad] = np.nan
+    checkpoint = Checkpoint(tmp_path / "checkpoint.weights.h5", progress)
+    with pytest.raises(FloatingPointError, match=f"after batch {told} of epoch 1, with"):
+        fit(model, X[:5], targets, callbacks=[StopAtDivergence(progress), checkpoint])
+
+
 def test_a_training_that_goes_well_goes_on():
     progress = Progress()
     assert len(fit(new(), callbacks=[StopAtDivergence(progress)], epochs=2).epoch) == 2

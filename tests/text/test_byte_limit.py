@@ -5,7 +5,7 @@ import random
 import pytest
 import tensorflow as tf
 
-from keras_bahdanau.text.byte_limit import cut_to_bytes
+from keras_bahdanau.text.byte_limit import WORD, byte_limit, cut_to_bytes
 from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 
 
@@ -24,6 +24,11 @@ from keras_bahdanau.text.graph_byte_limit import graph_cut_to_bytes
 )
 def test_no_character_is_cut_in_two(text, most, expected):
     assert cut_to_bytes(text, most) == expected
+
+
+def test_a_word_that_is_copied_has_room_in_any_limit():
+    """A run of unknown characters, one token, which files for devices copy without a cut before."""
+    assert [byte_limit(tokens) for tokens in (1, 10, 16, 17)] == [WORD, WORD, 512, 544]
 
 
 def test_a_text_that_is_short_enough_is_the_same_object():

@@ -117,6 +117,8 @@ def test_a_model_that_is_trained_further_is_the_best_until_an_epoch_is_better(
     assert training.reports[0] == "before the first step: validation perplexity 5.000 (best)"
     assert [logs["val_perplexity"] for logs in training.progress.history] == perplexities[1:]
     assert (training.progress.best, training.progress.waited) == (min(perplexities), 2 - 2 * kept)
+    told = "no epoch was better than the model that the training began with, which is kept"
+    assert training.reports.count(told) == 1 - kept
 
 
 @pytest.mark.parametrize("step, first", [(0, False), (5, True)])

@@ -59,7 +59,7 @@ def export_saved_model(
         say: Function of one string, which reports the comparison; None for none.
         max_source_length: Integer from 1 to 100,000. Most source positions, the end token of a
             text included; that of the pipeline's search when left out. Of a text no more than
-            32 bytes a position are read.
+            32 bytes a position, or 512 if that is more, are read.
         signatures: Tuple of further signatures: "prefix" for `translate_prefix`, the best few
             texts that begin with a given one; "alignments" for `translate_nbest_with_alignment`
             and, beside "prefix", `translate_prefix_with_alignment`: their tokens and alignments,
