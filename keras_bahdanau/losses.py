@@ -29,7 +29,7 @@ class TokenCrossentropy(keras.losses.Loss):
         sample_weight: Float tensor `(batch, target_time)`, 0 at padding.
     """
 
-    _reduction_of_total = "mean_with_sample_weight"
+    _reductions_of_total = "mean_with_sample_weight", "mean", "sum_over_batch_size", "sum"
 
     def __init__(
         self,
@@ -50,10 +50,10 @@ class TokenCrossentropy(keras.losses.Loss):
     def sums_tokens(self):
         """True if `of_total` gives this loss, so that no logits are needed.
 
-        False for another reduction, and for a subclass with another `call`.
+        False for a loss without a reduction, and for a subclass with another `call`.
         """
         own = type(self).call is TokenCrossentropy.call
-        return own and self.reduction == self._reduction_of_total
+        return own and self.reduction in self._reductions_of_total
 
     def call(self, y_true, y_pred):
         logits = ops.cast(y_pred, "float32")
@@ -75,6 +75,10 @@ class TokenCrossentropy(keras.losses.Loss):
         Returns:
             Float32 scalar, what a call with logits would give.
         """
+        if self.reduction == "sum":
+            return total
+        if self.reduction in ("mean", "sum_over_batch_size"):
+            return _mean(total / ops.cast(ops.size(sample_weight), total.dtype))
         return _mean(ops.divide_no_nan(total, self.count(sample_weight)))
 
     def count(self, sample_weight):
@@ -128,7 +132,7 @@ class SentenceCrossentropy(TokenCrossentropy):
     Call arguments: as in `TokenCrossentropy`. A sentence of padding alone does not count.
     """
 
-    _reduction_of_total = "sum"
+    _reductions_of_total = ("sum",)
 
     def __init__(self, label_smoothing=0.0, name="sentence_crossentropy", **kwargs):
         super().__init__(label_smoothing, **{**kwargs, "reduction": "sum", "name": name})

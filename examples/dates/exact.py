@@ -22,8 +22,8 @@ def read(path):
     Raises:
         ValueError: If a line has other columns, or there is none.
     """
-    with open(path, encoding="utf-8", newline="\n") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
+    with open(path, encoding="utf-8-sig", newline="\n") as file:
+        rows = [line.rstrip("\r\n").split("\t") for line in file]
     for number, row in enumerate(rows or [[]], start=1):
         if len(row) != len(Line._fields):
             raise ValueError(

@@ -2,11 +2,12 @@
 
     python examples/inflect/hallucinate.py forms.tsv --lines 10000 --out made.tsv
 
-What lemma and form have in common is the stem: runs of three letters and more. The letters of a
-run, but its last ones, which endings depend on, are drawn anew, the same ones on both sides, as
-often as the letters of the lemmas are there. Features and endings stay. This is the data
-hallucination of Anastasopoulos and Neubig 2019 ("Pushing the limits of low-resource
-morphological inflection", section 3.2), which draws all letters alike, and of a run the inner ones.
+What lemma and form have in common is the stem: runs of three letters and more, each with its
+combining marks. The letters of a run, but its last ones, which endings depend on, are drawn anew,
+the same ones on both sides, as often as the letters of the lemmas are there. Features and endings
+stay. This is the data hallucination of Anastasopoulos and Neubig 2019 ("Pushing the limits of
+low-resource morphological inflection", section 3.2), which draws all letters alike, and of a run
+the inner ones.
 """
 
 import argparse
@@ -14,6 +15,8 @@ import difflib
 import random
 from collections import Counter
 from pathlib import Path
+
+import regex
 
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.whole_file import write_text
@@ -49,11 +52,11 @@ def hallucinated(rows, lines, seed):
             f"A lemma and its form must have {LEAST} letters in a row in common somewhere. "
             f"Received: {len(rows):,} rows without such. Give columns lemma, form, features."
         )
-    letters = Counter(letter for lemma, _, _ in rows for letter in lemma if letter.isalpha())
+    letters = Counter(one for lemma, _, _ in rows for one in clusters(lemma) if _is_letter(one))
     made, known = [], {*map(tuple, rows)}
     for _ in range(TRIES * lines):
         (lemma, form, features), runs = draw.choice(templates)
-        lemma, form = [*lemma], [*form]
+        lemma, form = clusters(lemma), clusters(form)
         for in_lemma, in_form, size in runs:
             drawn = draw.choices([*letters], weights=letters.values(), k=size)
             lemma[in_lemma : in_lemma + size] = form[in_form : in_form + size] = drawn
@@ -67,10 +70,23 @@ def hallucinated(rows, lines, seed):
 
 
 def stem(lemma, form):
-    """The parts to draw anew: list of (place in the lemma, place in the form, letters)."""
+    """The parts to draw anew: list of (place in the lemma, place in the form, letters).
+
+    A letter is one with its combining marks, such as a Devanagari syllable.
+    """
+    lemma, form = clusters(lemma), clusters(form)
     blocks = difflib.SequenceMatcher(None, lemma, form, autojunk=False).get_matching_blocks()
     runs = ((block.a, block.b, block.size - KEPT) for block in blocks if block.size >= LEAST)
-    return [(a, b, size) for a, b, size in runs if lemma[a : a + size].isalpha()]
+    return [(a, b, size) for a, b, size in runs if all(map(_is_letter, lemma[a : a + size]))]
+
+
+def clusters(text):
+    """List of the grapheme clusters of a text (Unicode's UAX #29)."""
+    return regex.findall(r"\X", text)
+
+
+def _is_letter(cluster):
+    return cluster[0].isalpha()
 
 
 def write(source, path, lines, seed):

@@ -99,7 +99,7 @@ class ScheduledSampling(keras.callbacks.Callback):
 
     Raises:
         ValueError: When training begins, if the model's decoder was not made
-            with `scheduled_sampling=True`.
+            with `scheduled_sampling=True`; or if the schedule gives no share.
     """
 
     def __init__(self, schedule):
@@ -117,8 +117,9 @@ class ScheduledSampling(keras.callbacks.Callback):
             self.model.build()
 
     def on_train_batch_begin(self, batch, logs=None):
-        step = int(self.model.optimizer.iterations)
-        self.model.decoder.sampling_rate.assign(1.0 - self.schedule(step))
+        share = float(self.schedule(int(self.model.optimizer.iterations)))
+        _check("schedule(step)", share, 0, 1)
+        self.model.decoder.sampling_rate.assign(1.0 - share)
 
 
 def _check(name, value, least, most):

@@ -30,7 +30,11 @@ ModelsOption = Annotated[
     ),
 ]
 PrefixOption = Annotated[
-    str | None, typer.Option(help="Text that each translation begins with.", show_default=False)
+    str | None,
+    typer.Option(
+        help="Text that each translation begins with. Hangul letters may join its last syllable.",
+        show_default=False,
+    ),
 ]
 TagOption = Annotated[
     str | None,

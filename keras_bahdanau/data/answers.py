@@ -45,15 +45,27 @@ class Answers(NamedTuple):
         Args:
             texts: List, what was decoded from each source.
             by_source: Bool. True if a source counts once; False if each of its pairs counts.
+                A blank line of a file, which has neither source nor answer, is no source,
+                unless there are no others.
 
         Returns:
             (hypotheses, references): two lists of the same length.
         """
         if by_source:
-            return texts, [list(dict.fromkeys(references)) for references in self.references]
+            every = [*zip(texts, self.sources, self.references, strict=True)]
+            items = [(text, answers) for text, one, answers in every if not _is_blank(one, answers)]
+            items = items or [(text, answers) for text, _, answers in every]
+            return (
+                [text for text, _ in items],
+                [list(dict.fromkeys(answers)) for _, answers in items],
+            )
         rest = [iter(references) for references in self.references]
         references = [next(rest[number]) for number in self.numbers]
         return [texts[number] for number in self.numbers], references
+
+
+def _is_blank(source, answers):
+    return isinstance(source, str) and not any(text.strip() for text in (source, *answers))
 
 
 def answers_by_source(pairs) -> Answers:

@@ -15,14 +15,16 @@ from keras_bahdanau.whole_file import take_new_name
 
 REMEMBERED = 2**20  # pairs by which a later one is found to be the same: 200 MB
 PIECE = 2**16  # characters that are written at once
+_UNKNOWN = "\u2047"  # ⁇, `text.vocabulary.NO_WORD`, whose module loads SentencePiece
 _ENDS_A_CELL = re.compile(r"[\t\r\n]+")
 
 
 class PairFile:
     r"""TSV of sources and their translations, one pair a line, as training reads it.
 
-    A pair is left out, and counted, if one side is empty, if its text was rejected, if the source
-    was cut, or if it is the same as one of the last 2^20 pairs, whose hashes are in memory.
+    A pair is left out, and counted, if one side is empty, if its text was rejected, has an unknown
+    token, "⁇", or no end, if the source was cut, or if it is the same as one of the last 2^20
+    pairs, whose hashes are in memory.
 
     The file appears at the end of the `with` block. Until then its pairs are in
     `.unfinished-NAME` beside it, which stays if the block fails, with all pairs of the first
@@ -160,6 +162,10 @@ class PairFile:
             return "empty"
         if translation.truncated:
             return "with a source that was cut"
+        if _UNKNOWN in text and _UNKNOWN not in source:
+            return "with an unknown token"
+        if not translation.finished:
+            return "without an end"
         return "the same again" if hash((source, text)) in self._seen else None
 
     def report(self):

@@ -96,7 +96,7 @@ def decoded(lines, is_first):
         lines = lines.removeprefix(codecs.BOM_UTF8)
     texts = lines.decode("utf-8", "replace").split("\n")
     texts.pop()  # behind the last line end
-    return [one.removesuffix("\r") for one in texts] if b"\r" in lines else texts
+    return [one.rstrip("\r") for one in texts] if b"\r" in lines else texts
 
 
 class ParallelFiles(ParallelText):

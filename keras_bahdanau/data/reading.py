@@ -133,7 +133,7 @@ def decode_lines(data: bytes, name: str, first_line: int = 1) -> list[str]:
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    return [line.removesuffix("\r") for line in lines]
+    return [line.rstrip("\r") for line in lines]
 
 
 def check_control(data: bytes, name: str, first_line: int = 1):

@@ -139,7 +139,8 @@ def _read(model, batches, references):
     """Fields of an `Evaluation`: what a model, if there is one, makes of the references."""
     if model is None:
         unread = dict.fromkeys(("perplexity", "word_perplexity", "token_accuracy"))
-        return {**unread, "skipped": 0, "too_long": 0}
+        empty = sum(not text.strip() for text in references)
+        return {**unread, "skipped": empty, "too_long": 0}
     read = likelihood(model, batches)
     pairs = np.setdiff1d(batches.kept, batches.broken)  # which are known only now
     words = sum(len(references[pair].split()) + 1 for pair in pairs)

@@ -46,8 +46,9 @@ class Evaluation:
         counted_in: String, the unit of a source's length, such as "words".
         sentences: Integer. All pairs, those with an empty side included.
         sources: Integer. Their different sources, each of which is decoded once.
-        skipped: Integer. Pairs with an empty side: perplexities and accuracy leave them
-            out; their translations count.
+        skipped: Integer. Pairs with an empty side, of a `.tflite` file those without a reference:
+            perplexities and accuracy leave them out. Their translations count, but for metrics
+            that count sources, such as "exact", only if one of both sides has content.
         too_long: Integer. Pairs with a side of more than `max_source_length` positions,
             likewise; their sources are cut to be decoded.
         cut: Float, the share of the texts that had not ended at the longest length.

@@ -2,9 +2,13 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from keras import ops
 
 LARGEST = 3.4e38  # about the largest float32
+# log-probability of a token that may not come: lower than that of an empty place in a beam,
+# whatever its length makes of it
+FORBIDDEN = -1e30
 
 
 class Distribution(NamedTuple):
@@ -15,16 +19,27 @@ class Distribution(NamedTuple):
             tokens are found in them, so that a search needs the log-probabilities of these alone.
         log_total: Float32 tensor `(..., 1)`: log p_k = logits_k - log_total.
         entropy: Float32 tensor `(...)`, in nats.
+        unwritten: Tuple of integers, tokens that no text has, and that are not chosen. They count
+            in `log_total` and in the entropy.
     """
 
     logits: Any
     log_total: Any
     entropy: Any
+    unwritten: tuple = ()
 
     @property
     def log_probs(self):
-        """Float32 tensor `(..., vocabulary)`, in nats."""
-        return self.logits - self.log_total
+        """Float32 tensor `(..., vocabulary)`, in nats; -1e30 for unwritten tokens."""
+        log_probs = self.logits - self.log_total
+        return without(log_probs, self.unwritten) if self.unwritten else log_probs
+
+
+def without(logits, tokens):
+    """Logits `(..., vocabulary)` by which these tokens are not chosen."""
+    vocabulary = np.arange(logits.shape[-1])
+    never = np.where(np.isin(vocabulary, tokens), FORBIDDEN, 0.0).astype("float32")
+    return logits + never  # (..., vocabulary) + (vocabulary,)
 
 
 def softmax_distribution(logits):

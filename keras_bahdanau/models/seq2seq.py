@@ -107,7 +107,7 @@ class Seq2Seq(keras.Model):
         self.reinforcement = Reinforcement(name="reinforcement") if draws else None
         self.ctc_weight = checks.fraction("ctc_weight", "the share of the CTC loss", ctc_weight)
         self.ctc_layer = None
-        self.word_distillation = None  # a `WordDistillation`, which no config has
+        self._word_distillation = None
         if ctc_weight:
             self.ctc_layer = keras.layers.Dense(
                 decoder.vocabulary_size, name="ctc", dtype=self.dtype_policy
@@ -135,6 +135,21 @@ class Seq2Seq(keras.Model):
                     f"{name}={value} with {attention}(...), whose weights are drawn, or none. "
                     "Give 0 for it, or another attention."
                 )
+
+    @property
+    def word_distillation(self):
+        """The `WordDistillation` of a training, or None; no config has it.
+
+        Set it at any time: the next `fit` takes it.
+        """
+        return self._word_distillation
+
+    @word_distillation.setter
+    def word_distillation(self, distillation):
+        if distillation is not None:
+            distillation.check(self)
+        self._word_distillation = distillation
+        self.train_function = None  # which an earlier `fit` has traced without it
 
     @property
     def source_size(self):

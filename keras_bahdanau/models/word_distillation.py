@@ -2,6 +2,8 @@
 
 from keras import ops
 
+from keras_bahdanau import checks
+
 
 class WordDistillation:
     """The loss of a student's distributions beside those of a teacher.
@@ -14,7 +16,11 @@ class WordDistillation:
 
     Args:
         teacher: `Seq2Seq` or `Ensemble` of the same vocabularies.
-        share: Float, above 0 and at most 1.
+        share: Float from 0 to 1.
+
+    Raises:
+        ValueError: If the share is another one; or, where it is given to a student, if that has
+            other sizes of vocabularies, or an attention that draws its places.
 
     Example:
         >>> student.word_distillation = WordDistillation(teacher, 0.8)
@@ -22,7 +28,23 @@ class WordDistillation:
     """
 
     def __init__(self, teacher, share):
-        self.teacher, self.share = teacher, share
+        self.teacher = teacher
+        self.share = checks.fraction("share", "the share of a teacher's loss", share)
+
+    def check(self, student):
+        """Raise ValueError if a `Seq2Seq` can't learn from this teacher."""
+        sizes = [(one.source_size, one.target_vocabulary_size) for one in (self.teacher, student)]
+        if sizes[0] != sizes[1]:
+            raise ValueError(
+                "A teacher must have its student's vocabularies. Received: a teacher with the "
+                f"sizes {sizes[0]} of source and target, a student with {sizes[1]}. Train both "
+                "with the same vocabularies."
+            )
+        if student.reinforcement is not None:
+            raise ValueError(
+                "A teacher's loss needs attention weights that are not drawn. Received: a student "
+                "whose attention draws its places. Give it another normalizer."
+            )
 
     def total(self, inputs, logits, weight):
         """The weighted sum of the losses of a batch, the mean of its passes.

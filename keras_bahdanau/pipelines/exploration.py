@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 
 from keras_bahdanau.search import TreeRecorder
-from keras_bahdanau.text.vocabulary import PAD, START
 
 MOST_ALTERNATIVES = 64  # steps with one
 WIDEST = 12  # beam of a tree that is recorded
@@ -65,7 +64,7 @@ def alternatives(pipeline, one, chosen, log_probs, pieces):
     steps = range(min(len(chosen), MOST_ALTERNATIVES))
     others = np.array(log_probs)
     others[np.arange(len(chosen)), chosen] = -np.inf
-    others[:, [PAD, START]] = -np.inf  # no text has them
+    others[:, pipeline.unwritten()] = -np.inf
     if not pipeline.search.write_symbols:
         others[:, [*pipeline.target.symbol_ids]] = -np.inf
     second = others.argmax(axis=1)  # -> (T,)

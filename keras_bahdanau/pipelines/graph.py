@@ -14,7 +14,7 @@ from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import alignments
 from keras_bahdanau.text.replace_unknown import are_characters
 from keras_bahdanau.text.subwords import Subwords
-from keras_bahdanau.text.vocabulary import END, PAD, START
+from keras_bahdanau.text.vocabulary import END, PAD, START, UNKNOWN
 
 
 class GraphPipeline:
@@ -155,11 +155,24 @@ class GraphPipeline:
             prefix=prefix,
             uniforms=uniforms,
             symbols=() if options.write_symbols else self.target.symbol_ids,
+            unwritten=self.unwritten(options),
             shortlist=self.shortlist,
             visit=visit,
             drop_ended=drop_ended,
             source_lengths=None if self.tokens_a_position == 1 else self.source.lengths(features),
         )
+
+    def unwritten(self, options=None):
+        """List of ids, the tokens that a search writes into no text: padding, start, unknown.
+
+        The unknown one is written if options ask for it, or if a part of the source replaces it.
+
+        Args:
+            options: `SearchOptions`; the pipeline's own when left out.
+        """
+        options = options or self.search
+        shows_unknown = options.write_unknown or options.replace_unknown
+        return [PAD, START] if shows_unknown else [PAD, START, UNKNOWN]
 
     def force_features(self, features, target_out, options=None):
         """Given targets as the only hypotheses.

@@ -12,8 +12,7 @@ import math
 import numpy as np
 from keras import ops
 
-from keras_bahdanau.layers.distribution import distribution_of
-from keras_bahdanau.search.result import FORBIDDEN
+from keras_bahdanau.layers.distribution import FORBIDDEN, distribution_of
 from keras_bahdanau.search.stepping import of_steps
 
 
@@ -35,7 +34,7 @@ def constraints_of(options, *, end, time, prefix=None, symbols=(), listed=None):
     return constraints
 
 
-def constrained(step, state, constraints, batch):
+def constrained(step, state, constraints, batch, unwritten=()):
     """The pair (step, initial state) of a step function under constraints.
 
     Tokens that are not allowed get log-probabilities of -1e30, the others keep
@@ -47,12 +46,16 @@ def constrained(step, state, constraints, batch):
         state: Its first state.
         constraints: List of constraints.
         batch: Integer or int32 scalar, number of rows.
+        unwritten: Sequence of integers, tokens that no hypothesis has, such as padding: the last
+            constraint, the same in each step. They still count in the entropy of a step.
     """
+    if not constraints:
+        return of_steps(lambda step, rows: _without(step, unwritten), step), state
     first = (state, tuple(constraint.first(batch) for constraint in constraints))
-    return of_steps(lambda step, rows: _constrained_step(step, constraints), step), first
+    return of_steps(lambda step, rows: _constrained_step(step, constraints, unwritten), step), first
 
 
-def _constrained_step(step, constraints):
+def _constrained_step(step, constraints, unwritten):
     def constrained_step(tokens, state):
         inner, states = state
         found, weights, inner = step(tokens, inner)
@@ -63,9 +66,28 @@ def _constrained_step(step, constraints):
             wanted, own = constraint(tokens, own, vocabulary)
             allowed = _both(allowed, wanted)  # -> (batch, [beam,] vocabulary)
             after.append(own)
-        return ops.where(allowed, log_probs, FORBIDDEN), weights, (inner, tuple(after))
+        found = distribution_of(ops.where(allowed, log_probs, FORBIDDEN))
+        if len(unwritten):
+            written = _both(allowed, ops.convert_to_tensor(~_are(unwritten, vocabulary)))
+            found = found._replace(logits=ops.where(written, found.logits, FORBIDDEN))
+        return found, weights, (inner, tuple(after))
 
     return constrained_step
+
+
+def _without(step, unwritten):
+    """A step whose tokens are never these, where no other constraint holds."""
+
+    def step_without(tokens, state):
+        found, weights, state = step(tokens, state)
+        return distribution_of(found)._replace(unwritten=tuple(unwritten)), weights, state
+
+    return step_without
+
+
+def _are(tokens, vocabulary):
+    """Bool `(vocabulary,)`, True at these tokens."""
+    return np.isin(np.arange(vocabulary), [*tokens])
 
 
 def _both(allowed, wanted):
@@ -119,7 +141,7 @@ class NoSymbols:
 
     def __call__(self, tokens, allowed, vocabulary):
         if self.listed is None:
-            return ops.convert_to_tensor(~np.isin(range(vocabulary), self.symbols)), allowed
+            return ops.convert_to_tensor(~_are(self.symbols, vocabulary)), allowed
         return allowed, allowed  # (batch, [beam,] listed)
 
 

@@ -25,6 +25,7 @@ def search(
     uniforms=None,
     ctc_log_probs=None,
     symbols=(),
+    unwritten=(),
     listed=None,
     visit=None,
 ):
@@ -52,6 +53,8 @@ def search(
             CTC, whose blank is id 0, for `options.ctc_weight`.
         symbols: Sequence of integers, the tokens that are allowed with
             `options.write_symbols` alone.
+        unwritten: Sequence of integers, tokens that no hypothesis has, such as those of padding
+            and start, unless it begins with them; below 4 with `listed`.
         listed: Int32 tensor `(batch, listed)`, the ids of the tokens of a search in shortlists,
             whose step, prefix and result count tokens by their places there.
         visit: As in `beam_search`, which then runs for a beam of 1, too; draws at random do not
@@ -64,8 +67,9 @@ def search(
         step, state = with_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)
     tokens = {"prefix": prefix, "symbols": symbols, "listed": listed}
     constraints = constraints_of(options, end=end, time=time, **tokens)
-    if constraints:
-        step, state = constrained(step, state, constraints, batch=ops.shape(limits)[0])
+    if constraints or len(unwritten):
+        batch = ops.shape(limits)[0]
+        step, state = constrained(step, state, constraints, batch, unwritten)
     places = {"start": start, "end": end, "time": time, "source_time": source_time}
     if options.random:
         result = sample(step, state, limits, options, uniforms=uniforms, **places)

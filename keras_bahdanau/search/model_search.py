@@ -23,6 +23,7 @@ def search_model(
     prefix=None,
     uniforms=None,
     symbols=(),
+    unwritten=(),
     shortlist=None,
     visit=None,
     drop_ended=False,
@@ -49,6 +50,7 @@ def search_model(
         uniforms: Float tensor `(batch, beam_width, max_length)` in [0, 1): the source of draws at
             random; the seed's when left out.
         symbols: As in `search`.
+        unwritten: Likewise.
         shortlist: `Shortlist` of the model, whose `start` and `end` are below 4, for
             `options.shortlist`.
         visit: Function of each state of a beam search, outside of a graph: see `beam_search`.
@@ -78,6 +80,7 @@ def search_model(
         time=ops.max(limits, initial=0) if time is None else time,
         source_time=ops.shape(mask)[1],
         symbols=symbols,
+        unwritten=unwritten,
         drop_ended=drop_ended,
     )
     given = {"prefix": prefix, "source_mask": mask, "uniforms": uniforms}

@@ -6,9 +6,6 @@ from keras import ops, tree
 
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
-# A log-probability: lower than that of an empty place in a beam, whatever its length makes of it.
-FORBIDDEN = -1e30
-
 
 class SearchResult(NamedTuple):
     """Hypotheses of each sentence, best first; finished ones before cut ones.

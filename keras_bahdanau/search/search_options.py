@@ -91,6 +91,12 @@ class SearchOptions:
         "Let texts have the symbols that the vocabulary was trained with, such as the features "
         "<PST> of a source; training turns it off where no target has one.",
     )
+    write_unknown: bool = option(
+        False,
+        flag(),
+        "Let texts have the unknown token, written as ⁇; otherwise the next best token stands "
+        "in its place, unless `replace_unknown` puts a part of the source there.",
+    )
     temperature: float | None = option(
         None,
         optional(number(1e-9, 1000)),

@@ -2,6 +2,7 @@
 
 from keras import ops
 
+from keras_bahdanau.layers.distribution import without
 from keras_bahdanau.search.result import take_beams
 
 SMALLEST, LARGEST = 16, 128  # tokens of a block
@@ -14,11 +15,11 @@ def best_tokens(distribution, count):
         distribution: `Distribution` over `(..., vocabulary)`.
         count: Positive integer, at most `vocabulary`.
     """
-    logits, ids = top_k_tokens(distribution.logits, count)
+    logits, ids = top_k_tokens(distribution.logits, count, distribution.unwritten)
     return logits - distribution.log_total, ids
 
 
-def top_k_tokens(log_probs, count):
+def top_k_tokens(log_probs, count, unwritten=()):
     """`ops.top_k` over the last axis, faster for a large vocabulary.
 
     The `count` largest values stand in the `count` blocks with the largest maxima: so the
@@ -28,6 +29,8 @@ def top_k_tokens(log_probs, count):
     Args:
         log_probs: Float tensor `(..., vocabulary)`.
         count: Positive integer, at most `vocabulary`.
+        unwritten: Sequence of integers, tokens that are not taken. Those of the first block cost
+            no pass over the vocabulary.
 
     Returns:
         (values, ids), each `(..., count)`, largest first; ids are int32.
@@ -35,15 +38,25 @@ def top_k_tokens(log_probs, count):
     vocabulary = log_probs.shape[-1]
     block = _block(vocabulary, count)
     blocks = vocabulary // block
-    if block == 1 or blocks <= 4 * count:
+    whole = block == 1 or blocks <= 4 * count
+    if len(unwritten) and (whole or max(unwritten) >= block):
+        log_probs, unwritten = without(log_probs, unwritten), ()
+    if whole:
         values, ids = ops.top_k(log_probs, count)
         return values, ops.cast(ids, "int32")
     leading = ops.shape(log_probs)[:-1]
     split = ops.reshape(log_probs, (-1, blocks, block))  # -> (rows, blocks, block)
-    _, chosen = ops.top_k(ops.max(split, axis=-1), count)  # maxima (rows, blocks)
+    maxima = ops.max(split, axis=-1)  # -> (rows, blocks)
+    if len(unwritten):
+        first = ops.max(without(split[:, 0], unwritten), axis=-1, keepdims=True)  # -> (rows, 1)
+        maxima = ops.concatenate([first, maxima[:, 1:]], axis=1)
+    _, chosen = ops.top_k(maxima, count)
     chosen = ops.cast(chosen, "int32")  # -> (rows, count)
-    # (rows, count, block) -> (rows, count * block)
-    few = ops.reshape(take_beams(split, chosen), (-1, count * block))
+    few = take_beams(split, chosen)  # -> (rows, count, block)
+    if len(unwritten):
+        is_first = ops.equal(ops.expand_dims(chosen, axis=-1), 0)  # -> (rows, count, 1)
+        few = ops.where(is_first, without(few, unwritten), few)
+    few = ops.reshape(few, (-1, count * block))
     values, places = ops.top_k(few, count)
     places = ops.cast(places, "int32")
     # block * its size + place in it

@@ -27,7 +27,7 @@ def interval(metric, hypotheses, references, samples=1000):
     Example:
         >>> (exact,) = metrics_of(["exact"])
         >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
-        (50.0, 69.0)
+        (51.0, 69.0)
     """
     check_value("samples", samples, SAMPLES)
     statistics = metric.statistics(hypotheses, references)  # (sentences, counts)

@@ -231,6 +231,12 @@ def _of_attention_weights(options):
             (name, "normalizer"),
             "Give 0 for it, or another normalizer.",
         )
+    yield (
+        "A teacher's loss needs attention weights that are not drawn",
+        not (options.normalizer == "hard" and options.word_distillation),
+        ("word_distillation", "normalizer"),
+        "Give 0 for it, or another normalizer.",
+    )
 
 
 def _of_hard_alignments(options):

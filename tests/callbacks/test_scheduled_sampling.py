@@ -90,6 +90,14 @@ def test_any_function_is_a_schedule():
     assert float(model.decoder.sampling_rate) == 0.25
 
 
+def test_a_schedule_in_percent_is_refused():
+    sampling = ScheduledSampling(lambda _: 90)
+    sampling.set_model(translation_model(scheduled_sampling=True))
+    sampling.on_train_begin()
+    with pytest.raises(ValueError, match=r"from 0 to 1. Received: schedule\(step\)=90"):
+        sampling.on_train_batch_begin(0)
+
+
 def test_a_decoder_without_it_is_refused():
     with pytest.raises(ValueError, match="scheduled_sampling=True"):
         fit_translation(translation_model(), [ScheduledSampling(ExponentialDecay(0.9))])

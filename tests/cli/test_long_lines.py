@@ -10,8 +10,8 @@ from keras_bahdanau.pipelines.translation import Translation
 from keras_bahdanau.search import SearchOptions
 
 SEARCH = SearchOptions(max_source_length=4, max_length=3, beam_width=1)
-LIMITS = {"max_source_length": 4, "max_source_bytes": 128}
-SENTENCES = ["one two", "one two three four five", "", "five", "☃" * 50]
+LIMITS = {"max_source_length": 4, "max_source_bytes": 512}
+SENTENCES = ["one two", "one two three four five", "", "five", "☃" * 171]
 
 
 def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
@@ -25,7 +25,7 @@ def test_each_cut_line_is_named_with_the_limits(toy_translator, capsys):
         " line 12 is too long",
         " line 15 is too long",
     ]
-    assert err.count("first 4 tokens, or 128 bytes, are read") == 2
+    assert err.count("first 4 tokens, or 512 bytes, are read") == 2
     assert toy_translator.source.unit == "tokens"
 
 

@@ -47,6 +47,13 @@ def test_the_same_answer_counts_once_by_source():
     assert answers.lines(["z"], by_source=False)[1] == ["x", "x", "y"]
 
 
+def test_a_blank_line_counts_for_a_line_alone():
+    answers = answers_by_source([("a", "x"), ("", " "), ("", "y"), ("b", "")])
+    assert answers.lines(["x", "", "", "z"]) == (["x", "", "z"], [["x"], ["y"], [""]])
+    assert answers.lines(["x", "", "", "z"], by_source=False)[0] == ["x", "", "", "z"]
+    assert answers_by_source([("", "")]).lines([""]) == ([""], [[""]])  # there is nothing else
+
+
 def test_a_source_may_have_so_many_answers_and_no_more():
     pairs = [("a", str(number)) for number in range(1001)]
     by_source, by_pair = metrics_of(["ser"]), metrics_of(["bleu"])

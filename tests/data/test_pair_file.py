@@ -9,8 +9,9 @@ from full_disk import full_disk
 from keras_bahdanau.data import PairFile, pair_file, read_pairs, read_table
 
 
-def found(text, score=-0.5, truncated=False, rejected=False):
-    return SimpleNamespace(text=text, score=score, truncated=truncated, rejected=rejected)
+def found(text, score=-0.5, truncated=False, rejected=False, finished=True):
+    states = {"truncated": truncated, "rejected": rejected, "finished": finished}
+    return SimpleNamespace(text=text, score=score, **states)
 
 
 def test_a_back_translation_is_read_as_pairs_with_the_tag_before_the_source(tmp_path):
@@ -36,8 +37,14 @@ def test_pairs_that_teach_nothing_are_left_out_and_counted(tmp_path):
         file.add("one", [found("eins"), found("eins"), found(" ")])
         file.add("", [found("")])
         file.add("two " * 999, [found("zwei", truncated=True)])
-    assert file.left_out == {"the same again": 1, "empty": 2, "with a source that was cut": 1}
-    assert file.written == 1 and read_pairs(tmp_path / "pairs.tsv") == [("one", "eins")]
+        file.add("two", [found("⁇ei"), found("zwei zwei", finished=False)])
+        file.add("⁇", [found("⁇")])
+    assert file.left_out == {
+        **{"the same again": 1, "empty": 2, "with a source that was cut": 1},
+        **{"with an unknown token": 1, "without an end": 1},
+    }
+    assert file.written == 2
+    assert read_pairs(tmp_path / "pairs.tsv") == [("one", "eins"), ("⁇", "⁇")]
 
 
 def test_a_pair_that_comes_again_later_is_left_out(tmp_path):

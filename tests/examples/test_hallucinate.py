@@ -36,6 +36,13 @@ def test_several_runs_and_short_ones(hallucinate):
     assert hallucinate.stem("a-priori", "a-prioris") == []  # no mark is drawn anew
 
 
+def test_marks_stay_with_their_letters(hallucinate):
+    row = "परिवारें", "परिवारों", "N;PL"
+    assert hallucinate.stem(*row[:2]) == [(0, 0, 1)]  # of three letters the first
+    rows = hallucinate.hallucinated([row], 9, seed=1)
+    assert {lemma for lemma, _, _ in rows} == {"रिरिवारें", "वारिवारें", "रेंरिवारें"}
+
+
 def test_few_different_words_are_fewer_rows(hallucinate):
     assert len(hallucinate.hallucinated([("aab", "aabs", "N")], 50, seed=1)) == 1  # bab, babs
 

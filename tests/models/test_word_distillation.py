@@ -33,7 +33,8 @@ def new(seed, units=6, dropout=0.0, hard=False, **options):
 def student(teacher, loss=None, share=SHARE, **options):
     model = new(1, **options)
     model.compile(keras.optimizers.Adam(0.03), loss or TokenCrossentropy(), run_eagerly=False)
-    model.word_distillation = WordDistillation(teacher, share)
+    if teacher is not None:
+        model.word_distillation = WordDistillation(teacher, share)
     return model
 
 
@@ -147,6 +148,43 @@ def test_a_student_of_the_whole_share_comes_to_the_teacher_and_not_to_the_target
     before = divergence(teacher, model)
     model.fit(INPUTS, TARGET, sample_weight=WEIGHT, epochs=150, verbose=0)
     assert (divergence(teacher, model) < 0.1 * before) == (share == 1)
+
+
+@pytest.mark.parametrize("reduction, units", [("sum", 1), ("sum_over_batch_size", WEIGHT.size)])
+def test_the_share_is_reduced_as_the_loss_is(reduction, units):
+    teacher = new(2, units=8)
+    model = student(teacher, TokenCrossentropy(reduction=reduction))
+    expected = expected_loss(model, probs_of(teacher), units=units)
+    assert_allclose(loss_of(model), expected, rtol=1e-5)
+
+
+def test_a_teacher_may_come_and_go_between_trainings():
+    """Keras keeps what the first `fit` has traced."""
+    model, teacher = student(None), new(2, units=8)
+    model.optimizer.learning_rate = 0.0
+
+    def fitted():
+        batch = tf.data.Dataset.from_tensors((INPUTS, TARGET, WEIGHT))
+        return model.fit(batch, verbose=0, shuffle=False).history["loss"][0]
+
+    alone = fitted()
+    model.word_distillation = WordDistillation(teacher, SHARE)
+    assert_allclose(fitted(), expected_loss(model, probs_of(teacher)), rtol=1e-5)
+    model.word_distillation = None
+    assert_allclose(fitted(), alone, rtol=1e-6)
+
+
+def test_what_cannot_teach_is_refused():
+    with pytest.raises(ValueError, match=r"must be in \[0, 1\]. Received: share=80"):
+        WordDistillation(new(2), 80)
+    model = new(1)
+    other = Seq2Seq(Encoder(7, 4, 3), Decoder(9, 4, 6, BahdanauAttention(units=5)))
+    with pytest.raises(ValueError, match=r"sizes \(7, 9\) .* student with \(7, 7\)"):
+        model.word_distillation = WordDistillation(other, 0.5)
+    drawn = BahdanauAttention(5, normalizer="hard")
+    hard = Seq2Seq(Encoder(7, 4, 3), Decoder(7, 4, 6, drawn))
+    with pytest.raises(ValueError, match="weights that are not drawn"):
+        hard.word_distillation = WordDistillation(model, 0.5)
 
 
 def test_a_teacher_has_no_dropout_and_reads_the_inputs():

@@ -133,6 +133,30 @@ def test_a_row_is_the_same_in_any_batch_and_buffer(case):
     assert_same_rows(whole, order, turned)
 
 
+@pytest.mark.parametrize("prefix", [None, PREFIX])
+@pytest.mark.parametrize("width", [1, 3])
+def test_tokens_that_no_text_has_are_written_in_a_prefix_alone(run, width, prefix):
+    """They still count in the entropy of a step."""
+    chain, ranking = Chain(len(LIMITS), seed=9), reference.normalized(1.0)
+    unwritten = functools.partial(search_of_options, unwritten=[1])
+    options = SearchOptions(beam_width=width)
+    result = run_chain(run, unwritten, chain, options, Given(LIMITS, prefix=prefix))
+    for row, limit in enumerate(LIMITS):
+        rules = [reference.no_symbols([1], VOCABULARY)]
+        if prefix is not None:
+            rules.insert(0, reference.forced(PREFIX[row], VOCABULARY))
+        language = reference.constrained(chain.after(row), rules)
+        best = reference.beam_search(language, limit, END, width, ranking)
+        for rank, hypothesis in enumerate(best):
+            assert_found(result, row, rank, chain, hypothesis)
+        if prefix is None:
+            tokens = best[0].tokens
+            steps = [np.asarray(chain.after(row)(tokens[:step])) for step in range(len(tokens))]
+            expected = [-np.sum(np.exp(one) * one) for one in steps]
+            found = result.token_entropies[row, 0, : len(tokens)]
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_n_gram_blocking_yields_where_it_would_leave_nothing(run):
     """Of four tokens three are used up, and the end may not come yet."""
     chain = Chain(3, seed=6)

@@ -8,10 +8,9 @@ import reference_search
 from toy import Language, run_search
 from toy_chain import END, VOCABULARY, Chain, Given, run_chain
 
-from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
+from keras_bahdanau.layers.distribution import FORBIDDEN, distribution_of, softmax_distribution
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq
 from keras_bahdanau.search import SearchOptions, sample, search, search_model
-from keras_bahdanau.search.result import FORBIDDEN
 
 
 def of_distribution(log_probs):

@@ -31,6 +31,22 @@ def test_they_are_those_of_a_full_sort(run, vocabulary, count, leading):
     assert_allclose(values, np.take_along_axis(log_probs, order, axis=-1))
 
 
+@pytest.mark.parametrize("vocabulary, unwritten", [(9, [0, 2]), (2000, [0, 1, 2]), (2000, [1999])])
+@pytest.mark.parametrize("count", [1, 5])
+def test_tokens_that_no_text_has_are_not_taken(run, vocabulary, unwritten, count):
+    log_probs = np.log(RANDOM.dirichlet(np.ones(vocabulary), (7,))).astype("float32")
+    log_probs[:4, unwritten] = 0.0  # the best ones
+
+    def best(one):
+        return top_k_tokens(tf.ensure_shape(one, (7, vocabulary)), count, unwritten)
+
+    values, ids = run(best, log_probs)
+    log_probs[:, unwritten] = -np.inf
+    order = np.argsort(-log_probs, axis=-1, kind="stable")[:, :count]
+    assert_array_equal(ids, order)
+    assert_allclose(values, np.take_along_axis(log_probs, order, axis=-1))
+
+
 def test_all_of_the_best_may_stand_in_one_block(run):
     log_probs = np.full((1, 2000), -9.0, "float32")
     log_probs[0, [1203, 1201, 1202]] = [-1, -2, -3]

@@ -103,6 +103,12 @@ def test_a_hypothesis_without_an_end_is_kept_only_to_be_counted():
     assert (texts, dropped) == ([(0, "ab")], {"unfinished": 1, "cut": 1})
 
 
+def test_an_unknown_token_of_the_teacher_teaches_nothing():
+    pairs = [("one", "ein Mann"), ("two", "zwei ⁇")]
+    found = [hypotheses("ein ⁇"), hypotheses("zwei ⁇")]
+    assert kept(pairs, found) == ([(1, "zwei ⁇")], {"unknown": 1})
+
+
 def test_filters_count_each_pair_once_for_the_first_that_drops_it():
     pairs = [("one", "eins")] * 2 + [
         ("two", "zwei"),
@@ -401,6 +407,24 @@ def test_models_that_do_not_go_together_leave_no_directory(tmp_path, teacher, ba
     baseline = baseline and EXAMPLES / "captions" / "models" / f"{baseline}.keras"
     with pytest.raises(ValueError, match=re.escape(message)):
         distill(PAIRS, PAIRS, tmp_path / "new", teacher, baseline=baseline)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_run_of_train_is_refused_before_the_teacher_translates(tmp_path):
+    run = Run(tmp_path / "run")
+    run.begin(SMALL, PAIRS, PAIRS, {})
+    before = sorted(path.name for path in run.directory.iterdir())
+    with pytest.raises(FileExistsError, match="directory that it began itself. Received: out="):
+        distill(PAIRS, PAIRS, run.directory, EXAMPLES / "pronounce" / "models" / "ice.keras")
+    assert sorted(path.name for path in run.directory.iterdir()) == before
+
+
+def test_a_baseline_that_reads_other_inputs_is_refused_before_the_training(tmp_path):
+    given = tmp_path / "hypotheses.txt"
+    given.write_text("".join(f"{target}\n" for _, target in PAIRS))
+    images = EXAMPLES / "captions" / "models" / "captions.keras"
+    with pytest.raises(TypeError, match="valid_pairs"):
+        distill(PAIRS, PAIRS, tmp_path / "new", hypotheses=given, baseline=images)
     assert not (tmp_path / "new").exists()
 
 

@@ -295,6 +295,7 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
             "doubly_stochastic=0.1, attention='forced'",
         ),
         ({"normalizer": "hard", "guided_alignment": 0.1}, "guided_.*=0.1, normalizer='hard'"),
+        ({"normalizer": "hard", "word_distillation": 1.0}, "word_d.*=1.0, normalizer='hard'"),
         ({"normalizer": "hard", "doubly_stochastic": 0.1}, "doubly_.*=0.1, normalizer='hard'"),
         ({"attention": "none", "window": "local-p"}, "window='local-p', attention='none'"),
         (

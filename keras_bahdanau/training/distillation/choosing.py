@@ -17,9 +17,10 @@ from keras_bahdanau.data.filters import (
     verdicts_of,
 )
 from keras_bahdanau.data.ordered_work import Workers, with_rate
+from keras_bahdanau.text.vocabulary import NO_WORD
 from keras_bahdanau.training.distillation.hypotheses import CUT, UNFINISHED, WHOLE, Hypothesis
 
-REASONS = (*FILTERS, CUT, UNFINISHED, "score", "closeness", "worst")
+REASONS = (*FILTERS, CUT, UNFINISHED, "unknown", "score", "closeness", "worst")
 BLOCK = 1000  # pairs that a process compares at once
 
 
@@ -154,6 +155,8 @@ def _verdicts(pairs, rows, settings, source):
     states = np.array([row.hypothesis.state for row in rows], object)
     for state in (CUT, UNFINISHED):
         drop(state, states == state)
+    both = zip(texts, (pairs[row.pair][1] for row in rows), strict=True)
+    drop("unknown", [NO_WORD in text and NO_WORD not in target for text, target in both])
     scores = np.array([row.hypothesis.score for row in rows])
     if settings.min_score is not None:
         drop("score", scores < settings.min_score)

@@ -111,10 +111,11 @@ def distill(
     )
     check_demands(work)
     checked_symbols(symbols)  # or an error, before the teacher writes for long
-    work.run.check_free()
+    work.check_output()
     given = work.given()
     if load is not None:
         load()
+    work.check_baseline(valid_pairs)
     # as they are given: `train` finds the place of their features
     subwords = source if isinstance(source, Subwords) else None
     source, target = work.sides(source)
@@ -173,6 +174,23 @@ class _Distilling(NamedTuple):
     def word_teacher(self):
         """The files of the teacher, if the student learns its distributions; otherwise ()."""
         return self.paths if self.options.resolved().word_distillation else ()
+
+    def check_output(self):
+        """Raise FileExistsError if the directory holds something else, such as another run."""
+        self.run.check_free()
+        if self.run.begun() and not self.run.distilled.is_dir():
+            raise FileExistsError(
+                "A distillation goes on in a directory that it began itself. Received: "
+                f"out={str(self.run.directory)!r}, with a run of `train`. Choose another name."
+            )
+
+    def check_baseline(self, valid_pairs):
+        """Raise an error if a baseline can't read the inputs that it is compared on."""
+        if self.baseline is not None:
+            from keras_bahdanau.pipelines.file import read_source  # which loads Keras
+
+            source = read_source(read_card(self.baseline)["source"])
+            source.check("valid_pairs", [one for one, _ in valid_pairs[:1]])
 
     def given(self):
         """Lists of `Hypothesis` of the file, one list a pair; None for a teacher."""
