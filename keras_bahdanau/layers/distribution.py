@@ -39,7 +39,7 @@ def without(logits, tokens):
     """Logits `(..., vocabulary)` by which these tokens are not chosen."""
     vocabulary = np.arange(logits.shape[-1])
     never = np.where(np.isin(vocabulary, tokens), FORBIDDEN, 0.0).astype("float32")
-    return logits + never  # (..., vocabulary) + (vocabulary,)
+    return logits + ops.convert_to_tensor(never)  # (..., vocabulary) + (vocabulary,)
 
 
 def softmax_distribution(logits):
