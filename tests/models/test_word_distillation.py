@@ -158,8 +158,16 @@ def test_the_share_is_reduced_as_the_loss_is(reduction, units):
     assert_allclose(loss_of(model), expected, rtol=1e-5)
 
 
+def test_a_new_teacher_lets_keras_trace_the_training_again():
+    model = student(None)
+    for teacher in (WordDistillation(new(2, units=8), SHARE), None):
+        model.train_function = "what an earlier fit has traced"
+        model.word_distillation = teacher
+        assert model.train_function is None
+
+
+@pytest.mark.slow
 def test_a_teacher_may_come_and_go_between_trainings():
-    """Keras keeps what the first `fit` has traced."""
     model, teacher = student(None), new(2, units=8)
     model.optimizer.learning_rate = 0.0
 
