@@ -136,9 +136,9 @@ class Listed(kb.Seq2Seq):
     """A model whose other tokens, beyond one list, have no probability."""
 
     def decode_distribution(self, tokens, state, prepared):
-        (log_probs, _), weights, state = super().decode_distribution(tokens, state, prepared)
+        distribution, weights, state = super().decode_distribution(tokens, state, prepared)
         listed = np.isin(np.arange(TARGET), self.listed_tokens)
-        return ops.log_softmax(ops.where(listed, log_probs, -1e9)), weights, state
+        return ops.log_softmax(ops.where(listed, distribution.log_probs, -1e9)), weights, state
 
 
 @pytest.mark.slow
