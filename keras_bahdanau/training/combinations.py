@@ -224,19 +224,13 @@ def _of_attention_weights(options):
                 (copying, name),
                 f"Leave {copying} out, or give another {name}.",
             )
-    for name in ("guided_alignment", "doubly_stochastic"):
+    for name in ("guided_alignment", "doubly_stochastic", "word_distillation"):
         yield (
-            "A loss of the weights needs weights that are not drawn",
+            "This loss needs attention weights that are not drawn",
             not (options.normalizer == "hard" and getattr(options, name)),
             (name, "normalizer"),
             "Give 0 for it, or another normalizer.",
         )
-    yield (
-        "A teacher's loss needs attention weights that are not drawn",
-        not (options.normalizer == "hard" and options.word_distillation),
-        ("word_distillation", "normalizer"),
-        "Give 0 for it, or another normalizer.",
-    )
 
 
 def _of_hard_alignments(options):
