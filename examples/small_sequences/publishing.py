@@ -8,7 +8,7 @@ from pathlib import Path
 
 import device_times
 from tables import UNITS
-from tasks import BESIDE, TASKS
+from tasks import BESIDE, TASKS, quantization
 from trainings import Training
 
 import keras_bahdanau as kb
@@ -48,6 +48,7 @@ BESIDE_CARDS = {
     "large": " `TASK-large.keras` is a larger\nmodel, for machines.",
     "small": " `TASK-small` is a\nmodel for 400 kB.",
 }
+FOUR_BITS = " The `.tflite`\nfiles of the settings `...-four-bits` have weights in 4 bits."
 
 LICENCES = {
     "pronounce": """**Licence.** `cmudict` was trained on CMUdict, which is free for any purpose if
@@ -65,7 +66,7 @@ def publish(results, tasks, settings, runs, examples):
     """Copy the models of some tasks, and write the cards of all that are there.
 
     Of the settings the first one is taken that a task has results of, with a file of at most a
-    megabyte in 8 bits; and of its seeds the one whose file is the best on dev. Beside it stand
+    megabyte; and of its seeds the one whose file is the best on dev. Beside it stand
     `TASK-large.keras`, for machines, and `TASK-small`, of the first of `BESIDE` that are among the
     settings and have results. The result of a model that is published says so.
 
@@ -89,9 +90,9 @@ def publish(results, tasks, settings, runs, examples):
         for variant, one in _chosen_variants(task, settings, found).items():
             stem = _stem(examples, task, variant)
             stem.parent.mkdir(parents=True, exist_ok=True)
-            if variant != "large":
+            if _is_for_devices(one, variant):
                 paths.append(stem.with_name(f"{stem.name}.tflite"))
-                shutil.copyfile(_folder(runs, one) / "model.int8.tflite", paths[-1])
+                shutil.copyfile(_folder(runs, one) / _file_name(one), paths[-1])
             _save(_folder(runs, one), stem.with_name(f"{stem.name}.keras"))
             _mark(results, one)
     _write_cards(tasks, results, examples)
@@ -102,7 +103,7 @@ def renew(results, tasks, arguments):
     """Export the published models again, as after a change of the exporter, and score the files.
 
     Args:
-        results: `Results`, whose parts of the files in 8 bits become those of the new ones.
+        results: `Results`, whose parts of the .tflite files become those of the new ones.
         tasks: List of `Task`; those without a published file are left out.
         arguments: Namespace of the command line.
 
@@ -119,7 +120,7 @@ def renew(results, tasks, arguments):
             shutil.copyfile(training.file, path)
         results.write(new)
         first = task.metrics[0]
-        before, after = (f"{each['int8'][first]:.2f}" for each in (one, new))
+        before, after = (f"{each['tflite'][first]:.2f}" for each in (one, new))
         print(f"{path.stem}: {first} {after}, {before} before", flush=True)
         _write_cards([task], results, arguments.examples)
     return paths
@@ -184,7 +185,7 @@ def _check_models(tasks, settings, found, runs):
         _folder(runs, one) / file: task
         for task in tasks
         for one in _chosen_variants(task, settings, found).values()
-        for file in ("run/translator.keras", "model.int8.tflite")
+        for file in ("run/translator.keras", _file_name(one))
     }
     for path, task in needed.items():
         if not path.is_file():
@@ -196,6 +197,16 @@ def _check_models(tasks, settings, found, runs):
 
 def _folder(runs, result):
     return runs / result["task"] / f"{result['system']}-{result['seed']}"
+
+
+def _is_for_devices(one, variant):
+    """True for a result whose .tflite file is published, too: in 8 bits a large one is not."""
+    return variant != "large" or quantization(one["system"]) == "int4"
+
+
+def _file_name(one):
+    """The name of a result's .tflite file in the directory of its training."""
+    return f"model.{quantization(one['system'])}.tflite"
 
 
 def _save(folder, path):
@@ -211,7 +222,7 @@ def _chosen_variants(task, settings, found):
 def chosen(task, settings, found, variant=""):
     """The result of a task whose model, or a variant of it, is to be published, or None."""
     if variant != "large":
-        found = [one for one in found if one.get("bytes", {}).get("int8", LARGEST + 1) <= LARGEST]
+        found = [one for one in found if one.get("bytes", {}).get("tflite", LARGEST + 1) <= LARGEST]
     ranked = BESIDE if variant else settings
     own = [one for one in ranked if one in settings and BESIDE.get(one, "") == variant]
     return next(filter(None, (_best(task, setting, found) for setting in own)), None)
@@ -222,8 +233,8 @@ def _best(task, setting, found):
     metric = task.metrics[0]
     sign = -1 if metrics_of((metric,))[0].higher_is_better else 1
     own = [one for one in found if (one["task"], one["system"]) == (task.name, setting)]
-    own = [one for one in own if "int8" in one]  # or it is an ensemble
-    return min(own, key=lambda one: (sign * one["int8"][metric], one["seed"]), default=None)
+    own = [one for one in own if "tflite" in one]  # or it is an ensemble
+    return min(own, key=lambda one: (sign * one["tflite"][metric], one["seed"]), default=None)
 
 
 def _write_cards(tasks, results, examples):
@@ -246,15 +257,16 @@ def _write_card(models, kind, found):
                 rows.append(_row(task, one, _stem(models.parents[1], task, variant)))
     metrics = tasks[0].metrics
     unit = UNITS[metrics[0]]
-    head = ["file", "setting", "seed", "minutes", "epochs", f"{unit}, float32", f"{unit}, int8"]
-    head += [*(f"{name}, int8" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
+    head = ["file", "setting", "seed", "minutes", "epochs", f"{unit}, float32", f"{unit}, .tflite"]
+    head += [*(f"{name}, .tflite" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
         others="".join(f", {CHANGED[one]}" for one in sorted(systems & {*CHANGED})),
         beside="".join(
             BESIDE_CARDS[one]
             for one in dict.fromkeys(BESIDE[each] for each in BESIDE if each in systems)
-        ),
+        )
+        + FOUR_BITS * any(quantization(one) == "int4" for one in systems),
         **{"folder": f"examples/{kind}", "first": tasks[0].name, "data": f"DIR/{tasks[0].dev}"},
         metrics=",".join(metrics),
         table="\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)),
@@ -276,7 +288,7 @@ def _row(task, one, stem):
     return [
         *(f"`{stem.name}`", one["system"], str(one["seed"])),
         *(f"{one['minutes'] or 0:g}", str(one["epochs"])),
-        *(f"{one[part][first]:.1f}" for part in ("dev", "int8")),
-        *(f"{one['int8'][name]:.1f}" for name in others),
+        *(f"{one[part][first]:.1f}" for part in ("dev", "tflite")),
+        *(f"{one['tflite'][name]:.1f}" for name in others),
         *sizes,
     ]

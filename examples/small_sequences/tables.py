@@ -89,7 +89,7 @@ class Scores:
         own = [self.by_place[task.name, setting, seed] for seed in self.seeds(task, setting)]
         shown = next((one for one in own if one.get("published")), own[0])
         taken = shown.get("milliseconds", {}) if shown.get("published") else {}
-        kilobytes = [f"{shown['bytes'][name] / 1000:.0f}" for name in ("int8", "keras")]
+        kilobytes = [f"{shown['bytes'][name] / 1000:.0f}" for name in ("tflite", "keras")]
         return kilobytes + [f"{taken[way]:.2f}" if way in taken else "" for way in WAYS]
 
     def minutes(self, task, systems):
@@ -131,14 +131,14 @@ def _accuracy(scores):
 
 
 def _sizes(scores):
-    """Task x (what 8 bits cost, bytes of the files, time of a word on a device)."""
-    head = ["task", "setting", "", "float32", "int8", "int8, kB", ".keras, kB"]
+    """Task x (what 8 or 4 bits cost, bytes of the files, time of a word on a device)."""
+    head = ["task", "setting", "", "float32", ".tflite", ".tflite, kB", ".keras, kB"]
     head += [f"ms, {name}" for name in WAYS]
     rows = []
     for task in (one for members in scores.groups.values() for one in members):
         for setting in tasks.SETTINGS:
             if scores.seeds(task, setting):
-                both = [scores.mean(task, setting, part) for part in ("dev", "int8")]
+                both = [scores.mean(task, setting, part) for part in ("dev", "tflite")]
                 unit, files = UNITS[task.metrics[0]], scores.files(task, setting)
                 rows.append([task.name, setting, unit, *map(_number, both), *files])
     return _table(head, rows, left=3) if rows else ""

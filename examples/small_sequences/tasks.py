@@ -195,7 +195,18 @@ FURTHER = {  # settings that go on from a run of another
     **{"large-further": "large-1", "large-other": "large-1"},
     **{"further": "preset-1", "taught": "further-2"},
     **{"small-further": "small-less-dropout-1", "small-taught": "small-further-1"},
+    **{"large-four-bits": "large-further-3", "small-four-bits": "medium-1"},
 }
+_MEDIUM = (
+    *("--units", "196", "--attention-units", "104", "--embedding-units", "104"),
+    *("--dropout", "0.06", "--batch-sentences", "128", "--learning-rate", "2e-3"),
+    *("--precision", "bfloat16", "--epochs", "200", "--epoch-steps", "1", "--patience", "200"),
+)  # of a hundred thousand pairs, 400 kB in 4 bits
+_FOUR_BITS = (
+    *("--quantization-aware", "--quantization", "int4", "--batch-sentences", "256"),
+    *("--learning-rate", "6e-4", "--precision", "bfloat16"),
+    *("--epochs", "200", "--epoch-steps", "1", "--patience", "200"),
+)
 _LARGE_ONES = ("large-further-3", "large-other-2")
 TEACHERS = dict.fromkeys(("taught", "small-taught"), _LARGE_ONES)  # runs of others, together
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
@@ -207,12 +218,21 @@ SETTINGS = {
     **{"more-dropout": _MORE_DROPOUT, "further": _FURTHER},
     **{"small-less-dropout": _SMALL_LESS_DROPOUT, "small-further": _SMALL_FURTHER},
     **{HALLUCINATED: (), "unknown": _UNKNOWN, "known": _KNOWN},
-    **{"features-first": _FEATURES_FIRST},
+    **{"features-first": _FEATURES_FIRST, "medium": _MEDIUM},
+    **{"large-four-bits": _FOUR_BITS, "small-four-bits": _FOUR_BITS},
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    **dict.fromkeys(("large-further", "large"), "large"),  # a .keras file alone
-    **dict.fromkeys(("small-taught", "small-further", "small-less-dropout"), "small"),  # in 400 kB
+    # a .keras file, and in 4 bits another one for devices
+    **dict.fromkeys(("large-four-bits", "large-further", "large"), "large"),
+    **dict.fromkeys(
+        ("small-four-bits", "small-taught", "small-further", "small-less-dropout"), "small"
+    ),  # in 400 kB
 }
+
+
+def quantization(setting):
+    """The weights of the .tflite file of a setting: "int4" or "int8"."""
+    return "int4" if setting.endswith("four-bits") else "int8"
 
 
 def signatures(kind, setting):

@@ -8,7 +8,16 @@ import sys
 from pathlib import Path
 
 from results import kept
-from tasks import FURTHER, HALLUCINATED, LINES_MADE, LONGEST, SETTINGS, TEACHERS, signatures
+from tasks import (
+    FURTHER,
+    HALLUCINATED,
+    LINES_MADE,
+    LONGEST,
+    SETTINGS,
+    TEACHERS,
+    quantization,
+    signatures,
+)
 
 from keras_bahdanau.training import Run
 
@@ -59,7 +68,7 @@ class Training:
         self.data, self.minutes, self.threads = arguments.data, arguments.minutes, arguments.threads
         self.folder = arguments.out / task.name / f"{setting}-{seed}"
         self.run = Run(self.folder / "run")
-        self.file = self.folder / "model.int8.tflite"
+        self.file = self.folder / f"model.{quantization(setting)}.tflite"
 
     def result(self):
         """The result, once all of it has been made."""
@@ -93,10 +102,10 @@ class Training:
         return {**same, **self._of_file(result["bytes"])}  # the times are of the old file
 
     def _of_file(self, sizes):
-        """The parts of a result that are of the file in 8 bits."""
+        """The parts of a result that are of the .tflite file."""
         return {
-            "int8": kept(self._evaluated("int8", self.file), self.task.metrics),
-            "bytes": {**sizes, "int8": self.file.stat().st_size},
+            "tflite": kept(self._evaluated("tflite", self.file), self.task.metrics),
+            "bytes": {**sizes, "tflite": self.file.stat().st_size},
         }
 
     def _train(self):
@@ -134,7 +143,7 @@ class Training:
             self.file.unlink(missing_ok=True)
             self._command(
                 *("export", "--model", self.run.translator, "--format", "litert"),
-                *("--quantization", "int8", "--out", self.file),
+                *("--quantization", quantization(self.setting), "--out", self.file),
                 *("--max-source-length", self.task.longest_source, "--max-target-length", LONGEST),
                 *(part for name in names for part in ("--signatures", name)),
             )

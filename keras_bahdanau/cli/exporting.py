@@ -49,6 +49,7 @@ class Quantization(str, enum.Enum):
 
     FLOAT16 = "float16"
     INT8 = "int8"
+    INT4 = "int4"
 
 
 @ends_well()
@@ -71,7 +72,7 @@ def export(
         ),
     ],
     quantization: Annotated[
-        Quantization | None, typer.Option(help="Weights of a LiteRT file in 16 or 8 bits.")
+        Quantization | None, typer.Option(help="Weights of a LiteRT file in 16, 8 or 4 bits.")
     ] = None,
     max_source_length: Annotated[
         int | None,

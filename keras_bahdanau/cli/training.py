@@ -247,6 +247,6 @@ def _inputs(kind, begins_with):
     if kind is not None:
         raise ValueError(
             "A model that is trained further keeps its kind of source. Received: "
-            f"source={kind!r} with initial={str(begins_with.path)!r}. Leave --source out."
+            f"source={kind!r} with the model of {str(begins_with.path)!r}. Leave --source out."
         )
     return begins_with.inputs

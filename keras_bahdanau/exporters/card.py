@@ -26,6 +26,7 @@ _FORMS = {
     "search": dict,
     "signatures": {str: [str]},
     "source": dict,
+    "trained_for": str,
 }
 
 
@@ -37,7 +38,8 @@ def card_of(pipeline):
     are asked for, and `reduction` is the number of positions of the source for each column of an
     alignment. `calibration` has the coefficients of a
     calibrated model: see `Calibration`. `quantization_aware` is true for a model that was trained
-    with rounded weights. `precision` is that of weights and products, unless it is float32.
+    with rounded weights, those of the export `trained_for`, int8 if that is left out. `precision`
+    is that of weights and products, unless it is float32.
     `source` has the settings of a source that has no assets, so that a host makes the same
     features.
 
@@ -95,8 +97,10 @@ def _computed(precision):
 
 def _trained(options):
     """The part of a card that follows from the options of the training."""
-    aware = bool(options and options.get("quantization_aware"))
-    return {"quantization_aware": True} if aware else {}
+    if not options or not options.get("quantization_aware"):
+        return {}
+    export = options.get("quantization", "int8")
+    return {"quantization_aware": True, **({} if export == "int8" else {"trained_for": export})}
 
 
 def read_card(content):

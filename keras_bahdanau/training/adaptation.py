@@ -42,9 +42,8 @@ class Adaptation:
         self.source, self.model, self.target, search, metrics, _ = parts
         if not isinstance(self.model, Seq2Seq):
             raise ValueError(
-                "A training begins with one model. Received: "
-                f"initial={str(initial.path)!r} with an {type(self.model).__name__}. Give one of "
-                "its models."
+                f"A training begins with one model. Received: {str(initial.path)!r} with an "
+                f"{type(self.model).__name__}. Give one of its models."
             )
         as_it_is = initial.options is None
         self.card = {

@@ -45,7 +45,7 @@ def compiled_model(source, target, options, rate, config=None, devices=None, win
     freeze(model, options.freeze)
     optimizer = new_optimizer(options, rate, model.trainable_variables)
     if options.quantization_aware:
-        optimizer.round_weights_of(model)
+        optimizer.round_weights_of(model, options.quantization)
     _compile(model, options, optimizer=optimizer)
     model.optimizer.build(model.trainable_variables)  # or the first step is traced twice
     return model

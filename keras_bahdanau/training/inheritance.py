@@ -90,7 +90,7 @@ class InitialModel(NamedTuple):
             raise ValueError(
                 "A model that is adapted has recurrent dropout as before, or none as before, "
                 f"recurrent_dropout={before.recurrent_dropout!r}. Received: recurrent_dropout="
-                f"{options.recurrent_dropout!r} with initial={str(self.path)!r}. Give {mend}."
+                f"{options.recurrent_dropout!r} with the model of {str(self.path)!r}. Give {mend}."
             )
 
     def _as_it_is(self, options, names):
@@ -129,8 +129,8 @@ class InitialModel(NamedTuple):
             if value not in (None, before) and name not in _CHANGEABLE:
                 raise ValueError(
                     f"A model that is adapted keeps its options, {name}={before!r}. Received: "
-                    f"{name}={value!r} with initial={str(self.path)!r}. Leave it out, or train "
-                    "a new model."
+                    f"{name}={value!r} with the model of {str(self.path)!r}. Leave it out, or "
+                    "train a new model."
                 )
 
     def _check_as_it_is(self, options):
@@ -141,8 +141,8 @@ class InitialModel(NamedTuple):
             if kept and value != _AS_IT_IS.get(name):
                 raise ValueError(
                     "The model of a file without the run.json of its training is taken as it is. "
-                    f"Received: {name}={value!r} with initial={str(self.path)!r}. Leave it out, "
-                    "or give the directory of the training that began with new weights."
+                    f"Received: {name}={value!r} with the model of {str(self.path)!r}. Leave it "
+                    "out, or give the directory of the training that began with new weights."
                 )
 
 
@@ -209,8 +209,8 @@ def initial_model(run, path):
         before = None if begun is None else begun["path"]
         if path is not None and os.path.abspath(path) not in (before, _directory(before)):
             raise ValueError(
-                f"A run resumes with the model it began with, initial={before!r}. Received: "
-                f"initial={str(path)!r}. Leave it out, or choose another output directory."
+                f"A run resumes with the model it began with, that of {before!r}. Received: that "
+                f"of {str(path)!r}. Leave it out, or choose another output directory."
             )
         if begun is not None:
             options = run.options(TrainingOptions)

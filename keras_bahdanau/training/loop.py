@@ -262,7 +262,7 @@ class _Training:
             beside = data.alignments, data.valid_alignments, data.teacher
             run.begin(self.options, data.pairs, data.valid_pairs, card, *beside)
         if self.options.quantization_aware:
-            round_weights(self.model, self.model.optimizer.remainders)
+            round_weights(self.model, self.options.quantization, self.model.optimizer.remainders)
         return Progress()
 
     def _pipeline(self):

@@ -1,9 +1,13 @@
-"""Weights rounded to 8 bits in training, as the LiteRT export "int8" rounds them.
+"""Weights rounded in training, as the LiteRT exports "int8" and "int4" round them.
 
 An optimizer of `rounding` keeps each weight as two numbers: the rounded one, which the model
 computes with, and the remainder,
 
-w = q + r,   q = s n,   n = round(w / s) in -127 ... 127,   s = max |w| / 127
+w = q + r,   q = s n,   n = round(w / s) in -L ... L
+
+with L = 127 in 8 bits, and 7 in 4. A matrix of 8 bits has one scale, s = max |w| / L. One of 4 bits
+has a scale for each of its outputs: of the parts of max |w| / L from 1 down to a half that with the
+least sum of r^2. What is larger than s L then has the number L.
 
 A step moves w by the gradient at q (the straight-through estimator of Bengio et al. 2013, as
 Courbariaux et al. 2015 train weights of few bits), and rounds again. So validation and the file
@@ -18,20 +22,23 @@ from keras import ops
 
 from keras_bahdanau.layers.scores import LocationScore
 
-LEVELS = 127  # of each sign
+LEVELS = {"int8": 127, "int4": 7}  # of each sign, by the export
+PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, which 4 bits try
 LEAST = 1024  # numbers of a matrix that the export rounds; it leaves smaller ones as they are
 _FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of what stands in a product
 
 
-def rounded(weight, by_channel=False, sections=1):
-    """A weight with the values that it has in 8 bits.
+def rounded(weight, by_channel=False, sections=1, quantization="int8"):
+    """A weight with the values that it has in 8 or 4 bits.
 
     Args:
         weight: Float tensor with two axes or more.
         by_channel: Bool. True for a scale s of its own for each index of the last axis, as
-            filters of convolutions have it; otherwise all numbers share one.
+            filters of convolutions and matrices of 4 bits have it; otherwise all numbers share
+            one.
         sections: Integer, or list of integers where the last axis is cut, as `ops.split` takes
             them: parts that the export rounds for themselves.
+        quantization: String, "int8" or "int4".
 
     Returns:
         Tensor of the shape and dtype of `weight`.
@@ -42,58 +49,80 @@ def rounded(weight, by_channel=False, sections=1):
     """
     parts = ops.split(weight, sections, axis=-1)
     axes = tuple(range(len(weight.shape) - 1)) if by_channel else None
-    return ops.concatenate([_rounded(part, axes) for part in parts], axis=-1)
+    return ops.concatenate([_rounded(part, axes, quantization) for part in parts], axis=-1)
 
 
-def _rounded(weight, axes):
+def _rounded(weight, axes, quantization):
     """A part of a weight; `axes` are those along which one scale is shared, None for all."""
     if math.prod(weight.shape) < LEAST:
         return weight
+    levels = LEVELS[quantization]
     largest = ops.max(ops.abs(weight), axis=axes, keepdims=True)
-    scale = ops.where(largest > 0, largest, 1) / LEVELS
-    return ops.round(weight / scale) * scale
+    widest = ops.where(largest > 0, largest, 1) / levels
+
+    def nearest(scale):
+        return ops.clip(ops.round(weight / scale), -levels, levels) * scale
+
+    if quantization == "int8":
+        return nearest(widest)
+    errors = [
+        ops.sum(ops.square(nearest(part * widest) - weight), axis=axes, keepdims=True)
+        for part in PARTS
+    ]
+    best = ops.argmin(ops.stack(errors), axis=0)
+    return nearest(widest * ops.take(ops.cast(PARTS, weight.dtype), best))
 
 
-def roundings_of(model):
+def roundings_of(model, quantization="int8"):
     """The weights of a model that the export rounds, and the roundings of each.
 
     They are the factors of products and the tables of embeddings. Biases, gains, and tables of
-    places stay as they are.
+    places stay as they are. Tables of embeddings and filters of convolutions always have 8 bits.
 
     Args:
         model: A Keras model that is built.
+        quantization: String, "int8" or "int4" for factors of products of 4 bits.
 
     Returns:
         List of pairs: a variable, and a function from its value to the rounded one.
     """
     layers = [*model._flatten_layers()]
-    filters = keras.layers.Conv1D, keras.layers.Conv2D
-    settings = {id(one.kernel): {"by_channel": True} for one in layers if isinstance(one, filters)}
-    for cell in layers:
-        if isinstance(cell, keras.layers.GRUCell) and not cell.reset_after:
-            # U of the gates and U of the candidate are factors of two products
-            settings[id(cell.recurrent_kernel)] = {"sections": [2 * cell.units]}
+    kinds = keras.layers.Conv1D, keras.layers.Conv2D
+    filters = {id(one.kernel) for one in layers if isinstance(one, kinds)}
     tables = {id(one.kernel) for one in layers if isinstance(one, LocationScore)}
+    cells = [one for one in layers if isinstance(one, keras.layers.GRUCell)]
+    # U of the gates and U of the candidate are factors of two products
+    parts = {id(one.recurrent_kernel): [2 * one.units] for one in cells if not one.reset_after}
+
+    def settings(one):
+        if id(one) in filters:
+            return {"by_channel": True}
+        of_part = {"sections": parts[id(one)]} if id(one) in parts else {}
+        if quantization == "int4" and one.name != "embeddings":
+            return {**of_part, "by_channel": True, "quantization": quantization}
+        return of_part
+
     return [
-        (one, functools.partial(rounded, **settings.get(id(one), {})))
+        (one, functools.partial(rounded, **settings(one)))
         for one in model.weights
         if one.name in _FACTORS and len(one.shape) > 1 and id(one) not in tables
     ]
 
 
-def round_weights(model, remainders=None):
+def round_weights(model, quantization="int8", remainders=None):
     """Round the weights of a model, once.
 
     Args:
         model: A Keras model that is built.
+        quantization: String, as in `roundings_of`.
         remainders: Those of its optimizer, which then get what is taken off; None for none.
     """
-    for variable, to_8_bits in roundings_of(model):
-        _round(variable, to_8_bits, (remainders or {}).get(id(variable)))
+    for variable, nearest_to in roundings_of(model, quantization):
+        _round(variable, nearest_to, (remainders or {}).get(id(variable)))
 
 
-def _round(variable, to_8_bits, remainder):
-    nearest = to_8_bits(variable.value)
+def _round(variable, nearest_to, remainder):
+    nearest = nearest_to(variable.value)
     if remainder is not None:
         remainder.assign(variable - nearest)
     variable.assign(nearest)
@@ -128,9 +157,16 @@ class RoundingOptimizer:
 
     _roundings, remainders = {}, {}
 
-    def round_weights_of(self, model):
-        """Let the weights of a model be rounded; the optimizer is not built yet."""
-        self._roundings = {id(one): to_8_bits for one, to_8_bits in roundings_of(model)}
+    def round_weights_of(self, model, quantization="int8"):
+        """Let the weights of a model be rounded; the optimizer is not built yet.
+
+        Args:
+            model: A Keras model that is built.
+            quantization: String, as in `roundings_of`.
+        """
+        self._roundings = {
+            id(one): nearest_to for one, nearest_to in roundings_of(model, quantization)
+        }
 
     def build(self, variables):
         super().build(variables)

@@ -141,9 +141,10 @@ class ValidateAndSave(keras.callbacks.Callback):
                 with whole_weights(self.model):
                     self.average.on_epoch_end(epoch)
                 block.enter_context(self.average.in_place())
-            if self.options.resolved().quantization_aware:  # which an average is not
+            options = self.options.resolved()
+            if options.quantization_aware:  # which an average is not
                 block.enter_context(restoring(self.model.trainable_variables))
-                round_weights(self.model)
+                round_weights(self.model, options.quantization)
             self._give_weights()
             yield
 

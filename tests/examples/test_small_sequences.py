@@ -87,8 +87,8 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     found = []
     for place, name in enumerate(low):
         for seed, score in ((1, 10.0 + place), (2, 12.0 + place)):
-            size = {"int8": 412_345, "keras": 2_000_000}
-            more = {"int8": {"ser": score + 0.5}, "bytes": size, "minutes": 5.0}
+            size = {"tflite": 412_345, "keras": 2_000_000}
+            more = {"tflite": {"ser": score + 0.5}, "bytes": size, "minutes": 5.0}
             if seed == 2:  # which is published
                 more |= {"published": True, "milliseconds": {"beam": 0.312}}
             found.append(result(name, "preset", seed, score, **more))
@@ -118,7 +118,7 @@ def test_the_page_of_all_results_is_that_of_the_files(example):
 
 def test_a_figure_that_is_recalled_says_so(example):
     tables = example("tables")
-    more = {"minutes": 9.0, "bytes": {"int8": 1, "keras": 1}}
+    more = {"minutes": 9.0, "bytes": {"tflite": 1, "keras": 1}}
     found = [
         result(one.name, "preset", 1, 95.0, "exact", **more)
         for one in example("tasks").chosen("inflection-high")
@@ -129,7 +129,7 @@ def test_a_figure_that_is_recalled_says_so(example):
 
 
 def test_settings_stand_side_by_side_where_there_are_two(example):
-    tables, more = example("tables"), {"minutes": 9.0, "bytes": {"int8": 1, "keras": 1}}
+    tables, more = example("tables"), {"minutes": 9.0, "bytes": {"tflite": 1, "keras": 1}}
     found = [
         result("ice", name, 1, score, **more) for name, score in (("preset", 20), ("hard", 18))
     ]
@@ -218,8 +218,8 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
         (files[0].stat().st_size, json.loads(files[1].read_text())),
         [path.stat().st_mtime_ns for path in files],
     )
-    assert one["bytes"]["int8"] == size and one["epochs"] == 1 and one["seconds"] > 0
-    assert {"ser", "ser_interval", "per", "top5"} <= one["dev"].keys() & one["int8"].keys()
+    assert one["bytes"]["tflite"] == size and one["epochs"] == 1 and one["seconds"] > 0
+    assert {"ser", "ser_interval", "per", "top5"} <= one["dev"].keys() & one["tflite"].keys()
     assert not run.main(command)
     assert [path.stat().st_mtime_ns for path in files] == written
     files[1].unlink()  # as if the command had been killed
@@ -280,8 +280,8 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     assert [each.text for each in made] == [each.text for each in before]
     assert OnDeviceTranslator(models / "toy-small.tflite").translate(["kar"])
     new = json.loads(files[1].read_text())
-    assert new["bytes"]["int8"] == (models / "toy.tflite").stat().st_size
-    assert new["dev"] == one["dev"] and new["int8"] == one["int8"] and new["published"]
+    assert new["bytes"]["tflite"] == (models / "toy.tflite").stat().st_size
+    assert new["dev"] == one["dev"] and new["tflite"] == one["tflite"] and new["published"]
     assert (folder / "model.int8.tflite").read_bytes() == published  # of the training
     assert not run.main(["time", *places, "--examples", str(tmp_path)])
     times = json.loads(files[1].read_text())["milliseconds"]
@@ -311,7 +311,7 @@ def test_nothing_is_copied_where_a_model_is_not_there(example, tmp_path):
     publishing, tasks = example("publishing"), example("tasks").TASKS
     results = example("results").Results(tmp_path / "results")
     for name in ("gre", "ice"):
-        more = {"int8": {"ser": 1.0}, "bytes": {"int8": 400_000}}
+        more = {"tflite": {"ser": 1.0}, "bytes": {"tflite": 400_000}}
         results.write({**result(name, "small", 1, 1.0), **more})
     folder = tmp_path / "runs" / "gre" / "small-1"
     (folder / "run").mkdir(parents=True)
@@ -329,14 +329,14 @@ def test_the_published_seed_is_the_best_one_of_the_first_setting(example):
         found = [
             {
                 **result(name, "small", seed, 0.0, metric),
-                **{"int8": {metric: score}, "bytes": {"int8": 400_000}},
+                **{"tflite": {metric: score}, "bytes": {"tflite": 400_000}},
             }
             for seed, score in enumerate(scores, 1)
         ]
-        found.append({**found[0], "system": "preset", "seed": 9, "int8": {metric: 8.5}})
+        found.append({**found[0], "system": "preset", "seed": 9, "tflite": {metric: 8.5}})
         assert chosen(tasks[name], ["small", "preset"], found)["seed"] == 2
         assert chosen(tasks[name], ["preset"], found)["seed"] == 9
         assert chosen(tasks["gre"], ["preset"], found) is None
-        found[-1]["bytes"] = {"int8": 1_000_001}  # a goal is a megabyte
+        found[-1]["bytes"] = {"tflite": 1_000_001}  # a goal is a megabyte
         assert chosen(tasks[name], ["preset", "small"], found)["seed"] == 2
         assert chosen(tasks[name], ["preset"], found) is None

@@ -113,7 +113,7 @@ def test_an_existing_file_is_not_overwritten(toy_translator, toy_litert):
 
 
 @pytest.mark.parametrize(
-    "argument", [{"quantization": "int4"}, {"max_source_length": 0}, {"max_target_length": 1.5}]
+    "argument", [{"quantization": "int2"}, {"max_source_length": 0}, {"max_target_length": 1.5}]
 )
 def test_bad_litert_arguments_are_refused(toy_translator, tmp_path, argument):
     name, value = next(iter(argument.items()))

@@ -251,7 +251,7 @@ def test_options_that_are_left_out_come_from_the_old_run(tmp_path, model_file):
     changed = initial.inherited(TrainingOptions(dropout=0.1)).resolved()
     assert (changed.dropout, changed.embedding_dropout) == (0.1, 0.1)
     with pytest.raises(
-        ValueError, match=r"keeps its options, units=48\. Received: units=32 with initial="
+        ValueError, match=r"keeps its options, units=48\. Received: units=32 with the model of"
     ):
         initial.inherited(TrainingOptions(units=32))
 
@@ -422,7 +422,7 @@ def test_a_run_resumes_with_the_model_it_began_with(tmp_path, model_file):
     for path in (None, "/old", "/old/translator.keras"):  # which need not be there any more
         found = initial_model(run, path)
         assert found.inherited(TrainingOptions()).units == 48
-    with pytest.raises(ValueError, match="the model it began with, initial='/old/translator.ke"):
+    with pytest.raises(ValueError, match="the model it began with, that of '/old/translator.ke"):
         initial_model(run, model_file)
 
 
@@ -463,7 +463,7 @@ def test_an_ensemble_is_not_trained_further(model_file, tmp_path):
     both = [Translator.load(model_file).model for _ in range(2)]
     one = Translator.load(model_file)
     Translator(one.source, Ensemble(both), one.target).save(tmp_path / "both.keras")
-    with pytest.raises(ValueError, match="begins with one model. Received: initial=.*an Ensemble"):
+    with pytest.raises(ValueError, match="begins with one model. Received: .*an Ensemble"):
         train(PAIRS, PAIRS, tmp_path / "new", initial=tmp_path / "both.keras", say=quiet)
 
 

@@ -47,6 +47,33 @@ def test_a_matrix_has_one_scale_a_filter_one_for_each_channel(run):
     assert not found[..., 3].any()  # zeros stay, without a scale
 
 
+def expected_of_4_bits(weight):
+    """The nearest of 15 steps, of the width with the least squared error, in float64."""
+    widest = (np.abs(weight).max() or 1.0) / 7
+    tried = [
+        np.clip(np.rint(weight / scale), -7, 7) * scale
+        for scale in widest * np.arange(50, 101, 5) / 100
+    ]
+    return min(tried, key=lambda one: np.square(one - weight).sum())
+
+
+@pytest.mark.parametrize("run", [eager, pytest.param(xla, marks=pytest.mark.slow)])
+def test_a_matrix_of_4_bits_has_a_scale_for_each_output_with_the_least_error(run):
+    columns = np.repeat([1.0, 100.0, 0.0, 0.01], 10)
+    matrix = RANDOM.normal(size=(64, 40)) * columns
+    matrix[5, 3], matrix[6, 13] = 9, -1500  # far values, which the steps need not reach
+    (found,) = run(lambda one: (rounded(one, True, quantization="int4"),), np.float32(matrix))
+    found = keras.ops.convert_to_numpy(found)
+    for column in range(40):
+        np.testing.assert_allclose(
+            found[:, column], expected_of_4_bits(matrix[:, column]), rtol=1e-5, atol=1e-7
+        )
+    assert found[5, 3] < 9 and found[6, 13] > -1500
+    assert not found[:, 20:30].any()
+    again = keras.ops.convert_to_numpy(rounded(found, True, quantization="int4"))
+    np.testing.assert_allclose(again, found, rtol=1e-5)
+
+
 def test_parts_have_scales_of_their_own_and_small_ones_stay():
     parts = KERNEL * np.repeat([1, 9, 1], [32, 4, 4])
     found = keras.ops.convert_to_numpy(rounded(np.float32(parts), sections=[32, 36]))
@@ -169,6 +196,7 @@ def trained_before(tmp_path_factory):
         {"precision": "bfloat16"},
         {"freeze": "encoder"},
         {"weight_decay": 0.01},
+        {"quantization": "int4"},
     ],
     ids=lambda settings: "-".join(settings) or "plain",
 )
@@ -182,13 +210,14 @@ def test_the_saved_model_has_rounded_weights_and_says_so(trained_before, tmp_pat
     )  # fmt: skip
     before, after = Translator.load(trained_before / "translator.keras"), Translator.load(new)
     assert (before.training["quantization_aware"], after.training["quantization_aware"]) == (0, 1)
-    pairs = roundings_of(after.model), roundings_of(before.model)
+    quantization = settings.get("quantization", "int8")
+    pairs = [roundings_of(one.model, quantization) for one in (after, before)]
     large = [(one, old) for one, old in zip(*pairs, strict=True) if np.prod(one[0].shape) >= 1024]
     assert len(large) > 6
-    for (variable, to_8_bits), (old, _) in large:
+    for (variable, nearest_to), (old, _) in large:
         value = variable.numpy()
-        np.testing.assert_allclose(to_8_bits(value), value, rtol=1e-5)
-        assert np.abs(to_8_bits(old.numpy()) - old.numpy()).max() > 1e-4
+        np.testing.assert_allclose(nearest_to(value), value, rtol=1e-5)
+        assert np.abs(nearest_to(old.numpy()) - old.numpy()).max() > 1e-4
     first = next(line for line in lines if line.startswith("before the first step"))
     (last,) = json.loads((tmp_path / "new" / "history.json").read_text())
     assert last["val_perplexity"] < float(first.split()[-2])  # it learns

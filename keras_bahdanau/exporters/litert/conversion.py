@@ -54,7 +54,7 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
 
     Args:
         pipeline: A `Pipeline`.
-        quantization: None, "float16" or "int8", as in `export_litert`.
+        quantization: None, "float16", "int8" or "int4", as in `export_litert`.
         signatures_beside: Tuple of strings, the `signatures` of `export_litert`.
         source_time: Integer, most source tokens.
         target_time: Integer, most target tokens.
@@ -69,13 +69,13 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
             directory, signature_keys=list(functions)
         )
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-        if quantization:
+        if quantization not in (None, "int4"):
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         # one scale a matrix: then the lookup and the product of a tied embedding share its bytes
         converter._experimental_disable_per_channel_quantization_for_dense_layers = True
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
-        return rewritten(converter.convert())
+        return rewritten(converter.convert(), to_four_bits=quantization == "int4")
 
 
 def _functions(pipeline, beside, source_time, target_time):

@@ -96,7 +96,10 @@ def describe(model, card, features):
 
 
 def _trained(card):
-    return ", of a model trained with weights of 8 bits" if card.get("quantization_aware") else ""
+    if not card.get("quantization_aware"):
+        return ""
+    bits = {"int8": 8, "int4": 4}[card.get("trained_for", "int8")]
+    return f", of a model trained with weights of {bits} bits"
 
 
 def _subgraphs(model, descriptions, features, used):

@@ -1,6 +1,6 @@
-"""Products of joined vectors and a matrix of 8 bits, with finer steps.
+"""Products of joined vectors and a matrix of 8 or 4 bits, with finer steps.
 
-With 8 bits, a product rounds its input at run time, in 255 equal steps from the least to the
+With such a matrix, a product rounds its input at run time, in 255 equal steps from the least to the
 largest number of a row. Where the row is joined of several vectors, such as [s; c; y] before a
 readout, the widest of them decides how coarse all are. So each has a product of its own here, and
 so have its positive and its negative numbers, whose steps then are half as wide:
@@ -43,7 +43,8 @@ def _parts_of(tree, graph, product, schema):
     if name_of(tree, product, schema) != "FULLY_CONNECTED":
         return []
     joined, matrix = (graph.tensors[index] for index in product.inputs[:2])
-    if (joined.type, matrix.type) != (schema.TensorType.FLOAT32, schema.TensorType.INT8):
+    rounded = schema.TensorType.INT8, schema.TensorType.INT4
+    if joined.type != schema.TensorType.FLOAT32 or matrix.type not in rounded:
         return []
     if product.builtinOptions.fusedActivationFunction != schema.ActivationFunctionType.NONE:
         return []

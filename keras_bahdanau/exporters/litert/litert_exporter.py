@@ -16,7 +16,8 @@ from keras_bahdanau.exporters.publishing import export, require_absent
 from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
 
-QUANTIZATIONS = (None, "float16", "int8")
+QUANTIZATIONS = (None, "float16", "int8", "int4")
+OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 is for a model that was trained for it
 SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
 
 
@@ -47,7 +48,10 @@ def export_litert(
         path: Path of the file, which must not exist.
         quantization: None for float32, "float16" for weights of 16 bits, or
             "int8" for weights of 8 bits and activations in float32 (dynamic range): a matrix
-            product rounds each row of its input to 8 bits, a convolution none.
+            product rounds each row of its input to 8 bits, a convolution none. "int4" is the same
+            with matrices of 4 bits and a scale for each output, for a model that was trained with
+            `quantization_aware` and `quantization="int4"`: see `four_bits`. It takes TensorFlow
+            Lite 2.17 or LiteRT.
         max_source_length: Positive integer. Most positions of a source, the end token of a text
             included; what the source says if None, 64 tokens of a text.
         max_target_length: Positive integer. Most target tokens, the end token included.
@@ -140,7 +144,7 @@ class LiteRTExporter(Exporter):
         given = {name: value for name, value in settings.items() if value is not None}
         if "signatures" in given:  # a list of a file has alignments, whatever is asked for
             given["signatures"] = tuple(one for one in given["signatures"] if one != "alignments")
-        return [cls(quantization=quantization, **given) for quantization in QUANTIZATIONS]
+        return [cls(quantization=quantization, **given) for quantization in OF_ALL_FORMATS]
 
     @staticmethod
     def recognizes(path):
@@ -155,7 +159,7 @@ class LiteRTExporter(Exporter):
         precision = precision_of(pipeline.model)
         if precision != "float32":
             raise ValueError(
-                "A LiteRT file multiplies in float32 or in 8 bits. "
+                "A LiteRT file multiplies in float32, or in 8 or 4 bits. "
                 f'Received: a model in {precision}. Load it with precision="float32".'
             )
         require_plain_copies(pipeline, "A LiteRT file")

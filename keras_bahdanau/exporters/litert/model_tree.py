@@ -20,13 +20,15 @@ class Kind(NamedTuple):
 
 _TREATED = (
     *("ADD", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"),
-    "WHILE",
+    *("GATHER", "WHILE"),
 )
 ADD = Kind("ADD", 1, "1.5.0")
 RELU = Kind("RELU", 1, "1.5.0")
 SUB = Kind("SUB", 1, "1.6.0")
 DEQUANTIZE = Kind("DEQUANTIZE", 5, "2.7.0")  # of a scale for each channel
 FILL = Kind("FILL", 1, "1.13.0")
+FOUR_BITS = Kind("FULLY_CONNECTED", 12, "2.17.0")  # of floats, a scale for each row of the matrix
+ROWS_OF_8_BITS = Kind("GATHER", 2, "1.14.0")
 
 
 def name_of(tree, operator, schema):
@@ -72,6 +74,12 @@ def add_operator(tree, graph, schema, kind, inputs, output, place=0):
         operator.builtinOptionsType = getattr(schema.BuiltinOptions, options)
         operator.builtinOptions = getattr(schema, options + "T")()
     graph.operators.insert(place, operator)
+    _require_runtime(tree, kind.runtime)
+
+
+def raise_version(tree, schema, kind):
+    """Raise the version of an operation that the model has, to that of a kind at least."""
+    _code(tree, schema, getattr(schema.BuiltinOperator, kind.name), kind.version)
     _require_runtime(tree, kind.runtime)
 
 

@@ -10,6 +10,7 @@ many bytes as a matrix. `shared_loops` keeps what signatures have in common once
 import flatbuffers
 import numpy as np
 
+from keras_bahdanau.exporters.litert import four_bits
 from keras_bahdanau.exporters.litert.eight_bits import round_tables, use_float_filters
 from keras_bahdanau.exporters.litert.joined_inputs import split_joined_inputs
 from keras_bahdanau.exporters.litert.model_tree import (
@@ -23,11 +24,11 @@ from keras_bahdanau.exporters.litert.model_tree import (
 from keras_bahdanau.exporters.litert.shared_loops import share_loops
 from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, load_schema
 
-_MOST_SHARED = 4096  # bytes of a vector that is looked up among those written
+_MOST_SHARED = 65536  # bytes of a vector that is looked up among those written
 _LEAST_FILLED = 1024  # bytes of a constant that is worth two operands and an operation
 
 
-def rewritten(model):
+def rewritten(model, to_four_bits=False):
     """The bytes of a smaller model.
 
     It answers the same in floats. In 8 bits its convolutions and its products of joined vectors
@@ -35,9 +36,12 @@ def rewritten(model):
 
     Args:
         model: Bytes of a model, as `tf.lite.TFLiteConverter` gives them.
+        to_four_bits: Bool. True to round the weights of a model of floats: see `four_bits`.
     """
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+    if to_four_bits:
+        four_bits.round_weights(tree, schema)
     types = {tensor.type for graph in tree.subgraphs for tensor in graph.tensors}
     if schema.TensorType.INT8 in types:
         round_tables(tree, schema)
@@ -45,6 +49,7 @@ def rewritten(model):
     for graph in tree.subgraphs:
         use_float_filters(tree, graph, schema)
         _fill_constants(tree, graph, schema)
+    four_bits.join_pairs(tree, schema)
     _forget_names(tree)
     share_loops(tree)
     _forget_empty_buffers(tree)

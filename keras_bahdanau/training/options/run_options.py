@@ -102,10 +102,16 @@ class RunOptions:
     )
     quantization_aware: bool | None = of_training(
         flag(),
-        "Train with the weights rounded to 8 bits as the export int8 rounds them, so that it takes "
+        "Train with the weights rounded as an export to LiteRT rounds them, so that it takes "
         "nothing more off them. For the last epochs of a trained model (--from), such as "
         "learning_rate=2e-4 and epochs=3.",
         False,
+    )
+    quantization: str | None = of_training(
+        one_of("int8", "int4"),
+        "Export that quantization_aware is for: {choices}. A file of int4 has little more than "
+        "half the size. It takes more epochs, and a higher rate, such as learning_rate=1e-3.",
+        "int8",
     )
     seed: int | None = of_training(
         integer(0, 2**32 - 1), "Seed of weights, dropout and the order of batches.", 0

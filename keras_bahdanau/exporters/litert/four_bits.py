@@ -1,0 +1,147 @@
+"""Matrices of products in 4 bits, and all other weights in 8.
+
+A product of floats and a matrix of 4 bits has a scale for each row of the matrix, that of one
+output:
+
+W = diag(s) N,   N = round(diag(s)^-1 W) in -7 ... 7
+
+where s_i is, of the parts of max_j |W_ij| / 7 from 1 down to a half, that with the least squared
+error of a row. So `training.rounded_weights` rounds with 4 bits. Each row of the input is rounded
+to 8 bits at run time, as with a matrix of 8 bits. The converter has no such precision, so it leaves
+floats, which are rounded here. A table that is looked up has 8 bits and one scale, also where a
+product shares it; a filter has 8 bits and a scale for each channel, and is made floats when the
+model is loaded.
+"""
+
+import numpy as np
+
+from keras_bahdanau.exporters.litert.model_tree import (
+    DEQUANTIZE,
+    FOUR_BITS,
+    ROWS_OF_8_BITS,
+    add_operator,
+    add_tensor,
+    constant_of,
+    name_of,
+    raise_version,
+)
+
+# as in `training.rounded_weights`: parts of the widest scale that are tried, and
+_PARTS = tuple(part / 100 for part in range(100, 45, -5))
+_LEAST = 1024  # numbers of a weight that is rounded
+_CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}  # axis of a filter's channels
+_PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)  # of a weight
+
+
+def round_weights(tree, schema):
+    """Round the large weights of a model of floats; a number of 4 bits still takes a byte.
+
+    `join_pairs` gives those the form that a runtime reads.
+    """
+    uses = {}  # from a weight, as the number of its graph and its own, to (operation, name)
+    for number, graph in enumerate(tree.subgraphs):
+        for operator in graph.operators:
+            name = name_of(tree, operator, schema)
+            for place, index in enumerate(operator.inputs if operator.inputs is not None else ()):
+                if index >= 0 and _is_large(tree, graph, index, schema):
+                    use = name if place == _PLACES.get(name) else ""  # such as a bias
+                    uses.setdefault((number, index), []).append((operator, use))
+    tables = {
+        tree.subgraphs[number].tensors[index].buffer
+        for (number, index), users in uses.items()
+        if "GATHER" in {name for _, name in users}
+    }
+    rounded = {}  # from (buffer, axis of the scales, levels) to a buffer and its scales
+    for (number, index), users in uses.items():
+        graph, names = tree.subgraphs[number], {name for _, name in users}
+        tensor = graph.tensors[index]
+        if names <= {"FULLY_CONNECTED", "GATHER"}:
+            settings = () if tensor.buffer in tables else (0, 7)
+            _round(tree, tensor, rounded, schema, *settings)
+            for operator, name in users:
+                treat = _look_up if name == "GATHER" else _multiply
+                treat(tree, graph, operator, tensor, schema)
+        elif len(names) == 1 and names <= {*_CHANNELS}:
+            filters = add_tensor(graph, schema, tensor.shape, tensor.type)
+            graph.tensors[filters].buffer, tensor.buffer = tensor.buffer, 0
+            _round(tree, graph.tensors[filters], rounded, schema, _CHANNELS[names.pop()])
+            add_operator(tree, graph, schema, DEQUANTIZE, [filters], index)
+
+
+def join_pairs(tree, schema):
+    """Put two numbers of 4 bits into each byte, the first one into its lower half."""
+    joined = set()
+    for graph in tree.subgraphs:
+        for tensor in graph.tensors:
+            if tensor.type == schema.TensorType.INT4 and tensor.buffer not in joined:
+                joined.add(tensor.buffer)
+                buffer = tree.buffers[tensor.buffer]
+                halves = buffer.data & 15
+                halves = np.append(halves, np.zeros(len(halves) % 2, np.uint8))
+                buffer.data = halves[::2] | halves[1::2] << 4
+
+
+def _is_large(tree, graph, index, schema):
+    """True for a constant of so many floats that it is rounded."""
+    is_float = graph.tensors[index].type == schema.TensorType.FLOAT32
+    return is_float and len(constant_of(tree, graph, index)) >= _LEAST * 4
+
+
+def _round(tree, tensor, rounded, schema, axis=None, levels=127):
+    """Give a constant numbers in the place of its floats, and their scales.
+
+    Args:
+        tree: `ModelT`.
+        tensor: Its `TensorT` of floats.
+        rounded: Dictionary of what was rounded before.
+        schema: Module of LiteRT's schema.
+        axis: Integer, the axis whose places have scales of their own; None for one scale.
+        levels: Integer, the largest number: 127 of 8 bits, 7 of 4.
+    """
+    key = (tensor.buffer, axis, levels)
+    if key not in rounded:
+        content = tree.buffers[tensor.buffer].data.tobytes()
+        values = np.frombuffer(content, np.float32).reshape(tensor.shape)
+        scales = _scales(values, axis, levels)
+        rounded[key] = len(tree.buffers), scales.reshape(-1)
+        numbers = np.clip(np.rint(values / scales), -levels, levels).astype(np.int8)
+        tree.buffers.append(schema.BufferT(data=numbers.reshape(-1).view(np.uint8)))
+    tensor.type = schema.TensorType.INT4 if levels == 7 else schema.TensorType.INT8
+    tensor.buffer, scales = rounded[key]
+    tensor.quantization = schema.QuantizationParametersT(
+        scale=scales, zeroPoint=np.zeros(len(scales), np.int64), quantizedDimension=axis or 0
+    )
+
+
+def _scales(values, axis, levels):
+    """The scale of all numbers, or those of the places of an axis; each axis is still there."""
+    others = None if axis is None else tuple({*range(values.ndim)} - {axis})
+    largest = np.abs(values).max(axis=others, keepdims=True)
+    widest = np.where(largest > 0, largest, 1) / np.float32(levels)
+    if levels == 127:
+        return widest
+    tried = [widest * np.float32(part) for part in _PARTS]
+    errors = [
+        np.square(np.clip(np.rint(values / scale), -levels, levels) * scale - values).sum(
+            axis=others, keepdims=True
+        )
+        for scale in tried
+    ]
+    return np.take_along_axis(np.stack(tried), np.argmin(errors, axis=0)[np.newaxis], axis=0)[0]
+
+
+def _multiply(tree, graph, operator, matrix, schema):
+    """Let a product round its input at run time, as the converter does."""
+    operator.builtinOptions.asymmetricQuantizeInputs = True
+    raise_version(tree, schema, FOUR_BITS)
+
+
+def _look_up(tree, graph, operator, table, schema):
+    """Let an operation take rows of a table of 8 bits, which another one makes floats."""
+    (rows,) = operator.outputs
+    numbers = add_tensor(graph, schema, graph.tensors[rows].shape, schema.TensorType.INT8)
+    graph.tensors[numbers].quantization = table.quantization
+    operator.outputs = np.array([numbers], np.int32)
+    raise_version(tree, schema, ROWS_OF_8_BITS)
+    place = graph.operators.index(operator) + 1
+    add_operator(tree, graph, schema, DEQUANTIZE, [numbers], rows, place)

@@ -1,0 +1,143 @@
+"""Matrices of 4 bits: the numbers, the products, and what keeps 8 bits."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
+from functions_of_a_variable import Model
+
+import keras_bahdanau as kb
+from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
+from keras_bahdanau.exporters.litert.rewriting import rewritten
+from keras_bahdanau.exporters.litert.tflite_file import read_metadata
+
+RANDOM = np.random.default_rng(0)
+TABLE = RANDOM.normal(size=(90, 48)).astype(np.float32)
+FILTER = RANDOM.normal(size=(5, 8, 32)).astype(np.float32)
+IDS = tf.TensorSpec([1, 6], tf.int32, "x")
+
+
+def floats_of(directory, function, spec):
+    """A model of floats as the converter gives it; its signature is `decode`."""
+    model = Model(function, spec)
+    tf.saved_model.save(model, directory / "saved", signatures={"decode": model.answer})
+    return tf.lite.TFLiteConverter.from_saved_model(str(directory / "saved")).convert()
+
+
+def answer(model, x):
+    return Interpreter(model_content=model).get_signature_runner("decode")(x=x)["y"]
+
+
+def sizes(model):
+    """Bytes of the constants with a scale, by the name of their type."""
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
+    names = {schema.TensorType.INT4: "int4", schema.TensorType.INT8: "int8"}
+    found = {}
+    for graph in tree.subgraphs:
+        for tensor in graph.tensors:
+            data = tree.buffers[tensor.buffer].data
+            if tensor.type in names and data is not None:
+                found[tensor.buffer] = names[tensor.type], len(data)
+    return sorted(found.values())
+
+
+def rounded(weight, axis):
+    """The nearest of 255 steps, in float64; `axis` is that along which they are shared."""
+    weight = weight.astype(np.float64)
+    scale = np.abs(weight).max(axis=axis, keepdims=True) / 127
+    return np.rint(weight / scale) * scale
+
+
+def rounded_to_4_bits(matrix):
+    """The nearest of 15 steps of each column, of the width with the least error, in float64."""
+    columns = []
+    for column in matrix.T.astype(np.float64):
+        widest = (np.abs(column).max() or 1.0) / 7
+        tried = [
+            np.clip(np.rint(column / scale), -7, 7) * scale
+            for scale in widest * np.arange(50, 101, 5) / 100
+        ]
+        columns.append(min(tried, key=lambda one: np.square(one - column).sum()))
+    return np.stack(columns, axis=1)
+
+
+@pytest.mark.parametrize("inputs,outputs,rows", [(300, 40, 1), (301, 40, 4), (129, 9, 2)])
+def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
+    inputs, outputs, rows, tmp_path
+):
+    columns = RANDOM.uniform(0.01, 10, size=outputs)  # of very different sizes
+    matrix = (RANDOM.normal(size=(inputs, outputs)) * columns).astype(np.float32)
+    spec = tf.TensorSpec([rows, inputs], tf.float32, "x")
+    before = floats_of(tmp_path, lambda x, _: x @ matrix + tf.range(float(outputs)), spec)
+    x = RANDOM.normal(size=(rows, inputs)).astype(np.float32)
+    nearest = rounded_to_4_bits(matrix)
+    expected = x @ nearest + np.arange(outputs)
+    new = rewritten(before, to_four_bits=True)
+    # the input has 255 steps a row, and each number is off by half a step at most
+    step = np.ptp(x, axis=1, keepdims=True) / 255
+    error = np.abs(answer(new, x) - expected)
+    assert (error <= step * np.abs(nearest).sum(axis=0) / 2 + 1e-3).all()
+    assert error.mean() < np.abs(x @ matrix - x @ nearest).mean() / 5
+    assert sizes(new) == [("int4", (inputs * outputs + 1) // 2)]
+    assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
+
+
+def test_zeros_and_small_matrices_stay(tmp_path):
+    small, matrix = np.eye(31, dtype=np.float32), RANDOM.normal(size=(31, 40)).astype(np.float32)
+    matrix[:, 3] = 0  # an output without a scale
+    spec = tf.TensorSpec([1, 31], tf.float32, "x")
+    new = rewritten(floats_of(tmp_path, lambda x, _: x @ small @ matrix, spec), to_four_bits=True)
+    x = np.ones((1, 31), np.float32)
+    np.testing.assert_allclose(answer(new, x), x @ rounded_to_4_bits(matrix), atol=1e-2)
+    assert not answer(new, x)[0, 3]
+    assert sizes(new) == [("int4", 31 * 20)]
+
+
+def test_a_table_that_is_looked_up_has_8_bits_also_in_a_product(tmp_path):
+    def tied(x, _):
+        rows = tf.gather(TABLE, x[0])  # (6, 48)
+        return tf.concat([rows, tf.tanh(rows) @ tf.transpose(TABLE)], axis=1)
+
+    new = rewritten(floats_of(tmp_path, tied, IDS), to_four_bits=True)
+    ids = np.array([[1, 89, 0, 5, 5, 40]], np.int32)
+    found = answer(new, ids)
+    nearest = rounded(TABLE, axis=None)
+    np.testing.assert_allclose(found[:, :48], nearest[ids[0]], atol=1e-6)
+    np.testing.assert_allclose(found[:, 48:], np.tanh(nearest[ids[0]]) @ nearest.T, atol=0.15)
+    assert sizes(new) == [("int8", TABLE.size)]  # once
+
+
+def test_a_convolution_has_a_filter_of_8_bits_and_rounds_no_input(tmp_path):
+    def convolved(x, _):
+        return tf.nn.conv1d(x, FILTER, stride=1, padding="VALID")
+
+    spec = tf.TensorSpec([1, 64, 8], tf.float32, "x")
+    new = rewritten(floats_of(tmp_path, convolved, spec), to_four_bits=True)
+    x = RANDOM.normal(size=(1, 64, 8)).astype(np.float32)
+    nearest = rounded(FILTER, axis=(0, 1))
+    expected = sum(x[0, place : place + 60] @ nearest[place] for place in range(5))
+    np.testing.assert_allclose(answer(new, x)[0], expected, rtol=1e-4, atol=1e-4)
+    assert sizes(new) == [("int8", FILTER.size)]
+
+
+def test_a_translator_in_4_bits_answers_nearly_as_its_keras_model_with_rounded_weights(
+    toy_translator, tmp_path
+):
+    from keras_bahdanau.training.rounded_weights import round_weights
+
+    path = tmp_path / "rounded.keras"
+    toy_translator.save(path)
+    nearest = kb.Translator.load(path)
+    round_weights(nearest.model, "int4")
+    settings = {"max_source_length": 24, "signatures": (), "allow_differences": True}
+    files = [
+        kb.export_litert(nearest, tmp_path / f"{name}.tflite", name, **settings)
+        for name in ("int8", "int4")
+    ]
+    of_8_bits, of_4_bits = (file.stat().st_size for file in files)
+    assert of_4_bits < of_8_bits
+    sentences = ["one", "two three", "five four one", "three three two", "four one"]
+    expected = [result.text for result in nearest.translate(sentences)]
+    found = [result.text for result in OnDeviceTranslator(files[1]).translate(sentences)]
+    assert found == expected
