@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import device_times
-from tables import UNITS
-from tasks import BESIDE, TASKS, quantization
+from tables import UNITS, bits
+from tasks import BESIDE, TASKS
 from trainings import Training
 
 import keras_bahdanau as kb
@@ -20,10 +20,10 @@ VARIANTS = ("", *dict.fromkeys(BESIDE.values()))  # of a task's model: its own, 
 CARD = """# Models
 
 The preset `characters`{others}, one model a task:
-`TASK.tflite` has weights in 8 bits, for devices, and `TASK.keras` in 16.{beside} Each file has the
-vocabularies and a card of its own (`keras-bahdanau check` prints that of a `.tflite` file). Seeds
-and epochs were chosen on dev, and no test was looked at. One command scores a file of the published
-format:
+`TASK.tflite`, for devices, has weights in 8 or 4 bits, and `TASK.keras` in 16.{beside} Each file
+has the vocabularies and a card of its own (`keras-bahdanau check` prints that of a `.tflite` file).
+Seeds and epochs were chosen on dev, and no test was looked at. One command scores a file of the
+published format:
 
 <!-- not run: the data must be downloaded first -->
 ```sh
@@ -48,7 +48,6 @@ BESIDE_CARDS = {
     "large": " `TASK-large.keras` is a larger\nmodel, for machines.",
     "small": " `TASK-small` is a\nmodel for 400 kB.",
 }
-FOUR_BITS = " The `.tflite`\nfiles of the settings `...-four-bits` have weights in 4 bits."
 
 LICENCES = {
     "pronounce": """**Licence.** `cmudict` was trained on CMUdict, which is free for any purpose if
@@ -201,12 +200,12 @@ def _folder(runs, result):
 
 def _is_for_devices(one, variant):
     """True for a result whose .tflite file is published, too: in 8 bits a large one is not."""
-    return variant != "large" or quantization(one["system"]) == "int4"
+    return variant != "large" or bits(one) == "4"
 
 
 def _file_name(one):
     """The name of a result's .tflite file in the directory of its training."""
-    return f"model.{quantization(one['system'])}.tflite"
+    return f"model.{one.get('quantization', 'int8')}.tflite"
 
 
 def _save(folder, path):
@@ -257,16 +256,15 @@ def _write_card(models, kind, found):
                 rows.append(_row(task, one, _stem(models.parents[1], task, variant)))
     metrics = tasks[0].metrics
     unit = UNITS[metrics[0]]
-    head = ["file", "setting", "seed", "minutes", "epochs", f"{unit}, float32", f"{unit}, .tflite"]
-    head += [*(f"{name}, .tflite" for name in metrics[1:]), ".tflite, kB", ".keras, kB"]
+    head = ["file", "setting", "seed", "minutes", "epochs", "bits", f"{unit}, float32"]
+    head += [f"{name}, .tflite" for name in (unit, *metrics[1:])] + [".tflite, kB", ".keras, kB"]
     rule = ["---", "---", *["--:"] * (len(head) - 2)]
     text = CARD.format(
         others="".join(f", {CHANGED[one]}" for one in sorted(systems & {*CHANGED})),
         beside="".join(
             BESIDE_CARDS[one]
             for one in dict.fromkeys(BESIDE[each] for each in BESIDE if each in systems)
-        )
-        + FOUR_BITS * any(quantization(one) == "int4" for one in systems),
+        ),
         **{"folder": f"examples/{kind}", "first": tasks[0].name, "data": f"DIR/{tasks[0].dev}"},
         metrics=",".join(metrics),
         table="\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)),
@@ -287,7 +285,7 @@ def _row(task, one, stem):
     sizes = [f"{file.stat().st_size / 1000:.0f}" if file.is_file() else "" for file in files]
     return [
         *(f"`{stem.name}`", one["system"], str(one["seed"])),
-        *(f"{one['minutes'] or 0:g}", str(one["epochs"])),
+        *(f"{one['minutes'] or 0:g}", str(one["epochs"]), bits(one)),
         *(f"{one[part][first]:.1f}" for part in ("dev", "tflite")),
         *(f"{one['tflite'][name]:.1f}" for name in others),
         *sizes,

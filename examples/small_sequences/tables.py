@@ -82,7 +82,7 @@ class Scores:
         return statistics.fmean(scores) if scores and None not in scores else None
 
     def files(self, task, setting):
-        """kB of a setting's files, and milliseconds of a word in each way, as text.
+        """Bits and kB of a setting's files, and milliseconds of a word in each way, as text.
 
         They are those of the published seed; of the first one, without times, if none is.
         """
@@ -90,7 +90,8 @@ class Scores:
         shown = next((one for one in own if one.get("published")), own[0])
         taken = shown.get("milliseconds", {}) if shown.get("published") else {}
         kilobytes = [f"{shown['bytes'][name] / 1000:.0f}" for name in ("tflite", "keras")]
-        return kilobytes + [f"{taken[way]:.2f}" if way in taken else "" for way in WAYS]
+        times = (f"{taken[way]:.2f}" if way in taken else "" for way in WAYS)
+        return [bits(shown), *kilobytes, *times]
 
     def minutes(self, task, systems):
         """The limits of the trainings of some systems, as text."""
@@ -130,9 +131,14 @@ def _accuracy(scores):
     return _table(head, rows, left=2)
 
 
+def bits(one):
+    """Those of a weight of a result's .tflite file, as text."""
+    return one.get("quantization", "int8").removeprefix("int")
+
+
 def _sizes(scores):
     """Task x (what 8 or 4 bits cost, bytes of the files, time of a word on a device)."""
-    head = ["task", "setting", "", "float32", ".tflite", ".tflite, kB", ".keras, kB"]
+    head = ["task", "setting", "", "float32", ".tflite", "bits", ".tflite, kB", ".keras, kB"]
     head += [f"ms, {name}" for name in WAYS]
     rows = []
     for task in (one for members in scores.groups.values() for one in members):

@@ -68,7 +68,8 @@ class Training:
         self.data, self.minutes, self.threads = arguments.data, arguments.minutes, arguments.threads
         self.folder = arguments.out / task.name / f"{setting}-{seed}"
         self.run = Run(self.folder / "run")
-        self.file = self.folder / f"model.{quantization(setting)}.tflite"
+        self.quantization = quantization(task, setting)
+        self.file = self.folder / f"model.{self.quantization}.tflite"
 
     def result(self):
         """The result, once all of it has been made."""
@@ -106,6 +107,7 @@ class Training:
         return {
             "tflite": kept(self._evaluated("tflite", self.file), self.task.metrics),
             "bytes": {**sizes, "tflite": self.file.stat().st_size},
+            "quantization": self.quantization,
         }
 
     def _train(self):
@@ -143,7 +145,7 @@ class Training:
             self.file.unlink(missing_ok=True)
             self._command(
                 *("export", "--model", self.run.translator, "--format", "litert"),
-                *("--quantization", quantization(self.setting), "--out", self.file),
+                *("--quantization", self.quantization, "--out", self.file),
                 *("--max-source-length", self.task.longest_source, "--max-target-length", LONGEST),
                 *(part for name in names for part in ("--signatures", name)),
             )

@@ -101,7 +101,11 @@ class _WeightFiles:
 
 
 def average_weights(models):
-    """The average of the weights of several models of the same kind, for `set_weights`.
+    """The average of the weights of several models that went on from one, for `set_weights`.
+
+    Such as one model trained further with several seeds (Wortsman et al. 2022). Models that began
+    with weights of their own have nothing in common: their average knows nothing, and an `Ensemble`
+    is what they go into.
 
     Args:
         models: Iterable of built Keras models; one at a time is kept in memory
@@ -114,7 +118,8 @@ def average_weights(models):
         ValueError: If there is no model, or their weights differ in shape.
 
     Example:
-        >>> model.set_weights(average_weights([model_of_seed_1, model_of_seed_2]))
+        >>> further = [trained_further(model, seed) for seed in (1, 2)]
+        >>> model.set_weights(average_weights(further))
     """
     return _mean(model.get_weights() for model in models)
 

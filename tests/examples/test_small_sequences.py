@@ -103,8 +103,8 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     assert row(report, "wd-russian") == ["wd-russian", "exact", "7", "60", "", "61.5"]
     sizes = report.split("\n\n")[3]
     cells = row(sizes, "ice")
-    assert cells[:7] == ["ice", "preset", "WER", "13.0", "13.5", "412", "2000"]
-    assert cells[7:] == ["", "0.31"]
+    assert cells[:8] == ["ice", "preset", "WER", "13.0", "13.5", "8", "412", "2000"]
+    assert cells[8:] == ["", "0.31"]
     assert "best system of SIGMORPHON 2021" in report and "Toshniwal" not in report
     part = tables.report([one for one in found if one["task"] == "ice"])
     assert "mean |" not in part.split("\n\n")[2]  # of a group that is not whole

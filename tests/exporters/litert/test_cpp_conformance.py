@@ -127,8 +127,9 @@ def test_500_sentences_get_them_of_a_model_in_eight_bits(translate, in_eight_bit
         ("dates/models/dates.tflite", dates),
         ("pronounce/models/cmudict.tflite", words),
         ("pronounce/models/ice.tflite", small_letters),
+        ("pronounce/models/cmudict-small.tflite", words),
     ],
-    ids=["dates", "words", "exact hard attention"],
+    ids=["dates", "words", "exact hard attention", "four bits"],
 )
 def test_500_texts_get_them_of_a_model_of_the_examples(translate, tmp_path, model, inputs):
     assert "best" in assert_conforms(translate, EXAMPLES / model, inputs(500), tmp_path)

@@ -62,7 +62,9 @@ def rounded_to_4_bits(matrix):
     return np.stack(columns, axis=1)
 
 
-@pytest.mark.parametrize("inputs,outputs,rows", [(300, 40, 1), (301, 40, 4), (129, 9, 2)])
+@pytest.mark.parametrize(
+    "inputs,outputs,rows", [(300, 40, 1), (301, 40, 4), (129, 9, 2), (16, 1100, 1)]
+)
 def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
     inputs, outputs, rows, tmp_path
 ):
@@ -79,7 +81,7 @@ def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
     error = np.abs(answer(new, x) - expected)
     assert (error <= step * np.abs(nearest).sum(axis=0) / 2 + 1e-3).all()
     assert error.mean() < np.abs(x @ matrix - x @ nearest).mean() / 5
-    assert sizes(new) == [("int4", (inputs * outputs + 1) // 2)]
+    assert sizes(new) == [("int4", (inputs * outputs + 1) // 2)]  # and no bias, however long
     assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
 
 

@@ -106,10 +106,14 @@ def test_a_hundred_words_get_the_answers_of_python(speller):
 
 @needs_node
 @pytest.mark.slow
-def test_exact_hard_attention_gets_the_answers_of_python():
-    model = CHECKOUT / "examples" / "pronounce" / "models" / "ice.tflite"
+@pytest.mark.parametrize(
+    ("name", "letters"),
+    [("ice", "aábdðeéfghijklmnoprstuvþæö"), ("cmudict-small", "ABCDEFGHIKLMNOPRSTUWY'")],
+    ids=["exact hard attention", "four bits"],
+)
+def test_a_model_of_the_examples_gets_the_answers_of_python(name, letters):
+    model = CHECKOUT / "examples" / "pronounce" / "models" / f"{name}.tflite"
     draw = random.Random(6)
-    letters = "aábdðeéfghijklmnoprstuvþæö"
     words = ["".join(draw.choices(letters, k=draw.randint(1, 12))) for _ in range(60)]
     code, lines, error = node("--nbest", "5", model, lines=words)
     assert code == 0, error

@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
+from ai_edge_litert.interpreter import Interpreter
 from sources_of_each_kind import SENTENCES, new_source
 
 from keras_bahdanau import presets
@@ -126,6 +127,7 @@ def test_each_rounded_tensor_is_a_weight_as_training_rounds_it(name, quantizatio
         (place,) = (place for place, part in enumerate(expected) if same(part, tensor))
         met.add(place)
     assert met == set(range(len(expected)))  # and none is left in floats
+    Interpreter(model_content=content).allocate_tensors()
 
 
 @pytest.mark.slow
