@@ -46,6 +46,7 @@ CHANGED = {  # settings, as a card names them
 }
 BESIDE_CARDS = {
     "large": " `TASK-large.keras` is a larger\nmodel, for machines.",
+    "large-int4": " `TASK-large-int4` is that model in\n4 bits, for devices.",
     "small": " `TASK-small` is a\nmodel for 400 kB.",
 }
 
@@ -89,7 +90,7 @@ def publish(results, tasks, settings, runs, examples):
         for variant, one in _chosen_variants(task, settings, found).items():
             stem = _stem(examples, task, variant)
             stem.parent.mkdir(parents=True, exist_ok=True)
-            if _is_for_devices(one, variant):
+            if variant != "large":
                 paths.append(stem.with_name(f"{stem.name}.tflite"))
                 shutil.copyfile(_folder(runs, one) / _file_name(one), paths[-1])
             _save(_folder(runs, one), stem.with_name(f"{stem.name}.keras"))
@@ -198,11 +199,6 @@ def _folder(runs, result):
     return runs / result["task"] / f"{result['system']}-{result['seed']}"
 
 
-def _is_for_devices(one, variant):
-    """True for a result whose .tflite file is published, too: in 8 bits a large one is not."""
-    return variant != "large" or bits(one) == "4"
-
-
 def _file_name(one):
     """The name of a result's .tflite file in the directory of its training."""
     return f"model.{one.get('quantization', 'int8')}.tflite"
@@ -220,7 +216,7 @@ def _chosen_variants(task, settings, found):
 
 def chosen(task, settings, found, variant=""):
     """The result of a task whose model, or a variant of it, is to be published, or None."""
-    if variant != "large":
+    if not variant.startswith("large"):
         found = [one for one in found if one.get("bytes", {}).get("tflite", LARGEST + 1) <= LARGEST]
     ranked = BESIDE if variant else settings
     own = [one for one in ranked if one in settings and BESIDE.get(one, "") == variant]

@@ -222,8 +222,8 @@ SETTINGS = {
     **{"large-four-bits": _FOUR_BITS, "small-four-bits": _FOUR_BITS},
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    # a .keras file, and in 4 bits another one for devices
-    **dict.fromkeys(("large-four-bits", "large-further", "large"), "large"),
+    **dict.fromkeys(("large-further", "large"), "large"),  # a .keras file alone
+    "large-four-bits": "large-int4",  # for devices that have more than a megabyte
     **dict.fromkeys(
         ("small-four-bits", "small-taught", "small-further", "small-less-dropout"), "small"
     ),  # in 400 kB
