@@ -54,6 +54,12 @@ def _demands(options):
         ("ema_momentum", "optimizer"),
         "Give 0 for it; `average_last` goes with all optimizers.",
     )
+    yield (
+        "Weights of 4 bits are those of a training with rounded weights",
+        options.quantization_aware or options.quantization == "int8",
+        ("quantization", "quantization_aware"),
+        "Give quantization_aware, too, or leave quantization out.",
+    )
 
 
 def _of_batches_and_text(options):

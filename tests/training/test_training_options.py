@@ -289,6 +289,7 @@ def test_every_metric_of_one_text_can_judge_the_epochs_and_top_k_says_why_not():
         ({"readout_state": "previous", "readout": "attentional"}, "readout='atte.*'previous'"),
         ({"when": "apart", "readout": "plain"}, "readout='plain', when='apart'"),
         ({"optimizer": "sgd", "ema_momentum": 0.9}, "ema_momentum=0.9, optimizer='sgd'"),
+        ({"quantization": "int4"}, "quantization='int4', quantization_aware=False"),
         ({"attention": "none", "guided_alignment": 0.1}, "guided_alignment=0.1, attention='none'"),
         (
             {"attention": "forced", "doubly_stochastic": 0.1},
