@@ -56,11 +56,22 @@ class Answer(typing.NamedTuple):
 
 @pytest.fixture(scope="module")
 def loaded_once():
-    """Inside, a translator's file is loaded and its search traced for the first command alone."""
-    from keras_bahdanau.pipelines.translator import Translator
+    """Inside, a file is loaded and its search traced for the first command alone."""
+    from keras_bahdanau.pipelines import by_source
+    from keras_bahdanau.pipelines.file import find_translator
+
+    load = by_source.load_pipeline
+
+    @functools.cache
+    def load_once(path, changed, precision):
+        return load(path, precision)
+
+    def load_pipeline(path, precision=None):
+        path = Path(find_translator(path)).resolve()
+        return load_once(path, path.stat().st_mtime_ns, precision)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Translator, "load", functools.cache(Translator.load))
+        patch.setattr(by_source, "load_pipeline", load_pipeline)
         yield
 
 
@@ -1209,7 +1220,9 @@ def test_the_alignments_of_held_out_pairs_are_held_out():
     assert data._replace(alignments=None).split({1})[1].alignments is None
 
 
-def test_a_reader_that_leaves_ends_the_program_quietly(model, files, monkeypatch, capsys):
+def test_a_reader_that_leaves_ends_the_program_quietly(
+    model, files, monkeypatch, capsys, loaded_once
+):
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w") as output, pytest.raises(SystemExit) as ended:
@@ -1219,7 +1232,7 @@ def test_a_reader_that_leaves_ends_the_program_quietly(model, files, monkeypatch
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk always full")
-def test_a_full_disk_gets_one_line(model, files, monkeypatch, capsys):
+def test_a_full_disk_gets_one_line(model, files, monkeypatch, capsys, loaded_once):
     with open("/dev/full", "w") as output, pytest.raises(SystemExit) as ended:
         monkeypatch.setattr(sys, "stdout", output)
         cli.main(["translate", "--model", str(model), "good.en"])
