@@ -166,12 +166,23 @@ def toy_artefact(toy_source, once):
     return lambda name, format: writers[format](name)
 
 
-@pytest.fixture(params=[pytest.param("eager", marks=pytest.mark.slow), "graph"])
-def run(request):
-    """`run(function, *args)`: what the function gives, as a graph and, slow, as it stands."""
+@pytest.fixture(scope="module")
+def graphs():
+    """A `modes.graphs()` for all tests of a file: a function that they share is traced once."""
     import modes
 
-    return {"eager": modes.eager, "graph": modes.graphs()}[request.param]
+    return modes.graphs()
+
+
+@pytest.fixture(params=[pytest.param("eager", marks=pytest.mark.slow), "graph"])
+def run(request, graphs):
+    """`run(function, *args)`: what the function gives, as a graph and, slow, as it stands.
+
+    Of a test that is marked `modes.graph_is_slow` it is the graph that is slow.
+    """
+    import modes
+
+    return {"eager": modes.eager, "graph": graphs}[request.param]
 
 
 @pytest.fixture

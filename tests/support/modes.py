@@ -1,7 +1,12 @@
 """The ways in which a function of tensors runs; each gives arrays back."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
+
+graph_is_slow = pytest.mark.parametrize(  # for a test whose file has others of the same graph
+    "run", ["eager", pytest.param("graph", marks=pytest.mark.slow)], indirect=True
+)
 
 
 def eager(function, *args):

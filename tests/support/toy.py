@@ -1,5 +1,7 @@
 """A language model of a toy alphabet: each next token depends on all tokens before."""
 
+import functools
+
 import numpy as np
 import reference
 from keras import ops
@@ -57,8 +59,17 @@ def code_of(tokens):
 
 def run_search(run, search, language, limits, options, rows=None, time=None):
     """The result of `search` over a `Language`, as arrays."""
+    function = searching(search, options, time)
+    return run(function, language.log_probs, language.state(rows), np.array(limits, "int32"))
 
-    def function(state, limits):
+
+@functools.cache
+def searching(search, options, time):
+    """The search as a function of the language, too: one graph is enough for all languages."""
+
+    def function(log_probs, state, limits):
+        language = Language(0)
+        language.log_probs = log_probs
         return search(
             by_rows(language, state["row"]),
             state,
@@ -70,7 +81,7 @@ def run_search(run, search, language, limits, options, rows=None, time=None):
             source_time=language.source_time,
         )
 
-    return run(function, language.state(rows), np.array(limits, "int32"))
+    return function
 
 
 def assert_found(result, row, rank, language, hypothesis, exponent, number=None):

@@ -1,5 +1,6 @@
 """A language model of four tokens: each next one depends on the row, the step and the last one."""
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +58,17 @@ class Given(NamedTuple):
 def run_chain(run, search, chain, options, given, rows=None, time=None):
     """The result of `search` over a `Chain`, as arrays."""
     given = {name: value for name, value in given._asdict().items() if value is not None}
+    function = searching(search, options, time)
+    return run(function, (chain.log_probs, chain.weights), chain.state(rows), given)
 
-    def function(state, given):
+
+@functools.cache
+def searching(search, options, time):
+    """The search as a function of the chain, too: one graph is enough for all chains."""
+
+    def function(tables, state, given):
+        chain = Chain(0)
+        chain.log_probs, chain.weights = tables
         limits = given["limits"]
         extras = {name: value for name, value in given.items() if name != "limits"}
         return search(
@@ -73,4 +83,4 @@ def run_chain(run, search, chain, options, given, rows=None, time=None):
             **extras,
         )
 
-    return run(function, chain.state(rows), given)
+    return function
