@@ -9,6 +9,7 @@ import pytest
 import reference
 import tensorflow as tf
 from memory import memory_of, shape_of
+from modes import graph_is_slow
 
 from keras_bahdanau.layers import (
     ATTENTIONS,
@@ -123,6 +124,7 @@ def test_every_option_is_saved_loaded_and_the_same_step_by_step(tmp_path, option
         np.testing.assert_array_equal(found, one)
 
 
+@graph_is_slow
 @pytest.mark.few(1)
 @KINDS
 def test_a_beam_is_as_good_as_separate_rows(run, options):
@@ -153,6 +155,7 @@ def test_no_token_is_told_what_comes_after_it(run):
     assert not np.allclose(found[:, 3:], expected[:, 3:])
 
 
+@graph_is_slow
 def test_padding_of_source_and_target_means_nothing(run):
     decode = forced(built())
     target_in = np.pad(TARGET_IN, ((0, 0), (0, 2)))
@@ -166,6 +169,7 @@ def test_padding_of_source_and_target_means_nothing(run):
     assert not weights[:, :, 4:].any()
 
 
+@graph_is_slow
 def test_a_row_is_decoded_alone_as_in_a_batch(run):
     decode = forced(built())
     logits, _ = run(decode, TARGET_IN, MEMORY)
@@ -190,6 +194,7 @@ def test_without_a_real_source_token_it_decodes_with_finite_gradients(policy):
     assert all(np.all(np.isfinite(tf.convert_to_tensor(gradient))) for gradient in gradients)
 
 
+@graph_is_slow
 def test_dropout_is_for_training_only(run):
     decoder = built(dropout=0.3, attention=BahdanauAttention(3, dropout=0.3))
     plain = run(forced(built()), TARGET_IN, MEMORY)
@@ -201,6 +206,7 @@ def test_dropout_is_for_training_only(run):
     np.testing.assert_allclose(weights[real].sum(axis=-1), 1, atol=1e-5)
 
 
+@graph_is_slow
 def test_embeddings_are_dropped_in_training(run):
     """They move the state, and so where it looks; the readout's dropout does not."""
     decoder = built(dropout=0.5)
@@ -336,6 +342,7 @@ def test_scheduled_sampling_reads_its_own_tokens_at_its_rate():
     assert 0.24 < own[:, 1:].mean() < 0.36
 
 
+@graph_is_slow
 def test_known_alignments_are_followed_row_by_row(run):
     decoder = built(attention="forced")
     given = np.eye(4, dtype="float32")[[[0, 1, 2, 3, 3], [1, 0, 1, 0, 1], [2, 1, 0, 0, 1]]]

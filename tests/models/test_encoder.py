@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
+from modes import graph_is_slow
 
 from keras_bahdanau.layers import CELLS, READERS
 from keras_bahdanau.models import Encoder
@@ -82,6 +83,7 @@ def test_further_padding_changes_nothing(run):
     assert not values[:, 4:].any() and not mask[:, 4:].any()
 
 
+@graph_is_slow
 def test_the_order_of_a_batch_means_nothing(run):
     encode = fields(built())
     turned = run(encode, SOURCE[::-1])
@@ -109,6 +111,7 @@ def test_a_batch_of_empty_sentences_is_one_of_nothing(run):
     assert not values.any() and not mask.any() and not summary.any()
 
 
+@graph_is_slow
 def test_dropout_is_for_training_only(run):
     encoder = built(dropout=0.5)
     plain = run(fields(built()), SOURCE)
@@ -229,6 +232,7 @@ def test_each_form_converts_with_built_in_operations_only(tmp_path, options):
             np.testing.assert_allclose(found, expected[name], atol=1e-5)
 
 
+@graph_is_slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["bidirectional", "unidirectional"])
 def test_residual_layers_add_what_comes_in_from_the_second_one_up(run, kind):
@@ -251,12 +255,14 @@ def test_the_summary_is_the_mean_or_what_a_direction_ends_with(run):
         np.testing.assert_array_equal(found["mean"].last[row], last)
 
 
+@graph_is_slow
 def test_the_task_is_the_first_tokens_embedding_without_dropout(run):
     encoder = built(dropout=0.5, word_dropout=0.5)
     memory = run(lambda source: encoder(source, training=True), SOURCE)
     np.testing.assert_array_equal(memory.task, encoder.front_end.embedding(SOURCE[:, 0]))
 
 
+@graph_is_slow
 def test_word_dropout_hides_whole_tokens_in_training_only(run):
     encoder = built(kind="convolutional", word_dropout=0.5)
     plain = run(encoder, SOURCE)
@@ -266,6 +272,7 @@ def test_word_dropout_hides_whole_tokens_in_training_only(run):
     np.testing.assert_array_equal(run(built(kind="convolutional"), SOURCE).values, plain.values)
 
 
+@graph_is_slow
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_the_embedding_of_padding_holds_reaches_nothing(run, value):
     encoder = built()

@@ -365,10 +365,8 @@ def python_with_jax():
     return str(own) if own.exists() else None
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"guided_alignment": 0.5}, pytest.param({"r_drop": 1.0}, marks=pytest.mark.slow)],
-)
+@pytest.mark.slow  # as are all tests of other backends
+@pytest.mark.parametrize("options", [{"guided_alignment": 0.5}, {"r_drop": 1.0}])
 def test_a_compiled_step_of_jax_has_no_logits_of_the_batch(options):
     """Metrics are compiled too; sizes of tensors are read from what XLA compiled."""
     python = python_with_jax()
