@@ -203,8 +203,7 @@ def test_further_padding_changes_nothing(row):
     assert_close(cut, expected, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.few(12)
-@EVERY
+@EVERY  # so that the tests of one layer need no graph
 @pytest.mark.parametrize("mode", [modes.graph, pytest.param(modes.xla, marks=pytest.mark.slow)])
 def test_a_graph_and_xla_compute_what_eager_does(row, mode):
     layer = ready(row)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
-from modes import graph_is_slow
+from modes import eager_is_slow
 
 from keras_bahdanau.layers import BahdanauAttention, Memory, ProjectedMemory
 
@@ -49,7 +49,6 @@ def test_one_query_is_answered_as_in_the_paper(run, step):
         np.testing.assert_allclose(weights[row], expected[1], atol=1e-5)
 
 
-@graph_is_slow
 def test_all_queries_at_once_equal_one_after_the_other(run):
     attention = built()
     contexts, weights = run(both(attention), QUERIES, VALUES, MASK)
@@ -68,7 +67,6 @@ def test_padding_gets_zero_weight_and_rows_sum_to_one(run, query):
     np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-6)
 
 
-@graph_is_slow
 def test_without_a_mask_every_value_counts(run):
     attention = built()
     function = both(attention)
@@ -95,7 +93,6 @@ def test_a_sentence_of_padding_alone_gets_nothing_and_finite_gradients(policy, q
     assert not np.any(gradients[0][1]) and not np.any(gradients[1][1])
 
 
-@graph_is_slow
 def test_what_stands_at_padding_means_nothing(run):
     attention = built()
     garbage = np.where(MASK[..., None], VALUES, 1e4).astype("float32")
@@ -105,6 +102,7 @@ def test_what_stands_at_padding_means_nothing(run):
     np.testing.assert_array_equal(found[1], expected[1])
 
 
+@eager_is_slow
 def test_a_sentence_is_answered_alone_as_in_a_batch_padded_further(run):
     attention = built()
     wide = np.pad(VALUES, ((0, 0), (0, 5), (0, 0)), constant_values=3.0)
@@ -118,7 +116,6 @@ def test_a_sentence_is_answered_alone_as_in_a_batch_padded_further(run):
         np.testing.assert_allclose(weights[alone, :, :length], weight, atol=1e-6)
 
 
-@graph_is_slow
 def test_a_mask_with_gaps_leaves_out_exactly_those_places(run):
     attention = built()
     mask = np.array([[True, False, False, True]])
@@ -143,7 +140,6 @@ def test_gradients_are_those_of_finite_differences():
     np.testing.assert_allclose(numeric[0].reshape(gradient.shape), gradient, atol=5e-3)
 
 
-@graph_is_slow
 def test_the_context_is_made_of_fewer_weights_in_training_only(run):
     # the first values say of which place they are, so that a context says its weights
     values = np.zeros_like(VALUES)
@@ -165,7 +161,6 @@ def test_the_context_is_made_of_fewer_weights_in_training_only(run):
     np.testing.assert_allclose(kept[~dropped], 2 * expected[~dropped], rtol=1e-5)
 
 
-@graph_is_slow
 def test_a_prepared_memory_gives_what_the_call_gives(run):
     attention = built()
 

@@ -8,7 +8,6 @@ import modes
 import numpy as np
 import pytest
 import reference
-from modes import graph_is_slow
 
 from keras_bahdanau.layers.readers.recurrent import BidirectionalRNN, reverse_by_length
 
@@ -31,6 +30,7 @@ def test_the_real_part_is_turned_around_and_padding_stays(run):
     np.testing.assert_array_equal(found[..., 1], 10 * np.array(expected))
 
 
+@modes.eager_is_slow
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_each_row_is_read_as_if_it_were_alone(run, cell):
     rnn = built(cell)
@@ -45,7 +45,6 @@ def test_each_row_is_read_as_if_it_were_alone(run, cell):
             np.testing.assert_allclose(found[row, :length], expected, atol=1e-5)
 
 
-@graph_is_slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "gru-reset-before", "layer-norm-lstm"])
 def test_padding_means_nothing(run, cell):
@@ -56,6 +55,7 @@ def test_padding_means_nothing(run, cell):
     np.testing.assert_allclose(found[MASK], expected[MASK], atol=1e-6)
 
 
+@modes.eager_is_slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("cell", ["gru", "lstm", "layer-norm-lstm", keras.layers.GRUCell(5)])
 def test_a_graph_of_one_row_ends_with_its_last_real_step(run, cell):
@@ -70,7 +70,6 @@ def test_a_graph_of_one_row_ends_with_its_last_real_step(run, cell):
     assert len(rnn.weights) == weights
 
 
-@graph_is_slow
 def test_it_ends_with_the_last_forward_and_the_first_backward_state(run):
     rnn = built("gru")
     values = run(rnn, INPUTS, LENGTHS)
@@ -82,7 +81,6 @@ def test_it_ends_with_the_last_forward_and_the_first_backward_state(run):
     assert not last[3].any() and not backward[3].any()
 
 
-@graph_is_slow
 def test_each_direction_has_its_own_copy_of_a_keras_cell(run):
     pattern = keras.layers.LSTMCell(5)
     rnn = built(pattern)
@@ -103,7 +101,6 @@ def test_its_config_round_trips(cell):
     assert BidirectionalRNN.from_config(config).get_config() == rnn.get_config()
 
 
-@graph_is_slow
 def test_recurrent_dropout_is_for_training_only(run):
     rnn = built("gru", recurrent_dropout=0.5)
     plain = run(rnn, INPUTS, LENGTHS)

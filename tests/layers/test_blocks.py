@@ -6,7 +6,6 @@ import pytest
 import reference
 import tensorflow as tf
 from memory import memory_of, shape_of
-from modes import graph_is_slow
 
 from keras_bahdanau.layers import (
     BahdanauAttention,
@@ -133,7 +132,6 @@ def test_in_float64_a_target_read_at_once_is_what_its_steps_give(cell):
     np.testing.assert_allclose(found, expected, atol=3e-7)
 
 
-@graph_is_slow
 def test_a_beam_is_as_good_as_separate_rows(run):
     cell = built()
     prepared = cell.prepare(memory_of(*MEMORY))

@@ -7,7 +7,6 @@ import modes
 import numpy as np
 import pytest
 import reference
-from modes import graph_is_slow
 
 from keras_bahdanau.layers.readers.convolutional import ConvolutionalReader
 
@@ -59,7 +58,6 @@ def test_each_sentence_is_read_as_if_it_were_alone(run, activation, kernel_size)
         )
 
 
-@graph_is_slow
 @pytest.mark.parametrize("value", [1e3, np.nan])
 def test_padding_means_nothing(run, value):
     reader = built(depth=3)

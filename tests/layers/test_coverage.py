@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import steps
 import tensorflow as tf
-from modes import graph_is_slow
 
 from keras_bahdanau.layers.coverage import (
     COVERAGES,
@@ -133,7 +132,6 @@ def test_without_location_the_keys_stay_as_they_are():
     assert layer.add_to(KEYS, ()) is KEYS
 
 
-@graph_is_slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_key_is_the_same_alone_and_in_a_batch_padded_further(run, kind):
     layer = built(kind)
@@ -148,7 +146,6 @@ def test_a_key_is_the_same_alone_and_in_a_batch_padded_further(run, kind):
     np.testing.assert_allclose(alone, found[1:2, :, :3], atol=1e-6)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("kind", COVERAGES)
 def test_each_row_of_a_beam_has_the_keys_it_has_alone(run, kind):
     layer = built(kind)

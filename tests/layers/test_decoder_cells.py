@@ -7,7 +7,7 @@ import pytest
 import reference
 import tensorflow as tf
 from memory import memory_of, shape_of
-from modes import graph_is_slow
+from modes import eager_is_slow
 
 from keras_bahdanau.layers import DECODER_CELLS, BahdanauAttention, GRUCell
 
@@ -105,6 +105,7 @@ def oracle_step(cell, when, row, state):
     return states[0], states, context, alpha
 
 
+@eager_is_slow
 @CELLS
 def test_a_step_is_that_of_the_equations(run, kind, when, query):
     cell = built(kind, when, query=query)
@@ -120,7 +121,6 @@ def test_a_step_is_that_of_the_equations(run, kind, when, query):
             np.testing.assert_allclose(found[row], expected, atol=1e-5)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("output", ["attentional", "state"])
 @pytest.mark.parametrize("attentional", ["context", "layer"])
 def test_what_is_fed_and_what_is_read_out_can_be_exchanged(run, attentional, output):
@@ -154,7 +154,6 @@ def test_the_output_must_be_known():
         built(when="after", attentional="one")
 
 
-@graph_is_slow
 @NOT_BLOCKS
 def test_a_gate_scales_the_context_and_nothing_else(run, when):
     """Xu et al. 2015, section 4.2.1."""
@@ -197,7 +196,6 @@ def test_the_papers_readout_reads_the_state_of_the_step_before(run):
     assert not np.allclose(new.cell[0][0], state.cell[0][0])
 
 
-@graph_is_slow
 @CELLS
 def test_the_first_state_comes_from_the_summary(run, kind, when, query):
     cell = built(kind, when, query=query)
@@ -207,7 +205,6 @@ def test_the_first_state_comes_from_the_summary(run, kind, when, query):
     np.testing.assert_allclose(np.concatenate(found.cell[0], axis=-1), expected, atol=1e-6)
 
 
-@graph_is_slow
 @NOT_BLOCKS
 def test_the_first_state_may_be_zero(run, when):
     cell = built("lstm", when, bridge="zeros", query=EVERYTHING)
@@ -217,7 +214,6 @@ def test_the_first_state_may_be_zero(run, when):
     assert not any(leaf.any() for leaf in leaves)
 
 
-@graph_is_slow
 @pytest.mark.few(2)
 @CELLS
 def test_a_step_keeps_the_structure_of_the_state(run, kind, when, query):
@@ -236,7 +232,6 @@ def test_a_step_keeps_the_structure_of_the_state(run, kind, when, query):
             assert (one.shape, one.dtype) == (other.shape, other.dtype)
 
 
-@graph_is_slow
 @pytest.mark.few(1)
 @CELLS
 def test_a_beam_is_as_good_as_separate_rows(run, kind, when, query):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import steps
 import tensorflow as tf
-from modes import graph_is_slow
 from reference import softmax
 
 from keras_bahdanau.layers import Drawn, Hard, MultiHeadAttention
@@ -142,7 +141,6 @@ def test_gradients_are_finite_and_none_comes_from_padding(expected):
     assert not gradient[~np.broadcast_to(MASK[:, None], SCORES.shape)].any()
 
 
-@graph_is_slow
 def test_each_row_of_a_beam_is_as_it_is_alone(run):
     hard, rows = Hard(), SCORES.shape[:2]
     state = (np.full(rows, -1, "float32"), Drawn(*np.zeros((2, *rows), "float32")))

@@ -4,7 +4,6 @@ import extract
 import numpy as np
 import pytest
 import reference
-from modes import graph_is_slow
 
 from keras_bahdanau.layers import (
     ATTENTIONS,
@@ -80,7 +79,6 @@ def test_each_head_asks_and_looks_by_itself(run, name, score):
             np.testing.assert_allclose(weights[row, step], expected, atol=1e-5)
 
 
-@graph_is_slow
 def test_heads_take_their_own_state_along(run):
     attention = built(BahdanauAttention(5, coverage="sum"))
     whole = run(answers(attention), QUERIES, VALUES, MASK)
@@ -97,7 +95,6 @@ def test_heads_take_their_own_state_along(run):
         assert np.abs(found.state[head].coverage - found.state[other].coverage).max() > 1e-2
 
 
-@graph_is_slow
 def test_a_beam_is_answered_as_each_of_its_queries_alone(run):
     attention = built(BahdanauAttention(5))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import steps
 import tensorflow as tf
-from modes import graph_is_slow
+from modes import eager_is_slow
 from reference import sigmoid, softmax
 
 from keras_bahdanau.layers.normalizers import (
@@ -98,7 +98,6 @@ def test_softmax_is_over_the_allowed_places(run):
             np.testing.assert_allclose(weights[row, t, :length], expected, atol=1e-6)
 
 
-@graph_is_slow
 def test_sharp_softmax_is_that_of_scores_as_many_times_as_large(run):
     weights = run(alignment(built("softmax-sharp")), SCORES, MASK)
     expected = run(alignment(built("softmax")), 2 * SCORES, MASK)
@@ -135,6 +134,7 @@ def mocha(width, hard=False, r=-0.7, g=0.6, **kwargs):
     return normalizer
 
 
+@eager_is_slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
 def test_mocha_in_expectation_is_the_sum_of_the_paper(run, width):
@@ -179,7 +179,6 @@ def test_hard_mocha_looks_back_from_the_place_where_it_stops(run):
     np.testing.assert_allclose(weights[0], expected, atol=1e-6)
 
 
-@graph_is_slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("width", [2, 4])
 def test_hard_and_expected_mocha_agree_where_all_is_decided(run, width):
@@ -207,6 +206,7 @@ def test_masked_softmax_without_a_mask_counts_every_place(run):
     np.testing.assert_allclose(found, softmax(SCORES.astype("float64")), atol=1e-6)
 
 
+@eager_is_slow
 @pytest.mark.parametrize("mask", [MASK, MASK & WITH_GAPS], ids=["padding", "gaps"])
 def test_soft_alignment_is_the_recursion_of_the_paper(run, mask):
     weights = run(alignment(monotonic()), SCORES, mask)
@@ -247,14 +247,12 @@ def test_where_no_place_is_probable_the_place_stays(run):
     np.testing.assert_array_equal(weights, [[[0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]]])
 
 
-@graph_is_slow
 def test_in_training_the_hard_alignment_is_the_soft_one(run):
     soft = run(alignment(monotonic()), SCORES, MASK)
     found = run(alignment(monotonic(hard=True, score_noise=0.0), training=True), SCORES, MASK)
     np.testing.assert_array_equal(found, soft)
 
 
-@graph_is_slow
 def test_alignments_of_extreme_scores_are_exact(run):
     scores = np.array([[[-1e4, 1e4, 1e4], [1e4, -1e4, 1e4], [1e4, 1e4, -1e4]]], "float32")
     expected = [[[0, 1, 0], [0, 0, 1], [0, 0, 0]]]
@@ -292,7 +290,6 @@ def test_inference_draws_nothing():
         np.testing.assert_array_equal(normalizer.random.state, before)
 
 
-@graph_is_slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_padding_changes_nothing(run, kind):
@@ -304,7 +301,6 @@ def test_more_padding_changes_nothing(run, kind):
     np.testing.assert_array_equal(found[..., SOURCE_TIME:], 0)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_row_of_a_beam_is_aligned_as_it_is_alone(run, kind):
     normalizer = built(kind)

@@ -7,7 +7,6 @@ import modes
 import numpy as np
 import pytest
 import reference
-from modes import graph_is_slow
 
 from keras_bahdanau import layers, models
 from keras_bahdanau.layers import PyramidalRNN
@@ -35,7 +34,6 @@ def test_it_reads_pairs_of_steps(run, cell):
         np.testing.assert_allclose(found[row, : len(expected)], expected, atol=1e-5)
 
 
-@graph_is_slow
 def test_padding_means_nothing(run):
     rnn, real = built(), np.arange(5) < LENGTHS[:, None]
     expected = run(rnn, INPUTS, LENGTHS)

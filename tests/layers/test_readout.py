@@ -3,7 +3,6 @@
 import extract
 import numpy as np
 import pytest
-from modes import graph_is_slow
 
 from keras_bahdanau.layers import (
     READOUTS,
@@ -67,7 +66,6 @@ def test_one_step_equals_its_place_among_all_steps(run, kind):
     np.testing.assert_allclose(step, whole[:, 2], atol=1e-6)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("kind", READOUTS.values())
 def test_it_is_dropped_in_training_only(run, kind):
     readout = built(kind, units=3, dropout=0.5)

@@ -58,6 +58,7 @@ def test_keras_layers_compute_the_equations(run, cell, step):
             np.testing.assert_allclose(found, h, atol=1e-5)
 
 
+@modes.eager_is_slow
 @pytest.mark.parametrize("cell", ["layer-norm-gru", "layer-norm-lstm", keras.layers.LSTMCell(5)])
 def test_a_scanned_cell_gives_what_it_says_step_by_step(run, cell):
     rnn = built(cell)

@@ -3,7 +3,6 @@
 import extract
 import numpy as np
 import pytest
-from modes import graph_is_slow
 
 from keras_bahdanau.layers import ImagePatches, Pixels, RowRNN, TokenEmbedding
 from keras_bahdanau.models import Encoder
@@ -30,7 +29,6 @@ def outputs(layer, state, inputs):
     return np.reshape(found, (-1, UNITS))
 
 
-@graph_is_slow
 @pytest.mark.parametrize("image", [0, 1])
 def test_each_row_is_read_as_if_it_were_alone(run, layer, image):
     values = run(layer, CELLS, LENGTHS)[image]

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter
 from keras import ops
-from modes import graph_is_slow
 
 from keras_bahdanau.layers.recurrence import scan
 from keras_bahdanau.layers.scores import SCORES
@@ -142,7 +141,6 @@ def test_scores_of_one_query_are_those_of_the_equation(name, run):
     np.testing.assert_allclose(found, expected(score, row)[:, 1], rtol=1e-5, atol=1e-5)
 
 
-@graph_is_slow
 @every_score
 def test_keys_may_differ_from_query_to_query(name, run):
     score, row = built(name)
@@ -191,7 +189,6 @@ def gradients_of(score, compare):
     return function
 
 
-@graph_is_slow
 @pytest.mark.few(5)
 @every_score
 def test_gradients_reach_every_weight(name, run):
@@ -294,7 +291,6 @@ def test_a_kernel_stored_in_two_blocks_starts_as_one(name):
     assert not np.array_equal(*(block[:shorter] for block in blocks))
 
 
-@graph_is_slow
 @pytest.mark.parametrize("zero", ["query", "values"])
 def test_the_cosine_of_nothing_is_zero_with_finite_gradients(zero, run):
     score, row = built("cosine")

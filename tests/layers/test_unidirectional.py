@@ -6,7 +6,6 @@ import extract
 import keras
 import numpy as np
 import pytest
-from modes import graph_is_slow
 
 from keras_bahdanau.layers.readers.recurrent import UnidirectionalRNN
 
@@ -32,7 +31,6 @@ def test_it_reads_from_left_to_right(run, cell):
         np.testing.assert_allclose(said, state[0], atol=1e-5)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("cell", ["simple", "layer-norm-gru"])
 def test_padding_means_nothing(run, cell):
     rnn = built(cell)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import steps
 import tensorflow as tf
-from modes import graph_is_slow
 from reference import sigmoid
 
 from keras_bahdanau.layers.windows import WINDOWS, LocalMedian, LocalMonotonic, LocalPredictive
@@ -114,7 +113,6 @@ def test_local_median_moves_with_each_beam():
     np.testing.assert_array_equal(window.remember(tf.zeros((2, 2)), weights), [[4, 0], [1, 2]])
 
 
-@graph_is_slow
 @pytest.mark.few(4)
 @pytest.mark.parametrize("kind", WINDOWS)
 @pytest.mark.parametrize("mask", [MASK, GAPS], ids=["padding", "gaps"])
@@ -125,7 +123,6 @@ def test_a_sentence_with_a_real_token_has_a_window(run, kind, mask):
     assert not np.any(allowed & ~mask[:, None])
 
 
-@graph_is_slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_more_padding_changes_nothing(run, kind):
@@ -136,7 +133,6 @@ def test_more_padding_changes_nothing(run, kind):
     np.testing.assert_allclose(wide_factor[..., :SOURCE_TIME], factor, atol=1e-6)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("kind", WINDOWS)
 def test_each_query_of_a_beam_is_answered_as_it_is_alone(run, kind):
     window = built(kind)

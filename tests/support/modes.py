@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-graph_is_slow = pytest.mark.parametrize(  # for a test whose file has others of the same graph
-    "run", ["eager", pytest.param("graph", marks=pytest.mark.slow)], indirect=True
-)
+EAGER_FIRST = ["eager", pytest.param("graph", marks=pytest.mark.slow)]
+GRAPH_FIRST = [pytest.param("eager", marks=pytest.mark.slow), "graph"]
+# for a test of which the other one would run
+graph_is_slow = pytest.mark.parametrize("run", EAGER_FIRST, indirect=True)
+eager_is_slow = pytest.mark.parametrize("run", GRAPH_FIRST, indirect=True)
 
 
 def eager(function, *args):

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import reference
 import tensorflow as tf
-from modes import graph_is_slow
 
 from keras_bahdanau.layers import SelfAttentionCell
 
@@ -68,7 +67,6 @@ def test_steps_and_all_at_once_are_those_of_the_equations(run):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-@graph_is_slow
 def test_a_beam_is_as_good_as_separate_rows(run):
     cell = built()
     beams = np.stack([INPUTS, -INPUTS], axis=1)  # batch, beam, time, units
@@ -83,7 +81,6 @@ def test_the_width_must_be_one_of_its_heads():
         SelfAttentionCell(4, heads=3)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("steps", [5, np.int64(6), 9])
 def test_buffers_of_as_many_steps_as_there_are_give_the_same_outputs(run, steps):
     cell = built(length=8)

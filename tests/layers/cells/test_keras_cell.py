@@ -8,7 +8,6 @@ import pytest
 import steps
 import tensorflow as tf
 from keras import ops
-from modes import graph_is_slow
 
 from keras_bahdanau.layers.cells import CELLS, KerasCell
 
@@ -72,7 +71,6 @@ def test_the_context_stands_behind_the_inputs(run, name):
         np.testing.assert_allclose(new, other, atol=1e-6)
 
 
-@graph_is_slow
 @every_cell
 def test_without_a_context_there_are_the_inputs_alone(run, name):
     cell, states = built(name, context=False)
@@ -80,7 +78,6 @@ def test_without_a_context_there_are_the_inputs_alone(run, name):
     np.testing.assert_allclose(output, run(cell.cell, INPUTS, [*states])[0], atol=1e-6)
 
 
-@graph_is_slow
 @every_cell
 def test_a_beam_axis_is_as_good_as_separate_rows(run, name):
     cell, states = built(name)

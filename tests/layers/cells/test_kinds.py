@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import steps
 import tensorflow as tf
-from modes import graph_is_slow
 from reference import sigmoid
 
 from keras_bahdanau.layers.cells import CELLS, LSTMCell, ParallelCell, RecurrentCell
@@ -166,7 +165,6 @@ def test_a_step_is_that_of_the_equations(run, kind):
     np.testing.assert_allclose(output, expected_output, atol=1e-6)
 
 
-@graph_is_slow
 @pytest.mark.parametrize("kind", KERAS)
 def test_a_step_is_that_of_the_keras_cell_with_the_same_weights(run, kind):
     cell, states = built(kind)
@@ -186,7 +184,6 @@ def test_a_step_is_that_of_the_keras_cell_with_the_same_weights(run, kind):
         np.testing.assert_allclose(new, other, atol=1e-6)
 
 
-@graph_is_slow
 @pytest.mark.few(2)
 @every_kind
 def test_without_a_context_a_cell_hears_its_inputs_alone(run, kind):
@@ -220,7 +217,6 @@ def test_projecting_all_inputs_beforehand_changes_nothing(run, kind):
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@graph_is_slow
 @pytest.mark.few(2)
 @every_kind
 def test_a_beam_axis_is_as_good_as_separate_rows(run, kind):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import steps
 import tensorflow as tf
-from modes import graph_is_slow
 
 from keras_bahdanau.layers.cells import CELLS, CellStack, KerasCell
 from keras_bahdanau.layers.registry import from_config
@@ -51,7 +50,6 @@ def test_what_each_cell_says_is_the_input_of_the_next(run, residual):
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-@graph_is_slow
 def test_a_stack_of_one_is_its_cell(run):
     cell = CELLS.get("lstm", UNITS)
     stack = CellStack([cell], residual=True)
@@ -63,14 +61,12 @@ def test_a_stack_of_one_is_its_cell(run):
     np.testing.assert_array_equal(after, expected_after)
 
 
-@graph_is_slow
 def test_the_sum_of_a_residual_layer_is_not_its_state(run):
     stack, states = built(residual=True)
     output, after = run(stack, INPUTS, states, CONTEXT)
     assert not np.allclose(output, after[-1][0])
 
 
-@graph_is_slow
 def test_a_beam_axis_is_as_good_as_separate_rows(run):
     stack, states = built(residual=True)
     stacked = tf.nest.map_structure(lambda array: np.stack([array] * 2, axis=1), states)
@@ -81,7 +77,6 @@ def test_a_beam_axis_is_as_good_as_separate_rows(run):
         np.testing.assert_allclose(beam, np.stack([row] * 2, axis=1), atol=1e-6)
 
 
-@graph_is_slow
 def test_the_noise_of_a_layer_goes_to_its_cell(run):
     stack, states = built()
     dropout_masks = tuple((np.full((2, UNITS), share, "float32"),) for share in (0.0, 2.0)) + ((),)
