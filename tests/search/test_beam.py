@@ -96,6 +96,7 @@ def test_a_finished_hypothesis_keeps_its_score_until_the_search_ends(run):
     np.testing.assert_allclose(np.exp(result.scores), [[0.6, 0.4]], rtol=1e-4)
 
 
+@modes.graph_is_slow
 def test_a_finished_hypothesis_gives_way_to_better_ones(run):
     """After token 0 two ways lead on that are better than to have ended at once."""
     table = [[0.8, 0.1, 0.1], [0.4, 0.4, 0.2], [0.1, 0.1, 0.8], [0.3, 0.3, 0.4]]
@@ -104,6 +105,7 @@ def test_a_finished_hypothesis_gives_way_to_better_ones(run):
     np.testing.assert_allclose(np.exp(result.scores), [[0.32, 0.32]], rtol=1e-5)
 
 
+@modes.graph_is_slow
 def test_the_more_probable_cut_hypothesis_comes_after_the_finished_one(run):
     table = [[0.6, 0.1, 0.3], [0.8, 0.1, 0.1], [0.8, 0.1, 0.1], [0.8, 0.1, 0.1]]
     result = run(fixed(table), np.array([1], "int32"))
@@ -112,6 +114,7 @@ def test_the_more_probable_cut_hypothesis_comes_after_the_finished_one(run):
     np.testing.assert_allclose(np.exp(result.scores), [[0.3, 0.6]], rtol=1e-5)
 
 
+@modes.graph_is_slow
 def test_the_nbest_list_is_sorted_finished_before_cut_each_once(run):
     result = run_search(run, beam_search, Language(40), [4] * 40, options(6, 0.6))
     assert result.finished.any() and not result.finished.all()
@@ -131,6 +134,7 @@ def test_finished_places_come_first_and_equals_keep_their_order(run, beam):
     np.testing.assert_array_equal(found, expected)
 
 
+@modes.graph_is_slow
 @pytest.mark.few(1)
 @EXPONENTS
 def test_places_without_a_hypothesis_come_last(run, exponent):
@@ -165,7 +169,7 @@ def test_a_row_is_the_same_in_any_batch_and_buffer(run):
 
 
 def test_rows_without_room_give_empty_finished_results(run):
-    result = run_search(run, beam_search, Language(2), [0, 0], options(3), time=2)
+    result = run_search(run, beam_search, Language(2), [0, 0], options(3), time=7)
     assert result.finished.all() and np.isfinite(result.scores).all()
     assert not (result.ids.any() or result.lengths.any() or result.alignment.any())
     np.testing.assert_array_equal(result.scores[:, 0], 0)
@@ -229,7 +233,7 @@ def test_it_runs_under_xla():
 
 
 def test_dtypes_are_those_of_the_contract(run):
-    result = run_search(run, beam_search, Language(2), [3, 1], options(2))
+    result = run_search(run, beam_search, Language(2), [3, 1], options(3))
     found = [field.dtype.name for field in result]
     assert found == ["int32", "int32", "float32", "float32", "bool", "float32", "float32"]
 

@@ -133,8 +133,10 @@ def test_a_row_is_the_same_in_any_batch_and_buffer(case):
     assert_same_rows(whole, order, turned)
 
 
-@pytest.mark.parametrize("prefix", [None, PREFIX])
-@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.few(2)
+@pytest.mark.parametrize(
+    ("width", "prefix"), [(1, None), (3, PREFIX), (3, None), (1, PREFIX)], ids=str
+)
 def test_tokens_that_no_text_has_are_written_in_a_prefix_alone(run, width, prefix):
     """They still count in the entropy of a step."""
     chain, ranking = Chain(len(LIMITS), seed=9), reference.normalized(1.0)
@@ -179,6 +181,7 @@ def test_n_gram_blocking_allows_the_end_where_the_start_is_the_same_token(run):
     assert result.ids.tolist() == [[[END, 0, 0]]] and result.finished.all()
 
 
+@modes.graph_is_slow
 def test_a_prefix_longer_than_the_limit_is_cut_with_it(run):
     prefix = np.array([[2, 1, 1, 2, 2, 1], [1, 2, 0, 0, 0, 0]], "int32")
     for width in (1, 3):
@@ -205,6 +208,7 @@ def test_prefixes_without_a_column_and_with_ids_that_do_not_exist_change_nothing
             np.testing.assert_array_equal(one, other)
 
 
+@modes.graph_is_slow
 def test_a_prefix_that_ends_ends_the_hypothesis(run):
     prefix = np.array([[1, 3, 2]], "int32")
     options = SearchOptions(beam_width=3)

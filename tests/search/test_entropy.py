@@ -45,7 +45,8 @@ def test_what_is_forbidden_counts_for_nothing_and_one_sure_token_has_none():
     np.testing.assert_allclose(found[2], of_distribution(np.log([0.2, 0.7, 0.1])), rtol=1e-5)
 
 
-@pytest.mark.parametrize("width", [1, 2])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("width", [2, 1])
 def test_under_constraints_it_is_that_of_the_tokens_that_are_allowed(run, width):
     chain, prefix = Chain(3, seed=1), np.array([[1, 0], [2, 1], [0, 0]], "int32")
     options = SearchOptions(beam_width=width, min_length=4)

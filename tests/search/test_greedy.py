@@ -32,7 +32,7 @@ def test_a_row_is_the_same_in_any_batch_and_buffer(run):
 
 def test_rows_without_room_give_empty_finished_results(run):
     language = Language(2)
-    result = run_search(run, greedy_search, language, [0, 0], SearchOptions(beam_width=1), time=3)
+    result = run_search(run, greedy_search, language, [0, 0], SearchOptions(beam_width=1), time=7)
     assert result.finished.all()
     assert not any(field.any() for field in (result.ids, result.lengths, result.scores))
     assert not result.alignment.any()

@@ -82,6 +82,7 @@ def test_the_coverage_penalty_ranks_whole_hypotheses_again(run, masked):
     assert (result.scores[4, 1:] == -1e9).all() and result.scores[4, 0] == 0
 
 
+@modes.graph_is_slow
 def test_the_score_of_greedy_search_has_the_coverage_penalty_too(run):
     chain = Chain(5, seed=3)
     plain, covered = (
