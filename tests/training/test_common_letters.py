@@ -143,6 +143,7 @@ def test_a_model_that_is_trained_further_copies_as_before(tmp_path):
         assert Run(out).options(TrainingOptions).unknown_rate == rate
 
 
+@pytest.mark.slow
 def test_so_does_a_file_with_new_vocabularies(tmp_path):
     first = train(FORMS, FORMS, tmp_path / "first", TrainingOptions(**SETTINGS), verbose=0)
     initial = initial_model(Run(tmp_path / "new"), shutil.copy(first, tmp_path / "copy.keras"))

@@ -91,7 +91,8 @@ def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     assert len(rewritten(convolution)) < len(convolution)  # the filter is still of 8 bits
 
 
-@pytest.mark.parametrize("per_channel", [False, True])
+@pytest.mark.few(1)
+@pytest.mark.parametrize("per_channel", [True, False])
 def test_parts_of_a_joined_vector_and_their_signs_are_rounded_apart(per_channel, tmp_path):
     given = {
         "optimizations": [tf.lite.Optimize.DEFAULT],
