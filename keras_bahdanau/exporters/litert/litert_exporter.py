@@ -17,7 +17,7 @@ from keras_bahdanau.limits import FIXED_LENGTH
 from keras_bahdanau.option import check_value, optional
 
 QUANTIZATIONS = (None, "float16", "int8", "int4")
-OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 is for a model that was trained for it
+OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 must be asked for, as it costs some answers
 SIGNATURES = ("greedy", "nbest", "prefix", "steps")  # beside the main one
 
 
@@ -49,9 +49,9 @@ def export_litert(
         quantization: None for float32, "float16" for weights of 16 bits, or
             "int8" for weights of 8 bits and activations in float32 (dynamic range): a matrix
             product rounds each row of its input to 8 bits, a convolution none. "int4" is the same
-            with matrices of 4 bits and a scale for each output, for a model that was trained with
-            `quantization_aware` and `quantization="int4"`: see `four_bits`. It takes TensorFlow
-            Lite 2.17 or LiteRT.
+            with matrices of 4 bits and a scale for each output: see `four_bits`. It costs some
+            answers, fewer of a model that was trained with `quantization_aware` and
+            `quantization="int4"`, and takes TensorFlow Lite 2.17 or LiteRT.
         max_source_length: Positive integer. Most positions of a source, the end token of a text
             included; what the source says if None, 64 tokens of a text.
         max_target_length: Positive integer. Most target tokens, the end token included.
