@@ -25,10 +25,8 @@ from keras_bahdanau.exporters.litert.model_tree import (
     name_of,
     raise_version,
 )
+from keras_bahdanau.training.rounded_weights import LEAST, LEVELS, PARTS
 
-# as in `training.rounded_weights`: parts of the widest scale that are tried, and
-_PARTS = tuple(part / 100 for part in range(100, 45, -5))
-_LEAST = 1024  # numbers of a weight that is rounded
 _CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}  # axis of a filter's channels
 _PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)  # of a weight
 
@@ -51,12 +49,12 @@ def round_weights(tree, schema):
         for (number, index), users in uses.items()
         if "GATHER" in {name for _, name in users}
     }
-    rounded = {}  # from (buffer, axis of the scales, levels) to a buffer and its scales
+    rounded = {}  # from (buffer, axis of the scales, quantization) to a buffer and its scales
     for (number, index), users in uses.items():
         graph, names = tree.subgraphs[number], {name for _, name in users}
         tensor = graph.tensors[index]
         if names <= {"FULLY_CONNECTED", "GATHER"}:
-            settings = () if tensor.buffer in tables else (0, 7)
+            settings = () if tensor.buffer in tables else (0, "int4")
             _round(tree, tensor, rounded, schema, *settings)
             for operator, name in users:
                 treat = _look_up if name == "GATHER" else _multiply
@@ -84,10 +82,10 @@ def join_pairs(tree, schema):
 def _is_large(tree, graph, index, schema):
     """True for a constant of so many floats that it is rounded."""
     is_float = graph.tensors[index].type == schema.TensorType.FLOAT32
-    return is_float and len(constant_of(tree, graph, index)) >= _LEAST * 4
+    return is_float and len(constant_of(tree, graph, index)) >= LEAST * 4
 
 
-def _round(tree, tensor, rounded, schema, axis=None, levels=127):
+def _round(tree, tensor, rounded, schema, axis=None, quantization="int8"):
     """Give a constant numbers in the place of its floats, and their scales.
 
     Args:
@@ -96,31 +94,32 @@ def _round(tree, tensor, rounded, schema, axis=None, levels=127):
         rounded: Dictionary of what was rounded before.
         schema: Module of LiteRT's schema.
         axis: Integer, the axis whose places have scales of their own; None for one scale.
-        levels: Integer, the largest number: 127 of 8 bits, 7 of 4.
+        quantization: String, "int8" or "int4".
     """
-    key = (tensor.buffer, axis, levels)
+    key, levels = (tensor.buffer, axis, quantization), LEVELS[quantization]
     if key not in rounded:
         content = tree.buffers[tensor.buffer].data.tobytes()
         values = np.frombuffer(content, np.float32).reshape(tensor.shape)
-        scales = _scales(values, axis, levels)
+        scales = _scales(values, axis, quantization)
         rounded[key] = len(tree.buffers), scales.reshape(-1)
         numbers = np.clip(np.rint(values / scales), -levels, levels).astype(np.int8)
         tree.buffers.append(schema.BufferT(data=numbers.reshape(-1).view(np.uint8)))
-    tensor.type = schema.TensorType.INT4 if levels == 7 else schema.TensorType.INT8
+    tensor.type = getattr(schema.TensorType, quantization.upper())
     tensor.buffer, scales = rounded[key]
     tensor.quantization = schema.QuantizationParametersT(
         scale=scales, zeroPoint=np.zeros(len(scales), np.int64), quantizedDimension=axis or 0
     )
 
 
-def _scales(values, axis, levels):
+def _scales(values, axis, quantization):
     """The scale of all numbers, or those of the places of an axis; each axis is still there."""
     others = None if axis is None else tuple({*range(values.ndim)} - {axis})
+    levels = LEVELS[quantization]
     largest = np.abs(values).max(axis=others, keepdims=True)
     widest = np.where(largest > 0, largest, 1) / np.float32(levels)
-    if levels == 127:
+    if quantization == "int8":
         return widest
-    tried = [widest * np.float32(part) for part in _PARTS]
+    tried = [widest * np.float32(part) for part in PARTS]
     errors = [
         np.square(np.clip(np.rint(values / scale), -levels, levels) * scale - values).sum(
             axis=others, keepdims=True
