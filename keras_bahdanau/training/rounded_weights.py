@@ -6,8 +6,9 @@ computes with, and the remainder,
 w = q + r,   q = s n,   n = round(w / s) in -L ... L
 
 with L = 127 in 8 bits, and 7 in 4. A matrix of 8 bits has one scale, s = max |w| / L. One of 4 bits
-has a scale for each of its outputs: of the parts of max |w| / L from 1 down to a half that with the
-least sum of r^2. What is larger than s L then has the number L.
+has a scale for each of its outputs, and a large table of embeddings one for each of its rows: of
+the parts of max |w| / L from 1 down to a half that with the least sum of r^2. What is larger than
+s L then has the number L.
 
 A step moves w by the gradient at q (the straight-through estimator of Bengio et al. 2013, as
 Courbariaux et al. 2015 train weights of few bits), and rounds again. So validation and the file
@@ -25,17 +26,18 @@ from keras_bahdanau.layers.scores import LocationScore
 LEVELS = {"int8": 127, "int4": 7}  # of each sign, by the export
 PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, which 4 bits try
 LEAST = 1024  # numbers of a matrix that the export rounds; it leaves smaller ones as they are
+LEAST_OF_TABLE = 65536  # numbers of a table of embeddings that has 4 bits; smaller ones have 8
 _FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of what stands in a product
 
 
-def rounded(weight, by_channel=False, sections=1, quantization="int8"):
+def rounded(weight, axis=None, sections=1, quantization="int8"):
     """A weight with the values that it has in 8 or 4 bits.
 
     Args:
         weight: Float tensor with two axes or more.
-        by_channel: Bool. True for a scale s of its own for each index of the last axis, as
-            filters of convolutions and matrices of 4 bits have it; otherwise all numbers share
-            one.
+        axis: Integer, the axis whose indices have a scale s of their own: the last one of
+            filters of convolutions and of matrices of 4 bits, 0 of tables of 4 bits. None if all
+            numbers share one.
         sections: Integer, or list of integers where the last axis is cut, as `ops.split` takes
             them: parts that the export rounds for themselves.
         quantization: String, "int8" or "int4".
@@ -48,7 +50,8 @@ def rounded(weight, by_channel=False, sections=1, quantization="int8"):
         array([ 0.1 , -1.27], dtype=float32)
     """
     parts = ops.split(weight, sections, axis=-1)
-    axes = tuple(range(len(weight.shape) - 1)) if by_channel else None
+    rank = len(weight.shape)
+    axes = None if axis is None else tuple({*range(rank)} - {axis % rank})
     return ops.concatenate([_rounded(part, axes, quantization) for part in parts], axis=-1)
 
 
@@ -77,11 +80,11 @@ def roundings_of(model, quantization="int8"):
     """The weights of a model that the export rounds, and the roundings of each.
 
     They are the factors of products and the tables of embeddings. Biases, gains, and tables of
-    places stay as they are. Tables of embeddings and filters of convolutions always have 8 bits.
+    places stay as they are. Small tables and filters of convolutions always have 8 bits.
 
     Args:
         model: A Keras model that is built.
-        quantization: String, "int8" or "int4" for factors of products of 4 bits.
+        quantization: String, "int8" or "int4".
 
     Returns:
         List of pairs: a variable, and a function from its value to the rounded one.
@@ -96,17 +99,23 @@ def roundings_of(model, quantization="int8"):
 
     def settings(one):
         if id(one) in filters:
-            return {"by_channel": True}
+            return {"axis": -1}
         of_part = {"sections": parts[id(one)]} if id(one) in parts else {}
-        if quantization == "int4" and one.name != "embeddings":
-            return {**of_part, "by_channel": True, "quantization": quantization}
-        return of_part
+        is_table = one.name == "embeddings"
+        if quantization == "int8" or is_table and not has_4_bits(one.shape):
+            return of_part
+        return {**of_part, "axis": 0 if is_table else -1, "quantization": quantization}
 
     return [
         (one, functools.partial(rounded, **settings(one)))
         for one in model.weights
         if one.name in _FACTORS and len(one.shape) > 1 and id(one) not in tables
     ]
+
+
+def has_4_bits(shape):
+    """True if a table `(tokens, units)` has 4 bits: a byte has two numbers, of one row."""
+    return math.prod(shape) >= LEAST_OF_TABLE and shape[-1] % 2 == 0
 
 
 def round_weights(model, quantization="int8", remainders=None):

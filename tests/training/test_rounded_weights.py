@@ -36,7 +36,7 @@ def expected(weight):
 @pytest.mark.parametrize("run", [eager, pytest.param(xla, marks=pytest.mark.slow)])
 def test_a_matrix_has_one_scale_a_filter_one_for_each_channel(run):
     def both(matrix, filters):
-        return rounded(matrix), rounded(filters, by_channel=True)
+        return rounded(matrix), rounded(filters, axis=-1)
 
     filters = RANDOM.normal(size=(3, 3, 64, 5)) * [1, 10, 100, 0, 0.01]
     matrix, found = run(both, np.float32(KERNEL), np.float32(filters))
@@ -62,7 +62,7 @@ def test_a_matrix_of_4_bits_has_a_scale_for_each_output_with_the_least_error(run
     columns = np.repeat([1.0, 100.0, 0.0, 0.01], 10)
     matrix = RANDOM.normal(size=(64, 40)) * columns
     matrix[5, 3], matrix[6, 13] = 9, -1500  # far values, which the steps need not reach
-    (found,) = run(lambda one: (rounded(one, True, quantization="int4"),), np.float32(matrix))
+    (found,) = run(lambda one: (rounded(one, -1, quantization="int4"),), np.float32(matrix))
     found = keras.ops.convert_to_numpy(found)
     for column in range(40):
         np.testing.assert_allclose(
@@ -70,8 +70,27 @@ def test_a_matrix_of_4_bits_has_a_scale_for_each_output_with_the_least_error(run
         )
     assert found[5, 3] < 9 and found[6, 13] > -1500
     assert not found[:, 20:30].any()
-    again = keras.ops.convert_to_numpy(rounded(found, True, quantization="int4"))
+    again = keras.ops.convert_to_numpy(rounded(found, -1, quantization="int4"))
     np.testing.assert_allclose(again, found, rtol=1e-5)
+
+
+def test_a_large_table_of_4_bits_has_a_scale_for_each_row_and_a_small_one_8_bits():
+    sizes = (1400, 48), (1300, 50), (2100, 33)  # large, too small, and an odd width
+    layers = [keras.layers.Embedding(rows, units) for rows, units in sizes]
+    for layer in layers:
+        layer.build()
+    tables = [RANDOM.normal(size=size) * RANDOM.uniform(0.1, 9, (size[0], 1)) for size in sizes]
+    model = keras.Sequential(layers)
+    found = [
+        keras.ops.convert_to_numpy(nearest_to(np.float32(table)))
+        for (_, nearest_to), table in zip(roundings_of(model, "int4"), tables, strict=True)
+    ]
+    for row in range(0, 1400, 7):
+        nearest = expected_of_4_bits(tables[0][row])
+        np.testing.assert_allclose(found[0][row], nearest, rtol=1e-5, atol=1e-6)
+    for table, one in zip(tables[1:], found[1:], strict=True):
+        # float32 may round the middle of two steps to the other side
+        assert (np.abs(one - expected(table)) > 1e-4).mean() < 1e-3
 
 
 def test_parts_have_scales_of_their_own_and_small_ones_stay():

@@ -1,4 +1,4 @@
-"""Matrices of products in 4 bits, and all other weights in 8.
+"""Matrices of products and large tables in 4 bits, and all other weights in 8.
 
 A product of floats and a matrix of 4 bits has a scale for each row of the matrix, that of one
 output:
@@ -8,16 +8,22 @@ W = diag(s) N,   N = round(diag(s)^-1 W) in -7 ... 7
 where s_i is, of the parts of max_j |W_ij| / 7 from 1 down to a half, that with the least squared
 error of a row. So `training.rounded_weights` rounds with 4 bits. Each row of the input is rounded
 to 8 bits at run time, as with a matrix of 8 bits. The converter has no such precision, so it leaves
-floats, which are rounded here. A table that is looked up has 8 bits and one scale, also where a
-product shares it; a filter has 8 bits and a scale for each channel, and is made floats when the
-model is loaded.
+floats, which are rounded here.
+
+A large table that is looked up is such a matrix, whether a product shares it or not: rows of N are
+looked up, and their scales by a second operation. A small one has 8 bits and one scale; a filter
+has 8 bits and a scale for each channel, and is made floats when the model is loaded.
 """
 
 import numpy as np
 
 from keras_bahdanau.exporters.litert.model_tree import (
+    CAST,
     DEQUANTIZE,
     FOUR_BITS,
+    GATHER,
+    MUL,
+    ROWS_OF_4_BITS,
     ROWS_OF_8_BITS,
     add_operator,
     add_tensor,
@@ -25,7 +31,7 @@ from keras_bahdanau.exporters.litert.model_tree import (
     name_of,
     raise_version,
 )
-from keras_bahdanau.training.rounded_weights import LEAST, LEVELS, PARTS
+from keras_bahdanau.training.rounded_weights import LEAST, LEVELS, PARTS, has_4_bits
 
 _CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}  # axis of a filter's channels
 _PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)  # of a weight
@@ -44,20 +50,27 @@ def round_weights(tree, schema):
                 if index >= 0 and _is_large(tree, graph, index, schema):
                     use = name if place == _PLACES.get(name) else ""  # such as a bias
                     uses.setdefault((number, index), []).append((operator, use))
-    tables = {
+    small_tables = {
         tree.subgraphs[number].tensors[index].buffer
         for (number, index), users in uses.items()
-        if "GATHER" in {name for _, name in users}
+        for operator, name in users
+        if name == "GATHER"
+        and (
+            operator.builtinOptions.axis
+            or not has_4_bits(tree.subgraphs[number].tensors[index].shape)
+        )
     }
     rounded = {}  # from (buffer, axis of the scales, quantization) to a buffer and its scales
     for (number, index), users in uses.items():
         graph, names = tree.subgraphs[number], {name for _, name in users}
         tensor = graph.tensors[index]
         if names <= {"FULLY_CONNECTED", "GATHER"}:
-            settings = () if tensor.buffer in tables else (0, "int4")
+            settings = () if tensor.buffer in small_tables else (0, "int4")
             _round(tree, tensor, rounded, schema, *settings)
             for operator, name in users:
-                treat = _look_up if name == "GATHER" else _multiply
+                treat = _multiply
+                if name == "GATHER":
+                    treat = _look_up if tensor.type == schema.TensorType.INT8 else _look_up_halves
                 treat(tree, graph, operator, tensor, schema)
         elif len(names) == 1 and names <= {*_CHANNELS}:
             filters = add_tensor(graph, schema, tensor.shape, tensor.type)
@@ -71,7 +84,9 @@ def join_pairs(tree, schema):
     joined = set()
     for graph in tree.subgraphs:
         for tensor in graph.tensors:
-            if tensor.type == schema.TensorType.INT4 and tensor.buffer not in joined:
+            is_constant = tree.buffers[tensor.buffer].data is not None
+            is_new = is_constant and tensor.buffer not in joined
+            if tensor.type == schema.TensorType.INT4 and is_new:
                 joined.add(tensor.buffer)
                 buffer = tree.buffers[tensor.buffer]
                 halves = buffer.data & 15
@@ -144,3 +159,32 @@ def _look_up(tree, graph, operator, table, schema):
     raise_version(tree, schema, ROWS_OF_8_BITS)
     place = graph.operators.index(operator) + 1
     add_operator(tree, graph, schema, DEQUANTIZE, [numbers], rows, place)
+
+
+def _look_up_halves(tree, graph, operator, table, schema):
+    """Let an operation take rows of a table of 4 bits, and others make floats of them."""
+    (rows,), (_, places) = operator.outputs, operator.inputs
+    types, shape = schema.TensorType, graph.tensors[rows].shape
+    scales = table.quantization.scale
+    tree.buffers.append(schema.BufferT(data=scales.view(np.uint8)))
+
+    def new(shape, dtype, buffer=0):
+        index = add_tensor(graph, schema, shape, dtype)
+        graph.tensors[index].buffer = buffer
+        return index
+
+    scales = new((len(scales), 1), types.FLOAT32, len(tree.buffers) - 1)
+    numbers, floats = new(shape, types.INT4), new(shape, types.FLOAT32)
+    factors = new((*shape[:-1], 1), types.FLOAT32)
+    operator.inputs = np.array([new(table.shape, types.INT4, table.buffer), places], np.int32)
+    operator.outputs = np.array([numbers], np.int32)
+    raise_version(tree, schema, ROWS_OF_4_BITS)
+    after = graph.operators.index(operator) + 1
+    for kind, inputs, output in (  # the last one first
+        (MUL, [floats, factors], rows),
+        (GATHER, [scales, places], factors),
+        (CAST, [numbers], floats),
+    ):
+        add_operator(tree, graph, schema, kind, inputs, output, after)
+    cast = graph.operators[after].builtinOptions
+    cast.inDataType, cast.outDataType = types.INT4, types.FLOAT32

@@ -23,11 +23,15 @@ _TREATED = (
     *("GATHER", "WHILE"),
 )
 ADD = Kind("ADD", 1, "1.5.0")
+CAST = Kind("CAST", 6, "2.17.0")  # of numbers of 4 bits
 RELU = Kind("RELU", 1, "1.5.0")
 SUB = Kind("SUB", 1, "1.6.0")
 DEQUANTIZE = Kind("DEQUANTIZE", 5, "2.7.0")  # of a scale for each channel
 FILL = Kind("FILL", 1, "1.13.0")
 FOUR_BITS = Kind("FULLY_CONNECTED", 12, "2.17.0")  # of floats, a scale for each row of the matrix
+GATHER = Kind("GATHER", 1, "1.6.0")
+MUL = Kind("MUL", 1, "1.5.0")
+ROWS_OF_4_BITS = Kind("GATHER", 7, "2.17.0")
 ROWS_OF_8_BITS = Kind("GATHER", 2, "1.14.0")
 
 

@@ -113,11 +113,35 @@ def _forget_empty_buffers(tree):
 
 
 class _SharingBuilder(flatbuffers.Builder):
-    """A builder that writes equal short vectors once, and aligns what buffers hold."""
+    """A builder that writes equal short vectors and tables once, and aligns what buffers hold.
+
+    Most tensors are such tables: they differ in nothing but their place in a graph's list. The
+    values of a table are kept until it ends, since its own bytes depend on where it lies.
+    """
 
     def __init__(self, size):
         super().__init__(size)
         self._written = {}
+        self._values = None
+
+    def StartObject(self, numfields):
+        self._values = [numfields]
+
+    def PrependSlot(self, *value):
+        self._values.append((super().PrependSlot, *value))
+
+    def PrependUOffsetTRelativeSlot(self, *value):
+        self._values.append((super().PrependUOffsetTRelativeSlot, *value))
+
+    def EndObject(self):
+        key = (*self._values,)
+        if key not in self._written:
+            count, *values = key
+            super().StartObject(count)
+            for prepend, *value in values:
+                prepend(*value)
+            self._written[key] = super().EndObject()
+        return self._written[key]
 
     def CreateNumpyVector(self, x):
         if x.nbytes > _MOST_SHARED:

@@ -96,18 +96,48 @@ def test_zeros_and_small_matrices_stay(tmp_path):
     assert sizes(new) == [("int4", 31 * 20)]
 
 
-def test_a_table_that_is_looked_up_has_8_bits_also_in_a_product(tmp_path):
-    def tied(x, _):
-        rows = tf.gather(TABLE, x[0])  # (6, 48)
-        return tf.concat([rows, tf.tanh(rows) @ tf.transpose(TABLE)], axis=1)
+def tied_to(table):
+    """Rows of a table, and the products of what is made of them with it."""
 
-    new = rewritten(floats_of(tmp_path, tied, IDS), to_four_bits=True)
+    def tied(x, _):
+        rows = tf.gather(table, x[0])  # (6, 48)
+        return tf.concat([rows, tf.tanh(rows) @ tf.transpose(table)], axis=1)
+
+    return tied
+
+
+def test_a_small_table_that_is_looked_up_has_8_bits_also_in_a_product(tmp_path):
+    new = rewritten(floats_of(tmp_path, tied_to(TABLE), IDS), to_four_bits=True)
     ids = np.array([[1, 89, 0, 5, 5, 40]], np.int32)
     found = answer(new, ids)
     nearest = rounded(TABLE, axis=None)
     np.testing.assert_allclose(found[:, :48], nearest[ids[0]], atol=1e-6)
     np.testing.assert_allclose(found[:, 48:], np.tanh(nearest[ids[0]]) @ nearest.T, atol=0.15)
     assert sizes(new) == [("int8", TABLE.size)]  # once
+
+
+def test_a_large_table_that_is_looked_up_has_4_bits_and_a_scale_for_each_row(tmp_path):
+    rows = RANDOM.uniform(0.1, 10, size=(1400, 1))  # of very different sizes
+    table = (RANDOM.normal(size=(1400, 48)) * rows).astype(np.float32)
+    new = rewritten(floats_of(tmp_path, tied_to(table), IDS), to_four_bits=True)
+    ids = np.array([[1, 1399, 0, 5, 5, 740]], np.int32)
+    found, nearest = answer(new, ids), rounded_to_4_bits(table.T).T
+    np.testing.assert_allclose(found[:, :48], nearest[ids[0]], rtol=1e-5, atol=1e-6)
+    error = np.abs(found[:, 48:] - np.tanh(nearest[ids[0]]) @ nearest.T)
+    assert (error <= 2 / 255 * np.abs(nearest).sum(axis=1) / 2 + 1e-3).all()  # as a product's input
+    assert sizes(new) == [("int4", table.size // 2)]  # once
+    assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
+
+
+@pytest.mark.parametrize("axis,shape", [(0, (1400, 49)), (1, (48, 1400))])
+def test_a_large_table_has_8_bits_if_a_byte_would_hold_numbers_of_two_rows(axis, shape, tmp_path):
+    table = RANDOM.normal(size=shape).astype(np.float32)
+    before = floats_of(tmp_path, lambda x, _: tf.gather(table, x[0], axis=axis), IDS)
+    ids = np.array([[1, 39, 0, 5, 5, 40]], np.int32)
+    new = rewritten(before, to_four_bits=True)
+    nearest = np.take(rounded(table, axis=None), ids[0], axis=axis)
+    np.testing.assert_allclose(answer(new, ids), nearest, atol=1e-5)
+    assert sizes(new) == [("int8", table.size)]
 
 
 def test_a_convolution_has_a_filter_of_8_bits_and_rounds_no_input(tmp_path):

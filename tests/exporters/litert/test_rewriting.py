@@ -11,7 +11,7 @@ from functions_of_a_variable import Model
 from keras_bahdanau.exporters.card import sha256
 from keras_bahdanau.exporters.litert import conversion
 from keras_bahdanau.exporters.litert.rewriting import rewritten
-from keras_bahdanau.exporters.litert.tflite_file import read_metadata, unpack
+from keras_bahdanau.exporters.litert.tflite_file import entries_of, read_metadata, unpack
 from keras_bahdanau.integrity import parse_card
 from keras_bahdanau.text.subwords import Subwords
 
@@ -179,6 +179,23 @@ def test_only_inputs_and_outputs_of_signatures_keep_names(loop):
     (before, _, _), (after, others, rest) = names(loop), names(rewritten(loop))
     assert after == before and all(after)
     assert others > 0 and rest == {None}
+
+
+def test_equal_tensors_are_written_once(loop):
+    def described(tensor):
+        # of floats there is no scale
+        return tensor.name, tensor.type, tensor.buffer, tensor.shape.tobytes()
+
+    def read(model):
+        graphs = entries_of(schema.Model.GetRootAs(model), "Subgraphs")
+        tensors = [tensor for graph in graphs for tensor in entries_of(graph, "Tensors")]
+        different = {described(schema.TensorT.InitFromObj(tensor)) for tensor in tensors}
+        return len(tensors), len({tensor._tab.Pos for tensor in tensors}), len(different)
+
+    count, written, _ = read(loop)
+    assert written == count  # as the converter writes them
+    count, written, different = read(rewritten(loop))
+    assert written == different < count
 
 
 @pytest.mark.slow

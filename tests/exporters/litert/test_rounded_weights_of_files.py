@@ -90,7 +90,8 @@ def parts_of(model, quantization):
         value = keras.ops.convert_to_numpy(nearest_to(variable.value)).astype("float64")
         settings = nearest_to.keywords
         levels = LEVELS[settings.get("quantization", "int8")]
-        axes = tuple(range(value.ndim - 1)) if "by_channel" in settings else None
+        axis = settings.get("axis")
+        axes = None if axis is None else tuple({*range(value.ndim)} - {axis % value.ndim})
         for part in np.split(value, settings.get("sections", 1), axis=-1):
             if part.size >= LEAST:
                 scales = np.abs(part).max(axis=axes) / levels
