@@ -41,6 +41,7 @@ Scores are of dev, by a beam of 5. `minutes` limit a training on one core.
 
 CHANGED = {  # settings, as a card names them
     "small": "or made smaller (`small`)",
+    "four-bits": "or made narrower, for 4 bits (`four-bits`)",
     "unknown": "or with `--unknown-rate 0.1` (`unknown`)",
     "further": "or trained further, with less dropout (`further`)",
 }

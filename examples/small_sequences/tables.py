@@ -107,7 +107,7 @@ def _accuracy(scores):
     """Task x (published, peers, one model, mean of the seeds, ensemble)."""
     peers = [name for name in PEERS if scores.has(name)]
     head = ["task", "", "minutes", "published best", *(PEERS[name] for name in peers)]
-    settings = [name for name in ("small", "preset") if scores.has(name)]
+    settings = [name for name in ("small", "four-bits", "preset") if scores.has(name)]
     for name in settings:
         head += [f"ours, `{name}`, first seed", "mean of the seeds", "ensemble"]
     rows = []

@@ -207,6 +207,7 @@ _FOUR_BITS = (
     *("--learning-rate", "6e-4", "--precision", "bfloat16"),
     *("--epochs", "200", "--epoch-steps", "1", "--patience", "200"),
 )
+_IN_FOUR_BITS = ("--units", "224", "--attention-units", "112", "--embedding-units", "112")  # 400 kB
 _LARGE_ONES = ("large-further-3", "large-other-2")
 TEACHERS = dict.fromkeys(("taught", "small-taught"), _LARGE_ONES)  # runs of others, together
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
@@ -220,6 +221,7 @@ SETTINGS = {
     **{HALLUCINATED: (), "unknown": _UNKNOWN, "known": _KNOWN},
     **{"features-first": _FEATURES_FIRST, "medium": _MEDIUM},
     **{"large-four-bits": _FOUR_BITS, "small-four-bits": _FOUR_BITS},
+    "four-bits": _IN_FOUR_BITS,
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
     **dict.fromkeys(("large-further", "large"), "large"),  # a .keras file alone
@@ -250,7 +252,7 @@ def signatures(kind, setting):
         be too large with all. One takes some 10 to 20 kB.
     """
     names = [*KINDS[kind].signatures]
-    small = setting.startswith("small")
+    small = setting.startswith("small") or setting == "four-bits"
     return [names, [name for name in names if name != "greedy"]], 400_000 if small else 1_000_000
 
 
