@@ -1,6 +1,6 @@
 r"""A narrower translator made of a trained one: the units that its loss needs most.
 
-    python examples/multi30k/narrow.py --model MODEL.keras --pairs val.tsv --share 0.75 \
+    python examples/multi30k/narrow.py --model MODEL.keras --pairs some.tsv --share 0.75 \
         --out narrow.keras
 
 For models of the preset `small`. A training begins with the weights that are left in place of
@@ -10,9 +10,10 @@ to all that reads it, then
 
 dL/dm_i = sum_w w dL/dw    over the weights w that read unit i,
 
-and the units with the largest sum of its squares over batches of the pairs are kept (Molchanov et
-al. 2019, "Importance Estimation for Neural Network Pruning", eq. 8). `--plain` leaves the tables of
-Unicode normalization out of the vocabularies, 240 kB, for texts that have that form already.
+and the units with the largest sum of its squares over batches of pairs of the training are kept
+(Molchanov et al. 2019, "Importance Estimation for Neural Network Pruning", eq. 8). `--plain` leaves
+the tables of Unicode normalization out of the vocabularies, 240 kB, for texts that have that form
+already.
 """
 
 import argparse
@@ -71,12 +72,32 @@ AXES = {  # of the weights whose paths end so
 
 def main(arguments=None):
     given = parsed(arguments)
+    try:
+        narrow(given)
+    except (OSError, ValueError) as error:
+        raise SystemExit(f"narrow.py: {' '.join(str(error).split())}") from None
+
+
+def narrow(given):
+    """Write the narrower translator.
+
+    Raises:
+        ValueError: If MODEL isn't one of the preset `small`, or has other layers than that.
+    """
     wide = kb.Translator.load(given.model)
     options = TrainingOptions(**(wide.training or {})).resolved()
-    if options.preset != "small":
-        raise SystemExit(f"MODEL must be of the preset small. Received: {options.preset}")
-    if unknown := [one.path for one in wide.model.weights if _axes(one) is None]:
-        raise SystemExit(f"MODEL has weights that `small` has not: {', '.join(unknown)}")
+    if (wide.training or {}).get("preset") != "small":
+        raise ValueError(
+            f"The translator must be of the preset `small`. Received: {given.model}, of "
+            f"{(wide.training or {}).get('preset', 'no known preset')}. Give another one."
+        )
+    sizes = {name: getattr(options, own) for name, own in WIDTHS.items()}
+    if unknown := [one.path for one in wide.model.weights if not _is_known(one, sizes)]:
+        raise ValueError(
+            "The translator must have the layers of the preset `small` and no other ones. "
+            f"Received: {given.model} with {len(unknown)} weights that `small` has not, the first "
+            f"being {unknown[0]}. Give another translator."
+        )
     counts = {name: _narrowed(getattr(options, own), given.share) for name, own in WIDTHS.items()}
     importance = importances(wide, options, kb.data.read_pairs(given.pairs))
     kept = {
@@ -91,12 +112,12 @@ def main(arguments=None):
     if given.plain:
         target = plain(wide.target)
         source = target if wide.model.share_embeddings else plain(wide.source.subwords)
-    narrow = kb.Translator(source, validated_model(source, target, options), target, wide.search)
-    for weight, old in zip(narrow.model.weights, wide.model.weights, strict=True):
+    made = kb.Translator(source, validated_model(source, target, options), target, wide.search)
+    for weight, old in zip(made.model.weights, wide.model.weights, strict=True):
         weight.assign(_selected(old.numpy(), _axes(old), importance, kept))
-    narrow.training = dataclasses.asdict(options)
-    narrow.save(given.out)
-    print(f"{narrow.model.count_params():,} of {wide.model.count_params():,} weights: {given.out}")
+    made.training = dataclasses.asdict(options)
+    made.save(given.out)
+    print(f"{made.model.count_params():,} of {wide.model.count_params():,} weights: {given.out}")
 
 
 def importances(translator, options, pairs):
@@ -153,8 +174,17 @@ def _axes(weight):
     return next((axes for end, axes in AXES.items() if weight.path.endswith(end)), None)
 
 
+def _is_known(weight, sizes):
+    """True if each axis of a weight has the units that `AXES` says."""
+    axes = _axes(weight)
+    if axes is None or len(axes) != len(weight.shape):
+        return False
+    counts = (sum(sizes[name] for name in names) for names in axes)
+    return all(count in (0, size) for count, size in zip(counts, weight.shape, strict=True))
+
+
 def _narrowed(width, share):
-    return max(1, round(width * share / MULTIPLE)) * MULTIPLE
+    return min(width, max(1, round(width * share / MULTIPLE)) * MULTIPLE)
 
 
 def _parts(vector, names, sizes):
@@ -180,7 +210,7 @@ def parsed(arguments):
     )
     add = parser.add_argument
     add("--model", type=Path, required=True, help="translator of the preset `small`")
-    add("--pairs", type=Path, required=True, help="TSV that the importance is measured with")
+    add("--pairs", type=Path, required=True, help="TSV of some pairs of the training")
     add("--share", type=float, default=0.75, help="of the units, above 0 and up to 1 (0.75)")
     add("--dropout-share", type=float, default=1.0, help="of MODEL's rates of dropout (1.0)")
     add("--plain", action="store_true", help="vocabularies without Unicode normalization")
@@ -190,6 +220,10 @@ def parsed(arguments):
         parser.error(f"--share must be above 0, and 1 at most. Received: {parsed.share}")
     if not 0 <= parsed.dropout_share <= 1:
         parser.error(f"--dropout-share must be from 0 to 1. Received: {parsed.dropout_share}")
+    if parsed.out.suffix != ".keras" or not parsed.out.parent.is_dir():
+        parser.error(
+            f"--out must be a .keras file in a directory that exists. Received: {parsed.out}"
+        )
     return parsed
 
 

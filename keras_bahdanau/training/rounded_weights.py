@@ -114,8 +114,8 @@ def roundings_of(model, quantization="int8"):
 
 
 def has_4_bits(shape):
-    """True if a table `(tokens, units)` has 4 bits: a byte has two numbers, of one row."""
-    return math.prod(shape) >= LEAST_OF_TABLE and shape[-1] % 2 == 0
+    """True for a large table `(tokens, units)`, whose units are even: a byte holds two of a row."""
+    return len(shape) == 2 and math.prod(shape) >= LEAST_OF_TABLE and shape[-1] % 2 == 0
 
 
 def round_weights(model, quantization="int8", remainders=None):

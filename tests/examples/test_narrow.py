@@ -126,8 +126,14 @@ def test_vocabularies_without_normalization_are_smaller_and_split_alike(command)
 
 
 def test_what_it_cannot_do_is_told_in_one_line(command, capsys):
-    with pytest.raises(SystemExit, match="weights that `small` has not: .*cell_1"):
+    with pytest.raises(SystemExit, match="6 weights that `small` has not, .*cell_1"):
         command(new_translator(decoder_depth=2), *HALF)
+    with pytest.raises(SystemExit, match="weights that `small` has not"):
+        command(new_translator(cell="min-gru", encoder_cell="min-gru"), *HALF)
+    other = new_translator()
+    other.training = None
+    with pytest.raises(SystemExit, match="of no known preset"):
+        command(other, *HALF)
     with pytest.raises(SystemExit):
         command(new_translator(), "--share", "0")
     assert "--share must be above 0" in capsys.readouterr().err

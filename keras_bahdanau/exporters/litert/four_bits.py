@@ -72,6 +72,8 @@ def round_weights(tree, schema):
                 if name == "GATHER":
                     treat = _look_up if tensor.type == schema.TensorType.INT8 else _look_up_halves
                 treat(tree, graph, operator, tensor, schema)
+            if names == {"GATHER"} and tensor.type == schema.TensorType.INT4:
+                tensor.quantization = None  # its scales are looked up
         elif len(names) == 1 and names <= {*_CHANNELS}:
             filters = add_tensor(graph, schema, tensor.shape, tensor.type)
             graph.tensors[filters].buffer, tensor.buffer = tensor.buffer, 0

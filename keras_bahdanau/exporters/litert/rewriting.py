@@ -24,7 +24,7 @@ from keras_bahdanau.exporters.litert.model_tree import (
 from keras_bahdanau.exporters.litert.shared_loops import share_loops
 from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, load_schema
 
-_MOST_SHARED = 65536  # bytes of a vector that is looked up among those written
+_MOST_SHARED = 2**20  # bytes of a vector that is looked up among those written
 _LEAST_FILLED = 1024  # bytes of a constant that is worth two operands and an operation
 
 
@@ -43,7 +43,7 @@ def rewritten(model, to_four_bits=False):
     if to_four_bits:
         four_bits.round_weights(tree, schema)
     types = {tensor.type for graph in tree.subgraphs for tensor in graph.tensors}
-    if schema.TensorType.INT8 in types:
+    if types & {schema.TensorType.INT8, schema.TensorType.INT4}:
         round_tables(tree, schema)
         split_joined_inputs(tree, schema)
     for graph in tree.subgraphs:
@@ -115,7 +115,7 @@ def _forget_empty_buffers(tree):
 class _SharingBuilder(flatbuffers.Builder):
     """A builder that writes equal short vectors and tables once, and aligns what buffers hold.
 
-    Most tensors are such tables: they differ in nothing but their place in a graph's list. The
+    Most tensors are such tables: only their place in a graph's list differs. The
     values of a table are kept until it ends, since its own bytes depend on where it lies.
     """
 

@@ -129,8 +129,38 @@ def test_a_large_table_that_is_looked_up_has_4_bits_and_a_scale_for_each_row(tmp
     assert read_metadata(new)["min_runtime_version"].rstrip(b"\0") == b"2.17.0"
 
 
-@pytest.mark.parametrize("axis,shape", [(0, (1400, 49)), (1, (48, 1400))])
-def test_a_large_table_has_8_bits_if_a_byte_would_hold_numbers_of_two_rows(axis, shape, tmp_path):
+def test_a_large_table_that_no_product_shares_has_its_scales_once(tmp_path):
+    table = RANDOM.normal(size=(20000, 8)).astype(np.float32)
+    before = floats_of(tmp_path, lambda x, _: tf.gather(table, x[0]), IDS)
+    new = rewritten(before, to_four_bits=True)
+    ids = np.array([[1, 39, 0, 5, 5, 19999]], np.int32)
+    nearest = rounded_to_4_bits(table.T).T[ids[0]]
+    np.testing.assert_allclose(answer(new, ids), nearest, rtol=1e-5, atol=1e-6)
+    assert len(new) < table.size // 2 + 20000 * 4 + 4096  # numbers, scales, and the graph
+
+
+def test_a_joined_vector_is_split_also_where_no_table_has_8_bits(tmp_path):
+    table, matrix = (RANDOM.normal(size=size).astype(np.float32) for size in ((1400, 48), (96, 40)))
+
+    def joined(x, _):
+        rows = tf.gather(table, x[0])
+        return tf.concat([tf.tanh(rows), rows / 1000], axis=1) @ matrix
+
+    new = rewritten(floats_of(tmp_path, joined, IDS), to_four_bits=True)
+    ids = np.array([[1, 39, 0, 5, 5, 740]], np.int32)
+    rows, nearest = rounded_to_4_bits(table.T).T[ids[0]], rounded_to_4_bits(matrix)
+    expected = np.tanh(rows) @ nearest[:48] + rows / 1000 @ nearest[48:]
+    assert np.abs(answer(new, ids) - expected).max() < 0.3
+    tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(new))
+    codes = [tree.operatorCodes[one.opcodeIndex] for one in tree.subgraphs[0].operators]
+    products = [one.builtinCode for one in codes].count(schema.BuiltinOperator.FULLY_CONNECTED)
+    assert products == 4  # of two vectors and of both signs
+
+
+@pytest.mark.parametrize(
+    "axis,shape", [(0, (1400, 49)), (1, (48, 1400)), (0, (70000,)), (0, (60, 40, 32))]
+)
+def test_a_large_table_has_8_bits_if_it_has_no_rows_of_whole_bytes(axis, shape, tmp_path):
     table = RANDOM.normal(size=shape).astype(np.float32)
     before = floats_of(tmp_path, lambda x, _: tf.gather(table, x[0], axis=axis), IDS)
     ids = np.array([[1, 39, 0, 5, 5, 40]], np.int32)
