@@ -11,8 +11,8 @@ to all that reads it, then
 dL/dm_i = sum_w w dL/dw    over the weights w that read unit i,
 
 and the units with the largest sum of its squares over batches of pairs of the training are kept
-(Molchanov et al. 2019, "Importance Estimation for Neural Network Pruning", eq. 8). `--plain` leaves
-the tables of Unicode normalization out of the vocabularies, 240 kB, for texts that have that form
+(Molchanov et al. 2019, "Importance Estimation for Neural Network Pruning"). `--plain` leaves the
+tables of Unicode normalization, 240 kB, out of the vocabularies, for texts that have that form
 already.
 """
 
@@ -85,12 +85,13 @@ def narrow(given):
         ValueError: If MODEL isn't one of the preset `small`, or has other layers than that.
     """
     wide = kb.Translator.load(given.model)
-    options = TrainingOptions(**(wide.training or {})).resolved()
-    if (wide.training or {}).get("preset") != "small":
+    training = wide.training or {"preset": "no known preset"}
+    if training["preset"] != "small":
         raise ValueError(
             f"The translator must be of the preset `small`. Received: {given.model}, of "
-            f"{(wide.training or {}).get('preset', 'no known preset')}. Give another one."
+            f"{training['preset']}. Give another one."
         )
+    options = TrainingOptions(**training).resolved()
     sizes = {name: getattr(options, own) for name, own in WIDTHS.items()}
     if unknown := [one.path for one in wide.model.weights if not _is_known(one, sizes)]:
         raise ValueError(
@@ -98,7 +99,7 @@ def narrow(given):
             f"Received: {given.model} with {len(unknown)} weights that `small` has not, the first "
             f"being {unknown[0]}. Give another translator."
         )
-    counts = {name: _narrowed(getattr(options, own), given.share) for name, own in WIDTHS.items()}
+    counts = {name: _narrowed(size, given.share) for name, size in sizes.items()}
     importance = importances(wide, options, kb.data.read_pairs(given.pairs))
     kept = {
         name: np.sort(np.argsort(-importance[name], kind="stable")[:count])
