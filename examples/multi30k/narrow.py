@@ -3,10 +3,10 @@ r"""A narrower translator made of a trained one: the units that its loss needs m
     python examples/multi30k/narrow.py --model MODEL.keras --pairs some.tsv --share 0.75 \
         --out narrow.keras
 
-For models of the preset `small`. A training begins with the weights that are left in place of
-random ones: `train --from narrow.keras`. Each width of the model (embedding, each direction of the
-encoder, attention, decoder) keeps the same share of its units. If m_i multiplies what unit i gives
-to all that reads it, then
+For models of the presets `small` and `characters`. A training begins with the weights that are
+left in place of random ones: `train --from narrow.keras`. Each width of the model (embeddings, each
+direction of each layer of the encoder, attention, decoder) keeps the same share of its units. If
+m_i multiplies what unit i gives to all that reads it, then
 
 dL/dm_i = sum_w w dL/dw    over the weights w that read unit i,
 
@@ -20,6 +20,7 @@ import argparse
 import dataclasses
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -32,17 +33,77 @@ from keras_bahdanau.training.compiling import validated_model
 
 SENTENCES = 32  # of a batch
 MULTIPLE = 8  # of each width
-WIDTHS = {  # options of the model that have them
-    **{"embedding": "embedding_units", "attention": "attention_units", "decoder": "units"},
-    **{"forward": "encoder_units", "backward": "encoder_units"},
-}
+PRESETS = "small", "characters"
+PRESETS_NAMED = " or ".join(f"`{name}`" for name in PRESETS)
 RATES = "dropout", "embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout"
+FREE, ATTENTION, DECODER = (), ("attention",), ("decoder",)
 
-# Which units the rows and the columns of a weight belong to. Those of three gates follow each
-# other; what reads units has them on its rows, a table of embeddings on its columns.
-FREE, EMBEDDING, ATTENTION, DECODER = (), ("embedding",), ("attention",), ("decoder",)
-FORWARD, BACKWARD = ("forward",), ("backward",)
-MEMORY = FORWARD + BACKWARD
+
+class Layout(NamedTuple):
+    """Where the units of a model are.
+
+    Attributes:
+        widths: Dictionary from each kind of units to the option of the model that has their number.
+        axes: Dictionary from the end of a weight's path to the kinds of units of its rows and of
+            its columns. Those of three gates follow each other; what reads units has them on its
+            rows, a table of embeddings on its columns.
+    """
+
+    widths: dict
+    axes: dict
+
+    def axes_of(self, weight):
+        return next((axes for end, axes in self.axes.items() if weight.path.endswith(end)), None)
+
+    def has(self, weight, sizes):
+        """True if each axis of a weight has the units that `axes` says."""
+        axes = self.axes_of(weight)
+        if axes is None or len(axes) != len(weight.shape):
+            return False
+        counts = (sum(sizes[name] for name in names) for names in axes)
+        return all(count in (0, size) for count, size in zip(counts, weight.shape, strict=True))
+
+
+def layout(options):
+    """The `Layout` of a model of the preset `small` or `characters`."""
+    letters = options.preset == "characters"
+    target = ("target",)
+    source = target if options.share_embeddings else ("source",)
+    widths = {name: "embedding_units" for name in source + target}
+    widths |= {"attention": "attention_units", "decoder": "units"}
+    axes = {
+        "encoder/front_end/embedding/embeddings": (FREE, source),
+        "embedding/embeddings": (FREE, target),
+    }
+    below = source
+    for layer in range(options.depth):
+        above = FREE
+        for direction in ("forward", "backward"):
+            name = f"{direction}_{layer}"
+            widths[name] = "encoder_units"
+            axes |= _of_gru(f"rnn_{layer}/{direction}/cell", below, (name,))
+            above += (name,)
+        below = above
+    memory = below
+    if letters:
+        cells = _of_gru("cell_0", target, DECODER)
+        cells["cell_0/context_projection/kernel"] = (memory, DECODER * 3)
+    else:
+        cells = {**_of_gru("first_cell", target, DECODER), **_of_gru("cell_0", memory, DECODER)}
+    return Layout(
+        widths,
+        {
+            **axes,
+            **cells,
+            "query_projection/kernel": (DECODER + (target if letters else FREE), ATTENTION),
+            "key_projection/kernel": (memory, ATTENTION),
+            "score/v": (ATTENTION, FREE),
+            "bridge/projection/kernel": (memory, DECODER),
+            "bridge/projection/bias": (DECODER,),
+            "readout/projection/kernel": (DECODER + memory + target, target),
+            "readout/projection/bias": (target,),
+        },
+    )
 
 
 def _of_gru(name, inputs, units):
@@ -52,22 +113,6 @@ def _of_gru(name, inputs, units):
         f"{name}/recurrent_projection/kernel": (units, units * 3),
         f"{name}/recurrent_projection/bias": (units * 3,),
     }
-
-
-AXES = {  # of the weights whose paths end so
-    "embedding/embeddings": (FREE, EMBEDDING),
-    **_of_gru("forward/cell", EMBEDDING, FORWARD),
-    **_of_gru("backward/cell", EMBEDDING, BACKWARD),
-    **_of_gru("first_cell", EMBEDDING, DECODER),
-    **_of_gru("cell_0", MEMORY, DECODER),
-    "query_projection/kernel": (DECODER, ATTENTION),
-    "key_projection/kernel": (MEMORY, ATTENTION),
-    "score/v": (ATTENTION, FREE),
-    "bridge/projection/kernel": (MEMORY, DECODER),
-    "bridge/projection/bias": (DECODER,),
-    "readout/projection/kernel": (DECODER + MEMORY + EMBEDDING, EMBEDDING),
-    "readout/projection/bias": (EMBEDDING,),
-}
 
 
 def main(arguments=None):
@@ -82,31 +127,31 @@ def narrow(given):
     """Write the narrower translator.
 
     Raises:
-        ValueError: If MODEL isn't one of the preset `small`, or has other layers than that.
+        ValueError: If MODEL isn't one of these presets, or has other layers than its preset.
     """
     wide = kb.Translator.load(given.model)
     training = wide.training or {"preset": "no known preset"}
-    if training["preset"] != "small":
+    if training["preset"] not in PRESETS:
         raise ValueError(
-            f"The translator must be of the preset `small`. Received: {given.model}, of "
+            f"The translator must be of the preset {PRESETS_NAMED}. Received: {given.model}, of "
             f"{training['preset']}. Give another one."
         )
     options = TrainingOptions(**training).resolved()
-    sizes = {name: getattr(options, own) for name, own in WIDTHS.items()}
-    if unknown := [one.path for one in wide.model.weights if not _is_known(one, sizes)]:
+    places = layout(options)
+    sizes = {name: getattr(options, own) for name, own in places.widths.items()}
+    if unknown := [one.path for one in wide.model.weights if not places.has(one, sizes)]:
         raise ValueError(
-            "The translator must have the layers of the preset `small` and no other ones. "
-            f"Received: {given.model} with {len(unknown)} weights that `small` has not, the first "
-            f"being {unknown[0]}. Give another translator."
+            f"The translator must have the layers of the preset {PRESETS_NAMED} and no other ones. "
+            f"Received: {given.model} with {len(unknown)} weights that `{options.preset}` has not, "
+            f"the first being {unknown[0]}. Give another translator."
         )
-    counts = {name: _narrowed(size, given.share) for name, size in sizes.items()}
     importance = importances(wide, options, kb.data.read_pairs(given.pairs))
     kept = {
-        name: np.sort(np.argsort(-importance[name], kind="stable")[:count])
-        for name, count in counts.items()
+        name: np.sort(np.argsort(-importance[name], kind="stable")[: _narrowed(size, given.share)])
+        for name, size in sizes.items()
     }
-    own = {own: counts[name] for name, own in WIDTHS.items()}
-    own["readout_units"] = counts["embedding"]  # embeddings are its output layer, too
+    own = {option: len(kept[name]) for name, option in places.widths.items()}
+    own["readout_units"] = len(kept["target"])  # embeddings are its output layer, too
     own |= {name: given.dropout_share * getattr(options, name) for name in RATES}
     options = dataclasses.replace(options, **own)
     source, target = wide.source, wide.target
@@ -115,14 +160,14 @@ def narrow(given):
         source = target if wide.model.share_embeddings else plain(wide.source.subwords)
     made = kb.Translator(source, validated_model(source, target, options), target, wide.search)
     for weight, old in zip(made.model.weights, wide.model.weights, strict=True):
-        weight.assign(_selected(old.numpy(), _axes(old), importance, kept))
+        weight.assign(_selected(old.numpy(), places.axes_of(old), sizes, kept))
     made.training = dataclasses.asdict(options)
     made.save(given.out)
     print(f"{made.model.count_params():,} of {wide.model.count_params():,} weights: {given.out}")
 
 
 def importances(translator, options, pairs):
-    """The importance of each unit: a dictionary from a name of `WIDTHS` to a vector."""
+    """The importance of each unit: a dictionary from each kind to a vector."""
     model = validated_model(translator.source, translator.target, options)
     model.set_weights(translator.model.get_weights())
     sources, targets = zip(*pairs, strict=True)
@@ -140,7 +185,8 @@ def importances(translator, options, pairs):
             loss = model.compute_loss(inputs, target_out, logits, weight, training=False)
         return [tf.convert_to_tensor(one) for one in tape.gradient(loss, weights)]
 
-    sizes = {name: getattr(options, own) for name, own in WIDTHS.items()}
+    places = layout(options)
+    sizes = {name: getattr(options, own) for name, own in places.widths.items()}
     total = {name: np.zeros(size) for name, size in sizes.items()}
     longer = np.maximum(rows[0].lengths, rows[1].lengths)
     for batch in np.array_split(np.argsort(longer), len(longer) // SENTENCES + 1):
@@ -149,7 +195,7 @@ def importances(translator, options, pairs):
         found = gradients(tf.constant(features), *map(tf.constant, others))
         slopes = {name: np.zeros(size) for name, size in sizes.items()}
         for weight, gradient in zip(weights, found, strict=True):
-            axes = _axes(weight)
+            axes = places.axes_of(weight)
             axis = 1 if axes[0] == FREE else 0
             if len(axes) == 1 or axes[axis] == FREE:
                 continue
@@ -171,19 +217,6 @@ def plain(subwords):
     return kb.text.Subwords(proto.SerializeToString(deterministic=True))
 
 
-def _axes(weight):
-    return next((axes for end, axes in AXES.items() if weight.path.endswith(end)), None)
-
-
-def _is_known(weight, sizes):
-    """True if each axis of a weight has the units that `AXES` says."""
-    axes = _axes(weight)
-    if axes is None or len(axes) != len(weight.shape):
-        return False
-    counts = (sum(sizes[name] for name in names) for names in axes)
-    return all(count in (0, size) for count, size in zip(counts, weight.shape, strict=True))
-
-
 def _narrowed(width, share):
     return min(width, max(1, round(width * share / MULTIPLE)) * MULTIPLE)
 
@@ -194,9 +227,8 @@ def _parts(vector, names, sizes):
     return zip(names, np.split(vector, ends), strict=True)
 
 
-def _selected(weight, axes, importance, kept):
+def _selected(weight, axes, sizes, kept):
     """The rows and columns of the units that are kept."""
-    sizes = {name: len(one) for name, one in importance.items()}
     for axis, names in enumerate(axes):
         if names:
             places = _parts(np.arange(weight.shape[axis]), names, sizes)
@@ -210,7 +242,9 @@ def parsed(arguments):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--model", type=Path, required=True, help="translator of the preset `small`")
+    add(
+        "--model", type=Path, required=True, help="translator of the preset `small` or `characters`"
+    )
     add("--pairs", type=Path, required=True, help="TSV of some pairs of the training")
     add("--share", type=float, default=0.75, help="of the units, above 0 and up to 1 (0.75)")
     add("--dropout-share", type=float, default=1.0, help="of MODEL's rates of dropout (1.0)")

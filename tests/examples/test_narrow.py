@@ -18,6 +18,8 @@ from keras_bahdanau.training.compiling import validated_model
 FOLDER = Path(__file__).parents[2] / "examples" / "multi30k"
 UNITS = {"units": 16, "encoder_units": 16, "attention_units": 16}
 SIZES = {**UNITS, "embedding_units": 16, "readout_units": 16}
+LETTERS = {"preset": "characters", "depth": 2, "hard_alignment": "none", "share_embeddings": False}
+PRESETS = {"small": {"preset": "small"}, "characters": LETTERS}
 PAIRS = toy_pairs()[:12]
 HALF = ["--share", "0.5"]
 
@@ -29,7 +31,8 @@ def narrow(example):
 
 def new_translator(**settings):
     keras.utils.set_random_seed(3)
-    options = TrainingOptions(preset="small", vocabulary_size=48, **{**SIZES, **settings})
+    chosen = {"preset": "small", "vocabulary_size": 48, **SIZES, **settings}
+    options = TrainingOptions(**chosen)
     source, target = Subwords.train_pair(toy_pairs(), vocabulary_size=48)
     translator = kb.Translator(source, validated_model(source, target, options), target)
     for weight in translator.model.weights:
@@ -50,16 +53,18 @@ def logits_of(translator):
     return keras.ops.convert_to_numpy(translator.model((features, target_in), training=False))
 
 
-def scale_unit(narrow, model, name, unit, factor):
+def scale_unit(places, model, name, unit, factor):
     """Multiply what a unit gives to all that reads it."""
     for weight in model.weights:
-        axes = narrow._axes(weight)
+        axes = places.axes_of(weight)
         axis = 1 if axes[0] == () else 0
         if len(axes) > 1 and name in axes[axis]:
-            sizes = dict.fromkeys(narrow.WIDTHS, 16)
-            parts = narrow._parts(np.arange(weight.shape[axis]), axes[axis], sizes)
+            kinds = axes[axis]
+            parts = np.arange(weight.shape[axis]).reshape(-1, 16)  # one a kind, of 16 units each
             value = weight.numpy()
-            for place in (part[unit] for own, part in parts if own == name):
+            for place in (
+                part[unit] for own, part in zip(kinds, parts, strict=True) if own == name
+            ):
                 value[(slice(None), place) if axis else place] *= factor
             weight.assign(value)
 
@@ -79,11 +84,13 @@ def command(narrow, tmp_path):
     return run
 
 
-def test_units_that_nothing_reads_go_and_the_answers_stay(narrow, command):
-    wide, random = new_translator(), np.random.default_rng(1)
-    for name in narrow.WIDTHS:
+@pytest.mark.parametrize("preset", PRESETS)
+def test_units_that_nothing_reads_go_and_the_answers_stay(narrow, command, preset):
+    wide, random = new_translator(**PRESETS[preset]), np.random.default_rng(1)
+    places = narrow.layout(TrainingOptions(**wide.training))
+    for name in places.widths:
         for unit in random.permutation(16)[:8]:
-            scale_unit(narrow, wide.model, name, unit, 0)
+            scale_unit(places, wide.model, name, unit, 0)
     found = command(wide, *HALF, "--dropout-share", "0.5")
     np.testing.assert_allclose(logits_of(found), logits_of(wide), atol=1e-4)
     assert np.abs(logits_of(wide)).max() > 0.5
@@ -93,21 +100,23 @@ def test_units_that_nothing_reads_go_and_the_answers_stay(narrow, command):
 
 
 @pytest.mark.slow
-def test_the_importance_is_the_square_of_the_slope_of_the_loss(narrow):
-    wide = new_translator()
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_importance_is_the_square_of_the_slope_of_the_loss(narrow, preset):
+    wide = new_translator(**PRESETS[preset])
     options = TrainingOptions(**wide.training)
+    places = narrow.layout(options)
     importance = narrow.importances(wide, options, PAIRS)
     model = validated_model(wide.source, wide.target, options)
     features, target_in, target_out, weight = batch_of(wide)
 
     def loss_with(name, unit, factor):
         model.set_weights(wide.model.get_weights())
-        scale_unit(narrow, model, name, unit, factor)
+        scale_unit(places, model, name, unit, factor)
         logits = model((features, target_in), training=False)
         return float(model.compute_loss(None, target_out, logits, weight, training=False))
 
     step = 0.05
-    for name in narrow.WIDTHS:
+    for name in places.widths:
         largest = np.argmax(importance[name])
         slope = loss_with(name, largest, 1 + step) - loss_with(name, largest, 1 - step)
         found = np.sqrt(importance[name][largest])
