@@ -138,6 +138,7 @@ _OF_LANGUAGES = {
 }
 PUBLISHED = {  # of a task or of a group's mean, the best first
     "cmudict": (
+        Figure(19.88, "Sun et al. 2019, Transformer, taught by an ensemble on other words, too"),
         Figure(20.24, "Toshniwal and Livescu 2016, global attention, five models"),
         Figure(20.6, "g2p-seq2seq, Transformer of 3 layers of 256, one model"),
         Figure(21.7, "Toshniwal and Livescu 2016, one model", read=False),
@@ -196,20 +197,37 @@ FURTHER = {  # settings that go on from a run of another
     **{"further": "preset-1", "taught": "further-2"},
     **{"small-further": "small-less-dropout-1", "small-taught": "small-further-1"},
     **{"large-four-bits": "large-further-3", "small-four-bits": "medium-1"},
+    **{"other-words": "large-further-3", "narrow": "large-further-3"},
+    **{"other-words-four-bits": "other-words-5", "narrow-four-bits": "narrow-6"},
 }
 _MEDIUM = (
     *("--units", "196", "--attention-units", "104", "--embedding-units", "104"),
     *("--dropout", "0.06", "--batch-sentences", "128", "--learning-rate", "2e-3"),
     *("--precision", "bfloat16", "--epochs", "200", "--epoch-steps", "1", "--patience", "200"),
 )  # of a hundred thousand pairs, 400 kB in 4 bits
+_AWARE = ("--quantization-aware", "--quantization", "int4")
 _FOUR_BITS = (
-    *("--quantization-aware", "--quantization", "int4", "--batch-sentences", "256"),
-    *("--learning-rate", "6e-4", "--precision", "bfloat16"),
+    *(*_AWARE, "--batch-sentences", "256", "--learning-rate", "6e-4", "--precision", "bfloat16"),
     *("--epochs", "200", "--epoch-steps", "1", "--patience", "200"),
 )
+_BY_TEACHERS = ("--word-distillation", "0.8", "--batch-sentences", "256", *_LARGE_FURTHER[6:])
 _IN_FOUR_BITS = ("--units", "224", "--attention-units", "112", "--embedding-units", "112")  # 400 kB
 _LARGE_ONES = ("large-further-3", "large-other-2")
-TEACHERS = dict.fromkeys(("taught", "small-taught"), _LARGE_ONES)  # runs of others, together
+_ON_OTHER_WORDS = ("other-words", "other-words-four-bits", "narrow", "narrow-four-bits")
+TEACHERS = {  # runs of others, together
+    **dict.fromkeys(("taught", "small-taught"), _LARGE_ONES),
+    **dict.fromkeys(_ON_OTHER_WORDS, ("large-further-3", "further-2")),
+}
+OTHER_WORDS = dict.fromkeys(  # files below the directory of the data, by setting
+    _ON_OTHER_WORDS,
+    (
+        *("transliteration/*/develop/*", "g2p/sigmorphon2021/develop/high/*"),
+        *("inflection_sigmorphon2017/develop/english-train-high.tsv.gz",),
+        *("multi30k/*/train.en.gz", "mt_enja/develop/train.en.gz", "tatoeba-en-hi/hin.txt"),
+    ),
+)
+NARROWED = {"narrow": ("--share", "0.53", "--dropout-share", "0.4")}  # options of narrow.py
+LINES_WEIGHED = 2000  # of the training, by which narrow.py chooses
 HALLUCINATED, LINES_MADE = "hallucinated", 10_000  # of inflection: half of the batches
 SETTINGS = {
     **{"preset": (), "soft": _SOFT, "hard": _HARD, "copy": _COPY},
@@ -222,13 +240,18 @@ SETTINGS = {
     **{"features-first": _FEATURES_FIRST, "medium": _MEDIUM},
     **{"large-four-bits": _FOUR_BITS, "small-four-bits": _FOUR_BITS},
     "four-bits": _IN_FOUR_BITS,
+    "other-words": (*_BY_TEACHERS, "--learning-rate", "1.2e-3"),
+    "narrow": (*_BY_TEACHERS, "--learning-rate", "2e-3"),
+    "narrow-four-bits": (*_AWARE, *_BY_TEACHERS, "--learning-rate", "1.2e-3"),
+    "other-words-four-bits": (*_AWARE, *_BY_TEACHERS, "--learning-rate", "6e-4"),
 }
 BESIDE = {  # the task's own model is of another setting; of each variant the first has precedence
-    **dict.fromkeys(("large-further", "large"), "large"),  # a .keras file alone
-    "large-four-bits": "large-int4",  # for devices that have more than a megabyte
-    **dict.fromkeys(
-        ("small-four-bits", "small-taught", "small-further", "small-less-dropout"), "small"
-    ),  # in 400 kB
+    **dict.fromkeys(("other-words", "large-further", "large"), "large"),  # a .keras file alone
+    **dict.fromkeys(  # for devices that have more than a megabyte
+        ("other-words-four-bits", "large-four-bits"), "large-int4"
+    ),
+    **dict.fromkeys(("narrow-four-bits", "small-four-bits", "small-taught"), "small"),  # in 400 kB
+    **dict.fromkeys(("small-further", "small-less-dropout"), "small"),
 }
 
 
@@ -252,7 +275,7 @@ def signatures(kind, setting):
         be too large with all. One takes some 10 to 20 kB.
     """
     names = [*KINDS[kind].signatures]
-    small = setting.startswith("small") or setting == "four-bits"
+    small = setting.startswith(("small", "narrow")) or setting == "four-bits"
     return [names, [name for name in names if name != "greedy"]], 400_000 if small else 1_000_000
 
 

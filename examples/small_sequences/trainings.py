@@ -1,7 +1,9 @@
 """Our models: trained, scored, exported and scored again by the command line, each in a process."""
 
+import itertools
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -12,14 +14,19 @@ from tasks import (
     FURTHER,
     HALLUCINATED,
     LINES_MADE,
+    LINES_WEIGHED,
     LONGEST,
+    NARROWED,
+    OTHER_WORDS,
     SETTINGS,
     TEACHERS,
     quantization,
     signatures,
 )
 
+from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.training import Run
+from keras_bahdanau.whole_file import write_text
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 
@@ -116,12 +123,14 @@ class Training:
         limit = ("--minutes", self.minutes) if self.minutes else ()
         begin = ("--preset", "characters")
         if self.setting in FURTHER:
-            begin = ("--from", self.folder.with_name(FURTHER[self.setting]) / "run")
+            begin = ("--from", self._narrowed(self._other(FURTHER[self.setting])))
         for name in TEACHERS.get(self.setting, ()):
-            begin += ("--teacher", self.folder.with_name(name) / "run")
+            begin += ("--teacher", self._other(name))
         corpus = (self.data / self.task.train,)
         if self.setting == HALLUCINATED:
             corpus = self._with_invented_words(*corpus)
+        if self.setting in OTHER_WORDS:
+            corpus = self._with_other_words(*corpus)
         self._command(
             *("train", *corpus, "--valid-source", self.data / self.task.dev),
             *(*begin, *SETTINGS[self.setting], "--seed", self.seed, *limit),
@@ -132,10 +141,48 @@ class Training:
         """Options for a training on both, half and half."""
         made = self.folder / "made.tsv"
         if not made.is_file():
-            program = [sys.executable, EXAMPLES / "inflect" / "hallucinate.py", own]
-            given = ["--lines", LINES_MADE, "--seed", self.seed, "--out", made]
-            logged([*program, *given], self.folder / "log.txt", self.threads)
+            given = ("--lines", LINES_MADE, "--seed", self.seed, "--out", made)
+            self._program("inflect/hallucinate.py", own, *given)
         return "--corpus", f"own={own}:0.5", "--corpus", f"made={made}:0.5"
+
+    def _with_other_words(self, own):
+        """Options for a training on both: words of other texts, as the teachers pronounce them."""
+        words, made = self.folder / "words.txt", self.folder / "words.tsv"
+        if not words.is_file():
+            names = OTHER_WORDS[self.setting]
+            texts = [path for name in names for path in sorted(self.data.glob(name))]
+            self._program(
+                *("pronounce/other_words.py", *texts, "--train", own),
+                *("--dev", self.data / self.task.dev, "--out", words),
+            )
+        if not made.is_file():
+            teachers = [("--model", self._other(name)) for name in TEACHERS[self.setting]]
+            self._command("translate", words, *itertools.chain(*teachers), "--write-pairs", made)
+        return "--corpus", f"own={own}", "--corpus", f"other={made}"
+
+    def _narrowed(self, run):
+        """The model to begin with: that of a run, or a narrower one that is made of it."""
+        if self.setting not in NARROWED:
+            return run
+        pairs, made = self.folder / "some.tsv", self.folder / "narrow.keras"
+        if not made.is_file():
+            lines = read_lines(self.data / self.task.train)
+            some = random.Random(1).sample(lines, min(LINES_WEIGHED, len(lines)))
+            write_text(pairs, "".join(f"{line}\n" for line in some))
+            self._program(
+                *("multi30k/narrow.py", "--model", Run(run).translator, "--pairs", pairs),
+                *(*NARROWED[self.setting], "--out", made),
+            )
+        return made
+
+    def _other(self, name):
+        """The run of another setting and seed of the task."""
+        return self.folder.with_name(name) / "run"
+
+    def _program(self, name, *arguments):
+        """Run a program of the examples."""
+        command = [sys.executable, EXAMPLES / name, *arguments]
+        logged(command, self.folder / "log.txt", self.threads)
 
     def _export(self):
         if self.file.is_file():

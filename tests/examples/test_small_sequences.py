@@ -205,7 +205,9 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     stems = ["".join(letters) for letters in itertools.product("ktm", "aou", "rl")]
     lines = "".join(f"{stem}\t{' '.join(stem.upper())}\n" for stem in stems)
     (tmp_path / "toy.tsv.gz").write_bytes(gzip.compress(lines.encode()))
-    toy = tasks.Task("toy", "toys", "pronounce", "toy.tsv.gz", "toy.tsv.gz")
+    lines += "uuuu\tU U U U\n"  # an unlikely word, so that others are likely enough
+    (tmp_path / "dev.tsv.gz").write_bytes(gzip.compress(lines.encode()))
+    toy = tasks.Task("toy", "toys", "pronounce", "toy.tsv.gz", "dev.tsv.gz")
     monkeypatch.setattr(tasks, "ALL", (toy,))
     monkeypatch.setitem(tasks.SETTINGS, "preset", tuple(TINY.split()))
     places = ["--data", str(tmp_path), "--results", str(tmp_path / "results")]
@@ -229,7 +231,8 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     cells = row(capsys.readouterr().out, "toy")
     assert cells[:3] == ["toy", "WER", "1"] and cells[4] == f"{one['dev']['ser']:.1f}"
     monkeypatch.setitem(tasks.TASKS, "toy", toy)
-    monkeypatch.setitem(tasks.SETTINGS, "large", (*TINY.split(), "--depth", "2"))
+    soft = *TINY.replace("--dropout 0 ", "--dropout 0.1 ").split(), "--hard-alignment", "none"
+    monkeypatch.setitem(tasks.SETTINGS, "large", (*soft, "--depth", "2"))
     assert not run.main(["train", *places, "--settings", "large", "--seeds", "1", "--minutes", "1"])
     monkeypatch.setitem(tasks.SETTINGS, "large-further", ("--dropout", "0.1", "--epochs", "1"))
     further = ["--settings", "large-further", "--seeds", "2", "--minutes", "1"]
@@ -243,6 +246,21 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     assert not run.main(["train", *places, *taught])
     card = json.loads((folder.parent / "taught-1" / "run" / "run.json").read_text())
     assert len(card["data"]["teacher"]) == 2
+    (tmp_path / "words.txt").write_text("kakor kal tam mutol")  # the second is of the task
+    monkeypatch.setitem(tasks.SETTINGS, "narrow", tasks.SETTINGS["taught"])
+    monkeypatch.setitem(tasks.FURTHER, "narrow", "large-further-2")
+    monkeypatch.setitem(tasks.TEACHERS, "narrow", ("large-further-2", "preset-1"))
+    monkeypatch.setitem(tasks.OTHER_WORDS, "narrow", ("words.*",))
+    narrow = ["--settings", "narrow", "--seeds", "1", "--minutes", "1"]
+    assert not run.main(["train", *places, *narrow])
+    narrow = folder.parent / "narrow-1"
+    made = [line.split("\t")[0] for line in (narrow / "words.tsv").read_text().splitlines()]
+    assert {*made} <= {"kakor", "tam", "mutol"} and made
+    card = json.loads((narrow / "run" / "run.json").read_text())
+    assert [one["name"] for one in card["data"]["corpora"]] == ["own", "other"]
+    runs = (folder.parent / name / "run" for name in ("narrow-1", "large-further-2"))
+    sizes = [kb.Translator.load(one / "translator.keras").model.count_params() for one in runs]
+    assert sizes[0] < sizes[1]
     monkeypatch.setitem(tasks.SETTINGS, "small-less-dropout", tuple(TINY.split()))
     small = ["--settings", "small-less-dropout", "--seeds", "3", "--minutes", "1"]
     assert not run.main(["train", *places, *small])
