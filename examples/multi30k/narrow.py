@@ -127,7 +127,7 @@ def narrow(given):
     """Write the narrower translator.
 
     Raises:
-        ValueError: If MODEL isn't one of these presets, or has other layers than its preset.
+        ValueError: If MODEL is of another preset, or has other layers than its preset.
     """
     wide = kb.Translator.load(given.model)
     training = wide.training or {"preset": "no known preset"}
@@ -141,8 +141,8 @@ def narrow(given):
     sizes = {name: getattr(options, own) for name, own in places.widths.items()}
     if unknown := [one.path for one in wide.model.weights if not places.has(one, sizes)]:
         raise ValueError(
-            f"The translator must have the layers of the preset {PRESETS_NAMED} and no other ones. "
-            f"Received: {given.model} with {len(unknown)} weights that `{options.preset}` has not, "
+            f"The translator must have the layers of its preset, `{options.preset}`, and no other "
+            f"ones. Received: {given.model} with {len(unknown)} weights that the preset has not, "
             f"the first being {unknown[0]}. Give another translator."
         )
     importance = importances(wide, options, kb.data.read_pairs(given.pairs))

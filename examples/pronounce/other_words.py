@@ -4,7 +4,7 @@
 
 A student that reads them, too, sees many more spellings than the dictionary has (Sun et al. 2019,
 "Token-Level Ensemble Distillation for Grapheme-to-Phoneme Conversion"). A word is a run of letters
-with apostrophes between. Its case is changed and its accents are taken off if the dictionary has no
+with apostrophes between, 3 to 19 of both. Its case is changed and its accents are taken off if the dictionary has no
 such letters. Words of the dictionary are left out, and those that are less likely by the letter
 trigrams of `--train` than nearly all words of `--dev` are: foreign ones, abbreviations and errors.
 """
@@ -23,7 +23,7 @@ from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.whole_file import write_text
 
 WORD = regex.compile(r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*")
-LENGTHS = range(3, 20)  # in letters
+LENGTHS = range(3, 20)  # in letters and apostrophes
 ADDED = 0.1  # to the count of each letter after two others
 PASSING = 0.97  # share of the words of dev that are likely enough
 
@@ -73,7 +73,8 @@ def other_words(lines, train, dev):
         ValueError: If `train` or `dev` is empty, or no word is new and likely.
 
     Example:
-        >>> other_words(["Anna sang"], {"BANANA", "SING"}, {"BANG"})
+        >>> other_words(["Savana"], {"BANANA", "CABANA", "SAVANNA", "HAVANA"}, {"NIRVANA"})
+        ['SAVANA']
     """
     if not train or not dev:
         raise ValueError(

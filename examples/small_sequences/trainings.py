@@ -156,6 +156,7 @@ class Training:
                 *("--dev", self.data / self.task.dev, "--out", words),
             )
         if not made.is_file():
+            made.with_name(f".unfinished-{made.name}").unlink(missing_ok=True)  # of a killed one
             teachers = [("--model", self._other(name)) for name in TEACHERS[self.setting]]
             self._command("translate", words, *itertools.chain(*teachers), "--write-pairs", made)
         return "--corpus", f"own={own}", "--corpus", f"other={made}"
