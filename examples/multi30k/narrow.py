@@ -141,8 +141,8 @@ def narrow(given):
     sizes = {name: getattr(options, own) for name, own in places.widths.items()}
     if unknown := [one.path for one in wide.model.weights if not places.has(one, sizes)]:
         raise ValueError(
-            f"The translator must have the GRUs and the soft attention of `{options.preset}`, and no "
-            f"other layers. Received: {given.model} with {len(unknown)} weights of others, "
+            f"The translator must have the GRUs and the soft attention of `{options.preset}`, and "
+            f"no other layers. Received: {given.model} with {len(unknown)} weights of others, "
             f"the first being {unknown[0]}. Give another translator."
         )
     importance = importances(wide, options, kb.data.read_pairs(given.pairs))
