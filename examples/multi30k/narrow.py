@@ -34,7 +34,6 @@ from keras_bahdanau.training.compiling import validated_model
 SENTENCES = 32  # of a batch
 MULTIPLE = 8  # of each width
 PRESETS = "small", "characters"
-PRESETS_NAMED = " or ".join(f"`{name}`" for name in PRESETS)
 RATES = "dropout", "embedding_dropout", "readout_dropout", "recurrent_dropout", "word_dropout"
 FREE, ATTENTION, DECODER = (), ("attention",), ("decoder",)
 
@@ -53,6 +52,7 @@ class Layout(NamedTuple):
     axes: dict
 
     def axes_of(self, weight):
+        """The kinds of units of each axis of a weight, or None if it is no weight of these."""
         return next((axes for end, axes in self.axes.items() if weight.path.endswith(end)), None)
 
     def has(self, weight, sizes):
@@ -69,7 +69,7 @@ def layout(options):
     letters = options.preset == "characters"
     target = ("target",)
     source = target if options.share_embeddings else ("source",)
-    widths = {name: "embedding_units" for name in source + target}
+    widths = dict.fromkeys(source + target, "embedding_units")
     widths |= {"attention": "attention_units", "decoder": "units"}
     axes = {
         "encoder/front_end/embedding/embeddings": (FREE, source),
@@ -133,8 +133,8 @@ def narrow(given):
     training = wide.training or {"preset": "no known preset"}
     if training["preset"] not in PRESETS:
         raise ValueError(
-            f"The translator must be of the preset {PRESETS_NAMED}. Received: {given.model}, of "
-            f"{training['preset']}. Give another one."
+            f"The translator must be of the preset {' or '.join(PRESETS)}. "
+            f"Received: {given.model}, of {training['preset']}. Give another one."
         )
     options = TrainingOptions(**training).resolved()
     places = layout(options)

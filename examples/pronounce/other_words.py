@@ -5,9 +5,9 @@
 A student that reads them, too, sees many more spellings than the dictionary has (Sun et al. 2019,
 "Token-Level Ensemble Distillation for Grapheme-to-Phoneme Conversion"). A word is a run of letters
 with apostrophes between, 3 to 19 of both. Its case is changed and its accents are taken off if the
-dictionary has no such letters. Words of the dictionary are left out, and those that are less likely
-by the letter trigrams of `--train` than nearly all words of `--dev` are: foreign ones,
-abbreviations and errors.
+dictionary has no such letters. Words of the dictionary are left out, and unlikely ones, such as
+foreign words, abbreviations and errors: by the letter trigrams of `--train` they are no likelier
+than the least likely 3 % of `--dev`.
 """
 
 import argparse

@@ -53,11 +53,11 @@ BESIDE_CARDS = {
 
 LICENCES = {
     "pronounce": """**Licence.** `cmudict` was trained on CMUdict, which is free for any purpose if
-its notice is kept: copyright (c) 1993-2015 Carnegie Mellon University, all rights reserved. Those
-beside it learnt the pronunciations that other models gave to words of other texts, too: names of
-Wikidata and Wikipedia, SIGMORPHON's words, Multi30K, KFTT and Tatoeba, of which nothing but the
-spellings was taken. All others were trained on SIGMORPHON 2021, from Wiktionary: the models are
-under CC BY-SA 3.0.""",
+its notice is kept: copyright (c) 1993-2015 Carnegie Mellon University, all rights reserved. Its
+other sizes also learnt how two models pronounce words of other texts: names of Wikidata and
+Wikipedia, words of SIGMORPHON 2017 and 2021, Multi30K and Tatoeba. Only spellings were taken from
+these. All others were trained on SIGMORPHON 2021, from Wiktionary: the models are under CC BY-SA
+3.0.""",
     "transliterate": """**Licence.** Models of Wikidata's names (Merhav and Ash 2018) are free of
 conditions, as the data is (CC0). `ar2en` was trained on names of Wikipedia (Rosca and Breuel
 2016), under the Apache License 2.0.""",
