@@ -114,9 +114,9 @@ _FIELDS = {
 
 def to_bytes(metadata):
     """The FlatBuffer of a `ModelMetadata`."""
-    builder = flatbuffers.Builder()
-    builder.Finish(_write(builder, metadata), IDENTIFIER)
-    return bytes(builder.Output())
+    writer = _Writer()
+    writer.builder.Finish(writer.write(metadata), IDENTIFIER)
+    return bytes(writer.builder.Output())
 
 
 def from_bytes(content):
@@ -135,33 +135,47 @@ def from_bytes(content):
     return _Reader().read(ModelMetadata, Table(content, root))
 
 
-def _write(builder, value):
-    """Write a string or a table, and what it points at before it; return its offset."""
-    if isinstance(value, str):
-        return builder.CreateSharedString(value)  # signatures have descriptions in common
-    fields = _FIELDS[type(value)]
-    written = {
-        name: getattr(value, name) if kind is int else _write_field(builder, getattr(value, name))
-        for name, (_, kind) in fields.items()
-    }
-    builder.StartObject(1 + max(number for number, _ in fields.values()))
-    for name, (number, kind) in fields.items():
-        if kind is int:
-            builder.PrependInt8Slot(number, written[name], 0)
-        else:
-            builder.PrependUOffsetTRelativeSlot(number, written[name], 0)
-    return builder.EndObject()
+class _Writer:
+    """Writes equal strings, vectors and tables once: signatures have many in common."""
 
+    def __init__(self):
+        self.builder = flatbuffers.Builder()
+        self._written = {}
 
-def _write_field(builder, value):
-    """The offset of a string or vector; 0, for no field at all, if there is nothing in it."""
-    if isinstance(value, str) or not value:
-        return builder.CreateSharedString(value) if value else 0
-    offsets = [_write(builder, item) for item in value]
-    builder.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        builder.PrependUOffsetTRelative(offset)
-    return builder.EndVector()
+    def write(self, value):
+        """Write a string, tuple or table, and what it points at before it; return its offset."""
+        key = type(value), value  # tables of two kinds may hold the same
+        if key not in self._written:
+            self._written[key] = self._write(value)
+        return self._written[key]
+
+    def _write(self, value):
+        if isinstance(value, str):
+            return self.builder.CreateString(value)
+        if type(value) is tuple:
+            return self._vector([self.write(item) for item in value])
+        return self._table(value)
+
+    def _table(self, value):
+        fields = _FIELDS[type(value)]
+        kept = {name: getattr(value, name) for name in fields}
+        offsets = {
+            name: self.write(one) if one and fields[name][1] is not int else 0  # 0: no field
+            for name, one in kept.items()
+        }
+        self.builder.StartObject(1 + max(number for number, _ in fields.values()))
+        for name, (number, kind) in fields.items():
+            if kind is int:
+                self.builder.PrependInt8Slot(number, kept[name], 0)
+            else:
+                self.builder.PrependUOffsetTRelativeSlot(number, offsets[name], 0)
+        return self.builder.EndObject()
+
+    def _vector(self, offsets):
+        self.builder.StartVector(4, len(offsets), 4)
+        for offset in reversed(offsets):
+            self.builder.PrependUOffsetTRelative(offset)
+        return self.builder.EndVector()
 
 
 class _Reader:

@@ -25,7 +25,7 @@ from keras_bahdanau.exporters.litert.shared_loops import share_loops
 from keras_bahdanau.exporters.litert.tflite_file import ALIGNMENT, IDENTIFIER, load_schema
 
 _MOST_SHARED = 2**20  # bytes of a vector that is looked up among those written
-_LEAST_FILLED = 1024  # bytes of a constant that is worth two operands and an operation
+_LEAST_FILLED = 512  # bytes of a constant that is worth two operands and an operation
 
 
 def rewritten(model, to_four_bits=False):

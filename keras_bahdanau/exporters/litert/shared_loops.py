@@ -3,14 +3,14 @@
 The converter writes the encoder and the search anew for each signature. A loop is a subgraph for
 its condition and one for its body; where those of two signatures are the same, both run the first.
 The runtime gives each subgraph one piece of memory, so a loop never shares with one within it.
+What is around the loops stays in each signature. There tensors are numbered in the order of their
+use, so that equal operations are equal tables, which `rewriting` writes once.
 """
 
 import copy
 
 import flatbuffers
 import numpy as np
-
-from keras_bahdanau.exporters.litert.model_tree import operands_of
 
 
 def share_loops(tree):
@@ -19,6 +19,8 @@ def share_loops(tree):
     One that holds a loop equals another one only after their loops have been merged.
     """
     _share_buffers(tree)
+    for place in range(len(tree.subgraphs)):
+        _number_by_use(tree, place)
     while True:
         depths = _depths(tree)
         firsts, place = {}, {}
@@ -61,20 +63,37 @@ def _share_buffers(tree):
             tensor.buffer = place[tensor.buffer]
 
 
-def _content(graph):
-    """The bytes of a subgraph, but for its name, with its tensors in the order of their use."""
-    operators = graph.operators or []
-    used = [index for one in operators for index in (*operands_of(one), *one.outputs)]
-    order = [*dict.fromkeys([*graph.inputs, *used, *graph.outputs])]
+def _number_by_use(tree, place):
+    """Number the tensors of a subgraph as they are used, and leave out those that are not."""
+    graph = tree.subgraphs[place]
+    holders = [graph, *(graph.operators or [])]
+    used = [index for one in holders[1:] for index in (*_inputs(one), *one.outputs, *_within(one))]
+    order = dict.fromkeys(index for index in (*graph.inputs, *used, *graph.outputs) if index >= 0)
     numbers = {index: number for number, index in enumerate(order)} | {-1: -1}  # -1: left out
+    graph.tensors = [graph.tensors[index] for index in order]
+    for holder in holders:
+        for name in ("inputs", "outputs", "intermediates"):
+            before = getattr(holder, name, None)
+            if before is not None:
+                setattr(holder, name, np.array([numbers[index] for index in before], np.int32))
+    for signature in tree.signatureDefs or []:
+        if signature.subgraphIndex == place:
+            for named in (*signature.inputs, *signature.outputs):
+                named.tensorIndex = numbers[named.tensorIndex]
+
+
+def _inputs(operator):
+    return () if operator.inputs is None else operator.inputs
+
+
+def _within(operator):
+    return () if operator.intermediates is None else operator.intermediates
+
+
+def _content(graph):
+    """The bytes of a subgraph, but for its name."""
     same = copy.copy(graph)
     same.name = None
-    same.tensors = [graph.tensors[index] for index in order]
-    same.operators = [copy.copy(one) for one in operators]
-    for holder in (same, *same.operators):
-        if holder.inputs is not None:
-            holder.inputs = np.array([numbers[index] for index in holder.inputs], np.int32)
-        holder.outputs = np.array([numbers[index] for index in holder.outputs], np.int32)
     builder = flatbuffers.Builder()
     builder.Finish(same.Pack(builder))
     return bytes(builder.Output())

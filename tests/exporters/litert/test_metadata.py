@@ -99,6 +99,21 @@ def test_what_was_written_is_read():
     assert metadata.from_bytes(metadata.to_bytes(ModelMetadata())) == ModelMetadata()
 
 
+def test_what_signatures_have_in_common_is_written_once():
+    tensors = WHOLE.subgraph_metadata[0].input_tensor_metadata
+    graphs = (
+        SubGraphMetadata("translate", input_tensor_metadata=tensors),
+        SubGraphMetadata("greedy", output_tensor_metadata=tensors),
+        SubGraphMetadata("mask"),  # a tuple as that of the tensor, and another table
+    )
+    whole = WHOLE._replace(subgraph_metadata=graphs)
+    content = metadata.to_bytes(whole)
+    first, second, _ = root_of(content).tables(3)
+    places = [[one.table.Pos for one in found] for found in (first.tables(2), second.tables(3))]
+    assert len(places[0]) == 2 and places[0] == places[1]
+    assert metadata.from_bytes(content) == whole
+
+
 def test_an_output_that_is_called_like_an_input_has_its_own_description():
     """`lengths` are those of the images that come, and of the texts that go."""
     tensors = [schema.TensorT(shape=np.array(shape, np.int32)) for shape in ([1], [1, 4])]

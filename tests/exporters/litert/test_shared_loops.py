@@ -97,3 +97,37 @@ def test_signatures_in_turns_answer_as_before(before):
         answers = [runner[name](x=x.astype(np.float32))["y"] for runner in runners]
         np.testing.assert_array_equal(*answers)
         np.testing.assert_allclose(answers[1], expected(name, x), atol=1e-5)
+
+
+class Alike(tf.Module):
+    """Two signatures, of which one does what the other does, and more."""
+
+    @tf.function(input_signature=[ROW])
+    def short(self, x):
+        return {"y": by_matrix(by_matrix(x) + 1.0)}
+
+    @tf.function(input_signature=[ROW])
+    def long(self, x):
+        y = by_matrix(by_matrix(x) + 1.0)
+        return {"y": y, "more": tf.concat([x, y], axis=1) * 3.0}
+
+
+def test_equal_operations_of_two_signatures_are_written_once(tmp_path):
+    model, path = Alike(), str(tmp_path / "saved")
+    tf.saved_model.save(model, path, signatures={"short": model.short, "long": model.long})
+    new = rewritten(tf.lite.TFLiteConverter.from_saved_model(path).convert())
+    tree = schema.Model.GetRootAs(new)
+    graphs = [tree.Subgraphs(number) for number in range(tree.SubgraphsLength())]
+    places = [
+        [graph.Operators(number)._tab.Pos for number in range(graph.OperatorsLength())]
+        for graph in graphs
+    ]
+    short, long = sorted(places, key=len)
+    assert len({*short}) > 3 and {*short} < {*long}
+    interpreter = Interpreter(model_content=new)
+    x = np.random.default_rng(1).normal(size=(1, 8)).astype(np.float32)
+    answers = [interpreter.get_signature_runner(name)(x=x) for name in ("short", "long")]
+    y = np.tanh((np.tanh(x @ MATRIX.astype(np.float64)) + 1) @ MATRIX)
+    for answer in answers:
+        np.testing.assert_allclose(answer["y"], y, atol=1e-5)
+    np.testing.assert_allclose(answers[1]["more"], 3 * np.hstack([x, y]), atol=1e-5)
