@@ -4,6 +4,7 @@ What takes time to load, TensorFlow first, is imported by the commands that
 need it, after every check that does not.
 """
 
+import functools
 import os
 import sys
 from typing import Annotated
@@ -47,7 +48,13 @@ def main(arguments=None):
     # names of files that are not UTF-8 are written as they are
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
     arguments = sys.argv[1:] if arguments is None else arguments
-    app(arguments, prog_name=PROGRAM, obj=arguments)  # which `launch` gives to its processes
+    _click_program()(arguments, prog_name=PROGRAM, obj=arguments)  # `launch` hands `obj` on
+
+
+@functools.cache
+def _click_program():
+    """The program that parses; it is made once, as that takes longer than to parse."""
+    return typer.main.get_command(app)
 
 
 def _show_version(asked: bool):

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "examples" / "multi30k"
 UNITS = {"units": 16, "encoder_units": 16, "attention_units": 16}
 SIZES = {**UNITS, "embedding_units": 16, "readout_units": 16}
 LETTERS = {"preset": "characters", "depth": 2, "hard_alignment": "none", "share_embeddings": False}
-PRESETS = {"small": {"preset": "small"}, "characters": LETTERS}
+PRESETS = {"characters": LETTERS, "small": {"preset": "small"}}
 PAIRS = toy_pairs()[:12]
 HALF = ["--share", "0.5"]
 
@@ -84,6 +84,7 @@ def command(narrow, tmp_path):
     return run
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_units_that_nothing_reads_go_and_the_answers_stay(narrow, command, preset):
     wide, random = new_translator(**PRESETS[preset]), np.random.default_rng(1)
