@@ -276,7 +276,10 @@ def signatures(kind, setting):
     """
     names = [*KINDS[kind].signatures]
     small = setting.startswith(("small", "narrow")) or setting == "four-bits"
-    return [names, [name for name in names if name != "greedy"]], 400_000 if small else 1_000_000
+    most = 400_000 if small and kind == "pronounce" else 1_000_000
+    if BESIDE.get(setting) == "large-int4":
+        most = 2_000_000  # it is beyond a megabyte without greedy search, too
+    return [names, [name for name in names if name != "greedy"]], most
 
 
 def chosen(names):
