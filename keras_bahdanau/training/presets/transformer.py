@@ -45,7 +45,7 @@ def ssru_student(source, target, **overrides):
     """A Transformer encoder under a decoder of simpler simple recurrent units.
 
     h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
-    s   = e(y_{i-1}), and in each block                      `layers.BlockCell`
+    s   = sqrt(d) (W_e e(y_{i-1}) + b_e), and in each block  `layers.BlockCell`, d units
         f   = sigmoid(W_f LN(s) + b_f)                       an SSRU: `layers.SSRUCell`
         u_i = f * u_{i-1} + (1 - f) * (W LN(s) + b)
         s'  = s + max(0, u_i)
@@ -60,8 +60,8 @@ def ssru_student(source, target, **overrides):
     production and back") and Bogoychev et al. 2020 ("Edinburgh's submissions to the 2020
     machine translation efficiency task") describe it: the encoder reads all tokens at once, and a
     step of the decoder needs no earlier steps but one vector a block. Here each sublayer is
-    normalized before it, and the embedding E also is the output layer. In training no product
-    waits for the step before.
+    normalized before it, and the embedding E also is the output layer where both have one width.
+    In training no product waits for the step before.
 
     Args:
         source: A `Source`, or the `Subwords` of the source text: the size and the front end.
@@ -84,10 +84,12 @@ def transformer_tiny(source, target, **overrides):
     English to German.
 
     h   = Transformer(e(x_1) ... e(x_n))                     `layers.SelfAttentionReader`
-    c_i = sum_j alpha_ij h_j                                 in each block, from its own query
-    s_i = blocks(e(y_1) ... e(y_{i-1}), c_i)                 `layers.BlockCell`, whose cell is
-                                                             `layers.SelfAttentionCell`
-    p(y_i) = softmax(E s_i)
+    s   = sqrt(d) (W_e e(y_{i-1}) + b_e) + p_i               p_i: position; in each block
+        s'  = s + A(LN(s))                                   A: `layers.SelfAttentionCell`, over
+        c_i = sum_j alpha_ij h_j                             the tokens so far; alpha_i from LN(s')
+        s"  = s' + W_c c_i                                   `layers.BlockCell`, d units
+        s   = s" + FFN(LN(s"))
+    p(y_i) = softmax(E LN(s))
 
     The model of Vaswani et al. 2017, normalized before each sublayer. The settings of its
     training are those of `ssru_student`.
