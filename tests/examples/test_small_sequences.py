@@ -116,6 +116,19 @@ def test_the_page_of_all_results_is_that_of_the_files(example):
     assert (FOLDER / "RESULTS.md").read_text("utf-8") == example("tables").report(found)
 
 
+def test_soft_hard_and_copying_stand_side_by_side_at_each_size(example):
+    found = example("results").Results(FOLDER / "comparison").read()
+    tables = example("tables")
+    report = tables.report(found)
+    scores = {(one["task"], one["system"]): one for one in found}
+    for task, metric in (("ice", "ser"), ("turkish-medium", "exact"), ("turkish-high", "exact")):
+        for kind in ("soft", "hard", "copy"):
+            one = scores[task, f"small-{kind}"]
+            cells = [f"{one[part][metric]:.1f}" for part in ("dev", "tflite")]
+            cells = [task, f"small-{kind}", tables.UNITS[metric], *cells]
+            assert f"| {' | '.join(cells)} |" in report
+
+
 def test_a_figure_that_is_recalled_says_so(example):
     tables = example("tables")
     more = {"minutes": 9.0, "bytes": {"tflite": 1, "keras": 1}}

@@ -317,6 +317,24 @@ def test_a_cell_that_is_given_whole_drops_its_state_in_training(when):
     np.testing.assert_array_equal(prepared.dropout_masks.context, 1)
 
 
+def stepwise(cell, inputs, prepared):
+    """Output, context and weights side by side, step after step."""
+    state, steps = cell.initial_state(prepared), []
+    for t in range(inputs.shape[1]):
+        shown, state = cell(inputs[:, t], state, prepared)
+        steps.append(side_by_side(shown))
+    return tf.stack(steps, axis=1)
+
+
+def at_once(cell, inputs, prepared):
+    steps, _ = cell.teacher_forced(inputs, prepared, with_weights=True)
+    return side_by_side(steps)
+
+
+def side_by_side(shown):
+    return tf.concat([tf.cast(each, shown.output.dtype) for each in shown[:3]], axis=-1)
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "options",
@@ -337,27 +355,31 @@ def test_a_target_read_at_once_gives_what_its_steps_give(options):
     prepared = cell.prepare(memory_of(*MEMORY), training=True)
     inputs = tf.constant(np.stack([INPUTS, -INPUTS, INPUTS[::-1]], axis=1))
 
-    def stepwise(inputs):
-        state, steps = cell.initial_state(prepared), []
-        for t in range(3):
-            shown, state = cell(inputs[:, t], state, prepared)
-            steps.append(shown[:3])
-        return tf.stack([tf.concat(step, axis=-1) for step in steps], axis=1)
-
-    def at_once(inputs):
-        steps, _ = cell.teacher_forced(inputs, prepared, with_weights=True)
-        return tf.concat(steps[:3], axis=-1)
-
     results = []
     for function in (stepwise, at_once):
         with tf.GradientTape() as tape:
-            result = function(inputs)
+            result = function(cell, inputs, prepared)
             loss = tf.reduce_sum(tf.sin(result))
         gradients = tape.gradient(loss, cell.trainable_variables)
         # none where the keys are made, which was before
         results.append([result, *(0 if each is None else each for each in gradients)])
     for one, other in zip(*results, strict=True):
         np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["ssru", "sru", "min-gru", "min-lstm"])
+def test_in_float64_a_target_read_at_once_is_what_its_steps_give(kind):
+    """To about 1e-7, and not further: the softmax is in float32 under every policy."""
+    attention = BahdanauAttention(3, dtype="float64")
+    cell = DECODER_CELLS["apart"](7, attention, cell=kind, depth=2, dtype="float64")
+    cell.build(INPUTS.shape, memory_shape=shape_of(6, task_units=2))
+    extract.randomize(cell)
+    memory = (each if each is None or each is MASK else np.float64(each) for each in MEMORY)
+    prepared = cell.prepare(memory_of(*memory))
+    inputs = tf.constant(np.float64(np.stack([INPUTS, -INPUTS, INPUTS[::-1]], axis=1)))
+    found, expected = (way(cell, inputs, prepared) for way in (at_once, stepwise))
+    assert found.dtype == "float64"
+    np.testing.assert_allclose(found, expected, atol=3e-7)
 
 
 @pytest.mark.parametrize(
