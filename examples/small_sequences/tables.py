@@ -13,6 +13,10 @@ PEERS = {  # headings
     "phonetisaurus": "Phonetisaurus",
 }
 UNITS = {"ser": "WER", "exact": "exact"}
+OTHERS = {  # metrics behind the first one, whichever a task has
+    **{"per": "PER", "cer": "CER"},
+    **{name: f"one of {name[3:]} right" for name in ("top2", "top3", "top5")},
+}
 ABOUT = """# All results
 
 `run.py report` prints this page from the files of results. Scores are those of dev: WER is the
@@ -36,7 +40,7 @@ def report(results):
     if not results:
         return "There are no results yet.\n"
     scores = Scores(results)
-    parts = [_accuracy(scores), _sizes(scores), _settings(scores), _origins(scores)]
+    parts = [_accuracy(scores), _sizes(scores), _settings(scores), _files(scores), _origins(scores)]
     return "\n\n".join([ABOUT, *filter(None, parts)]) + "\n"
 
 
@@ -162,6 +166,25 @@ def _settings(scores):
     ]
     rows = [row for row in rows if sum(map(bool, row[2:])) > 1]
     return _table(["task", "", *used], rows, left=2) if rows else ""
+
+
+def _files(scores):
+    """Published files x all metrics, the first one with its interval of 95 %."""
+    head = ["published file of", "setting", "seed", "", "score", "95 %", *OTHERS.values()]
+    rows = []
+    for task in (one for members in scores.groups.values() for one in members):
+        first = task.metrics[0]
+        for (name, setting, seed), one in scores.by_place.items():
+            if name == task.name and one.get("published"):
+                found = one["tflite"]
+                low, high = found[f"{first}_interval"]
+                others = [_number(found.get(other)) for other in OTHERS]
+                score = [_number(found[first]), f"{low:.1f} to {high:.1f}"]
+                rows.append([name, setting, f"{seed}", UNITS[first], *score, *others])
+    if not rows:
+        return ""
+    about = "Scores of the published files, intervals by bootstrap over the words:"
+    return f"{about}\n\n{_table(head, rows, left=4)}"
 
 
 def _origins(scores):

@@ -88,7 +88,8 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     for place, name in enumerate(low):
         for seed, score in ((1, 10.0 + place), (2, 12.0 + place)):
             size = {"tflite": 412_345, "keras": 2_000_000}
-            more = {"tflite": {"ser": score + 0.5}, "bytes": size, "minutes": 5.0}
+            scores = {"ser": score + 0.5, "ser_interval": [score - 4, score + 4], "per": 3.21}
+            more = {"tflite": scores, "bytes": size, "minutes": 5.0}
             if seed == 2:  # which is published
                 more |= {"published": True, "milliseconds": {"beam": 0.312}}
             found.append(result(name, "preset", seed, score, **more))
@@ -105,6 +106,10 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     cells = row(sizes, "ice")
     assert cells[:8] == ["ice", "preset", "WER", "13.0", "13.5", "8", "412", "2000"]
     assert cells[8:] == ["", "0.31"]
+    about, table = report.split("\n\n")[4:6]
+    assert about.startswith("Scores of the published files")
+    cells = ["ice", "preset", "2", "WER", "14.5", "10.0 to 18.0", "3.2"]
+    assert row(table, "ice")[: len(cells)] == cells
     assert "best system of SIGMORPHON 2021" in report and "Toshniwal" not in report
     part = tables.report([one for one in found if one["task"] == "ice"])
     assert "mean |" not in part.split("\n\n")[2]  # of a group that is not whole
