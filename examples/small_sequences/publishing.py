@@ -131,11 +131,23 @@ def renew(results, tasks, arguments):
 
 
 def take_times(results, tasks, arguments):
-    """Measure the published files, into their results: see `device_times`."""
-    for task, one, path in _files(results, tasks, arguments.examples):
-        times = device_times.measured(task, path, arguments.data)
-        results.write({**one, "milliseconds": times})
-        print(path.stem, *(f"{name} {value:.2f} ms" for name, value in times.items()), flush=True)
+    """Measure the published files, into their results: see `device_times`.
+
+    Args:
+        results: `Results`.
+        tasks: As in `renew`.
+        arguments: Likewise; with `node_modules` the programs for devices are measured, too.
+    """
+    with device_times.programs(arguments.node_modules) as programs:
+        for task, one, path in _files(results, tasks, arguments.examples):
+            times = device_times.measured(task, path, arguments.data)
+            one["milliseconds"] = times
+            if programs:
+                given = programs, task, path, arguments.data
+                one["programs"] = device_times.of_programs(*given)
+            results.write(one)
+            times = (f"{name} {value:.2f} ms" for name, value in times.items())
+            print(path.stem, *times, flush=True)
 
 
 def _files(results, tasks, examples):

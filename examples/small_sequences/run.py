@@ -12,8 +12,8 @@ DIR of --data has the files that `list` names. `--tasks` takes names, groups and
 commas between. Each result is a file in --results: what is there is not made again, and a command
 that was killed goes on where it was. `publish` copies the best models beside the examples; `renew`
 exports those that are there again, as after a change of the exporter, and scores them; `time`
-measures how long their files take for a word. All choices are made on dev; nothing here reads a
-test.
+measures how long their files take for a word, with --node-modules in other programs, too. All
+choices are made on dev; nothing here reads a test.
 """
 
 import argparse
@@ -157,6 +157,7 @@ def parsed(arguments):
     add("--threads", type=int, default=1, help="of each process (%(default)s)")
     add("--beam-width", type=int, default=1, help="of yoyodyne where it has a beam (%(default)s)")
     add("--environment", type=Path, help="that has the peers (made in benchmarks/.envs)")
+    add("--node-modules", type=Path, help="of npm packages: `time` measures C++, Node, a page, too")
     parsed = parser.parse_args(arguments)
     if parsed.command in ("train", "peers", "renew", "time") and parsed.data is None:
         parser.error("--data is needed")
@@ -164,7 +165,7 @@ def parsed(arguments):
         parser.error("--minutes is needed")
     if parsed.minutes is not None and not parsed.minutes > 0:
         parser.error(f"--minutes must be above 0. Received: {parsed.minutes}")
-    paths = ("data", "out", "results", "examples", "environment")
+    paths = ("data", "out", "results", "examples", "environment", "node_modules")
     for name in paths:  # commands run elsewhere, too
         if getattr(parsed, name):
             setattr(parsed, name, getattr(parsed, name).resolve())

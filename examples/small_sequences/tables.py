@@ -40,7 +40,8 @@ def report(results):
     if not results:
         return "There are no results yet.\n"
     scores = Scores(results)
-    parts = [_accuracy(scores), _sizes(scores), _settings(scores), _files(scores), _origins(scores)]
+    parts = [_accuracy(scores), _sizes(scores), _programs(scores), _settings(scores)]
+    parts += [_files(scores), _origins(scores)]
     return "\n\n".join([ABOUT, *filter(None, parts)]) + "\n"
 
 
@@ -96,6 +97,12 @@ class Scores:
         kilobytes = [f"{shown['bytes'][name] / 1000:.0f}" for name in ("tflite", "keras")]
         times = (f"{taken[way]:.2f}" if way in taken else "" for way in WAYS)
         return [bits(shown), *kilobytes, *times]
+
+    def published(self):
+        """The results whose model is published, in the order of the tasks."""
+        names = [task.name for members in self.groups.values() for task in members]
+        found = [one for one in self.by_place.values() if one.get("published")]
+        return sorted(found, key=lambda one: names.index(one["task"]))
 
     def minutes(self, task, systems):
         """The limits of the trainings of some systems, as text."""
@@ -154,6 +161,23 @@ def _sizes(scores):
     return _table(head, rows, left=3) if rows else ""
 
 
+def _programs(scores):
+    """Published files x programs for devices: milliseconds of a word, greedily and five texts."""
+    measured = [one for one in scores.published() if "programs" in one]
+    names = [*dict.fromkeys(name for one in measured for name in one["programs"])]
+    if not names:
+        return ""
+    ways = [(name, way) for name in names for way in ("greedy", "suggestions")]
+    head = ["file of", "setting", "bits", *(f"{name}, {way}" for name, way in ways)]
+    rows = []
+    for one in measured:
+        times = (one["programs"].get(name, {}).get(way) for name, way in ways)
+        cells = ("" if each is None else f"{each:.2f}" for each in times)
+        rows.append([one["task"], one["system"], bits(one), *cells])
+    about = "Milliseconds of a word in the programs for devices, one thread:"
+    return f"{about}\n\n{_table(head, rows, left=2)}"
+
+
 def _settings(scores):
     """Task x settings, means of the seeds, where there are several."""
     used = [one for one in tasks.SETTINGS if scores.has(one)]
@@ -172,15 +196,12 @@ def _files(scores):
     """Published files x all metrics, the first one with its interval of 95 %."""
     head = ["published file of", "setting", "seed", "", "score", "95 %", *OTHERS.values()]
     rows = []
-    for task in (one for members in scores.groups.values() for one in members):
-        first = task.metrics[0]
-        for (name, setting, seed), one in scores.by_place.items():
-            if name == task.name and one.get("published"):
-                found = one["tflite"]
-                low, high = found[f"{first}_interval"]
-                others = [_number(found.get(other)) for other in OTHERS]
-                score = [_number(found[first]), f"{low:.1f} to {high:.1f}"]
-                rows.append([name, setting, f"{seed}", UNITS[first], *score, *others])
+    for one in scores.published():
+        first, found = tasks.TASKS[one["task"]].metrics[0], one["tflite"]
+        low, high = found[f"{first}_interval"]
+        score = [UNITS[first], _number(found[first]), f"{low:.1f} to {high:.1f}"]
+        others = [_number(found.get(other)) for other in OTHERS]
+        rows.append([one["task"], one["system"], str(one["seed"]), *score, *others])
     if not rows:
         return ""
     about = "Scores of the published files, intervals by bootstrap over the words:"

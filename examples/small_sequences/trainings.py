@@ -106,8 +106,9 @@ class Training:
         self.run.directory.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(published, self.run.translator)
         self._export()
-        same = {name: value for name, value in result.items() if name != "milliseconds"}
-        return {**same, **self._of_file(result["bytes"])}  # the times are of the old file
+        times = ("milliseconds", "programs")  # of the old file
+        same = {name: value for name, value in result.items() if name not in times}
+        return {**same, **self._of_file(result["bytes"])}
 
     def _of_file(self, sizes):
         """The parts of a result that are of the .tflite file."""

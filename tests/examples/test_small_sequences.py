@@ -92,6 +92,7 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
             more = {"tflite": scores, "bytes": size, "minutes": 5.0}
             if seed == 2:  # which is published
                 more |= {"published": True, "milliseconds": {"beam": 0.312}}
+                more |= {"programs": {"C++": {"greedy": 0.471}, "Node": {"suggestions": 1.2}}}
             found.append(result(name, "preset", seed, score, **more))
         found.append(result(name, "preset", "ensemble", 9.0, minutes=5.0))
         found.append(result(name, "phonetisaurus", 0, 30.0, minutes=5.0))
@@ -106,7 +107,9 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
     cells = row(sizes, "ice")
     assert cells[:8] == ["ice", "preset", "WER", "13.0", "13.5", "8", "412", "2000"]
     assert cells[8:] == ["", "0.31"]
-    about, table = report.split("\n\n")[4:6]
+    programs = report.split("\n\n")[5]
+    assert row(programs, "ice") == ["ice", "preset", "8", "0.47", "", "", "1.20"]
+    about, table = report.split("\n\n")[6:8]
     assert about.startswith("Scores of the published files")
     cells = ["ice", "preset", "2", "WER", "14.5", "10.0 to 18.0", "3.2"]
     assert row(table, "ice")[: len(cells)] == cells
@@ -322,6 +325,14 @@ def test_a_task_is_trained_exported_scored_and_tabulated(example, monkeypatch, t
     assert not run.main(["time", *places, "--examples", str(tmp_path)])
     times = json.loads(files[1].read_text())["milliseconds"]
     assert times.keys() == {"beam", "suggestions", "greedy"} and min(times.values()) > 0.01
+    device_times = example("device_times")
+    kinds = {name: device_times.PROGRAMS[name] for name in ("Python",)}
+    monkeypatch.setattr(device_times, "PROGRAMS", kinds)
+    in_programs = ["--examples", str(tmp_path), "--node-modules", str(tmp_path)]
+    assert not run.main(["time", *places, *in_programs])
+    programs = json.loads(files[1].read_text())["programs"]
+    assert programs["Python"].pop("equal") > 0 and min(programs["Python"].values()) > 0.01
+    assert programs.keys() == {"Python"} and {*programs["Python"]} == {"greedy", "suggestions"}
     sums = dict(reversed(line.split()) for line in (models / "SHA256SUMS").read_text().splitlines())
     digest = hashlib.sha256((models / "toy.tflite").read_bytes()).hexdigest()
     assert sums["toy.tflite"] == digest
