@@ -223,9 +223,9 @@ def test_greedy_takes_the_best_token_at_each_step(translate, toy_translator, toy
 
 
 def test_a_file_without_greedy_search_is_refused_by_what_it_lacks():
-    korean = ROOT / "examples" / "pronounce" / "models" / "kor.tflite"
+    dates = ROOT / "examples" / "dates" / "models" / "dates.tflite"
     with pytest.raises(ValueError, match="without it. Export it with the signature greedy"):
-        OnDeviceTranslator(korean, greedy=True)
+        OnDeviceTranslator(dates, greedy=True)
 
 
 def test_on_a_terminal_it_asks_until_the_end(toy_litert):
