@@ -295,10 +295,10 @@ def _row(task, one, stem):
     first, *others = task.metrics
     files = stem.with_name(f"{stem.name}.tflite"), stem.with_name(f"{stem.name}.keras")
     sizes = [f"{file.stat().st_size / 1000:.0f}" if file.is_file() else "" for file in files]
+    scores = [f"{one['tflite'][name]:.1f}" for name in (first, *others)]
+    of_file = [bits(one), *scores] if files[0].is_file() else [""] * (1 + len(scores))
     return [
         *(f"`{stem.name}`", one["system"], str(one["seed"])),
-        *(f"{one['minutes'] or 0:g}", str(one["epochs"]), bits(one)),
-        *(f"{one[part][first]:.1f}" for part in ("dev", "tflite")),
-        *(f"{one['tflite'][name]:.1f}" for name in others),
-        *sizes,
+        *(f"{one['minutes'] or 0:g}", str(one["epochs"]), of_file[0]),
+        *(f"{one['dev'][first]:.1f}", *of_file[1:], *sizes),
     ]

@@ -6,6 +6,7 @@ import pytest
 import reference
 import tensorflow as tf
 from memory import memory_of, shape_of
+from target_steps import at_once, stepwise
 
 from keras_bahdanau.layers import (
     BahdanauAttention,
@@ -28,25 +29,6 @@ def built(attention=None, **options):
     cell = BlockCell(7, attention or BahdanauAttention(3), **{"depth": 2, **options})
     cell.build(INPUTS[:, 0].shape, memory_shape=shape_of(6))
     return extract.randomize(cell)
-
-
-def side_by_side(shown):
-    """Output, context and weights, of which the last are float32 under every policy."""
-    return tf.concat([tf.cast(each, shown.output.dtype) for each in shown[:3]], axis=-1)
-
-
-def stepwise(cell, inputs, prepared):
-    """Output, context and weights side by side, step after step."""
-    state, steps = cell.initial_state(prepared), []
-    for t in range(INPUTS.shape[1]):
-        shown, state = cell(inputs[:, t], state, prepared)
-        steps.append(side_by_side(shown))
-    return tf.stack(steps, axis=1)
-
-
-def at_once(cell, inputs, prepared):
-    shown, _ = cell.teacher_forced(inputs, prepared, with_weights=True)
-    return side_by_side(shown)
 
 
 def layer_norm(x, layer):

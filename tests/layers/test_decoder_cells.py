@@ -8,6 +8,7 @@ import reference
 import tensorflow as tf
 from memory import memory_of, shape_of
 from modes import eager_is_slow
+from target_steps import at_once, stepwise
 
 from keras_bahdanau.layers import DECODER_CELLS, BahdanauAttention, GRUCell
 
@@ -315,24 +316,6 @@ def test_a_cell_that_is_given_whole_drops_its_state_in_training(when):
     prepared = cell.prepare(memory_of(*MEMORY), training=True)
     np.testing.assert_array_equal(np.unique(prepared.dropout_masks.cell[0]), [0, 2])
     np.testing.assert_array_equal(prepared.dropout_masks.context, 1)
-
-
-def stepwise(cell, inputs, prepared):
-    """Output, context and weights side by side, step after step."""
-    state, steps = cell.initial_state(prepared), []
-    for t in range(inputs.shape[1]):
-        shown, state = cell(inputs[:, t], state, prepared)
-        steps.append(side_by_side(shown))
-    return tf.stack(steps, axis=1)
-
-
-def at_once(cell, inputs, prepared):
-    steps, _ = cell.teacher_forced(inputs, prepared, with_weights=True)
-    return side_by_side(steps)
-
-
-def side_by_side(shown):
-    return tf.concat([tf.cast(each, shown.output.dtype) for each in shown[:3]], axis=-1)
 
 
 @pytest.mark.few(2)

@@ -8,9 +8,12 @@ use, so that equal operations are equal tables, which `rewriting` writes once.
 """
 
 import copy
+import itertools
 
 import flatbuffers
 import numpy as np
+
+_TENSORS = ("inputs", "outputs", "intermediates")  # of an operation, and of a graph but the last
 
 
 def share_loops(tree):
@@ -66,28 +69,25 @@ def _share_buffers(tree):
 def _number_by_use(tree, place):
     """Number the tensors of a subgraph as they are used, and leave out those that are not."""
     graph = tree.subgraphs[place]
-    holders = [graph, *(graph.operators or [])]
-    used = [index for one in holders[1:] for index in (*_inputs(one), *one.outputs, *_within(one))]
-    order = dict.fromkeys(index for index in (*graph.inputs, *used, *graph.outputs) if index >= 0)
-    numbers = {index: number for number, index in enumerate(order)} | {-1: -1}  # -1: left out
+    operators = graph.operators or []
+    used = [index for one in operators for name in _TENSORS for index in _list(one, name)]
+    order = dict.fromkeys([*graph.inputs, *used, *graph.outputs])
+    order.pop(-1, None)  # an operand that is left out
+    numbers = {index: number for number, index in enumerate(order)} | {-1: -1}
     graph.tensors = [graph.tensors[index] for index in order]
-    for holder in holders:
-        for name in ("inputs", "outputs", "intermediates"):
-            before = getattr(holder, name, None)
-            if before is not None:
-                setattr(holder, name, np.array([numbers[index] for index in before], np.int32))
+    for holder, name in itertools.product((graph, *operators), _TENSORS):
+        if before := _list(holder, name):
+            setattr(holder, name, np.array([numbers[index] for index in before], np.int32))
     for signature in tree.signatureDefs or []:
         if signature.subgraphIndex == place:
             for named in (*signature.inputs, *signature.outputs):
                 named.tensorIndex = numbers[named.tensorIndex]
 
 
-def _inputs(operator):
-    return () if operator.inputs is None else operator.inputs
-
-
-def _within(operator):
-    return () if operator.intermediates is None else operator.intermediates
+def _list(holder, name):
+    """A vector of the schema as a list, which is empty where there is none."""
+    given = getattr(holder, name, None)
+    return [] if given is None else [*given]
 
 
 def _content(graph):
