@@ -285,7 +285,7 @@ def test_a_kernel_stored_in_two_blocks_starts_as_one(name):
     score.build((None, 100), (None, None, 200))
     limit = np.sqrt(6 / (100 + 200 + score.key_units))  # Glorot and Bengio 2010, of the whole
     for block in (score.query_projection.kernel, score.key_projection.kernel):
-        assert 0.95 * limit < np.abs(block).max() < limit
+        assert 0.95 * limit < np.abs(block).max() <= np.float32(limit)
     shorter = min(np.size(score.query_projection.kernel), np.size(score.key_projection.kernel))
     blocks = np.ravel(score.query_projection.kernel), np.ravel(score.key_projection.kernel)
     assert not np.array_equal(*(block[:shorter] for block in blocks))
