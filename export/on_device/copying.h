@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ constexpr std::string_view kMark = "\u2581";  // SentencePiece's own mark of a s
 constexpr std::string_view kSpaces =          // it, white space of ASCII, and Unicode's separators
     "\u2581\t\n\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000";
+
+// For each token of a source its `Surface`, or nothing where it can't be copied.
+using Surfaces = std::vector<std::optional<std::string>>;
 
 // A text of UTF-8 with one space for each run of some characters, and none at its ends.
 inline std::string Spaced(std::string_view text, std::string_view characters) {
@@ -41,13 +45,16 @@ inline std::string Surface(std::string_view part) {
 }
 
 // The surface with the highest weight, the end token's aside; U+2047 if it is blank, or of weight 0.
-inline std::string Copied(const std::vector<float>& weights,
-                          const std::vector<std::string>& surfaces) {
-  const auto end = weights.begin() + std::min(weights.size(), surfaces.size());
-  const auto highest = std::max_element(weights.begin(), end);
-  const auto place = static_cast<size_t>(highest - weights.begin());
-  const bool attends = highest != end && *highest > 0;
-  return attends && !surfaces[place].empty() ? surfaces[place] : "\u2047";
+inline std::string Copied(const std::vector<float>& weights, const Surfaces& surfaces) {
+  const std::string no_copy = "\u2047";
+  std::string copy = no_copy;
+  float highest = 0;
+  for (size_t place = 0; place < std::min(weights.size(), surfaces.size()); ++place) {
+    if (!surfaces[place] || !(weights[place] > highest)) continue;
+    highest = weights[place];
+    copy = surfaces[place]->empty() ? no_copy : *surfaces[place];
+  }
+  return copy;
 }
 
 }  // namespace on_device

@@ -73,8 +73,8 @@ class Pipeline {
 
   // The best few texts for the inputs, best first: as many as the options say, if there are.
   //
-  // Unknown tokens copy `surfaces`, one for each token of the source: see `Surface`.
-  std::vector<Hypothesis> DecodeNbest(const std::vector<std::string>& surfaces = {}) {
+  // Unknown tokens copy `surfaces`.
+  std::vector<Hypothesis> DecodeNbest(const Surfaces& surfaces = {}) {
     runner_.Run();
     const bool lists = runner_.FindOutput("lengths") != nullptr;
     const auto ids = runner_.Output("ids").Read<int32_t>();  // (1, [K,] T)
@@ -186,7 +186,7 @@ class Pipeline {
 
   // The text of some tokens; unknown ones copy a surface, if there are any.
   std::string Text(const std::vector<int>& tokens, const std::vector<std::vector<float>>& alignment,
-                   const std::vector<std::string>& surfaces) const {
+                   const Surfaces& surfaces) const {
     std::vector<int> ids;
     std::string pieces;  // with copies in the place of unknown ones
     for (size_t place = 0; place < tokens.size(); ++place) {

@@ -1,10 +1,12 @@
 // Translates with one .tflite file: a line in, a line out.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,12 +67,15 @@ class Translator {
     const auto status = source_->Encode(sentence, encoded.mutable_proto());
     if (!status.ok()) throw InputError(name + ": " + status.ToString());
     std::vector<int> ids;
-    std::vector<std::string> surfaces;
+    for (const auto& piece : encoded.pieces()) ids.push_back(static_cast<int>(piece.id()));
+    on_device::Surfaces surfaces;  // of unknown tokens alone, if there are any
+    const bool known = std::ranges::count(ids, on_device::kUnknown) == 0;
     for (const auto& piece : encoded.pieces()) {
-      ids.push_back(static_cast<int>(piece.id()));
-      if (!pipeline_.copies()) continue;
+      if (!pipeline_.copies()) break;
       const size_t begin = piece.begin(), size = piece.end() - begin;
-      surfaces.push_back(on_device::Surface(sentence.substr(begin, size)));
+      const bool copied = known || static_cast<int>(piece.id()) == on_device::kUnknown;
+      const auto part = sentence.substr(begin, size);
+      surfaces.push_back(copied ? std::optional(on_device::Surface(part)) : std::nullopt);
     }
     if (!ids.empty()) ids.push_back(on_device::kEnd);
     const size_t longest = pipeline_.longest();

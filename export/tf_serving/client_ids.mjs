@@ -72,7 +72,7 @@ class IdsClient {
     if (hypotheses.some(({ ids }) => ids.some((id) => !(id in this.target.pieces)))) {
       throw this.wrong("ids outside of the vocabulary");
     }
-    const surfaces = this.copies ? surfacesOf(this.source, sentence) : [];
+    const surfaces = this.copies ? surfacesOf(this.source, sentence, columns.length - 1) : [];
     const read = ({ alignment, ...one }) => ({
       ...one,
       ...(this.alignment ? { alignment } : {}),

@@ -118,7 +118,8 @@ class SearchOptions:
         False,
         flag(),
         "Copy the most attended source word for each unknown target token, or between two "
-        "vocabularies of characters the character (Luong et al. 2015; Jean et al. 2015).",
+        "vocabularies of characters the character, an unknown one if the source has any (Luong et "
+        "al. 2015; Jean et al. 2015).",
     )
 
     def __post_init__(self):

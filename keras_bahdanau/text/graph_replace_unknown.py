@@ -58,7 +58,8 @@ def _words(source, text, batch, source_time, characters):
     """The word `(batch, source_time)` of each source token, and the tokens that share one.
 
     Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
-    is 1. What stands for no word, such as the end token, has "", and is with none.
+    is 1. What stands for no word, such as the end token, has "", and is with none; nor is a
+    character that is not to be copied.
     """
     ids, begins, ends = source.tokenize_with_offsets(text)  # ragged (batch, source_time)
     shape = tf.stack([batch, source_time])
@@ -71,7 +72,8 @@ def _words(source, text, batch, source_time, characters):
     )
     # (batch,) -> (batch, source_time)
     text = tf.repeat(tf.expand_dims(text, axis=1), source_time, axis=1)
-    pieces = source.tokens(ids.to_tensor(PAD, shape=shape))
+    ids = ids.to_tensor(PAD, shape=shape)
+    pieces = source.tokens(ids)
     surfaces = tf.strings.substr(text, begins, ends - begins)
     # an unknown piece has no mark, but the text shows the space before it
     starts = _begins_word(pieces) | _begins_word(surfaces) | characters
@@ -89,6 +91,10 @@ def _words(source, text, batch, source_time, characters):
     words = tf.reshape(graph_cut_to_bytes(tf.reshape(words, [-1]), WORD)[0], shape)
     words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8")  # any bytes may have come
     words = tf.strings.strip(tf.strings.regex_replace(words, f"{_SPACE}+", " "))
+    if characters:
+        unknown = real & (ids == UNKNOWN)  # (batch, source_time)
+        known_alone = ~tf.reduce_any(unknown, axis=1, keepdims=True)  # (batch, 1)
+        same &= tf.expand_dims(unknown | known_alone, axis=1)
     return words, tf.cast(same, tf.float32)
 
 

@@ -71,7 +71,8 @@ def attended_words(source, sentence, alignment, characters=False):
 
     The word is taken as it stands in the source sentence, all of its tokens together (Jean et
     al. 2015, section 3.3; Luong et al. 2015). A run of unknown words or characters, which is one
-    token, is taken as a whole. Of either no more than 512 bytes are taken.
+    token, is taken as a whole. Of either no more than 512 bytes are taken. Of characters only
+    unknown ones are taken where the sentence has any, since a model can write the others itself.
 
     Args:
         source: `Subwords`.
@@ -95,7 +96,7 @@ def _words(source, sentence, source_time, characters):
     Each character is a word of its own.
 
     Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1. The end
-    token and padding have "", and share with none.
+    token and padding have "", and share with none; nor does a character that is not to be copied.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
     pieces = source.pieces(sentence)[: source_time - 1]  # the end token stands behind them
@@ -109,6 +110,9 @@ def _words(source, sentence, source_time, characters):
     number = np.cumsum(starts, dtype=np.int32)  # (pieces,), the number of each token's word
     together = np.zeros((source_time, source_time), np.float32)
     together[: len(pieces), : len(pieces)] = number[:, None] == number
+    unknown = np.array([piece.id == UNKNOWN for piece in pieces], bool)  # (pieces,)
+    if characters and unknown.any():
+        together[:, : len(pieces)] *= unknown
     words = np.full(source_time, "", dtype=object)
     for index in range(len(pieces)):
         of_word = [pieces[other] for other in np.flatnonzero(number == number[index])]

@@ -115,6 +115,20 @@ def test_a_character_is_copied_without_the_rest_of_its_word(replaced, normalizat
     assert replaced(subwords, text, unattended, [UNKNOWN, END], characters=True) == "⁇"
 
 
+def test_characters_that_the_vocabulary_has_are_copied_only_where_it_has_all(replaced):
+    subwords = Subwords.train(["eins zwei"], 20, model_type="char", exact=False)
+    for text, shares, copy in (
+        ("eÄsÖ", [0.5, 0.1, 0.0, 0.3], "Ö"),
+        ("eÄsÖ", [0.4, 0.3, 0.2, 0.1], "Ä"),
+        ("eÄsÖ", [0.5, 0.0, 0.5, 0.0], "⁇"),
+        ("eins", [0.1, 0.2, 0.4, 0.3], "n"),
+    ):
+        alignment = weights(subwords, text, [[]])
+        for character, share in zip(text, shares, strict=True):
+            alignment[0, places_of(subwords, text, character)] = share
+        assert replaced(subwords, text, alignment, [UNKNOWN], characters=True) == copy
+
+
 def test_tokens_with_copied_characters_are_one_word_where_the_text_has_one():
     subwords = Subwords.train(["eins zwei"], 20, model_type="char", exact=False)
     tokens = subwords.tokens(ids_of(subwords, "eÖs zÄi")).tolist()

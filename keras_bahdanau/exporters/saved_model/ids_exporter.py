@@ -45,7 +45,9 @@ class IdsSavedModelExporter(SavedModelExporter):
         require_plain_copies(pipeline, f"A {self.artefact}")
 
     def compared(self, pipeline):
-        search = dataclasses.replace(pipeline.search, replace_unknown=False)
+        search = pipeline.search
+        writes = search.write_unknown or search.replace_unknown  # copies stay unknown tokens here
+        search = dataclasses.replace(search, replace_unknown=False, write_unknown=writes)
         return pipeline.searching(search)
 
     def served(self, pipeline):

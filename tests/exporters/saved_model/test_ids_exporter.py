@@ -117,6 +117,14 @@ def test_words_of_the_source_are_not_left_to_clients_to_copy(toy_translator, tmp
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("copies", [True, False])
+def test_a_graph_is_compared_with_a_search_of_the_same_tokens(toy_translator, copies):
+    """What is copied is an unknown token, which a search without copies would not write."""
+    search = dataclasses.replace(toy_translator.search, replace_unknown=copies)
+    compared = IdsSavedModelExporter().compared(toy_translator.searching(search)).search
+    assert (compared.write_unknown, compared.replace_unknown) == (copies, False)
+
+
 @pytest.mark.slow
 def test_the_command_line_writes_the_next_version(toy_translator, tmp_path, capsys):
     toy_translator.save(tmp_path / "toy.keras")

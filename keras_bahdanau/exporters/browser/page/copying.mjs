@@ -8,10 +8,18 @@ const NO_COPY = "\u2047";  // as SentencePiece writes an unknown token
 const SPACES = /[\u2581\t\n\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 const ENDS = /^[ \t\n\v\f\r]+|[ \t\n\v\f\r]+$/g;
 
-/** The surface of each token of a text, which is the part that it stands for, by the SentencePiece of the source. */
-export function surfacesOf(source, sentence) {
+/**
+ * The surface of each token of a text, which is the part that it stands for, by the SentencePiece of the source; of
+ * the first `most` tokens, which are all that a model has read.
+ *
+ * It is null for a token that can't be copied: for those that are known, where others are not.
+ */
+export function surfacesOf(source, sentence, most = Infinity) {
   const bytes = new TextEncoder().encode(sentence);
-  return source.tokens(bytes).map(({ begin, end }) => {
+  const tokens = source.tokens(bytes).slice(0, most);
+  const known = tokens.every(({ id }) => id !== UNKNOWN);
+  return tokens.map(({ id, begin, end }) => {
+    if (!known && id !== UNKNOWN) return null;
     const copy = bytes.subarray(begin, Math.min(end, begin + COPY));
     const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(copy, { stream: true });  // without half a character
     return text.replace(SPACES, " ").replace(ENDS, "");
@@ -33,7 +41,7 @@ export function textOf(target, ids, alignment, surfaces) {
 
 /** The surface at the place with the highest weight, the end aside, which stands last; ⁇ if it is a space. */
 function copyOf(weights, surfaces) {
-  const ofText = weights.slice(0, -1);
+  const ofText = weights.slice(0, -1).map((weight, place) => surfaces[place] === null ? 0 : weight);
   const highest = Math.max(...ofText);
   return highest > 0 && surfaces[ofText.indexOf(highest)] || NO_COPY;
 }

@@ -13,19 +13,24 @@ _ASCII_SPACE = " \t\n\v\f\r"
 
 
 def surfaces_of(vocabulary, text):
-    """Parts of a text that unknown tokens may copy.
+    """Parts of a text that unknown tokens may copy: its own unknown tokens, if it has any.
 
     Args:
         vocabulary: SentencePiece processor of the source.
         text: String, or bytes in UTF-8.
 
     Returns:
-        List of strings, for each token of the text its part, without spaces.
+        List, for each token of the text its part, a string without spaces; None for a token that
+        can't be copied.
     """
     content = text.encode() if isinstance(text, str) else text
     pieces = vocabulary.encode(content, out_type="proto").pieces
+    copied = [one.id == UNKNOWN for one in pieces]
+    if not any(copied):
+        copied = [True] * len(pieces)
     found = (_cut(content[one.begin : one.end]).decode(errors="replace") for one in pieces)
-    return [_SPACE.sub(" ", one).strip(_ASCII_SPACE) for one in found]
+    spaced = (_SPACE.sub(" ", one).strip(_ASCII_SPACE) for one in found)
+    return [one if copy else None for one, copy in zip(spaced, copied, strict=True)]
 
 
 def text_of(vocabulary, target, alignment, surfaces):
@@ -64,7 +69,8 @@ def _cut(content):
 
 def _copy(weights, surfaces):
     """The surface with the highest weight; ⁇ if that is a space, or all weights are 0."""
-    weights = weights[: len(surfaces)]  # the end can't be copied, whatever its weight
-    place = int(np.argmax(weights)) if len(weights) else 0
-    attends = len(weights) and weights[place] > 0
+    of_text = weights[: len(surfaces)]  # the end can't be copied, whatever its weight
+    weights = [0 if one is None else weight for one, weight in zip(surfaces, of_text, strict=True)]
+    place = int(np.argmax(weights)) if weights else 0
+    attends = weights and weights[place] > 0
     return attends and surfaces[place] or _NO_COPY
