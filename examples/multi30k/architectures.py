@@ -27,9 +27,18 @@ from keras_bahdanau.training import Run, TrainingOptions, train, training_option
 from keras_bahdanau.whole_file import write_json
 
 SUBWORDS = {"vocabulary_size": 6000, "model_type": "bpe", "joint": True}
+WIDTHS = {"units": 512, "embedding_units": 256, "attention_units": 256}  # those of `small`
+AS_SMALL = {  # the training of the preset `small`
+    **{"optimizer": "adam", "learning_rate": 0.002, "schedule": "cosine", "warmup": 0.02},
+    **{"clip_norm": 5.0, "ema_momentum": 0.998, "loss_mean": "tokens", "label_smoothing": 0.1},
+    **{"batch_sentences": 0, "batch_tokens": 1500, "max_length": 128, "epochs": 54},
+    **{"dropout": 0.45, "embedding_dropout": 0.3, "readout_dropout": 0.45},
+    **{"recurrent_dropout": 0.2, "word_dropout": 0.1},
+}
 SYSTEMS = {
     "small": {},
-    "rnnsearch": {"preset": "rnnsearch"},
+    "rnnsearch": {"preset": "rnnsearch", **WIDTHS},
+    "rnnsearch-trained-as-small": {"preset": "rnnsearch", **WIDTHS, **AS_SMALL},
     "min-gru": {"cell": "min-gru", "encoder_cell": "min-gru", "recurrent_dropout": 0.0},
     "ssru-student": {"preset": "ssru-student"},
     "transformer-tiny": {"preset": "transformer-tiny"},

@@ -43,7 +43,7 @@ def data(tmp_path):
 def test_all_systems_have_the_same_subwords_minutes_and_seed(example, data):
     arguments = example.parsed(["train", "--data", str(data), "--out", "x", "--minutes", "7"])
     found = {name: example.options_of(name, arguments).resolved() for name in example.SYSTEMS}
-    assert len(found) == 5
+    assert len(found) == 6
     same = {
         (one.vocabulary_size, one.model_type, one.joint, one.minutes, one.seed)
         for one in found.values()
@@ -52,6 +52,8 @@ def test_all_systems_have_the_same_subwords_minutes_and_seed(example, data):
     assert {one.preset for one in found.values()} == {
         *("small", "rnnsearch", "ssru-student", "transformer-tiny")
     }
+    ours, theirs = found["small"], found["rnnsearch-trained-as-small"]
+    assert all(getattr(ours, name) == getattr(theirs, name) for name in example.AS_SMALL)
 
 
 def test_measuring_needs_the_data(example, capsys):
