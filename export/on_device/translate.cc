@@ -68,10 +68,10 @@ class Translator {
     if (!status.ok()) throw InputError(name + ": " + status.ToString());
     std::vector<int> ids;
     for (const auto& piece : encoded.pieces()) ids.push_back(static_cast<int>(piece.id()));
-    on_device::Surfaces surfaces;  // of unknown tokens alone, if there are any
+    on_device::Surfaces surfaces;  // of unknown tokens alone, if the sentence has any
     const bool known = std::ranges::count(ids, on_device::kUnknown) == 0;
     for (const auto& piece : encoded.pieces()) {
-      if (!pipeline_.copies()) break;
+      if (!pipeline_.copies()) continue;
       const size_t begin = piece.begin(), size = piece.end() - begin;
       const bool copied = known || static_cast<int>(piece.id()) == on_device::kUnknown;
       const auto part = sentence.substr(begin, size);

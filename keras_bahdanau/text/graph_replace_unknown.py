@@ -58,8 +58,8 @@ def _words(source, text, batch, source_time, characters):
     """The word `(batch, source_time)` of each source token, and the tokens that share one.
 
     Tokens share a word where `together`, float32 `(batch, source_time, source_time)`,
-    is 1. What stands for no word, such as the end token, has "", and is with none; nor is a
-    character that is not to be copied.
+    is 1. What stands for no word, such as the end token, has "", and is with none. Nothing is 1
+    for a character that must not be copied.
     """
     ids, begins, ends = source.tokenize_with_offsets(text)  # ragged (batch, source_time)
     shape = tf.stack([batch, source_time])
@@ -93,8 +93,8 @@ def _words(source, text, batch, source_time, characters):
     words = tf.strings.strip(tf.strings.regex_replace(words, f"{_SPACE}+", " "))
     if characters:
         unknown = real & (ids == UNKNOWN)  # (batch, source_time)
-        known_alone = ~tf.reduce_any(unknown, axis=1, keepdims=True)  # (batch, 1)
-        same &= tf.expand_dims(unknown | known_alone, axis=1)
+        all_known = ~tf.reduce_any(unknown, axis=1, keepdims=True)  # (batch, 1)
+        same &= tf.expand_dims(unknown | all_known, axis=1)
     return words, tf.cast(same, tf.float32)
 
 

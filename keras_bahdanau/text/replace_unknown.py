@@ -96,7 +96,8 @@ def _words(source, sentence, source_time, characters):
     Each character is a word of its own.
 
     Tokens share a word where `together`, float32 `(source_time, source_time)`, is 1. The end
-    token and padding have "", and share with none; nor does a character that is not to be copied.
+    token and padding have "", and share with none. Nothing is 1 for a character that must not be
+    copied.
     """
     content = sentence if isinstance(sentence, bytes) else sentence.encode()
     pieces = source.pieces(sentence)[: source_time - 1]  # the end token stands behind them
