@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 import device_times
-from tables import UNITS, bits
+from scores import bits
+from tables import UNITS
 from tasks import BESIDE, TASKS
 from trainings import Training
 

@@ -1,9 +1,10 @@
-"""The results as Markdown: a table of scores, one of sizes, and the published figures' origin."""
+"""The results as Markdown: tables of scores, sizes and times, and the published figures' origin."""
 
 import itertools
 import statistics
 
 import tasks
+from scores import BETTER, WAYS, Scores, bits
 
 PEERS = {  # headings
     "yoyodyne-soft": "yoyodyne LSTM",
@@ -25,7 +26,11 @@ Minutes are the limit of a training on one core: one number is that of all neura
 several are those of different ones. In the table of sizes scores are means of the seeds, kB and
 milliseconds are of the published file; where none is published, kB are of the first seed.
 [README.md](README.md) has the commands, the processors and what the figures mean."""
-WAYS = ("greedy", "beam", "suggestions")  # in which a file's times are taken
+
+
+def summary(results):
+    """The first table, which README.md has, too."""
+    return _summary(Scores(results))
 
 
 def report(results):
@@ -40,111 +45,81 @@ def report(results):
     if not results:
         return "There are no results yet.\n"
     scores = Scores(results)
-    parts = [_accuracy(scores), _sizes(scores), _programs(scores), _settings(scores)]
-    parts += [_files(scores), _origins(scores)]
+    parts = [_summary(scores), _accuracy(scores), _smaller(scores), _sizes(scores)]
+    parts += [_programs(scores), _settings(scores), _files(scores), _origins(scores)]
     return "\n\n".join([ABOUT, *filter(None, parts)]) + "\n"
 
 
-class Scores:
-    """The first metric of results, by task, system and seed."""
+def _summary(scores):
+    """Groups and tasks with goals x (published, the best of yoyodyne's models, ours)."""
+    models = [name for name in PEERS if name.startswith("yoyodyne")]
+    ours = [name for name in ("preset", "small") if scores.has(name)]
+    head = ["task", "", "published best", "yoyodyne, best model", PEERS["phonetisaurus"]]
 
-    def __init__(self, results):
-        self.by_place = {(one["task"], one["system"], one["seed"]): one for one in results}
-        found = {task for task, _, _ in self.by_place}
-        self.groups = {}
-        for task in tasks.ALL:
-            if task.name in found:
-                self.groups.setdefault(task.group, []).append(task)
+    def cells(task):
+        peers = [scores.mean(task, name) for name in (*models, "phonetisaurus")]
+        return [*peers, *itertools.chain(*(scores.row(task, name) for name in ours))]
 
-    def has(self, system):
-        """True if there is a result of a system or setting."""
-        return any(system == place[1] for place in self.by_place)
-
-    def row(self, task, setting):
-        """Scores of the first seed, of several in the mean, and of their ensemble; or None."""
-        several = len(self.seeds(task, setting)) > 1
-        mean = self.mean(task, setting) if several else None
-        return self.first(task, setting), mean, self.of(task, setting, "ensemble")
-
-    def seeds(self, task, system):
-        """Numbers of the seeds that there are."""
-        places = (place for place in self.by_place if place[:2] == (task.name, system))
-        return sorted(seed for *_, seed in places if seed != "ensemble")
-
-    def of(self, task, system, seed, part="dev"):
-        """A score, or None."""
-        result = self.by_place.get((task.name, system, seed), {})
-        return result.get(part, {}).get(task.metrics[0])
-
-    def first(self, task, system, part="dev"):
-        """The score of the first seed, or None."""
-        seeds = self.seeds(task, system)
-        return self.of(task, system, seeds[0], part) if seeds else None
-
-    def mean(self, task, system, part="dev"):
-        """The mean over the seeds, or None."""
-        scores = [self.of(task, system, seed, part) for seed in self.seeds(task, system)]
-        return statistics.fmean(scores) if scores and None not in scores else None
-
-    def files(self, task, setting):
-        """Bits and kB of a setting's files, and milliseconds of a word in each way, as text.
-
-        They are those of the published seed; of the first one, without times, if none is.
-        """
-        own = [self.by_place[task.name, setting, seed] for seed in self.seeds(task, setting)]
-        shown = next((one for one in own if one.get("published")), own[0])
-        taken = shown.get("milliseconds", {}) if shown.get("published") else {}
-        kilobytes = [f"{shown['bytes'][name] / 1000:.0f}" for name in ("tflite", "keras")]
-        times = (f"{taken[way]:.2f}" if way in taken else "" for way in WAYS)
-        return [bits(shown), *kilobytes, *times]
-
-    def published(self):
-        """The results whose model is published, in the order of the tasks."""
-        names = [task.name for members in self.groups.values() for task in members]
-        found = [one for one in self.by_place.values() if one.get("published")]
-        return sorted(found, key=lambda one: names.index(one["task"]))
-
-    def minutes(self, task, systems):
-        """The limits of the trainings of some systems, as text."""
-        limits = {
-            one["minutes"]
-            for (name, system, _), one in self.by_place.items()
-            if name == task.name and system in {*systems} - {"phonetisaurus"}
-        }
-        return ", ".join(f"{one:g}" for one in sorted(limits - {None}))
+    rows = []
+    for name, task, numbers in _rows(scores, cells):
+        if name not in tasks.SUMMARIZED:
+            continue
+        metric = task.metrics[0]
+        of_yoyodyne = (one for one in numbers[: len(models)] if one is not None)
+        best = BETTER[metric](of_yoyodyne, default=None)
+        shown = map(_number, [best, *numbers[len(models) :]])
+        rows.append([tasks.SUMMARIZED[name], UNITS[metric], _published(name), *shown])
+    return _table([*head, *_of_seeds(ours)], rows, left=2) if rows else ""
 
 
 def _accuracy(scores):
-    """Task x (published, peers, one model, mean of the seeds, ensemble)."""
+    """Task x (published, peers, one model of the preset, mean of its seeds, ensemble)."""
     peers = [name for name in PEERS if scores.has(name)]
     head = ["task", "", "minutes", "published best", *(PEERS[name] for name in peers)]
-    settings = [name for name in ("small", "four-bits", "preset") if scores.has(name)]
-    for name in settings:
-        head += [f"ours, `{name}`, first seed", "mean of the seeds", "ensemble"]
-    rows = []
+    return _with_minutes(scores, head, peers, ["preset"])
+
+
+def _smaller(scores):
+    """Task x (narrower models: one, mean of the seeds, ensemble)."""
+    settings = [name for name in ("small", "four-bits") if scores.has(name)]
+    return _with_minutes(scores, ["task", "", "minutes", "published best"], [], settings)
+
+
+def _with_minutes(scores, head, peers, settings):
+    """The table of tasks that have a result of these."""
 
     def cells(task):
-        return [
-            *(scores.mean(task, name) for name in peers),
-            *itertools.chain(*(scores.row(task, name) for name in settings)),
-        ]
+        ours = itertools.chain(*(scores.row(task, name) for name in settings))
+        return [*(scores.mean(task, name) for name in peers), *ours]
 
+    rows = []
+    for name, task, numbers in _rows(scores, cells):
+        if all(number is None for number in numbers):
+            continue
+        shown = [_published(name), *map(_number, numbers)]
+        unit = UNITS[task.metrics[0]]
+        if name == task.name:
+            rows.append([name, unit, scores.minutes(task, [*peers, *settings]), *shown])
+        else:
+            rows.append([f"**{name}**, mean", unit, "", *shown])
+    return _table([*head, *_of_seeds(settings)], rows, left=2) if rows else ""
+
+
+def _rows(scores, cells):
+    """Yield (name, a task, numbers): the mean of each whole group, and then its tasks."""
     for group, members in scores.groups.items():
-        unit = UNITS[members[0].metrics[0]]
         table = [cells(task) for task in members]
-        whole = len(members) > 1 and len(members) == sum(one.group == group for one in tasks.ALL)
-        if whole:
-            means = [_mean(column) for column in zip(*table, strict=True)]
-            rows.append([f"**{group}**, mean", unit, "", _published(group), *map(_number, means)])
-        for task, row in zip(members, table, strict=True):
-            minutes = scores.minutes(task, [*peers, *settings])
-            rows.append([task.name, unit, minutes, _published(task.name), *map(_number, row)])
-    return _table(head, rows, left=2)
+        whole = len(members) == sum(one.group == group for one in tasks.ALL)
+        if whole and len(members) > 1:
+            yield group, members[0], [_mean(column) for column in zip(*table, strict=True)]
+        for task, numbers in zip(members, table, strict=True):
+            yield task.name, task, numbers
 
 
-def bits(one):
-    """Those of a weight of a result's .tflite file, as text."""
-    return one.get("quantization", "int8").removeprefix("int")
+def _of_seeds(settings):
+    """Headings of what `Scores.row` gives for each of our settings."""
+    parts = "first seed", "mean of the seeds", "ensemble"
+    return [f"`{name}`, {part}" for name in settings for part in parts]
 
 
 def _sizes(scores):

@@ -164,6 +164,18 @@ PUBLISHED = {  # of a task or of a group's mean, the best first
         Figure(84.1, "the same, soft attention LSTM"),
     ),
 }
+SUMMARIZED = {  # groups, tasks without one, and tasks with a goal of their own; what they are
+    "cmudict": "CMUdict, phonemes of 101,347 words",
+    "eng_us": "American English, phonemes of 33,344 words",
+    "sigmorphon-2021-medium": "phonemes of 8,000 words, ten languages, mean",
+    "sigmorphon-2021-low": "phonemes of 800 words, ten languages, mean",
+    "wikidata": "names to five scripts, mean",
+    "wd-russian": "of these, Russian",
+    "ar2en": "Arabic names to Latin letters",
+    "inflection-high": "inflection, 10,000 forms, eight languages, mean",
+    "inflection-medium": "inflection, 1,000 forms, eight languages, mean",
+    "turkish-medium": "of these, Turkish",
+}
 
 # Options of `train` beside `--preset characters`.
 _SMALL = ("--units", "152", "--attention-units", "72", "--embedding-units", "72")  # 400 kB

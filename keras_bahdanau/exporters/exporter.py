@@ -1,10 +1,10 @@
 """The protocol that every export format implements, and the records that its methods return.
 
 A format is a class that inherits from `Exporter`, with an entry in
-`keras_bahdanau.exporters.all_formats.FORMATS`; `docs/mechanisms.md`, "Adding one", lists the
-other places. The smallest one is `PhraseBook` in `tests/exporters/test_exporter.py`. Such a
-class loads what is heavy (TensorFlow, LiteRT) inside its methods, since the command line reads
-the list of formats before anything else.
+`keras_bahdanau.exporters.all_formats.FORMATS`; `docs/adding_one.md` lists the other places. The
+smallest one is `PhraseBook` in `tests/exporters/test_exporter.py`. Such a class loads what is heavy
+(TensorFlow, LiteRT) inside its methods, since the command line reads the list of formats before
+anything else.
 """
 
 import abc

@@ -3,8 +3,8 @@
 A constraint is a class with two methods. `first(batch)` gives its state, a structure of
 tensors `(batch, ...)`, and `constraint(tokens, state, vocabulary)` gives the tokens that are
 allowed next, bool `(batch, [beam,] vocabulary)`, and the next state. These states are a part of
-the step's state, so they move with their hypotheses. `docs/mechanisms.md`, "Adding one", lists
-the other places of a constraint.
+the step's state, so they move with their hypotheses. `docs/adding_one.md` lists the other
+places of a constraint.
 """
 
 import math

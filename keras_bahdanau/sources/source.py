@@ -21,7 +21,7 @@ class Source(FeatureStructure, abc.ABC):
 
     A new source is one class with these members, registered with
     `keras.saving.register_keras_serializable`, and a front end that takes its features.
-    `docs/mechanisms.md`, "Adding one", lists the other places of a source in this package.
+    `docs/adding_one.md` lists the other places of a source in this package.
 
     Attributes:
         size: Integer that must equal the front end's `source_size`: the number of ids of a

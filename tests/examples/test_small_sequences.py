@@ -98,30 +98,51 @@ def test_a_report_has_means_of_seeds_and_of_whole_groups(example):
         found.append(result(name, "phonetisaurus", 0, 30.0, minutes=5.0))
     found.append(result("wd-russian", "preset", 1, 61.5, "exact", minutes=7.0, bytes=size))
     report = tables.report(found)
+    summary = report.split("\n\n")[2]
+    assert summary == tables.summary(found)
+    few = "phonemes of 800 words, ten languages, mean"
+    assert row(summary, few) == [few, "WER", "24.1", "", "30.0", "14.5", "15.5", "9.0"]
     ice = ["ice", "WER", "5", "12", "30.0", "12.0", "13.0", "9.0"]  # the third of the group
     assert row(report, "ice") == ice
     mean = ["**sigmorphon-2021-low**, mean", "WER", "", "24.1", "30.0", "14.5", "15.5", "9.0"]
     assert row(report, mean[0]) == mean
     assert row(report, "wd-russian") == ["wd-russian", "exact", "7", "60", "", "61.5"]
-    sizes = report.split("\n\n")[3]
+    sizes = report.split("\n\n")[4]
     cells = row(sizes, "ice")
     assert cells[:8] == ["ice", "preset", "WER", "13.0", "13.5", "8", "412", "2000"]
     assert cells[8:] == ["", "0.31"]
-    programs = report.split("\n\n")[5]
+    programs = report.split("\n\n")[6]
     assert row(programs, "ice") == ["ice", "preset", "8", "0.47", "", "", "1.20"]
-    about, table = report.split("\n\n")[6:8]
+    about, table = report.split("\n\n")[7:9]
     assert about.startswith("Scores of the published files")
     cells = ["ice", "preset", "2", "WER", "14.5", "10.0 to 18.0", "3.2"]
     assert row(table, "ice")[: len(cells)] == cells
     assert "best system of SIGMORPHON 2021" in report and "Toshniwal" not in report
     part = tables.report([one for one in found if one["task"] == "ice"])
-    assert "mean |" not in part.split("\n\n")[2]  # of a group that is not whole
+    assert "ten languages" not in part and "**, mean" not in part  # of a group that is not whole
     assert tables.report([]) == "There are no results yet.\n"
 
 
 def test_the_page_of_all_results_is_that_of_the_files(example):
-    found = example("results").Results(FOLDER / "results").read()
-    assert (FOLDER / "RESULTS.md").read_text("utf-8") == example("tables").report(found)
+    found, tables = example("results").Results(FOLDER / "results").read(), example("tables")
+    assert (FOLDER / "RESULTS.md").read_text("utf-8") == tables.report(found)
+    assert tables.summary(found) in (FOLDER / "README.md").read_text("utf-8")
+
+
+def test_a_summary_has_the_best_of_the_peers_models_by_their_means(example):
+    names = [task.name for task in example("tasks").chosen("inflection-medium")]
+    found = [
+        result(name, f"yoyodyne-{model}", 1, score + 10 * place, "exact")
+        for model, score in (("soft", 7), ("pointer", 9), ("hard", 2))
+        for place, name in enumerate(names)
+    ]
+    found.append(result("eng_us", "yoyodyne-soft", 1, 50.0))
+    found.append(result("eng_us", "yoyodyne-hard", 1, 0.0))
+    summary = example("tables").summary(found)
+    mean = "inflection, 1,000 forms, eight languages, mean"
+    assert row(summary, mean) == [mean, "exact", "", "44.0"]
+    english = "American English, phonemes of 33,344 words"
+    assert row(summary, english) == [english, "WER", "41.94", "0.0"]
 
 
 def test_soft_hard_and_copying_stand_side_by_side_at_each_size(example):
@@ -155,7 +176,7 @@ def test_settings_stand_side_by_side_where_there_are_two(example):
         result("ice", name, 1, score, **more) for name, score in (("preset", 20), ("hard", 18))
     ]
     found.append(result("gre", "preset", 1, 22, **more))
-    settings = tables.report(found).split("\n\n")[4]
+    settings = tables.report(found).split("\n\n")[4]  # behind those of scores and sizes
     assert settings.splitlines()[0] == "| task |  | preset | hard |"
     assert settings.splitlines()[2:] == ["| ice | WER | 20.0 | 18.0 |"]
 
