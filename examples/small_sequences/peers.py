@@ -57,7 +57,7 @@ SPACE = "▁"  # in place of a space of a word, at which Phonetisaurus would end
 
 def trains(system, task):
     """True if a peer is for such tasks: Phonetisaurus wants symbols with spaces between them."""
-    return system != PHONETISAURUS or task.kind == "pronounce"
+    return system != PHONETISAURUS or task.symbols
 
 
 def result(system, task, seed, arguments):

@@ -25,7 +25,8 @@ share of words none of whose pronunciations is met, "exact" the share of right f
 Minutes are the limit of a training on one core: one number is that of all neural systems of a row,
 several are those of different ones. In the table of sizes scores are means of the seeds, kB and
 milliseconds are of the published file; where none is published, kB are of the first seed.
-[README.md](README.md) has the commands, the processors and what the figures mean."""
+[README.md](README.md) has the commands, [EXPERIMENTS.md](EXPERIMENTS.md) the processors, and what
+else was tried."""
 
 
 def summary(results):
@@ -51,10 +52,10 @@ def report(results):
 
 
 def _summary(scores):
-    """Groups and tasks with goals x (published, the best of yoyodyne's models, ours)."""
+    """Groups and tasks with goals x (published, yoyodyne's best model of those run, ours)."""
     models = [name for name in PEERS if name.startswith("yoyodyne")]
     ours = [name for name in ("preset", "small") if scores.has(name)]
-    head = ["task", "", "published best", "yoyodyne, best model", PEERS["phonetisaurus"]]
+    head = ["task", "", "published best", "yoyodyne", PEERS["phonetisaurus"]]
 
     def cells(task):
         peers = [scores.mean(task, name) for name in (*models, "phonetisaurus")]

@@ -271,7 +271,7 @@ class _Training:
         if options.precision != "float32":
             config = initial and initial["model"]
             model = validated_model(self.source, self.target, options, config, self._window())
-        metrics = _metrics(self.source, options)
+        metrics = _metrics(self.source, self.target, options)
         if initial is not None and options.best_by == "perplexity":
             metrics = initial["metrics"]
         pipeline = pipeline_of(self.source, model, self.target, self._search(model), metrics)
@@ -335,12 +335,12 @@ class _Training:
         ]
 
 
-def _metrics(source, options):
+def _metrics(source, target, options):
     """Names of the metrics of the pipeline, the judge first; None for its class's."""
     judge, own = options.best_by, kind_of(source).metrics
     if judge in ("perplexity", own[0]):
         return None
-    rate = "per" if options.target_model_type == "word" else "cer"
+    rate = "per" if target.model_type == "word" else "cer"
     return tuple(dict.fromkeys((judge, *own) if judge in own else (judge, rate)))
 
 

@@ -144,6 +144,16 @@ def test_a_model_that_is_trained_further_copies_as_before(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_file_of_phonemes_that_is_trained_further_has_their_error_rate(tmp_path):
+    new = {**SETTINGS, "best_by": "exact", "hard_alignment": "none"}
+    first = train(SOUNDS, SOUNDS, tmp_path / "first", TrainingOptions(**new), verbose=0)
+    alone = shutil.copy(first, tmp_path / "copy.keras")  # without the options of its run
+    further = TrainingOptions(epochs=1, epoch_steps=1, best_by="exact")
+    second = train(SOUNDS, SOUNDS, tmp_path / "second", further, verbose=0, initial=alone)
+    assert [Translator.load(one).metrics for one in (first, second)] == 2 * [("exact", "per")]
+
+
+@pytest.mark.slow
 def test_so_does_a_file_with_new_vocabularies(tmp_path):
     first = train(FORMS, FORMS, tmp_path / "first", TrainingOptions(**SETTINGS), verbose=0)
     initial = initial_model(Run(tmp_path / "new"), shutil.copy(first, tmp_path / "copy.keras"))
