@@ -174,7 +174,7 @@ def _write(path, content):
 def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
     """(texts, bytes of the transducer): it counts n-grams, in no need of a seed or of minutes."""
     lexicon, model, found = folder / "lexicon.tsv", folder / "model.fst", folder / "predicted.tsv"
-    train, dev = ([(readable(word), phones) for word, phones in part] for part in rows)
+    train, dev = ([(readable(word), phones) for word, phones, *_ in part] for part in rows)
     lexicon.write_text("".join(f"{word}\t{phones}\n" for word, phones in train), encoding="utf-8")
     words = folder / "words.txt"
     words.write_text("".join(f"{word}\n" for word in dict(dev)), encoding="utf-8")

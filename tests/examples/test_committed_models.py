@@ -73,7 +73,8 @@ def test_files_of_characters_suggest_and_say_how_sure_they_are(example):
     assert len(files) > 5
     for path in files:
         signatures = interpreter.Interpreter(str(path)).get_signature_list()
-        assert {"translate", "translate_nbest"} <= {*signatures}, path
+        assert {"translate", "translate_nbest", "translate_greedy"} <= {*signatures}, path
+        assert ("translate_prefix" in signatures) == (example == "transliterate"), path
         assert {"confidence", "token_words"} <= {*signatures["translate"]["outputs"]}, path
         assert {"confidences", "scores"} <= {*signatures["translate_nbest"]["outputs"]}, path
 
