@@ -1,4 +1,4 @@
-// One screen: a text in, its translation under it. Never run in this project.
+// One screen: a text in, its translations under it, best first. Never run in this project.
 
 package translation.android
 
@@ -36,7 +36,7 @@ class MainActivity : Activity() {
         worker.execute {
             val shown =
                 try {
-                    opened().translate(text).text
+                    opened().suggest(text).joinToString("\n") { it.text } // one, if the file has no lists
                 } catch (error: Exception) { // an asset that is missing, a model that LiteRT refuses
                     error.message ?: error.toString()
                 }
