@@ -56,8 +56,8 @@ SPACE = "▁"  # in place of a space of a word, at which Phonetisaurus would end
 
 
 def trains(system, task):
-    """True if a peer is for such tasks: Phonetisaurus wants symbols with spaces between them."""
-    return system != PHONETISAURUS or task.symbols
+    """True if a peer is for such tasks: Phonetisaurus takes no features."""
+    return system != PHONETISAURUS or task.kind != "inflect"
 
 
 def result(system, task, seed, arguments):
@@ -174,8 +174,8 @@ def _write(path, content):
 def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
     """(texts, bytes of the transducer): it counts n-grams, in no need of a seed or of minutes."""
     lexicon, model, found = folder / "lexicon.tsv", folder / "model.fst", folder / "predicted.tsv"
-    train, dev = ([(readable(word), phones) for word, phones, *_ in part] for part in rows)
-    lexicon.write_text("".join(f"{word}\t{phones}\n" for word, phones in train), encoding="utf-8")
+    train, dev = ([(readable(one[0]), symbols(task, one[1])) for one in part] for part in rows)
+    lexicon.write_text("".join(f"{word}\t{text}\n" for word, text in train), encoding="utf-8")
     words = folder / "words.txt"
     words.write_text("".join(f"{word}\n" for word in dict(dev)), encoding="utf-8")
     log = folder / "log.txt"
@@ -187,7 +187,15 @@ def _phonetisaurus(system, task, seed, rows, folder, programs, arguments):
     texts = dict(
         line.split(" ", 1) for line in found.read_text(encoding="utf-8").splitlines() if " " in line
     )
-    return [texts.get(word, "") for word, _ in dev], model.stat().st_size
+    answers = [texts.get(word, "") for word, _ in dev]
+    if not task.symbols:
+        answers = [text.replace(" ", "") for text in answers]
+    return answers, model.stat().st_size
+
+
+def symbols(task, text):
+    """A target for Phonetisaurus, which wants spaces between symbols: letters, if it has none."""
+    return text if task.symbols else " ".join(text)
 
 
 def readable(word):

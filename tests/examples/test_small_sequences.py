@@ -206,6 +206,11 @@ def test_phonetisaurus_gets_the_letters_of_a_syllable_and_no_spaces(example):
         "\u1100\u1161\u1100\u1169\u11a8",
         "é",
     ]
+    peers, tasks = example("peers"), example("tasks").TASKS
+    assert peers.symbols(tasks["ar2en"], "aa") == "a a"
+    assert peers.symbols(tasks["wd-korean"], "예 나") == "예 나"
+    kinds = {task.kind for task in tasks.values() if peers.trains("phonetisaurus", task)}
+    assert kinds == {"pronounce", "transliterate"}
 
 
 def test_what_is_there_is_not_made_again_and_a_failure_leaves_the_rest(
