@@ -5,7 +5,6 @@ import statistics
 import tasks
 
 WAYS = ("greedy", "beam", "suggestions")  # in which a file's times are taken
-BETTER = {"ser": min, "exact": max}  # of two scores
 
 
 class Scores:

@@ -4,7 +4,7 @@ import itertools
 import statistics
 
 import tasks
-from scores import BETTER, WAYS, Scores, bits
+from scores import WAYS, Scores, bits
 
 PEERS = {  # headings
     "yoyodyne-soft": "yoyodyne LSTM",
@@ -14,6 +14,7 @@ PEERS = {  # headings
     "phonetisaurus": "Phonetisaurus",
 }
 UNITS = {"ser": "WER", "exact": "exact"}
+BETTER = {"ser": min, "exact": max}  # of several scores
 OTHERS = {  # metrics behind the first one, whichever a task has
     **{"per": "PER", "cer": "CER"},
     **{name: f"one of {name[3:]} right" for name in ("top2", "top3", "top5")},
