@@ -18,7 +18,7 @@ import time
 import machine
 
 import keras_bahdanau as kb
-from keras_bahdanau.text.corpus_metrics import metrics_of
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 
 BEAM_WIDTHS = 1, 5
 BATCH = 64

@@ -4,12 +4,12 @@ The names are loaded on first use, so that `keras-bahdanau --help` need not
 wait for TensorFlow.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 __version__ = "0.1.0"
 
 _MODULE_OF = {
-    "BatchTranslator": "pipelines",
+    "BatchTranslator": "runners",
     "Decoder": "models",
     "Encoder": "models",
     "Ensemble": "models",
@@ -34,25 +34,32 @@ _MODULE_OF = {
     "presets": "training",
     "write_explorer": "plotting",
 }
+_MODULES = {
+    "losses": "models.losses",
+    "metrics": "models.metrics",
+}
 _PARTS = (
     "callbacks",
     "data",
     "demo",
+    "distillation",
     "evaluation",
     "exporters",
     "layers",
-    "losses",
-    "metrics",
     "migrate",
     "models",
+    "optimizers",
     "pipelines",
     "plotting",
+    "runners",
     "search",
     "sources",
     "text",
     "training",
 )
 
-__all__ = [*_MODULE_OF, *_PARTS]
+__all__ = [*_MODULE_OF, *_MODULES, *_PARTS]
 
-__getattr__, __dir__ = lazy_names(__name__, {**_MODULE_OF, **{part: part for part in _PARTS}})
+__getattr__, __dir__ = lazy_names(
+    __name__, {**_MODULE_OF, **_MODULES, **{part: part for part in _PARTS}}
+)

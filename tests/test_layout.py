@@ -14,26 +14,21 @@ PACKAGE = "keras_bahdanau"
 ROOT = Path(__file__).parents[1] / PACKAGE
 FILES = sorted(ROOT.rglob("*.py"))
 
-# A part is a module or subpackage of the package, or a module of one that is named here.
-# Each may import the parts before it.
+# Rooms of the package, from the ground up. A room imports only rooms of lower floors.
 FLOORS = (
-    *("lazy", "cores", "counted", "option", "limits", "checks", "finite", "integrity", "ownership"),
-    "own_process",
-    "whole_file",
-    "file_content",
-    *("layers", "losses", "metrics", "models"),
-    *("search", "text", "sources", "data"),
-    *("training.rounded_weights", "training.optimizers"),
-    *("training.schedules", "training.progress", "training.teacher_files"),
-    "training.run",
-    *("pipelines", "plotting", "callbacks"),
-    *("exporters", "pipelines.loaded_model", "pipelines.offline"),
-    *("evaluation", "training", "migrate", "demo", "cli"),
+    ("settings", "files"),
+    ("layers", "text"),
+    ("models", "sources", "optimizers"),
+    ("search", "data"),
+    ("pipelines",),
+    ("evaluation", "plotting"),
+    ("callbacks", "exporters"),
+    ("training", "runners"),
+    ("distillation", "demo", "migrate"),
+    ("cli",),
 )
-WITHOUT_TENSORFLOW = {
-    *("callbacks", "layers", "losses", "metrics", "models", "search"),
-    *("training.rounded_weights", "training.optimizers", "training.schedules"),
-}
+FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+WITHOUT_TENSORFLOW = {"callbacks", "layers", "models", "optimizers", "search"}
 TEXT_ON_THE_HOST = (
     *("alignments", "bpe_dropout", "copied_ids", "decomposition", "id_rows", "replace_unknown"),
     *("subword_sampling", "subwords", "unigram_draws", "vocabulary", "vocabulary_update"),
@@ -48,14 +43,9 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-def part_of(path):
-    return part_named(path.relative_to(ROOT).with_suffix("").parts)
-
-
-def part_named(names):
-    """The part of a module or name within the package, given as (name, name, ...)."""
-    module = ".".join(names[:2])
-    return module if module in FLOORS else names[0]
+def room_of(path):
+    """The room of a file, its folder in the package; "" for the package's own face."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py").replace("__init__", "")
 
 
 @functools.cache
@@ -87,20 +77,22 @@ def files_with(faults_of):
     return {name: faults for name, faults in found.items() if faults}
 
 
-def test_every_part_has_a_floor():
-    assert {part_of(path) for path in FILES} - {"__init__"} == set(FLOORS)
+def test_every_room_has_a_floor():
+    assert {room_of(path) for path in FILES} - {""} == set(FLOOR_OF)
 
 
-def test_imports_point_one_way():
-    def above(path):
-        own = part_of(path)
-        if own == "__init__":
+def test_imports_go_down_only():
+    def not_below(path):
+        room = room_of(path)
+        if not room:
             return set()  # the names of the package are loaded on first use
         names = [name.split(".") for name in imports_of(path)]
-        parts = {part_named(name[1:]) for name in names if name[0] == PACKAGE and name[1:]}
-        return parts - set(FLOORS[: FLOORS.index(own) + 1]) - {"__version__"}
+        rooms = {name[1] for name in names if name[0] == PACKAGE and name[1:]} - {room}
+        return {
+            one for one in rooms & set(FLOOR_OF) if FLOOR_OF[one] >= FLOOR_OF[room]
+        } | rooms - set(FLOOR_OF) - {"__version__"}
 
-    assert files_with(above) == {}
+    assert files_with(not_below) == {}
 
 
 def test_no_two_modules_have_one_name():
@@ -111,7 +103,7 @@ def test_no_two_modules_have_one_name():
 
 def test_no_part_but_those_that_need_it_imports_tensorflow():
     def backends(path):
-        if part_of(path) not in WITHOUT_TENSORFLOW or path in TENSORFLOW_BRANCHES:
+        if room_of(path) not in WITHOUT_TENSORFLOW or path in TENSORFLOW_BRANCHES:
             return set()
         return {name.split(".")[0] for name in imports_of(path)} & {"tensorflow", "tensorflow_text"}
 

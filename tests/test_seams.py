@@ -23,23 +23,23 @@ READING_FORMS = {
     "cli/inputs.py": (6, "two texts or a TSV are read, or a manifest"),
     "cli/sharding.py": (2, "two texts or a TSV are read, or a manifest"),
     "cli/training_files.py": (1, "two texts for training need two for validation"),
-    "data/manifest_corpus.py": (1, "a corpus of a manifest refuses other sources"),
-    "data/shard_files.py": (2, "shards hold ids of lines, or the content of files"),
-    "data/shards.py": (1, "ids of shards belong to subwords"),
+    "data/shards/manifest_corpus.py": (1, "a corpus of a manifest refuses other sources"),
+    "data/shards/shard_files.py": (2, "shards hold ids of lines, or the content of files"),
+    "data/shards/shards.py": (1, "ids of shards belong to subwords"),
     "exporters/saved_model/saved_model_pipeline.py": (1, "FLAC is refused among files"),
-    "training/distillation/choosing.py": (2, "filters count characters, or broken files"),
-    "training/distillation/demands.py": (1, "the words of two texts have links"),
+    "distillation/choosing.py": (2, "filters count characters, or broken files"),
+    "distillation/demands.py": (1, "the words of two texts have links"),
 }
 # Modules that ask if a source has subwords: what they do is done to tokens, of whatever text.
 ASKING_FOR_SUBWORDS = {
-    "data/shards.py": (1, "ids of shards belong to subwords"),
+    "data/shards/shards.py": (1, "ids of shards belong to subwords"),
     "data/tags.py": (1, "a tag is one source token"),
     "exporters/litert/conversion.py": (1, "a file holds the subwords of both sides"),
     "pipelines/graph.py": (2, "a shortlist is one of source tokens, as are words to copy"),
     "pipelines/shortlist_learning.py": (1, "a shortlist is one of source tokens"),
     "training/adaptation.py": (3, "an old vocabulary gets new pieces"),
     "training/vocabularies.py": (1, "symbols are tokens of a source that has subwords"),
-    "training/distillation/distill.py": (1, "a student learns a vocabulary of its own"),
+    "distillation/student.py": (1, "a student learns a vocabulary of its own"),
 }
 KINDS = {*NAMES, "images", "audio", "sound", "ink", "frames", "pixels", "samples"} - {"text"}
 

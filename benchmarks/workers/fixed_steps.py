@@ -10,8 +10,8 @@ from keras import ops
 
 from keras_bahdanau.layers import BahdanauAttention
 from keras_bahdanau.layers.front_ends.token_embedding import TokenEmbedding
-from keras_bahdanau.losses import TokenCrossentropy
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models.losses import TokenCrossentropy
 from keras_bahdanau.models.precision import computing_in
 from keras_bahdanau.search import SearchOptions, search
 from keras_bahdanau.training.presets import PRESETS

@@ -165,7 +165,7 @@ def options_page():
     training = kb.training
     for settings in (
         *(training.TrainingOptions, kb.SearchOptions),
-        *(kb.data.Preparation, training.Distillation),
+        *(kb.data.Preparation, kb.distillation.Distillation),
     ):
         values = resolved if settings is training.TrainingOptions else {}
         lines += ["", f"## {settings.__name__}", "", "| option | default | must be | meaning |"]

@@ -10,7 +10,7 @@ import sacrebleu
 from configurations import SIZE, TRAINING
 
 import keras_bahdanau as kb
-from keras_bahdanau.training import AveragingAdam, averaged_weights
+from keras_bahdanau.optimizers import AveragingAdam, averaged_weights
 
 FEWEST = 20  # test sentences whose BLEU is worth a point in a plot
 

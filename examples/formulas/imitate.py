@@ -25,8 +25,9 @@ from train import COMMON, SETTINGS, SOURCES
 
 import keras_bahdanau as kb
 from keras_bahdanau.models.precision import computing_in
+from keras_bahdanau.optimizers import Cosine
 from keras_bahdanau.sources.ink_source import pen_frames
-from keras_bahdanau.training import Cosine, Run, TrainingOptions
+from keras_bahdanau.training import Run, TrainingOptions
 
 OPTIONS = {"preset": "images", **COMMON, **SETTINGS["image"]}
 NO_DROPOUT = {"dropout": 0.0, "embedding_dropout": 0.0}  # it would add an error of its own

@@ -19,7 +19,7 @@ from pathlib import Path
 import regex
 
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.whole_file import write_text
+from keras_bahdanau.files.whole_file import write_text
 
 LEAST = 3  # letters of a run
 KEPT = 2  # of its last letters, which stay

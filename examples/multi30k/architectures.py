@@ -23,8 +23,8 @@ import scoring
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
+from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.training import Run, TrainingOptions, train, training_option
-from keras_bahdanau.whole_file import write_json
 
 SUBWORDS = {"vocabulary_size": 6000, "model_type": "bpe", "joint": True}
 WIDTHS = {"units": 512, "embedding_units": 256, "attention_units": 256}  # those of `small`

@@ -15,7 +15,7 @@ from sacrebleu.metrics import CHRF
 
 import keras_bahdanau as kb
 from keras_bahdanau.data.pair_file import cell_of
-from keras_bahdanau.whole_file import write_text
+from keras_bahdanau.files.whole_file import write_text
 
 
 def main(arguments=None):

@@ -15,7 +15,7 @@ from architectures import SENTENCES, p50
 
 import keras_bahdanau as kb
 from keras_bahdanau.exporters.litert.on_device import OnDeviceTranslator
-from keras_bahdanau.whole_file import write_json
+from keras_bahdanau.files.whole_file import write_json
 
 SEARCHES = {"greedy": True, "beam": False}  # the file's own beam
 

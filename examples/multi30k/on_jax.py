@@ -27,10 +27,10 @@ import numpy as np
 
 from keras_bahdanau.data.bucketing import ByTokens, bucket_shapes
 from keras_bahdanau.data.padding import padded_batch
+from keras_bahdanau.optimizers.adam import averaged_weights
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.training import training_option
 from keras_bahdanau.training.compiling import compiled_model
-from keras_bahdanau.training.optimizers import averaged_weights
 from keras_bahdanau.training.options import MODEL_OPTIONS, TrainingOptions
 
 MOST_EPOCHS, MOST_MINUTES = 100_000, 7 * 24 * 60

@@ -21,9 +21,9 @@ import scoring
 import tensorflow as tf
 
 import keras_bahdanau as kb
-from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.settings.cores import usable_cores
 from keras_bahdanau.training import Run, TrainingOptions, train, training_option
-from keras_bahdanau.whole_file import write_json
 
 TIERS = {  # what differs from `presets.small`
     "cpu": {},

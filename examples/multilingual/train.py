@@ -12,8 +12,8 @@ import json
 from pathlib import Path
 
 import keras_bahdanau as kb
+from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.training import Run, TrainingOptions, train, training_option
-from keras_bahdanau.whole_file import write_json
 
 SYSTEMS = {"de": ("de",), "fr": ("fr",), "both": ("de", "fr")}
 TAGS = {"de": "<2de>", "fr": "<2fr>"}

@@ -21,7 +21,7 @@ from pathlib import Path
 import regex
 
 from keras_bahdanau.data.reading import read_lines
-from keras_bahdanau.whole_file import write_text
+from keras_bahdanau.files.whole_file import write_text
 
 WORD = regex.compile(r"[\p{L}\p{M}]+(?:'[\p{L}\p{M}]+)*")
 LENGTHS = range(3, 20)  # in letters and apostrophes

@@ -13,7 +13,7 @@ from tasks import BESIDE, TASKS
 from trainings import Training
 
 import keras_bahdanau as kb
-from keras_bahdanau.text.corpus_metrics import metrics_of
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 
 LARGEST = 1_000_000  # bytes of a .tflite file
 VARIANTS = ("", *dict.fromkeys(BESIDE.values()))  # of a task's model: its own, large and small

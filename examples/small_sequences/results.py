@@ -3,7 +3,7 @@
 import json
 
 import keras_bahdanau as kb
-from keras_bahdanau.whole_file import write_json
+from keras_bahdanau.files.whole_file import write_json
 
 
 class Results:

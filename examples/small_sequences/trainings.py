@@ -25,8 +25,8 @@ from tasks import (
 )
 
 from keras_bahdanau.data.reading import read_lines
+from keras_bahdanau.files.whole_file import write_text
 from keras_bahdanau.training import Run
-from keras_bahdanau.whole_file import write_text
 
 EXAMPLES = Path(__file__).resolve().parents[1]
 

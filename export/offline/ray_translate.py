@@ -24,11 +24,11 @@ from pathlib import Path
 import numpy as np
 import parts
 
-from keras_bahdanau.integrity import Damage, parse_card, sha256_of
-from keras_bahdanau.option import check_value, integer, number
-from keras_bahdanau.ownership import owned
-from keras_bahdanau.pipelines.offline import ADDED, BatchTranslator
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.files.integrity import Damage, parse_card, sha256_of
+from keras_bahdanau.files.ownership import owned
+from keras_bahdanau.files.whole_file import replacing
+from keras_bahdanau.runners.offline import ADDED, BatchTranslator
+from keras_bahdanau.settings.option import check_value, integer, number
 
 HERE = Path(__file__).resolve().parent
 CARD = "_translation.json"  # engines that read a directory ignore names with "_"

@@ -6,7 +6,7 @@ from pathlib import Path
 import keras
 
 from keras_bahdanau.callbacks.metric import check_trained
-from keras_bahdanau.training.optimizers import averaged_weights
+from keras_bahdanau.optimizers.adam import averaged_weights
 
 
 class AlignmentPlotCallback(keras.callbacks.Callback):

@@ -6,9 +6,9 @@ from pathlib import Path
 import keras
 import numpy as np
 
-from keras_bahdanau import checks
-from keras_bahdanau.training.optimizers import restoring
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.files.whole_file import replacing
+from keras_bahdanau.optimizers.adam import restoring
+from keras_bahdanau.settings import checks
 
 
 class AverageLast(keras.callbacks.Callback):

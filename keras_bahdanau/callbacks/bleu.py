@@ -3,7 +3,7 @@
 from sacrebleu.metrics import BLEU
 
 from keras_bahdanau.callbacks.metric import MetricCallback
-from keras_bahdanau.text.corpus_metrics import CorpusMetric
+from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric
 
 
 class BleuCallback(MetricCallback):

@@ -10,7 +10,7 @@ import keras
 
 from keras_bahdanau.callbacks.batch_count import BatchCount
 from keras_bahdanau.callbacks.divergence import require_finite_state
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.files.whole_file import replacing
 
 _METRICS = "metrics_so_far"  # of the epoch that is under way
 

@@ -5,8 +5,8 @@ import math
 import keras
 
 from keras_bahdanau.callbacks.batch_count import BatchCount
-from keras_bahdanau.finite import arrays_of, first_not_finite
-from keras_bahdanau.training.optimizers import innermost
+from keras_bahdanau.files.finite import arrays_of, first_not_finite
+from keras_bahdanau.optimizers.adam import innermost
 
 
 class StopAtDivergence(keras.callbacks.Callback):

@@ -16,7 +16,7 @@ class EndInTime(keras.callbacks.Callback):
 
     Args:
         progress: `training.Progress` of the training.
-        schedule: `training.Cosine` of the optimizer.
+        schedule: `optimizers.Cosine` of the optimizer.
         steps: Positive integer, batches of an epoch.
         epochs: Positive integer, most epochs.
         minutes: Positive float, most time of the training.

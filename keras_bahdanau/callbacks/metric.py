@@ -6,9 +6,9 @@ import keras
 
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.checked_pairs import check_pairs
-from keras_bahdanau.text.bootstrap import interval
-from keras_bahdanau.text.corpus_metrics import CorpusMetric, metrics_of
-from keras_bahdanau.training.optimizers import averaged_weights
+from keras_bahdanau.evaluation.bootstrap import interval
+from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric, metrics_of
+from keras_bahdanau.optimizers.adam import averaged_weights
 
 
 class MetricCallback(keras.callbacks.Callback):

@@ -10,9 +10,9 @@ from typing import Annotated, get_args
 import typer
 
 from keras_bahdanau.cli.console import load_tensorflow, without_greetings
-from keras_bahdanau.limits import PRECISIONS
 from keras_bahdanau.pipelines.file import find_translator, read_card
 from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.settings.limits import PRECISIONS
 
 ModelOption = Annotated[
     Path, typer.Option(help="Directory of a training, or a .keras file.", show_default=False)
@@ -119,7 +119,7 @@ def options_of(settings, shown=None):
     `**options`, None for each option that is left out: see `asked`.
 
     Args:
-        settings: The dataclass, whose fields are made by `keras_bahdanau.option.option`.
+        settings: The dataclass, whose fields are made by `keras_bahdanau.settings.option.option`.
         shown: Instance whose values the help lists as defaults; None if they are the model's.
     """
     parameters = [_parameter(field, shown) for field in dataclasses.fields(settings)]

@@ -3,7 +3,7 @@
 import json
 
 from keras_bahdanau.cli.console import warn
-from keras_bahdanau.option import check_value, number
+from keras_bahdanau.settings.option import check_value, number
 
 
 class Rejection:

@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.settings.cores import usable_cores
 
 PROGRAM = "keras-bahdanau"
 GREETINGS = (

@@ -9,7 +9,7 @@ import typer
 from keras_bahdanau.cli.arguments import check_absent
 from keras_bahdanau.cli.console import ends_well, keras_verbosity, load_tensorflow
 from keras_bahdanau.demo.task import CLASS_OF
-from keras_bahdanau.option import check_value, one_of
+from keras_bahdanau.settings.option import check_value, one_of
 
 
 @ends_well("The same command goes on.")

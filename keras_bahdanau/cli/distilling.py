@@ -24,12 +24,13 @@ from keras_bahdanau.cli.training_files import (
     read_data,
     tell_held_out,
 )
-from keras_bahdanau.limits import WORKERS
-from keras_bahdanau.option import check_value
-from keras_bahdanau.ownership import check_unowned
+from keras_bahdanau.distillation import Distillation
+from keras_bahdanau.files.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
+from keras_bahdanau.settings.limits import WORKERS
+from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
-from keras_bahdanau.training import Distillation, Run, TrainingOptions
+from keras_bahdanau.training import Run, TrainingOptions
 
 
 @ends_well("The same command goes on.")
@@ -135,11 +136,12 @@ def distill(
     data, valid = read_data(inputs, *files, **table)
     if valid_source is None:
         tell_held_out(valid.pairs, say)
-    from keras_bahdanau import training
 
     if inputs != "lines":
         load()
-    path = training.distill(
+    from keras_bahdanau.distillation.student import distill as distill_student
+
+    path = distill_student(
         data.pairs,
         valid.pairs,
         out,

@@ -37,14 +37,14 @@ from keras_bahdanau.cli.inputs import (
 from keras_bahdanau.cli.other_system import OtherSystem
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
-from keras_bahdanau.counted import counted
-from keras_bahdanau.data.manifest import report_unreadable
+from keras_bahdanau.data.shards.manifest import report_unreadable
 from keras_bahdanau.data.table_features import links_behind
 from keras_bahdanau.data.tags import require_token
-from keras_bahdanau.limits import BATCH_SIZE
-from keras_bahdanau.option import check_value
+from keras_bahdanau.files.whole_file import write_json, write_text
+from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.limits import BATCH_SIZE
+from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.text.unknown_parts import report_unknown_pairs
-from keras_bahdanau.whole_file import write_json, write_text
 
 
 @ends_well()
@@ -205,7 +205,7 @@ def _nbest_of(metrics, compare):
     """The number of texts of a source that the metrics need; one for a comparison."""
     nbest = 1
     if metrics is not None:
-        from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
         nbest = max(metric.nbest for metric in metrics_of(metrics.split(",")))
     if compare is not None and nbest > 1:

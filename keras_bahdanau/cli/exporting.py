@@ -31,7 +31,7 @@ from keras_bahdanau.exporters.all_formats import exporter_of
 from keras_bahdanau.exporters.litert import litert_exporter
 from keras_bahdanau.exporters.publishing import next_version
 from keras_bahdanau.exporters.saved_model import saved_model_exporter
-from keras_bahdanau.ownership import check_unowned
+from keras_bahdanau.files.ownership import check_unowned
 from keras_bahdanau.pipelines.file import find_translator
 from keras_bahdanau.text.feature_place import LAST
 

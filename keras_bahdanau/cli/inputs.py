@@ -6,8 +6,8 @@ from pathlib import Path
 from keras_bahdanau.cli.arguments import is_litert
 from keras_bahdanau.cli.console import lines_from, warn
 from keras_bahdanau.data.columns import Table, parsed_columns, read_table
-from keras_bahdanau.data.manifest import read_manifest
 from keras_bahdanau.data.reading import decode_lines, read_pairs
+from keras_bahdanau.data.shards.manifest import read_manifest
 from keras_bahdanau.data.tags import tagged
 from keras_bahdanau.exporters.card import read_packed_card
 from keras_bahdanau.pipelines.file import read_card

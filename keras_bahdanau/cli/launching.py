@@ -13,10 +13,10 @@ import time
 import typer
 
 from keras_bahdanau.cli.console import interrupted_by_sigterm
-from keras_bahdanau.cores import usable_cores
-from keras_bahdanau.limits import WORKERS
-from keras_bahdanau.option import check_value
-from keras_bahdanau.own_process import module_command
+from keras_bahdanau.files.own_process import module_command
+from keras_bahdanau.settings.cores import usable_cores
+from keras_bahdanau.settings.limits import WORKERS
+from keras_bahdanau.settings.option import check_value
 
 POLL_SECONDS = 0.1
 SECONDS_TO_END = 5  # that a worker has to end by itself

@@ -88,7 +88,7 @@ class OtherSystem:
         """
         from keras_bahdanau import evaluation
         from keras_bahdanau.data.answers import answers_by_source
-        from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
         others = self.lines(batch_size)
         answers = answers_by_source(pairs)

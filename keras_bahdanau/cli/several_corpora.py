@@ -9,7 +9,7 @@ from typing import NamedTuple
 from keras_bahdanau.cli.console import load_tensorflow
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import WEIGHT, Corpora, Corpus, require_text
-from keras_bahdanau.option import check_value
+from keras_bahdanau.settings.option import check_value
 
 # one that is not that of a drive, as in C:\data\train.tsv
 _COLON = re.compile(r"(?<!^[A-Za-z])(?<!,[A-Za-z]):|:(?![\\/])")
@@ -127,7 +127,7 @@ def read_corpora(texts, read, corpora=None):
     parts, symbols = [], {}
     for one in given:
         if len(one.files) == 1 and one.files[0].is_dir():
-            from keras_bahdanau.data.shards import Shards  # which loads NumPy
+            from keras_bahdanau.data.shards.shards import Shards  # which loads NumPy
 
             if one.tag is not None:
                 load_tensorflow()  # the source of the shards must have the tag

@@ -15,13 +15,13 @@ from keras_bahdanau.cli.arguments import (
     options_of,
 )
 from keras_bahdanau.cli.console import ends_well, load_tensorflow
-from keras_bahdanau.counted import counted
-from keras_bahdanau.data.preparation import WORKERS, Preparation
-from keras_bahdanau.option import check_value
+from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
+from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.sources.named_source import inputs_by_name, source_by_name
 from keras_bahdanau.sources.serialized import read_sides
-from keras_bahdanau.whole_file import write_json
 
 
 @ends_well("The same command resumes it.")
@@ -104,7 +104,7 @@ def prepare(
         check_absent(out, "out")
     check_writable(report, "report")
     check_different(out=out, report=report)
-    from keras_bahdanau.data import preparing  # which loads NumPy
+    from keras_bahdanau.data.shards.shards import preparing  # which loads NumPy
 
     say = functools.partial(print, flush=True)
     corpus = _corpus(kind, source, say, target=target, sides=sides, columns=columns)
@@ -135,7 +135,7 @@ def _corpus(kind, path, say, **others):
                 f"Received: {name}={str(value)!r} with source={kind!r}. Leave it out."
             )
     load_tensorflow()
-    from keras_bahdanau.data.manifest_corpus import ManifestCorpus
+    from keras_bahdanau.data.shards.manifest_corpus import ManifestCorpus
 
     return ManifestCorpus(path, source_by_name(kind))
 
@@ -168,7 +168,7 @@ def _vocabularies(paths, inputs):
 
 def _sides(path, inputs):
     """(source, target) of a training, a `.keras` file, shards, or a SentencePiece file."""
-    from keras_bahdanau.data.shards import CARD, Shards
+    from keras_bahdanau.data.shards.shards import CARD, Shards
     from keras_bahdanau.text.subwords import Subwords
 
     if path.is_file() and path.suffix != ".keras":

@@ -19,10 +19,10 @@ from keras_bahdanau.cli.console import ends_well, load_tensorflow, show_progress
 from keras_bahdanau.cli.inputs import feature_place_of, read_examples, require_inputs
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
-from keras_bahdanau.limits import BATCH_SIZE, CANDIDATES, FREQUENT, SHORTLIST
-from keras_bahdanau.option import check_value
-from keras_bahdanau.ownership import owned
+from keras_bahdanau.files.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_shortlist
+from keras_bahdanau.settings.limits import BATCH_SIZE, CANDIDATES, FREQUENT, SHORTLIST
+from keras_bahdanau.settings.option import check_value
 
 SIZES = 64, 128, 256, 512, 1024  # of lists in the table
 MOST_PAIRS = 512  # that the table is of

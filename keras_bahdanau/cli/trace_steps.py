@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from keras_bahdanau.limits import MOST_STEPS
+from keras_bahdanau.settings.limits import MOST_STEPS
 
 USUAL = range(4)
 

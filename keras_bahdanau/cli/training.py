@@ -32,7 +32,7 @@ from keras_bahdanau.cli.training_files import (
     tell_held_out,
 )
 from keras_bahdanau.data.table_features import COLUMNS
-from keras_bahdanau.ownership import check_unowned
+from keras_bahdanau.files.ownership import check_unowned
 from keras_bahdanau.sources.named_source import inputs_by_name, preset_by_name, source_by_name
 from keras_bahdanau.text.feature_place import place_in_card
 from keras_bahdanau.training import TrainingOptions

@@ -13,11 +13,11 @@ from keras_bahdanau.cli.several_corpora import (
     parsed_corpus,
     read_corpora,
 )
-from keras_bahdanau.counted import counted
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.corpora import as_pairs, require_text
 from keras_bahdanau.data.reading import read_lines
 from keras_bahdanau.data.table_features import links_behind
+from keras_bahdanau.settings.counted import counted
 
 HELD_OUT = 50  # one pair of this number is held out for validation,
 MOST_HELD_OUT = 1000  # but at most this number of pairs
@@ -176,7 +176,7 @@ def _check_either(training, validation):
 
 def _shards(directory, valid_source, **files):
     """The pairs of shards, to which no other files belong."""
-    from keras_bahdanau.data.shards import Shards  # which loads NumPy
+    from keras_bahdanau.data.shards.shards import Shards  # which loads NumPy
 
     shards = Shards(directory)
     for name, value in files.items():

@@ -30,11 +30,11 @@ from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.cli.sentences import STANDARD_INPUT, check_columns, chunks_of, tell_left_out
 from keras_bahdanau.cli.translated_lines import Links, print_lines
 from keras_bahdanau.cli.unknown_text import FeaturesElsewhere, UnknownText, subwords_of
-from keras_bahdanau.counted import counted
 from keras_bahdanau.data.pair_file import PairFile
 from keras_bahdanau.data.tags import require_token, tagged
-from keras_bahdanau.limits import BATCH_SIZE
-from keras_bahdanau.option import check_value
+from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.limits import BATCH_SIZE
+from keras_bahdanau.settings.option import check_value
 
 
 @ends_well()

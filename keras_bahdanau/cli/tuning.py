@@ -24,12 +24,12 @@ from keras_bahdanau.cli.console import ends_well, load_tensorflow, say, show_pro
 from keras_bahdanau.cli.inputs import check_cache, feature_place_of, inputs_of, read_examples
 from keras_bahdanau.cli.own_modules import with_imports
 from keras_bahdanau.data.tags import require_token
-from keras_bahdanau.limits import BATCH_SIZE, PERCENT
-from keras_bahdanau.option import check_value
-from keras_bahdanau.ownership import owned
+from keras_bahdanau.files.ownership import owned
 from keras_bahdanau.pipelines.file import find_translator, write_search
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.settings.limits import BATCH_SIZE, PERCENT
+from keras_bahdanau.settings.option import check_value
 
 
 @ends_well("The model is as it was.")
@@ -204,7 +204,7 @@ def _numbers(name, text, kind):
 def _check_metric(name):
     """Raise ValueError unless a metric has this name, or None is asked for."""
     if name is not None:
-        from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
+        from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
         metrics_of([name])
 

@@ -3,31 +3,31 @@
 The names are loaded on first use, since only some of them need TensorFlow.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
     "BatchedPairs": "batching",
     "Corpora": "corpora",
     "Corpus": "corpora",
-    "Filters": "preparation",
-    "ManifestCorpus": "manifest_corpus",
+    "Filters": "shards.preparation",
+    "ManifestCorpus": "shards.manifest_corpus",
     "MixedBatches": "mixing",
     "PairFile": "pair_file",
-    "Preparation": "preparation",
-    "ShardedBatches": "sharded_batches",
-    "Shards": "shards",
+    "Preparation": "shards.preparation",
+    "ShardedBatches": "shards.sharded_batches",
+    "Shards": "shards.shards",
     "answers_by_source": "answers",
     "batches": "batching",
     "open_corpus": "parallel_text",
-    "prepare": "preparing",
+    "prepare": "shards.preparing",
     "read_alignments": "reading",
     "read_lines": "reading",
-    "read_manifest": "manifest",
+    "read_manifest": "shards.manifest",
     "read_pairs": "reading",
     "read_table": "columns",
-    "survey": "preparing",
-    "write_card": "shards",
-    "write_shard": "shards",
+    "survey": "shards.preparing",
+    "write_card": "shards.shards",
+    "write_shard": "shards.shards",
 }
 
 __all__ = [*_MODULE_OF]

@@ -6,7 +6,7 @@ from typing import Any
 
 from keras_bahdanau.data.pairs import PairList, Pairs
 from keras_bahdanau.data.tags import check_tag, tagged
-from keras_bahdanau.option import check_value, number
+from keras_bahdanau.settings.option import check_value, number
 
 MOST_CORPORA = 1000
 WEIGHT = number(0, 1_000_000, "(]")
@@ -61,7 +61,7 @@ class Corpus:
         if self.tag is None:
             return list(self.pairs) if self.in_memory else self.pairs
         if not self.in_memory:
-            from keras_bahdanau.data.tagged_shards import TaggedShards  # which loads NumPy
+            from keras_bahdanau.data.shards.tagged_shards import TaggedShards  # which loads NumPy
 
             return TaggedShards(self.pairs.directory, self.tag)
         return [(tagged(self.tag, source), target) for source, target in self.pairs]

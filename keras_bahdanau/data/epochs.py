@@ -8,8 +8,8 @@ from numbers import Integral
 
 import tensorflow as tf
 
-from keras_bahdanau.limits import MOST_WORKERS
-from keras_bahdanau.option import check_value, integer
+from keras_bahdanau.settings.limits import MOST_WORKERS
+from keras_bahdanau.settings.option import check_value, integer
 
 _BATCH_TOKENS = 2048
 MOST = 2**32 - 1  # of a seed, and of any number of a batch

@@ -16,9 +16,9 @@ from keras_bahdanau.data.columns import (
     parsed_columns,
     tell_header,
 )
-from keras_bahdanau.data.corpus_blocks import Block, ParallelText, one_line, value_of
 from keras_bahdanau.data.line_stream import check_text_file, line_blocks
-from keras_bahdanau.data.manifest import first_file
+from keras_bahdanau.data.shards.corpus_blocks import Block, ParallelText, one_line, value_of
+from keras_bahdanau.data.shards.manifest import first_file
 from keras_bahdanau.data.table_features import COLUMNS
 
 SEEN = 1000  # lines that tell the columns of a TSV

@@ -5,9 +5,9 @@ import os
 import xml.parsers.expat
 from pathlib import Path
 
-from keras_bahdanau.data.corpus_blocks import ParallelText, in_blocks, one_line, value_of
 from keras_bahdanau.data.line_stream import check_text_file, open_bytes
 from keras_bahdanau.data.reading import LONGEST_LINE, file_errors
+from keras_bahdanau.data.shards.corpus_blocks import ParallelText, in_blocks, one_line, value_of
 
 _CODES = {"bpt", "ept", "it", "ph", "ut"}  # marks of formatting inside of a text, which are none
 _CHUNK = 2**16

@@ -4,10 +4,10 @@ import numpy as np
 
 from keras_bahdanau.demo.task import Task, write_manifest
 from keras_bahdanau.demo.tones import RATE, split, synthesizer
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.plotting import plot_alignment
 from keras_bahdanau.sources import AudioSource
 from keras_bahdanau.sources.sounds import encoded
-from keras_bahdanau.text.corpus_metrics import metrics_of
 from keras_bahdanau.training import TrainingOptions
 
 OPTIONS = TrainingOptions(

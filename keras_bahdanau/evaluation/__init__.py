@@ -5,8 +5,10 @@ evaluated without.
 """
 
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
+from keras_bahdanau.evaluation.bootstrap import interval
 from keras_bahdanau.evaluation.by_length import Band, band_starts, scores_by_length
 from keras_bahdanau.evaluation.calibrate import Calibrated, Reliability, calibrate, right_words
+from keras_bahdanau.evaluation.corpus_metrics import METRICS, CorpusMetric, metrics_of
 from keras_bahdanau.evaluation.evaluate import evaluate
 from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
 from keras_bahdanau.evaluation.logistic_regression import (
@@ -23,8 +25,6 @@ from keras_bahdanau.evaluation.reliability import (
 from keras_bahdanau.evaluation.report import Evaluation, Measured
 from keras_bahdanau.evaluation.significance import Comparison, compare
 from keras_bahdanau.evaluation.tune import Trial, candidates, simplest, tune, tuned_options
-from keras_bahdanau.text.bootstrap import interval
-from keras_bahdanau.text.corpus_metrics import METRICS, CorpusMetric, metrics_of
 
 __all__ = [
     "Band",

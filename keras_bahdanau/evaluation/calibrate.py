@@ -6,10 +6,9 @@ import numpy as np
 from rapidfuzz.distance import Levenshtein
 
 from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.evaluation.logistic_regression import cross_validated, fit_logistic, folds_of
 from keras_bahdanau.evaluation.reliability import brier_score, calibration_error, roc_auc
-from keras_bahdanau.limits import PERCENT
-from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.confidence import (
     TEXT_FEATURES,
     WORD_FEATURES,
@@ -18,7 +17,8 @@ from keras_bahdanau.pipelines.confidence import (
     word_features,
     word_spans_of,
 )
-from keras_bahdanau.text.corpus_metrics import metrics_of
+from keras_bahdanau.settings.limits import PERCENT
+from keras_bahdanau.settings.option import check_value
 
 FOLDS = 5
 FEWEST = 10  # right texts, and wrong ones

@@ -4,15 +4,15 @@ import time
 
 import numpy as np
 
-from keras_bahdanau.counted import counted
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.tags import untagged
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
+from keras_bahdanau.evaluation.bootstrap import interval
 from keras_bahdanau.evaluation.by_length import band_starts, scores_by_length
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.evaluation.likelihood import likelihood
 from keras_bahdanau.evaluation.report import Evaluation, Measured
-from keras_bahdanau.text.bootstrap import interval
-from keras_bahdanau.text.corpus_metrics import metrics_of
+from keras_bahdanau.settings.counted import counted
 
 
 def evaluate(

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from sacrebleu.significance import PairedTest
 
-from keras_bahdanau.option import check_value
-from keras_bahdanau.text.bootstrap import SAMPLES
-from keras_bahdanau.text.corpus_metrics import metrics_of
+from keras_bahdanau.evaluation.bootstrap import SAMPLES
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
+from keras_bahdanau.settings.option import check_value
 
 MOST_DRAWN = 50_000_000  # sentences of all samples: sacreBLEU holds some 100 bytes of each
 

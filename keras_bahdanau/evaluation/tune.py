@@ -5,9 +5,9 @@ import itertools
 import time
 
 from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.evaluation.corpus_metrics import METRICS, metrics_of
 from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
-from keras_bahdanau.text.corpus_metrics import METRICS, metrics_of
 
 BEAM_WIDTHS = (5, 10)
 LENGTH_NORMALIZATIONS = (0.6, 0.8, 1.0, 1.2, 1.4)

@@ -4,7 +4,7 @@ The names are loaded on first use: `cpp_loader` and `litert.on_device` must work
 in a process without TensorFlow.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
     "BrowserExporter": "browser.browser_exporter",

@@ -9,7 +9,7 @@ from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
 from keras_bahdanau.exporters.publishing import export_together
 from keras_bahdanau.exporters.saved_model.ids_exporter import IdsSavedModelExporter
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
-from keras_bahdanau.integrity import Damage
+from keras_bahdanau.files.integrity import Damage
 
 # By the name on the command line, in the order of the table. Of the formats that recognize an
 # artefact the last one is taken: LiteRT recognizes any file, and a page is a directory.

@@ -5,7 +5,7 @@ import hashlib
 
 from keras_bahdanau import __version__
 from keras_bahdanau.exporters.parity import Parity, table
-from keras_bahdanau.integrity import Damage, check_fields, opened, parse_card
+from keras_bahdanau.files.integrity import Damage, check_fields, opened, parse_card
 
 CARD = "card.json"
 TARGET = "target.spm"

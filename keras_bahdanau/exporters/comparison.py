@@ -137,7 +137,7 @@ class Comparison:
         taken = [seconds[row] for row in own if row in seconds]
         measured = {"milliseconds": 1000 * statistics.median(taken) if taken else None}
         if self._references:
-            from keras_bahdanau.text.corpus_metrics import metrics_of  # which loads sacreBLEU
+            from keras_bahdanau.evaluation.corpus_metrics import metrics_of  # which loads sacreBLEU
 
             texts = [answers[row].text if row in answers else "" for row in own]
             measured["quality"] = {}

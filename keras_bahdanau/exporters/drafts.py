@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 
-from keras_bahdanau.ownership import existing, lock_of, owned
+from keras_bahdanau.files.ownership import existing, lock_of, owned
 
 _DRAFT = "draft"  # name that is owned in a directory that is not finished
 

@@ -9,7 +9,7 @@ from keras_bahdanau.exporters.card import table_of
 from keras_bahdanau.exporters.comparison import Comparison
 from keras_bahdanau.exporters.drafts import reserved, unfinished
 from keras_bahdanau.exporters.parity import require, table
-from keras_bahdanau.integrity import sha256_of
+from keras_bahdanau.files.integrity import sha256_of
 
 
 def export(

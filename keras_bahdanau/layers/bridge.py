@@ -5,8 +5,8 @@ import itertools
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
-from keras_bahdanau.limits import MOST_OF_A_STATE
+from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 
 class Bridge(keras.layers.Layer):

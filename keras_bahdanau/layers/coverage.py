@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.part import AttentionPart
 from keras_bahdanau.layers.registry import Registry
+from keras_bahdanau.settings import checks
 
 
 class CoverageBase(AttentionPart):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
+from keras_bahdanau.settings import checks
 
 
 class ReadoutBase(keras.layers.Layer):

@@ -4,7 +4,7 @@ import copy
 
 import keras
 
-from keras_bahdanau import checks
+from keras_bahdanau.settings import checks
 
 
 def from_config(config):

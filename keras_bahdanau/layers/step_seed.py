@@ -5,7 +5,7 @@ import contextlib
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
+from keras_bahdanau.settings import checks
 
 SECOND_DRAW = 1_000_003  # distance between the seeds of two draws in one step
 

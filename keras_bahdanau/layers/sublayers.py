@@ -5,9 +5,9 @@ import math
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.normalizers import masked_softmax
 from keras_bahdanau.layers.step_seed import StepDropout
+from keras_bahdanau.settings import checks
 
 EPSILON = 1e-6
 

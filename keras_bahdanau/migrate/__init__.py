@@ -3,7 +3,7 @@
 The names are loaded on first use.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
     "SavedObjects": "saved_objects",

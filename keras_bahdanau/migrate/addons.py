@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers import (
     AdditiveScore,
     Attention,
@@ -20,6 +19,7 @@ from keras_bahdanau.migrate.encoders import (
 from keras_bahdanau.migrate.recurrent_weights import assign, cells_of, fill_cell, kind_of
 from keras_bahdanau.migrate.saved_objects import SavedObjects
 from keras_bahdanau.models import Decoder, Seq2Seq
+from keras_bahdanau.settings import checks
 
 PROBABILITIES = {"softmax": "softmax", "hardmax": "hard"}
 MODES = ("parallel", "recursive", "hard")

@@ -2,13 +2,13 @@
 
 from keras import ops
 
-from keras_bahdanau.losses import (
+from keras_bahdanau.models.ctc_loss import batch_ctc_loss
+from keras_bahdanau.models.losses import (
     TokenCrossentropy,
     doubly_stochastic,
     guided_alignment,
     of_layers,
 )
-from keras_bahdanau.models.ctc_loss import batch_ctc_loss
 from keras_bahdanau.models.training_output import given
 
 

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.decoder_cells import DECODER_CELLS
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
@@ -16,6 +15,7 @@ from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.unused import leave_out
 from keras_bahdanau.layers.word_dropout import WordDropout
 from keras_bahdanau.models.sampled_steps import sampled_steps
+from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -5,7 +5,7 @@ import contextlib
 import keras
 
 from keras_bahdanau.layers.initializers import ORTHOGONAL, replaced_at_once
-from keras_bahdanau.limits import PRECISIONS
+from keras_bahdanau.settings.limits import PRECISIONS
 
 
 def precision_of(model):

@@ -3,11 +3,8 @@
 import keras
 from keras import ops, tree
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.distribution import distribution_of, softmax_distribution
 from keras_bahdanau.layers.registry import from_config
-from keras_bahdanau.losses import divergence, of_layers
-from keras_bahdanau.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.added_losses import (
     of_drawn,
     reducing,
@@ -15,6 +12,8 @@ from keras_bahdanau.models.added_losses import (
     weight_of,
     with_added,
 )
+from keras_bahdanau.models.losses import divergence, of_layers
+from keras_bahdanau.models.metrics import build_compiled, update_compiled
 from keras_bahdanau.models.output_loss import output_loss
 from keras_bahdanau.models.reinforcement import Reinforcement
 from keras_bahdanau.models.training_output import (
@@ -23,6 +22,7 @@ from keras_bahdanau.models.training_output import (
     refuse_logits,
     split_passes,
 )
+from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
@@ -31,7 +31,7 @@ class Seq2Seq(keras.Model):
 
     ```python
     model = keras_bahdanau.Seq2Seq(encoder, decoder)
-    model.compile(optimizer="adam", loss=keras_bahdanau.losses.TokenCrossentropy())
+    model.compile(optimizer="adam", loss=keras_bahdanau.models.losses.TokenCrossentropy())
     data = keras_bahdanau.data.batches(pairs, source, target)
     model.fit(data, epochs=20, shuffle=False)
     ```

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from keras_bahdanau import checks
+from keras_bahdanau.settings import checks
 
 
 class WordDistillation:

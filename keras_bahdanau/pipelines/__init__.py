@@ -3,11 +3,10 @@
 The names are loaded on first use, since a model's file is found and checked without TensorFlow.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
     "Alternative": "exploration",
-    "BatchTranslator": "offline",
     "Calibration": "confidence",
     "ImageToText": "image_to_text",
     "Pipeline": "pipeline",

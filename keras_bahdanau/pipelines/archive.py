@@ -13,7 +13,7 @@ import os
 import re
 
 from keras_bahdanau import __version__
-from keras_bahdanau.integrity import Damage, check_fields, opened, parse_card, sha256_of
+from keras_bahdanau.files.integrity import Damage, check_fields, opened, parse_card, sha256_of
 from keras_bahdanau.search.search_options import SearchOptions
 
 CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files

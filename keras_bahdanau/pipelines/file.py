@@ -9,12 +9,12 @@ import zipfile
 from pathlib import Path
 
 from keras_bahdanau import __version__
-from keras_bahdanau.finite import require_finite_weights
+from keras_bahdanau.files.finite import require_finite_weights
+from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.pipelines.archive import CARD, by_version, hashes_of, read_verified
 from keras_bahdanau.pipelines.half_precision import halve_weights
 from keras_bahdanau.pipelines.shortlist_file import TABLES, described, packed, unpacked
 from keras_bahdanau.search.search_options import SearchOptions
-from keras_bahdanau.whole_file import replacing
 
 
 def find_translator(path):

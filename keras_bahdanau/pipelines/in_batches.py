@@ -4,9 +4,9 @@ import concurrent.futures
 
 import numpy as np
 
-from keras_bahdanau.cores import usable_cores
-from keras_bahdanau.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBERS
-from keras_bahdanau.option import check_value
+from keras_bahdanau.settings.cores import usable_cores
+from keras_bahdanau.settings.limits import BATCH_SIZE, MOST_SEARCH_NUMBERS, SEARCH_NUMBERS
+from keras_bahdanau.settings.option import check_value
 
 
 def in_batches(

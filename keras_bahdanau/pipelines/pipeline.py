@@ -6,7 +6,6 @@ import functools
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.counted import counted
 from keras_bahdanau.data.checked_pairs import check_pairs
 from keras_bahdanau.models import Ensemble
 from keras_bahdanau.pipelines.confidence import calibration_of
@@ -21,6 +20,7 @@ from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.pipelines.trace import trace
 from keras_bahdanau.pipelines.translation import read_translations
 from keras_bahdanau.search import SearchResult
+from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.sources.source import Source
 from keras_bahdanau.sources.text_source import check_strings
 from keras_bahdanau.text.alignments import words_of_groups

@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.counted import counted
 from keras_bahdanau.data.checked_pairs import check_pairs
-from keras_bahdanau.limits import CANDIDATES, FREQUENT
 from keras_bahdanau.models import Ensemble
-from keras_bahdanau.option import check_value
 from keras_bahdanau.pipelines.in_batches import in_batches
 from keras_bahdanau.search.shortlist import SPECIAL, UNSEEN, Shortlist
+from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.limits import CANDIDATES, FREQUENT
+from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.text.id_rows import cut_rows
 from keras_bahdanau.text.vocabulary import START
 

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 
-from keras_bahdanau.option import check_value, number
 from keras_bahdanau.pipelines.confidence import Calibration, text_confidence, words_of
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.settings.option import check_value, number
 
 
 @dataclasses.dataclass(frozen=True)

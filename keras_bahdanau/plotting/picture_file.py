@@ -1,6 +1,6 @@
 """A picture on disk: whole, and never in the place of another file."""
 
-from keras_bahdanau.whole_file import new_file
+from keras_bahdanau.files.whole_file import new_file
 
 
 def save_picture(figure, path):

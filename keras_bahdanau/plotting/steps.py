@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from keras_bahdanau.limits import MOST_STEPS
-from keras_bahdanau.option import check_value, integer
 from keras_bahdanau.plotting.animation import write_animation
 from keras_bahdanau.plotting.canvas import Canvas
 from keras_bahdanau.plotting.drawable import check_trace
@@ -11,6 +9,8 @@ from keras_bahdanau.plotting.fonts import families_for
 from keras_bahdanau.plotting.step_maps import StepMaps
 from keras_bahdanau.plotting.token_labels import NO_TEXT, of_characters, shortened, token_label
 from keras_bahdanau.plotting.trace_claims import attends, is_softmax, is_sum, query_state
+from keras_bahdanau.settings.limits import MOST_STEPS
+from keras_bahdanau.settings.option import check_value, integer
 from keras_bahdanau.text.alignments import WORD_START, join_subwords
 
 WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58

@@ -3,7 +3,7 @@
 The names are loaded on first use, since the options need not wait for Keras.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
     "SearchOptions": "search_options",

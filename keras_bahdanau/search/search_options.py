@@ -3,8 +3,9 @@
 import dataclasses
 import math
 
-from keras_bahdanau.limits import BEAM_WIDTH, LENGTH, SHORTLIST, SOURCE_LENGTH
-from keras_bahdanau.option import (
+from keras_bahdanau.search.penalties import LENGTH_PENALTIES
+from keras_bahdanau.settings.limits import BEAM_WIDTH, LENGTH, SHORTLIST, SOURCE_LENGTH
+from keras_bahdanau.settings.option import (
     check_option,
     documented,
     flag,
@@ -15,7 +16,6 @@ from keras_bahdanau.option import (
     optional,
     plain,
 )
-from keras_bahdanau.search.penalties import LENGTH_PENALTIES
 
 
 @documented

@@ -3,7 +3,7 @@
 The names are loaded on first use, since some of them need TensorFlow.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
     "AudioSource": "audio_source",

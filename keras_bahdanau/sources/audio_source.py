@@ -7,12 +7,12 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau import checks
-from keras_bahdanau.file_content import read_or
+from keras_bahdanau.files.file_content import read_or
 from keras_bahdanau.layers.front_ends.audio_frames import NORMALIZATIONS, AudioFrames, Samples
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, RATE, frames_of, log_mel
-from keras_bahdanau.limits import SOURCE_LENGTH
-from keras_bahdanau.option import check_value
+from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.limits import SOURCE_LENGTH
+from keras_bahdanau.settings.option import check_value
 from keras_bahdanau.sources import sounds
 from keras_bahdanau.sources.decoded_rows import DecodedRows
 from keras_bahdanau.sources.picture import Picture

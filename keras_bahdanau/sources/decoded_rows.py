@@ -6,8 +6,8 @@ import concurrent.futures
 import numpy as np
 import tensorflow as tf
 
-from keras_bahdanau.cores import usable_cores
-from keras_bahdanau.file_content import read_or
+from keras_bahdanau.files.file_content import read_or
+from keras_bahdanau.settings.cores import usable_cores
 
 
 def side_by_side(function, *lists):

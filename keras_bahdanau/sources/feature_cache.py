@@ -16,8 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 from keras_bahdanau import __version__
-from keras_bahdanau.option import check_value, number
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.files.whole_file import replacing
+from keras_bahdanau.settings.option import check_value, number
 
 GIGABYTES = number(0, 1_000_000)  # of all files
 _SUFFIX, _UNFINISHED = ".features", ".unfinished"

@@ -1,6 +1,6 @@
 """A source and its target text in a card of JSON: of a training run, or of shards on disk."""
 
-from keras_bahdanau.integrity import Damage
+from keras_bahdanau.files.integrity import Damage
 
 
 def serialized_sides(source, target):

@@ -5,7 +5,7 @@ import re
 
 import sentencepiece
 
-from keras_bahdanau.limits import MOST_TOKENS
+from keras_bahdanau.settings.limits import MOST_TOKENS
 from keras_bahdanau.text.decomposition import (
     DECOMPOSED,
     composes,

@@ -3,20 +3,14 @@
 The names are loaded on first use, since options, presets and a run need not wait for Keras.
 """
 
-from keras_bahdanau.lazy import lazy_names
+from keras_bahdanau.settings.lazy import lazy_names
 
 _MODULE_OF = {
-    "AveragingAdam": "optimizers",
-    "Cosine": "schedules",
-    "Distillation": "distillation.settings",
-    "InverseSquareRoot": "schedules",
     "MODEL_OPTIONS": "options",
     "Progress": "progress",
     "Run": "run",
     "TrainingOptions": "options",
     "Workers": "workers",
-    "averaged_weights": "optimizers",
-    "distill": "distillation.distill",
     "presets": "presets",
     "strategy_of_environment": "workers",
     "train": "loop",

@@ -1,6 +1,6 @@
 """Combinations of training options that do not go together."""
 
-from keras_bahdanau.limits import HARD_VOCABULARY_SIZE
+from keras_bahdanau.settings.limits import HARD_VOCABULARY_SIZE
 
 AUTO = "auto"  # for what is found from the text
 LETTERS, SYMBOLS = ("char", "grapheme"), "word"  # model types

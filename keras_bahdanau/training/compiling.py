@@ -2,11 +2,11 @@
 
 import keras
 
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
-from keras_bahdanau.metrics import Perplexity
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
+from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.models.precision import computing_in, with_policy
+from keras_bahdanau.optimizers.adam import new_optimizer
 from keras_bahdanau.training.adaptation import freeze, resized
-from keras_bahdanau.training.optimizers import new_optimizer
 from keras_bahdanau.training.options import MODEL_OPTIONS
 from keras_bahdanau.training.placement import place
 from keras_bahdanau.training.presets import PRESETS

@@ -12,9 +12,11 @@ from keras_bahdanau.callbacks import (
     ScheduledSampling,
     StopAtDivergence,
 )
-from keras_bahdanau.counted import counted
 from keras_bahdanau.layers.registry import is_registered_name, registered
+from keras_bahdanau.optimizers.rounded_weights import round_weights
+from keras_bahdanau.optimizers.schedules import learning_rate
 from keras_bahdanau.pipelines.by_source import kind_of, pipeline_of
+from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.sources.serialized import serialized_sides
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.training.adaptation import Adaptation
@@ -32,8 +34,6 @@ from keras_bahdanau.training.model_types import with_given_types
 from keras_bahdanau.training.options import TrainingOptions
 from keras_bahdanau.training.progress import Progress
 from keras_bahdanau.training.resumption import check_workers, kept_search, resumed
-from keras_bahdanau.training.rounded_weights import round_weights
-from keras_bahdanau.training.schedules import learning_rate
 from keras_bahdanau.training.skipped_pairs import (
     TellBroken,
     tell_pathless,

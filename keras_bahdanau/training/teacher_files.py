@@ -1,6 +1,6 @@
 """Checks of the files of a teacher, and their fingerprints, by which a run resumes."""
 
-from keras_bahdanau.integrity import sha256_of
+from keras_bahdanau.files.integrity import sha256_of
 
 
 def teacher_prints(files):

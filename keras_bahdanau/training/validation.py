@@ -7,10 +7,10 @@ import keras
 
 from keras_bahdanau.callbacks.divergence import require_finite, require_finite_state
 from keras_bahdanau.data.answers import answers_by_source
-from keras_bahdanau.text.corpus_metrics import metrics_of
-from keras_bahdanau.training.optimizers import averaged_weights, restoring, whole_weights
-from keras_bahdanau.training.rounded_weights import round_weights
-from keras_bahdanau.whole_file import write_json
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
+from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.optimizers.adam import averaged_weights, restoring, whole_weights
+from keras_bahdanau.optimizers.rounded_weights import round_weights
 
 
 class ValidateAndSave(keras.callbacks.Callback):

@@ -1,6 +1,6 @@
 """Vocabularies of a training: those of its run, those given, or learnt from the pairs."""
 
-from keras_bahdanau.integrity import Damage
+from keras_bahdanau.files.integrity import Damage
 from keras_bahdanau.sources.serialized import read_sides
 from keras_bahdanau.sources.source import as_source, other_sides
 from keras_bahdanau.text.alignments import WORD_START

@@ -14,7 +14,7 @@ from backend_models import MODELS
 from options import new_model
 from worker import SUBWORDS, randomize
 
-from keras_bahdanau.losses import TokenCrossentropy
+from keras_bahdanau.models.losses import TokenCrossentropy
 
 
 def main():

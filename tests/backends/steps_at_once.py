@@ -13,7 +13,7 @@ from options import new_model
 from worker import SUBWORDS, randomize
 
 from keras_bahdanau.layers import recurrence
-from keras_bahdanau.losses import TokenCrossentropy
+from keras_bahdanau.models.losses import TokenCrossentropy
 
 
 def losses(steps):

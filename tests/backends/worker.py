@@ -14,9 +14,9 @@ import numpy as np
 from backend_models import MODELS
 from options import new_model
 
-from keras_bahdanau.losses import TokenCrossentropy
-from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models import WordDistillation
+from keras_bahdanau.models.losses import TokenCrossentropy
+from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.search import SearchOptions, beam_search, greedy_search
 
 BACKEND = keras.backend.backend()

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 import keras_bahdanau as kb
 from keras_bahdanau.callbacks import BleuCallback
-from keras_bahdanau.training import AveragingAdam, averaged_weights
+from keras_bahdanau.optimizers import AveragingAdam, averaged_weights
 
 PAIRS = [
     ("one two three", "eins zwei drei"),

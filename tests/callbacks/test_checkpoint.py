@@ -7,7 +7,8 @@ from full_disk import full_disk
 from toy_regression import X, Y, assert_equal, fit, new
 
 from keras_bahdanau.callbacks import Checkpoint
-from keras_bahdanau.training import Progress, averaged_weights
+from keras_bahdanau.optimizers import averaged_weights
+from keras_bahdanau.training import Progress
 
 
 def test_training_resumes_from_a_checkpoint_as_if_never_stopped(tmp_path):

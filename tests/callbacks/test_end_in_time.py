@@ -3,7 +3,8 @@
 import pytest
 
 from keras_bahdanau.callbacks import EndInTime
-from keras_bahdanau.training import Cosine, Progress
+from keras_bahdanau.optimizers import Cosine
+from keras_bahdanau.training import Progress
 
 
 def moved(epoch, seconds, minutes, epochs=100):

@@ -430,7 +430,7 @@ def test_every_training_option_is_an_option_with_its_default_and_help(command):
 
 
 def test_every_metric_is_named_in_the_help(command):
-    from keras_bahdanau.text.corpus_metrics import METRICS
+    from keras_bahdanau.evaluation.corpus_metrics import METRICS
 
     text = " ".join(command("evaluate", "--help").out.split())
     assert f"{', '.join(METRICS)}. The first is that of the scores by length." in text

@@ -10,9 +10,9 @@ import pytest
 import typer
 from terminal import Terminal
 
-from keras_bahdanau import cores
 from keras_bahdanau.cli import console
-from keras_bahdanau.cores import usable_cores
+from keras_bahdanau.settings import cores
+from keras_bahdanau.settings.cores import usable_cores
 
 EACH, AT_ONCE = "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import toy_pairs
 
 from keras_bahdanau import cli
-from keras_bahdanau.ownership import owned
+from keras_bahdanau.files.ownership import owned
 from keras_bahdanau.training import Run, TrainingOptions
 
 

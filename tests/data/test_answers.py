@@ -7,7 +7,7 @@ import pytest
 
 from keras_bahdanau.cli.training_files import held_out
 from keras_bahdanau.data import answers_by_source
-from keras_bahdanau.text.corpus_metrics import metrics_of
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 
 PAIRS = [("read", "R IY D"), ("red", "R EH D"), ("read", "R EH D"), ("bow", "B OW")]
 

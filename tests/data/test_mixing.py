@@ -11,8 +11,8 @@ from keras_bahdanau.data.batching import BatchedPairs
 from keras_bahdanau.data.corpora import Corpora, Corpus
 from keras_bahdanau.data.epochs import Skipped
 from keras_bahdanau.data.mixing import MixedBatches, batches_of_each, shares_by_size
-from keras_bahdanau.data.sharded_batches import ShardedBatches
-from keras_bahdanau.data.shards import write_card, write_shard
+from keras_bahdanau.data.shards.sharded_batches import ShardedBatches
+from keras_bahdanau.data.shards.shards import write_card, write_shard
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text.id_rows import IdRows
 from keras_bahdanau.text.subwords import Subwords

@@ -12,8 +12,8 @@ import pytest
 import keras_bahdanau as kb
 from keras_bahdanau import cli
 from keras_bahdanau.data.columns import parsed_columns
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
 from keras_bahdanau.exporters import OnDeviceTranslator
-from keras_bahdanau.text.corpus_metrics import metrics_of
 
 FOLDER = Path(__file__).parents[2] / "examples" / "small_sequences"
 TINY = (

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keras_bahdanau.pipelines.offline import BatchTranslator
+from keras_bahdanau.runners.offline import BatchTranslator
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "export" / "offline"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from keras_bahdanau.pipelines.offline import BatchTranslator
+from keras_bahdanau.runners.offline import BatchTranslator
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "export" / "offline" / "README.md"

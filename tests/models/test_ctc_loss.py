@@ -12,9 +12,9 @@ from modes import eager, graph, xla
 from numpy.testing import assert_allclose, assert_array_equal
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
 from keras_bahdanau.models.ctc_loss import ctc_loss
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 
 TIME, VOCABULARY = 5, 4
 

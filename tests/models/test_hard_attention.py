@@ -9,8 +9,8 @@ import tensorflow as tf
 
 from keras_bahdanau.layers import ATTENTIONS, ConvolutionalReader, Drawn, Hard
 from keras_bahdanau.layers.normalizers import Normalizer
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.reinforcement import Reinforcement
 
 VOCABULARY, PLACES, STEPS = 6, 3, 2

@@ -20,8 +20,8 @@ from keras_bahdanau.layers import (
     PastAttention,
     UnfedCell,
 )
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, HardDecoder, Seq2Seq
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 
 VOCABULARY, REACH = 6, 2
 RANDOM = np.random.default_rng(5)

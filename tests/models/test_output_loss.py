@@ -8,9 +8,9 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
-from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
+from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.models.output_loss import output_loss
 
 BATCH, TIME, UNITS, VOCABULARY = 3, 5, 4, 11

@@ -10,9 +10,9 @@ import reference
 import tensorflow as tf
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.losses import TokenCrossentropy, guided_alignment
-from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq
+from keras_bahdanau.models.losses import TokenCrossentropy, guided_alignment
+from keras_bahdanau.models.metrics import Perplexity
 
 SOURCE = np.array([[3, 1, 4, 1], [5, 0, 0, 0], [2, 6, 5, 0]], "int32")
 TARGET_IN = np.array([[2, 5, 1], [2, 3, 0], [2, 0, 0]], "int32")

@@ -14,9 +14,9 @@ import tensorflow as tf
 from numpy.testing import assert_allclose, assert_array_equal
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy, guided_alignment
-from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, Seq2Seq, TrainingOutput
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy, guided_alignment
+from keras_bahdanau.models.metrics import Perplexity
 
 BATCH, SOURCE_TIME, TARGET_TIME, VOCABULARY, READOUT = 4, 6, 5, 11, 3
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import tensorflow as tf
 from numpy.testing import assert_allclose, assert_array_equal
 
 from keras_bahdanau.layers import BahdanauAttention, HardAlignment
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models import Decoder, Encoder, Ensemble, HardDecoder, Seq2Seq
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
 from keras_bahdanau.models.word_distillation import WordDistillation
 
 END, SHARE = 3, 0.75

@@ -13,9 +13,9 @@ import keras
 import numpy as np
 
 from keras_bahdanau.layers import BahdanauAttention
-from keras_bahdanau.losses import TokenCrossentropy
-from keras_bahdanau.metrics import Perplexity
 from keras_bahdanau.models import Decoder, Encoder, Seq2Seq, output_loss
+from keras_bahdanau.models.losses import TokenCrossentropy
+from keras_bahdanau.models.metrics import Perplexity
 
 BATCH, TIME, VOCABULARY = 13, 11, 211
 output_loss.FEWEST_ROWS, output_loss.LOGITS_AT_A_TIME = 1, 16 * VOCABULARY

@@ -9,7 +9,7 @@ import pytest
 from full_disk import full_disk
 
 import keras_bahdanau as kb
-from keras_bahdanau import integrity
+from keras_bahdanau.files import integrity
 from keras_bahdanau.pipelines.file import read_card, write_search
 
 CARD = "pipeline.json"

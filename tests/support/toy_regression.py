@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_bahdanau.training import AveragingAdam
+from keras_bahdanau.optimizers import AveragingAdam
 
 X = np.arange(12.0).reshape(6, 2).astype("float32") / 10
 Y = X @ [[1.0], [-2.0]] + 0.5

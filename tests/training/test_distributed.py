@@ -21,8 +21,8 @@ from options import OPTIONS, new_model
 
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.demo import generate
-from keras_bahdanau.losses import SentenceCrossentropy, TokenCrossentropy
-from keras_bahdanau.metrics import Perplexity
+from keras_bahdanau.models.losses import SentenceCrossentropy, TokenCrossentropy
+from keras_bahdanau.models.metrics import Perplexity
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import Run, TrainingOptions, train
 from keras_bahdanau.training.distributed import SummedStep, fit_of

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from full_disk import full_disk
 
+from keras_bahdanau.files.whole_file import write_json
 from keras_bahdanau.training import Progress, Run, TrainingOptions
-from keras_bahdanau.whole_file import write_json
 
 PAIRS, OTHERS = [("a", "x"), ("b", "y")], [("c", "z")]
 

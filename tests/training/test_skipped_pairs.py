@@ -8,8 +8,8 @@ import pytest
 
 from keras_bahdanau.data import BatchedPairs
 from keras_bahdanau.data.mixing import MixedBatches
-from keras_bahdanau.data.sharded_batches import ShardedBatches
-from keras_bahdanau.data.shards import write_card, write_shard
+from keras_bahdanau.data.shards.sharded_batches import ShardedBatches
+from keras_bahdanau.data.shards.shards import write_card, write_shard
 from keras_bahdanau.models.ctc_loss import ctc_loss
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import Subwords

@@ -14,7 +14,8 @@ from conftest import TOY, toy_pairs
 from sides import joint_sides
 
 from keras_bahdanau.demo import generate
-from keras_bahdanau.losses import SentenceCrossentropy
+from keras_bahdanau.models.losses import SentenceCrossentropy
+from keras_bahdanau.optimizers.schedules import Cosine, learning_rate
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
 from keras_bahdanau.pipelines.file import write_calibration, write_shortlist
 from keras_bahdanau.pipelines.pipeline import Pipeline
@@ -33,7 +34,6 @@ from keras_bahdanau.training import (
 )
 from keras_bahdanau.training.compiling import compiled_model
 from keras_bahdanau.training.presets import PRESETS
-from keras_bahdanau.training.schedules import Cosine, learning_rate
 from keras_bahdanau.training.validation import ValidateAndSave
 
 OPTIONS = TrainingOptions(

@@ -13,7 +13,7 @@ import pytest
 
 from keras_bahdanau.cli import training_files
 from keras_bahdanau.data import Corpora, Corpus
-from keras_bahdanau.data.shards import Shards, write_card, write_shard
+from keras_bahdanau.data.shards.shards import Shards, write_card, write_shard
 from keras_bahdanau.demo import generate
 from keras_bahdanau.pipelines.translator import Translator
 from keras_bahdanau.sources.source import as_source
@@ -40,7 +40,8 @@ TRAINING, VALIDATION = PAIRS[:110], PAIRS[110:]
 KILLED_TRAINING = """
 import json, os, signal, sys
 import keras
-from keras_bahdanau.data import Shards, sharded_batches
+from keras_bahdanau.data import Shards
+from keras_bahdanau.data.shards.shards import sharded_batches
 from keras_bahdanau.training import TrainingOptions, train
 
 def kill(batch, logs):

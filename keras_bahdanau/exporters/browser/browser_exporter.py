@@ -9,8 +9,8 @@ from pathlib import Path
 from keras_bahdanau.exporters.card import read_packed_card, vocabulary_files
 from keras_bahdanau.exporters.exporter import Finding
 from keras_bahdanau.exporters.litert.litert_exporter import LiteRTExporter
-from keras_bahdanau.integrity import Damage, check_fields, parse_card, sha256_of
-from keras_bahdanau.option import Check, check_value
+from keras_bahdanau.files.integrity import Damage, check_fields, parse_card, sha256_of
+from keras_bahdanau.settings.option import Check, check_value
 
 MODEL, SITE, PAGE = "model.tflite", "site.json", "index.html"
 BROWSER = "The page"

@@ -16,7 +16,7 @@ import numpy as np
 
 from keras_bahdanau.exporters.cpp_loader.c_library import as_array, object_array
 from keras_bahdanau.exporters.cpp_loader.session import SavedModelSession
-from keras_bahdanau.own_process import module_command
+from keras_bahdanau.files.own_process import module_command
 
 _SIZE = struct.Struct("<Q")
 _MODULE = "keras_bahdanau.exporters.cpp_loader"

@@ -13,7 +13,7 @@ from keras_bahdanau.exporters.litert.tflite_file import (
     read_metadata,
     unpack,
 )
-from keras_bahdanau.integrity import Damage
+from keras_bahdanau.files.integrity import Damage
 
 LITERT = "LiteRT"
 COMPILED_MODEL = "LiteRT's CompiledModel"

@@ -31,7 +31,7 @@ from keras_bahdanau.exporters.litert.model_tree import (
     name_of,
     raise_version,
 )
-from keras_bahdanau.training.rounded_weights import LEAST, LEVELS, PARTS, has_4_bits
+from keras_bahdanau.optimizers.rounded_weights import LEAST, LEVELS, PARTS, has_4_bits
 
 _CHANNELS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3}  # axis of a filter's channels
 _PLACES = {"FULLY_CONNECTED": 1, "GATHER": 0} | dict.fromkeys(_CHANNELS, 1)  # of a weight

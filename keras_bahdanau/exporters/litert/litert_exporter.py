@@ -13,8 +13,8 @@ from keras_bahdanau.exporters.card import (
 )
 from keras_bahdanau.exporters.exporter import Exporter, require_plain_copies
 from keras_bahdanau.exporters.publishing import export, require_absent
-from keras_bahdanau.limits import FIXED_LENGTH
-from keras_bahdanau.option import check_value, optional
+from keras_bahdanau.settings.limits import FIXED_LENGTH
+from keras_bahdanau.settings.option import check_value, optional
 
 QUANTIZATIONS = (None, "float16", "int8", "int4")
 OF_ALL_FORMATS = QUANTIZATIONS[:3]  # int4 must be asked for, as it costs some answers

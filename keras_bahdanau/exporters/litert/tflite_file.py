@@ -15,7 +15,7 @@ import flatbuffers
 from flatbuffers.table import Table
 
 from keras_bahdanau.exporters.card import CARD, sha256
-from keras_bahdanau.integrity import opened
+from keras_bahdanau.files.integrity import opened
 
 # numbers of the fields in the tables `Model`, `Buffer` and `Metadata` of LiteRT's schema
 _VERSION, _BUFFERS, _METADATA, _FIELDS = 0, 4, 6, 10

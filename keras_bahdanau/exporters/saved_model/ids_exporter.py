@@ -7,7 +7,7 @@ from keras_bahdanau.exporters.exporter import require_plain_copies
 from keras_bahdanau.exporters.publishing import newest_version
 from keras_bahdanau.exporters.saved_model.saved_model_exporter import SavedModelExporter
 from keras_bahdanau.exporters.saved_model.version_card import load_card
-from keras_bahdanau.integrity import Damage
+from keras_bahdanau.files.integrity import Damage
 
 
 class IdsSavedModelExporter(SavedModelExporter):

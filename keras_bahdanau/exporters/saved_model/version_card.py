@@ -9,7 +9,7 @@ from pathlib import Path
 
 from keras_bahdanau.exporters.card import CARD, read_card, sha256
 from keras_bahdanau.exporters.exporter import Finding
-from keras_bahdanau.integrity import LONGEST_CARD, Damage, sha256_of
+from keras_bahdanau.files.integrity import LONGEST_CARD, Damage, sha256_of
 
 CARD_PATH = Path("assets.extra", CARD)
 SEAL_PATH = Path("assets.extra", f"{CARD}.sha256")

@@ -1,12 +1,12 @@
 """Attention by name."""
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.attention import Attention, BahdanauAttention
 from keras_bahdanau.layers.attention.fixed import FixedContext, ForcedAlignment
 from keras_bahdanau.layers.attention.multi_head import MultiHeadAttention
 from keras_bahdanau.layers.attention.past import PastAttention
 from keras_bahdanau.layers.registry import Registry
 from keras_bahdanau.layers.scores import SCORES, Score
+from keras_bahdanau.settings import checks
 
 
 class AttentionRegistry(Registry):

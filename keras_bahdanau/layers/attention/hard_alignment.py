@@ -5,10 +5,10 @@ import functools
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase, weighted_sum
 from keras_bahdanau.layers.scores import SCORES
 from keras_bahdanau.layers.scores.score import check_shapes
+from keras_bahdanau.settings import checks
 
 LOG_ZERO = -1e9  # far below the logarithm of any probability, and finite
 

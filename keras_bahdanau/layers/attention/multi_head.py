@@ -3,9 +3,9 @@
 import keras
 from keras import ops, tree
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.attention.base import Attended, AttentionBase
 from keras_bahdanau.layers.registry import as_layer, from_config
+from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -5,10 +5,10 @@ import numbers
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
 from keras_bahdanau.layers.sublayers import dot_product_attention
-from keras_bahdanau.limits import MOST_OF_A_STATE
+from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.limits import MOST_OF_A_STATE
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
 from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

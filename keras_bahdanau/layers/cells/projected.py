@@ -2,9 +2,9 @@
 
 import keras
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.cell import Cell
 from keras_bahdanau.layers.unused import leave_out
+from keras_bahdanau.settings import checks
 
 
 class ProjectedCell(Cell):

@@ -2,13 +2,13 @@
 
 import keras
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
     DecoderState,
     Step,
     as_memory,
 )
+from keras_bahdanau.settings import checks
 
 READOUT_STATES = ("current", "previous")
 

@@ -3,7 +3,6 @@
 import keras
 from keras import ops, tree
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.cells.causal_attention import SelfAttentionCell
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
@@ -15,6 +14,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
 from keras_bahdanau.layers.registry import from_config
 from keras_bahdanau.layers.step_seed import StepDropout
 from keras_bahdanau.layers.sublayers import FeedForward, inner_units, layer_norm, positions
+from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

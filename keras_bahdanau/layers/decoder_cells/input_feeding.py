@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     DecoderCellBase,
     DecoderState,
@@ -11,6 +10,7 @@ from keras_bahdanau.layers.decoder_cells.decoder_cell import (
     as_memory,
 )
 from keras_bahdanau.layers.registry import as_layer
+from keras_bahdanau.settings import checks
 
 OUTPUTS = ("attentional", "state")
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends import spec_augment
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
 from keras_bahdanau.layers.front_ends.log_mel import BINS, HOP, frames_of, log_mel
+from keras_bahdanau.settings import checks
 
 NORMALIZATIONS = ("utterance", "global", "none")
 _EPSILON = 0.1  # beside a variance, which in speech is 2 to 10: a steady tone has none

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, zeroed
+from keras_bahdanau.settings import checks
 
 
 class Frames(NamedTuple):

@@ -3,7 +3,7 @@
 import keras
 from keras import ops, tree
 
-from keras_bahdanau import checks
+from keras_bahdanau.settings import checks
 
 MOST_CONVOLUTIONS = 12
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until, widths_of, zeroed
 from keras_bahdanau.layers.front_ends.grid_cells import GridCells
 from keras_bahdanau.layers.front_ends.random_affine import moved_images
+from keras_bahdanau.settings import checks
 
 PAPER = 255  # of a pixel: nothing is there
 CELLS = (2, 4, 8, 16, 32, 64)

@@ -5,11 +5,11 @@ import json
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd, until
 from keras_bahdanau.layers.front_ends.grid_cells import GridCells
 from keras_bahdanau.layers.front_ends.image_patches import PAPER
 from keras_bahdanau.layers.registry import from_config
+from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -6,8 +6,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.front_end import zeroed
+from keras_bahdanau.settings import checks
 
 RINGS = 5  # of the radii 1/4, 1/2, 1, 2, 4 sizes of a stroke
 INNERMOST = 0.25

@@ -3,9 +3,9 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.front_ends.front_end import FrontEnd
-from keras_bahdanau.limits import MOST_TOKENS
+from keras_bahdanau.settings import checks
+from keras_bahdanau.settings.limits import MOST_TOKENS
 
 PAD = 0
 

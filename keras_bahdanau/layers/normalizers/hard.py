@@ -3,10 +3,10 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.normalizers.normalizer import Drawn, Normalizer, first_marked
 from keras_bahdanau.layers.normalizers.softmax import masked_softmax
 from keras_bahdanau.layers.step_seed import StepSeedGenerator
+from keras_bahdanau.settings import checks
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_bahdanau.layers.normalizers.normalizer import Normalizer
-from keras_bahdanau.option import check_value, number
+from keras_bahdanau.settings.option import check_value, number
 
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")

@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.readers.stateless import StatelessReader
+from keras_bahdanau.settings import checks
 
 
 def _tanh(convolved, inputs):

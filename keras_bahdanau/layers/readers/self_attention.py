@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.readers.stateless import StatelessReader
 from keras_bahdanau.layers.sublayers import (
     FeedForward,
@@ -12,6 +11,7 @@ from keras_bahdanau.layers.sublayers import (
     layer_norm,
     positions,
 )
+from keras_bahdanau.settings import checks
 
 HEAD_UNITS = 64  # of the paper
 

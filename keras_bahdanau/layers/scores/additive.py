@@ -5,9 +5,9 @@ import math
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.scores.score import Score, keys_for
 from keras_bahdanau.layers.scores.tanh_products import tanh_scores
+from keras_bahdanau.settings import checks
 
 
 def glorot_of_pair(query_shape, values_shape, units):

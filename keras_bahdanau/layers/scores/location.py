@@ -3,8 +3,8 @@
 import keras
 from keras import ops
 
-from keras_bahdanau import checks
 from keras_bahdanau.layers.scores.score import Score, product
+from keras_bahdanau.settings import checks
 
 FAR = -1e6  # large enough for a weight of exactly 0, small beside what a mask adds
 

@@ -7,9 +7,9 @@ import json
 import re
 from pathlib import Path
 
-from keras_bahdanau.option import Check, check_value, integer
+from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.plotting.explorer.trace_data import trace_data
-from keras_bahdanau.whole_file import replacing
+from keras_bahdanau.settings.option import Check, check_value, integer
 
 PAGE = Path(__file__).parent / "page"
 # in this order: each may import those before it

@@ -2,7 +2,7 @@
 
 import functools
 
-from keras_bahdanau.option import integer, number, option
+from keras_bahdanau.settings.option import integer, number, option
 
 COUNT = integer(1, 1_000_000)
 RATE, WEIGHT = number(0, 1, "[)"), number(0, 1000)

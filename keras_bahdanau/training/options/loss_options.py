@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from keras_bahdanau.limits import LENGTH
-from keras_bahdanau.option import integer, names, number, one_of
+from keras_bahdanau.settings.limits import LENGTH
+from keras_bahdanau.settings.option import integer, names, number, one_of
 from keras_bahdanau.training.options.declaring import RATE, WEIGHT, of_training
 
 

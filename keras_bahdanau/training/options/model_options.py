@@ -2,8 +2,16 @@
 
 import dataclasses
 
-from keras_bahdanau.limits import WIDTH
-from keras_bahdanau.option import flag, integer, integers, number, one_of, or_registered, some_of
+from keras_bahdanau.settings.limits import WIDTH
+from keras_bahdanau.settings.option import (
+    flag,
+    integer,
+    integers,
+    number,
+    one_of,
+    or_registered,
+    some_of,
+)
 from keras_bahdanau.training.combinations import AUTO, PARALLEL_CELLS, is_hard
 from keras_bahdanau.training.options.declaring import RATE, WEIGHT, of_model
 

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from keras_bahdanau.limits import PRECISIONS
-from keras_bahdanau.option import flag, integer, number, one_of
+from keras_bahdanau.settings.limits import PRECISIONS
+from keras_bahdanau.settings.option import flag, integer, number, one_of
 from keras_bahdanau.training.options.declaring import COUNT, RATE, of_training
 
 _JUDGE = one_of(  # of `METRICS`, which is slow to import, those that take one text of a source

@@ -2,8 +2,8 @@
 
 import dataclasses
 
-from keras_bahdanau.limits import VOCABULARY_SIZE
-from keras_bahdanau.option import flag, one_of
+from keras_bahdanau.settings.limits import VOCABULARY_SIZE
+from keras_bahdanau.settings.option import flag, one_of
 from keras_bahdanau.training.combinations import AUTO
 from keras_bahdanau.training.options.declaring import RATE, of_training
 

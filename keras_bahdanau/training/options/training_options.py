@@ -6,7 +6,7 @@ import functools
 import json
 from types import SimpleNamespace
 
-from keras_bahdanau.option import check_option, documented, one_of, option, optional, plain
+from keras_bahdanau.settings.option import check_option, documented, one_of, option, optional, plain
 from keras_bahdanau.training.combinations import AUTO, check_together
 from keras_bahdanau.training.options.loss_options import LossOptions
 from keras_bahdanau.training.options.model_options import ModelOptions

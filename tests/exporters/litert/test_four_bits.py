@@ -186,7 +186,7 @@ def test_a_convolution_has_a_filter_of_8_bits_and_rounds_no_input(tmp_path):
 def test_a_translator_in_4_bits_answers_nearly_as_its_keras_model_with_rounded_weights(
     toy_translator, tmp_path
 ):
-    from keras_bahdanau.training.rounded_weights import round_weights
+    from keras_bahdanau.optimizers.rounded_weights import round_weights
 
     path = tmp_path / "rounded.keras"
     toy_translator.save(path)

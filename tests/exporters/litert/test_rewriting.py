@@ -12,7 +12,7 @@ from keras_bahdanau.exporters.card import sha256
 from keras_bahdanau.exporters.litert import conversion
 from keras_bahdanau.exporters.litert.rewriting import rewritten
 from keras_bahdanau.exporters.litert.tflite_file import entries_of, read_metadata, unpack
-from keras_bahdanau.integrity import parse_card
+from keras_bahdanau.files.integrity import parse_card
 from keras_bahdanau.text.subwords import Subwords
 
 FILTER = np.random.default_rng(0).normal(size=(5, 8, 32)).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Corpora larger than memory: shards of token ids, and the manifests of files."""

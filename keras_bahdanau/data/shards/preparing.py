@@ -1,0 +1,276 @@
+"""Parallel text to shards: filtered, split into ids by several processes, resumed after a kill."""
+
+import contextlib
+import dataclasses
+import functools
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from keras_bahdanau.data.duplicates import find_repeated
+from keras_bahdanau.data.filters import FilterReport
+from keras_bahdanau.data.reading import Unreadable
+from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
+from keras_bahdanau.data.shards.preparation import WORKERS, Preparation
+from keras_bahdanau.data.shards.prepared_blocks import (
+    ENTRIES,
+    SCANS,
+    encode_block,
+    read_scan,
+    repeated_examples,
+    sample_block,
+    scan_block,
+)
+from keras_bahdanau.data.shards.shards import Shards, write_card
+from keras_bahdanau.files.ownership import existing, owned
+from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.settings.cores import usable_cores
+from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.settings.limits import MOST_SHARDS
+from keras_bahdanau.settings.option import check_value
+from keras_bahdanau.text.feature_place import FIRST, LAST
+from keras_bahdanau.text.subwords import Subwords
+
+REPORT = "report.json"
+PLAN, VOCABULARIES = "plan.json", "vocabularies.json"
+
+
+def survey(corpus, settings=None, workers=None, say=print):
+    """Count the pairs that filters would drop; nothing is left on disk.
+
+    Args:
+        corpus: What `open_corpus` gives.
+        settings: `Preparation`, or None for its defaults.
+        workers: Integer, number of processes; None for one a core.
+        say: Function of one string, which reports the progress.
+
+    Returns:
+        `FilterReport`.
+
+    Raises:
+        ValueError: If a file is damaged.
+        RuntimeError: If a process was killed.
+
+    Example:
+        >>> print(survey(open_corpus("train.en", "train.de")).text())
+    """
+    check_value("workers", workers, WORKERS)
+    corpus.check(settings or Preparation())
+    with tempfile.TemporaryDirectory() as place, Workers(workers or usable_cores()) as processes:
+        (Path(place) / SCANS).mkdir()
+        return _Work(corpus, settings or Preparation(), place, processes, say).report
+
+
+def prepare(
+    corpus, out, settings=None, vocabularies=None, workers=None, say=print, load=lambda: None
+):
+    """Write a corpus as shards of ids, all of it or nothing.
+
+    The text is read three times: to filter it, for the sample that the vocabulary is learnt
+    from, unless that is given, and to split it. Shards are the same for any number of processes.
+    The same call resumes what was killed: shards whose checksums are right stay as they are.
+
+    Args:
+        corpus: What `open_corpus` gives, or a `ManifestCorpus`.
+        out: Path of the directory to make.
+        settings: `Preparation`, or None for its defaults.
+        vocabularies: (source, target), two `Subwords`, the first one ignored if the corpus has a
+            source; or a `TextSource` in place of the first, whose place of features is kept;
+            None to learn them.
+        workers: Integer, number of processes; None for one a core. With several, the calling
+            program must be importable: `if __name__ == "__main__":`.
+        say: Function of one string, which reports the progress.
+        load: Function that loads TensorFlow in its own way, which only the card needs.
+
+    Returns:
+        `Shards`.
+
+    Raises:
+        BlockingIOError: If another process prepares this directory.
+        FileExistsError: If the directory exists.
+        OSError: If the disk is full.
+        RuntimeError: If a process was killed.
+        ValueError: If a file is damaged, no pair is left, or what was killed had other files or
+            settings.
+
+    Example:
+        >>> corpus = open_corpus("train.en.gz", "train.de.gz")
+        >>> shards = prepare(corpus, "corpora/en-de", Preparation(vocabulary_size=16_000))
+    """
+    check_value("workers", workers, WORKERS)
+    settings, out = settings or Preparation(), Path(out)
+    corpus.check(settings)
+    plan = _plan(corpus, settings, vocabularies)
+    with _draft(out, plan, say) as draft, Workers(workers or usable_cores()) as processes:
+        work = _Work(corpus, settings, draft, processes, say)
+        say(work.report.text())
+        work.check()
+        source, target = vocabularies or work.vocabularies()
+        source = corpus.source or source
+        entries = work.shards(getattr(source, "subwords", None) or source, target)
+        write_json(draft / REPORT, work.report.as_json())
+        load()
+        return _published(draft, out, entries, (source, target), plan)
+
+
+class _Work:
+    """The passes over a corpus; the first one, the filters, is over when it is made.
+
+    Attributes:
+        report: `FilterReport`.
+    """
+
+    def __init__(self, corpus, settings, directory, workers, say):
+        self._corpus, self._settings, self._directory = corpus, settings, Path(directory)
+        self._workers, self._say = workers, say
+        self.report = FilterReport()
+        self._kept = []  # pairs of each block
+        scan = functools.partial(scan_block, corpus, settings, self._directory)
+        for found in self._each("filtered", scan, self._blocks(), lambda found: found["pairs"]):
+            self.report.add(**found)
+            self._kept.append(found["pairs"] - sum(found["dropped"].values()))
+        read = functools.partial(read_scan, self._directory)
+        self._repeated, self._largest = find_repeated(
+            read, len(self._kept), sum(self._kept), settings.sample
+        )
+        if settings.drop_duplicates:
+            examples = repeated_examples(corpus, self._blocks(), self._repeated)
+            count = sum(map(len, self._repeated))
+            self.report.add(0, {"duplicate": count}, {"duplicate": examples})
+
+    def check(self):
+        """Raise ValueError unless the pairs that are kept make a corpus."""
+        if not self.report.kept:
+            raise ValueError(
+                "At least one pair must pass the filters. "
+                f"Received: {self.report.pairs:,} pairs, of which none does. Switch off a filter."
+            )
+        if len(self._kept) > MOST_SHARDS:
+            raise ValueError(
+                f"A corpus has at most {MOST_SHARDS:,} shards. Received: shard_pairs="
+                f"{self._settings.shard_pairs!r} for {self.report.pairs:,} pairs. Raise it."
+            )
+
+    def _blocks(self):
+        return self._corpus.blocks(self._settings.shard_pairs)
+
+    def _each(self, done, function, jobs, size):
+        return with_rate(self._workers.in_order(function, jobs), size, done, self._say)
+
+    def vocabularies(self):
+        """(source, target): `Subwords` learnt from a sample, or read if that is done.
+
+        They are the same one where only a target is learnt.
+        """
+        path = self._directory / VOCABULARIES
+        with contextlib.suppress(FileNotFoundError, KeyError, TypeError, ValueError):
+            sides = [*map(Subwords.from_config, json.loads(path.read_text()))]
+            return sides[0], sides[-1]
+        sample = functools.partial(sample_block, self._corpus, self._directory, self._largest)
+        jobs = zip(self._blocks(), self._repeated, strict=True)
+        pairs = [one for part in self._each("sampled", sample, jobs, len) for one in part]
+        pairs.sort(key=lambda pair: tuple(map(str, pair)))  # for unigrams their order matters
+        self._say(f"learning the vocabulary of {counted(len(pairs), 'pairs')}")
+        settings = self._settings
+        of_text = {"model_type": settings.model_type, "exact": False, **settings.of_text}
+        sides = self._corpus.learned(pairs, settings, **of_text)
+        write_json(path, [side.get_config() for side in sides])
+        return sides[0], sides[-1]
+
+    def shards(self, source, target):
+        """The entries of the shards, which are written unless they are there."""
+        (self._directory / ENTRIES).mkdir(exist_ok=True)
+        encode = functools.partial(encode_block, self._corpus, source, target, self._directory)
+        written = self._each("encoded", encode, self._jobs(), lambda entry: entry["pairs"])
+        return list(written)
+
+    def _jobs(self):
+        """(number of the shard, block, rows to leave out) of each block with pairs to keep."""
+        number, nothing = 0, self._repeated[0][:0]
+        for block, kept, repeated in zip(self._blocks(), self._kept, self._repeated, strict=True):
+            left_out = repeated if self._settings.drop_duplicates else nothing
+            if kept > len(left_out):
+                yield number, block, left_out
+                number += 1
+
+
+def _plan(corpus, settings, vocabularies):
+    """All that the shards follow from, for `_draft` and the card."""
+    return {
+        "files": corpus.states(),
+        "form": [
+            type(corpus).__name__,
+            *(getattr(corpus, one, None) for one in ("sides", "columns")),
+        ],
+        "settings": dataclasses.asdict(settings),
+        "vocabularies": vocabularies and [side and side.get_config() for side in vocabularies],
+        **({} if corpus.source is None else {"source": corpus.source.get_config()}),
+    }
+
+
+@contextlib.contextmanager
+def _draft(out, plan, say):
+    """The directory to write to first: a new one, or that of the same plan which was killed."""
+    _check_absent(out)
+    draft = out.with_name(f".preparing-{out.name}")
+    with existing(out.parent), owned(out, say):
+        _check_absent(out)  # another process may have ended in the meantime
+        path = draft / PLAN
+        if path.is_file():
+            _check_plan(path, plan)
+            say("resuming")
+        elif draft.exists():
+            shutil.rmtree(draft)
+        (draft / SCANS).mkdir(parents=True, exist_ok=True)
+        write_json(path, plan)
+        try:
+            yield draft
+        except Unreadable:  # for the time being
+            raise
+        except ValueError:  # of the files or the settings: there is nothing to resume
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+
+
+def _check_absent(out):
+    if out.exists():
+        raise FileExistsError(
+            f"An output must not exist yet. Received: out={str(out)!r}. "
+            "Choose another name, or remove it."
+        )
+
+
+def _check_plan(path, plan):
+    """Raise ValueError unless the plan in a file is this one."""
+    try:
+        begun = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        begun = {}
+    plan = json.loads(json.dumps(plan))  # as JSON has it
+    different = [name for name in plan if begun.get(name) != plan[name]]
+    if different:
+        raise ValueError(
+            "A preparation resumes with the files and settings that it began with. Received: "
+            f"other {' and '.join(different)} than those in {str(path.parent)!r}. Use those, or "
+            "remove this directory."
+        )
+
+
+def _published(draft, out, entries, sides, plan):
+    """The `Shards` of a draft, under their own name."""
+    from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
+
+    source, target = sides
+    # no column of a corpus has features: symbols that are learnt are tags, which stand first
+    tagged = isinstance(source, Subwords) and source.symbol_ids.size
+    source = as_source(source, feature_place=FIRST if tagged else LAST)
+    write_card(draft, entries, source, target, plan["settings"])
+    # the plan goes last: without it, nothing in a draft is known to be of one plan
+    for name in (ENTRIES, SCANS):
+        shutil.rmtree(draft / name)
+    for name in (VOCABULARIES, PLAN):
+        (draft / name).unlink(missing_ok=True)
+    os.replace(draft, out)
+    return Shards(out)

@@ -1,0 +1,143 @@
+"""Files of a corpus in shards: its card, and arrays that are mapped into memory."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+
+from keras_bahdanau.files.integrity import Damage, check_fields, parse_card, sha256_of
+from keras_bahdanau.files.whole_file import replacing
+
+CARD = "card.json"
+FORMAT = 1
+SIDES = ("source", "target")
+OF_IDS = ("ids", "lengths")
+OF_FILES = ("bytes", "sizes", "lengths")
+_NAME = re.compile(r"\d{5}")
+_CARD_FORMS = {
+    **{"format": int, "pairs": int, "shards": [dict]},
+    **{"source": dict, "target": dict, "settings": dict},
+}
+_ENTRY_FORMS = {
+    **{"name": str, "pairs": int, "source_tokens": int, "target_tokens": int},
+    **{"longest": [int], "sha256": {str: str}},
+}
+
+
+def parts_of(inputs):
+    """The parts of each side of a shard, whose source has inputs of a form: `Source.inputs_are`."""
+    return {"source": OF_FILES if inputs == "files" else OF_IDS, "target": OF_IDS}
+
+
+def names_of(inputs):
+    """Names of the files of a shard."""
+    return [f"{side}.{part}.npy" for side, parts in parts_of(inputs).items() for part in parts]
+
+
+def parsed_card(content):
+    """The card of a corpus from its bytes, as `write_card` writes it.
+
+    Args:
+        content: Bytes.
+
+    Returns:
+        Dictionary.
+
+    Raises:
+        Damage: If something is missing in it, or has a form or a value that no card has.
+    """
+    card = parse_card(content)
+    check_fields(card, _CARD_FORMS)
+    if card["format"] != FORMAT:
+        raise Damage(f"its format is {card['format']}, not {FORMAT}")
+    card.setdefault("inputs", "lines")  # of those that were written before there were others
+    if card["inputs"] not in ("lines", "files"):
+        raise Damage("its 'inputs' are neither lines nor files")
+    for number, entry in enumerate(card["shards"]):
+        _check_entry(entry, number, names_of(card["inputs"]))
+    if not card["pairs"] == sum(entry["pairs"] for entry in card["shards"]) > 0:
+        raise Damage("its number of pairs is not that of its shards, or 0")
+    return card
+
+
+def place_of(entry, side, part):
+    """Path of a file of a shard within the corpus; `part` is one of `parts_of`."""
+    return Path(entry["name"]) / f"{side}.{part}.npy"
+
+
+def mapped_array(path, size, dtype="<i4"):
+    """The array of a `.npy` file, mapped into memory.
+
+    The header is compared, not parsed: NumPy takes it for Python, and fails in many ways.
+
+    Args:
+        path: Path of the file.
+        size: Integer, the number of elements that it must have.
+        dtype: String, "<i4" for int32, "|u1" for bytes.
+
+    Raises:
+        Damage: If it is another array.
+        OSError: If it can't be read.
+        ValueError: If it is no `.npy` file.
+    """
+    with open(path, "rb") as file:
+        np.lib.format.read_magic(file)
+        length = int.from_bytes(file.read(2), "little")
+        header = file.read(length).decode("latin-1").rstrip()
+        begin, end = file.tell(), file.seek(0, os.SEEK_END)
+    if header != f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({size},), }}":
+        name = np.dtype(dtype).name
+        raise Damage(f"its header is {header[:80]!r}, the card says {name} ({size},)")
+    expected = size * np.dtype(dtype).itemsize
+    if end - begin != expected:
+        raise Damage(f"it has {end - begin} bytes of content, the card says {expected}")
+    array = np.memmap(path, dtype, mode="r", offset=begin, shape=(size,))
+    return array.view(np.ndarray)  # whose parts are cheaper than those of a `memmap`
+
+
+def write_arrays(directory, arrays):
+    """Write a directory of arrays as a whole, or nothing; one that stands there is replaced.
+
+    Args:
+        directory: Path.
+        arrays: Dictionary from the names of files to arrays, uint8 or int32.
+
+    Returns:
+        Dictionary from these names to the checksums of the files, as 64 hexadecimal digits.
+
+    Raises:
+        OSError: If the disk is full, or does not take the files for another reason.
+    """
+    unfinished = directory.with_name(f".unfinished-{directory.name}")
+    shutil.rmtree(unfinished, ignore_errors=True)  # which a kill has left
+    try:
+        unfinished.mkdir(parents=True)
+        sums = {name: _written(unfinished / name, array) for name, array in arrays.items()}
+        shutil.rmtree(directory, ignore_errors=True)
+        os.replace(unfinished, directory)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return sums
+
+
+def _written(path, array):
+    """The checksum of an array that has reached the disk."""
+    with replacing(path, path.with_name(f"{path.name}.unfinished")) as unfinished:
+        with open(unfinished, "wb") as file:
+            kept = array if array.dtype == np.uint8 else array.astype("<i4")
+            np.save(file, kept, allow_pickle=False)
+    with open(path, "rb") as file:
+        return sha256_of(file)
+
+
+def _check_entry(entry, number, names):
+    check_fields(entry, _ENTRY_FORMS)
+    if not _NAME.fullmatch(entry["name"]) or int(entry["name"]) != number:
+        raise Damage(f"its shard {number} has the name {entry['name']!r}")
+    counts = (entry["pairs"], entry["source_tokens"], entry["target_tokens"], *entry["longest"])
+    if min(counts) < 0 or not entry["pairs"] or len(entry["longest"]) != 2:
+        raise Damage(f"its shard {number} has numbers that no shard has")
+    if set(entry["sha256"]) != set(names):
+        raise Damage(f"its shard {number} has the checksums of other files")

@@ -1,0 +1,236 @@
+"""Batches of a corpus that stays on disk: read window by window, in an order of each epoch."""
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_bahdanau.data.bucketing import BySentences, ByTokens, bucket_shapes
+from keras_bahdanau.data.epochs import (
+    Epochs,
+    Skipped,
+    check_batching,
+    checked_worker,
+    count_pathless,
+    require_usable,
+    usable,
+)
+from keras_bahdanau.data.padding import padded_batch
+from keras_bahdanau.settings.limits import MOST_SHARDS
+
+WINDOW = 2**19  # pairs that are read and shuffled at once: some 100 MB of ids, 15 MB of files
+SPREAD = 256  # shards that a window is read from: so many files are opened for it
+
+
+class Window(NamedTuple):
+    """The pairs that are read at once: the same share of each of some shards.
+
+    Attributes:
+        shards: Range, the numbers of the shards, spread evenly over the corpus.
+        part: Integer from 0: which part of each shard.
+        parts: Integer, of how many.
+    """
+
+    shards: range
+    part: int
+    parts: int
+
+
+class ShardedBatches(Epochs):
+    """Batches of pairs of similar length, whose ids are in shards on disk.
+
+    They are as those of `BatchedPairs`, with the same shapes for the whole corpus. A window of
+    bounded size has the same share of each shard, or of every G-th where there are more than 256:
+    so each window is a sample of the whole corpus, even if that is in the order of its sources.
+    An epoch reads one window at a time, in a random order of the windows, and shuffles the pairs
+    of each: a pair meets only those of its window in a batch. Memory does not grow with the
+    corpus.
+
+    The order follows from the seed and the numbers of the epoch and of the window alone, the
+    number of batches of a window from lengths: to resume an epoch, nothing is read of the windows
+    before.
+
+    With `shard`, several workers read a part each of every shard: no pair is left out, none is
+    read twice, and step by step their batches have one shape, whose padding has the weight 0.
+
+    Args:
+        shards: `Shards`.
+        batch_tokens: As in `BatchedPairs`.
+        batch_sentences: As in `BatchedPairs`.
+        buckets: As in `BatchedPairs`.
+        sort_batches: As in `BatchedPairs`.
+        max_length: As in `BatchedPairs`.
+        max_source_length: As in `BatchedPairs`.
+        least_steps: As in `BatchedPairs`.
+        shuffle: As in `BatchedPairs`; False to leave the windows in their order, too.
+        seed: As in `BatchedPairs`.
+        window: Positive integer, about how many pairs a window has for each worker.
+        shard: Integers (index, count): which part of the pairs, of how many.
+
+    Attributes:
+        skipped: `Skipped`, how many pairs were left out and why, of all workers.
+        source_lengths, too_long: Empty: no pair has a file or a text to be named.
+        broken: Empty: sources that are broken are left out of shards.
+        shapes: Sequence of `(rows, length)`, as in `BatchedPairs`.
+        steps: Integer, batches in an epoch; the same for each epoch, and for each worker.
+        tokens: Integer, real target tokens in a pass over the pairs, of all workers.
+        windows: List of `Window`.
+
+    Raises:
+        ValueError: If a setting is not as above, a shard is damaged, or no pair is left.
+
+    Example:
+        >>> data = ShardedBatches(Shards("corpora/en-de"), batch_tokens=2048)
+        >>> model.fit(data.dataset(), epochs=20, shuffle=False)  # it is shuffled already
+        >>> half = ShardedBatches(shards, batch_tokens=2048, shard=(1, 2))
+    """
+
+    def __init__(
+        self,
+        shards,
+        batch_tokens: int | None = None,
+        *,
+        batch_sentences: int | None = None,
+        buckets: int = 7,
+        sort_batches: int = 20,
+        max_length: int = 128,
+        max_source_length: int | None = None,
+        least_steps: int = 0,
+        shuffle: bool = True,
+        seed: int = 0,
+        window: int = WINDOW,
+        shard: tuple = (0, 1),
+    ):
+        batch_tokens = check_batching(
+            batch_tokens,
+            batch_sentences,
+            buckets=buckets,
+            sort_batches=sort_batches,
+            max_length=max_length,
+            max_source_length=max_source_length,
+            least_steps=least_steps,
+            seed=seed,
+            window=window,
+        )
+        longest = max_length if max_source_length is None else max_source_length
+        self._worker, self._workers = checked_worker(shard)
+        self._shards, self._limits = shards, (max_length, longest)
+        self._batch_sentences, self._sort_batches = batch_sentences, sort_batches
+        self.shuffle, self.seed = shuffle, seed
+        self.source_lengths, self.too_long = (), ()
+        self.broken = np.zeros(0, np.int64)
+        self.windows = _windows([one["pairs"] for one in shards.entries], window * self._workers)
+        counts, self.skipped, self.tokens = self._passed_over()
+        require_usable(len(shards), self.skipped, max_length, max_source_length)
+        if batch_sentences is None:
+            # steps: (windows, buckets)
+            self.shapes, self._steps = bucket_shapes(counts, batch_tokens, buckets)
+        else:
+            self.shapes = ()
+            pairs = counts.sum(axis=2).max(axis=1)  # -> (windows,), of the worker with the most
+            self._steps = -(-pairs // batch_sentences)[:, None]
+        super().__init__(int(self._steps.sum()), least_steps, shards.source.feature_spec)
+
+    def require_readable(self):
+        """Do nothing: see `broken`."""
+
+    def pathless(self, reduction):
+        """Number of pairs with too few places for CTC, as in `BatchedPairs`: reads all targets."""
+        total = 0
+        for number in range(len(self._shards.entries)):
+            sides = self._shards.shard(number)
+            kept, _ = usable([rows.lengths for rows in sides], *self._limits)
+            total += count_pathless(sides, kept, reduction)
+        return total
+
+    def _passed_over(self):
+        """Counts `(windows, workers, lengths)` of pairs, `Skipped`, and the target tokens."""
+        stored = max(max(one["longest"]) for one in self._shards.entries)
+        longest = min(stored + 1, max(self._limits))  # a tag may stand before a source
+        counts = np.zeros((len(self.windows), self._workers, longest + 1), np.int64)
+        empty = too_long = tokens = 0
+        # the windows of the same shards, which are read once for all of them
+        for numbers, windows in itertools.groupby(range(len(counts)), self._shards_of):
+            windows = list(windows)
+            for number in numbers:
+                lengths = self._shards.lengths(number)
+                kept, skipped = usable(lengths, *self._limits)
+                longer = np.where(kept, np.maximum(*lengths), 0)
+                for window, worker in itertools.product(windows, range(self._workers)):
+                    part = slice(*self._part(len(longer), window, worker))
+                    counts[window, worker] += np.bincount(longer[part], minlength=counts.shape[2])
+                empty, too_long = empty + skipped.empty, too_long + skipped.too_long
+                tokens += int(lengths[1].sum(where=kept, dtype=np.int64))
+        counts[:, :, 0] = 0  # those that are left out
+        return counts, Skipped(empty, too_long), tokens
+
+    def _batches_of_pass(self, number, first_step):
+        windows = range(len(self.windows))
+        if self.shuffle:
+            windows = np.random.default_rng((self.seed, number)).permutation(windows)
+        for window in windows:
+            steps = int(self._steps[window].sum())
+            if first_step < steps:
+                yield from self._batches_of_window(number, window, first_step)
+            first_step = max(0, first_step - steps)
+
+    def _batches_of_window(self, number, window, first_step):
+        sides = self._read(window)
+        order = self._split(sides, window, self._random(number, window, 1 + self._worker))
+        if self.shuffle:
+            self._random(number, window, 0).shuffle(order)  # the same for all workers
+        for members, shape in order[first_step:]:
+            features, target_in, target_out, weight = padded_batch(sides, members, shape)
+            yield (features, target_in), target_out, weight
+
+    def _random(self, number, window, use):
+        if not self.shuffle:
+            return None
+        # `SeedSequence` ignores zeros at the end: 1 + use, or two uses had one stream
+        return np.random.default_rng((self.seed, number, int(window), 1 + use))
+
+    def _read(self, window):
+        """This worker's rows of both sides of a window."""
+        parts = []
+        for number in self._shards_of(window):
+            pairs = self._shards.entries[number]["pairs"]
+            parts.append(self._shards.part(number, *self._part(pairs, window, self._worker)))
+        return [type(side[0]).joined(side) for side in zip(*parts, strict=True)]
+
+    def _shards_of(self, window):
+        return self.windows[window].shards
+
+    def _part(self, pairs, window, worker):
+        """(first, end): the pairs of a shard that a worker reads for a window."""
+        _, part, parts = self.windows[window]
+        number, count = part * self._workers + worker, parts * self._workers
+        return pairs * number // count, pairs * (number + 1) // count
+
+    def _split(self, sides, window, random):
+        """List of (pairs, shape) of the batches of a window, as `bucketing` gives it."""
+        lengths = np.stack([rows.lengths for rows in sides])  # -> (2, pairs)
+        kept = np.flatnonzero(usable(lengths, *self._limits)[0])
+        steps = self._steps[window]
+        if self.shapes:
+            groups = ByTokens(kept, lengths.max(axis=0), self.shapes, steps)
+        else:
+            sentences = (self._batch_sentences, self._sort_batches)
+            groups = BySentences(kept, lengths, *sentences, steps=int(steps[0]))
+        return groups.split(random)
+
+
+def _windows(pairs, most):
+    """List of `Window` of about so many pairs, from the numbers of pairs of all shards."""
+    groups = -(-len(pairs) // SPREAD)
+    ranges = [range(group, len(pairs), groups) for group in range(groups)]
+    parts = [-(-sum(pairs[one] for one in shards) // most) for shards in ranges]
+    if sum(parts) > MOST_SHARDS:
+        raise ValueError(
+            f"A corpus has at most {MOST_SHARDS:,} windows. Received: {sum(pairs):,} pairs with "
+            f"windows of {most:,}. Raise `window`."
+        )
+    return [
+        Window(shards, part, count)
+        for shards, count in zip(ranges, parts, strict=True)
+        for part in range(count)
+    ]

@@ -1,0 +1,342 @@
+"""Corpora larger than memory: token ids on disk, in shards that are written once and then read."""
+
+import contextlib
+import copy
+import functools
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from keras_bahdanau.data.file_rows import Contents, FileRows
+from keras_bahdanau.data.pairs import Pairs
+from keras_bahdanau.data.shards.shard_files import (
+    CARD,
+    FORMAT,
+    SIDES,
+    mapped_array,
+    parsed_card,
+    parts_of,
+    place_of,
+    write_arrays,
+)
+from keras_bahdanau.files.integrity import Damage, sha256_of
+from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.settings.limits import MOST_SHARDS
+from keras_bahdanau.sources.serialized import read_sides, serialized_sides
+from keras_bahdanau.text.id_rows import IdRows
+
+
+class Shards(Pairs):
+    """Pairs of a source and a target text on disk: read piece by piece, never whole.
+
+    The directory holds `card.json` and one directory for each shard, such as `00000`, with four
+    int32 arrays: `source.ids.npy` and `target.ids.npy`, flat and with end tokens, and
+    `source.lengths.npy` and `target.lengths.npy`. Sources that are files, such as images, are as
+    they were: `source.bytes.npy` has their content, uint8 and flat, `source.sizes.npy` the bytes
+    of each, `source.lengths.npy` their positions. `train` and `ShardedBatches` take it in place
+    of a list of pairs. `len(shards)` is the number of pairs.
+
+    Args:
+        directory: Path.
+
+    Attributes:
+        directory: The same path.
+        entries: List of dictionaries, those of the shards in the card.
+        pairs: Integer, number of pairs.
+        tokens: Pair of integers, positions of all sources and ids of all targets, end tokens
+            included.
+        settings: Dictionary, the settings that the corpus was prepared with.
+        inputs_are: String, "lines" or "files": the form of the sources, as in `Source`.
+        source: `Source` of the ids.
+        target: `Subwords` of the target ids.
+        fingerprint: String, the same for the same pairs, ids and vocabularies.
+
+    Raises:
+        FileNotFoundError: If the directory has no card, as one that is not finished.
+        ValueError: If the card is damaged.
+
+    Example:
+        >>> shards = Shards("corpora/en-de")
+        >>> source, target = shards.shard(0)  # two `IdRows`
+        >>> source.padded(np.array([0, 1]), (2, int(source.lengths[:2].max())))
+    """
+
+    in_memory = False
+
+    def __init__(self, directory):
+        self.directory = Path(directory)
+        self._card = self._checked_card()
+        self.entries = self._card["shards"]
+        self.pairs = self._card["pairs"]
+        self.tokens = tuple(sum(one[f"{side}_tokens"] for one in self.entries) for side in SIDES)
+        self.settings = self._card["settings"]
+        self.inputs_are = self._card["inputs"]
+
+    def __len__(self):
+        return self.pairs
+
+    @property
+    def source(self):
+        return self._sides[0]
+
+    @property
+    def target(self):
+        return self._sides[1]
+
+    @functools.cached_property
+    def _sides(self):
+        with self._reported(CARD):
+            source, target = read_sides(self._card)
+            if source.subwords is None and self.inputs_are == "lines":
+                raise Damage("its source has no subwords, to which ids belong")
+            if source.inputs_are != self.inputs_are:
+                raise Damage(f"its source does not read {self.inputs_are}")
+        return source, target
+
+    @functools.cached_property
+    def fingerprint(self):
+        sums = [entry["sha256"] for entry in self.entries]
+        content = [self._card["source"], self._card["target"], sums]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def batches(
+        self,
+        source,
+        target,
+        *,
+        shard,
+        alignments=None,
+        subword_sampling=0.0,
+        temperature=1.0,
+        **settings,
+    ):
+        from keras_bahdanau.data.shards.sharded_batches import (
+            ShardedBatches,  # which loads TensorFlow
+        )
+
+        _, workers = shard  # each has batches of its own, and no rows of others
+        for name in {"batch_tokens", "batch_sentences"} & {*settings}:
+            settings[name] = max(1, settings[name] // workers)
+        return ShardedBatches(self.read_by(source), shard=shard, **settings)
+
+    def read_by(self, source):
+        """The same shards, whose files a source that is equal to theirs reads: one with a cache.
+
+        Args:
+            source: `Source`.
+        """
+        shards = copy.copy(self)
+        shards._sides = source, self.target
+        return shards
+
+    def shard(self, number):
+        """The rows of both sides of one shard, whose content stays on disk until it is used.
+
+        Args:
+            number: Integer from 0, which shard of `entries`.
+
+        Returns:
+            (source, target): two `IdRows`; `FileRows` of sources that are files.
+
+        Raises:
+            ValueError: If its files are missing, or do not fit the card.
+        """
+        entry = self.entries[number]
+        return tuple(self._rows(entry, side) for side in SIDES)
+
+    def lengths(self, number):
+        """The lengths of the rows of both sides alone: two int32 arrays `(pairs,)`.
+
+        Raises:
+            ValueError: As in `shard`.
+        """
+        # a training ends here, not hours later, if ids or files are cut
+        return tuple(rows.lengths for rows in self.shard(number))
+
+    def part(self, number, first, end):
+        """Read the pairs from `first` up to, but without, `end` of one shard.
+
+        Returns:
+            (source, target): two `IdRows` in memory, whose ids the vocabularies have; or
+            `FileRows` of sources that are files, which stay on disk.
+
+        Raises:
+            ValueError: As in `shard`, or if an id is in no vocabulary.
+        """
+        entry, sizes = self.entries[number], (self.source.size, self.target.vocabulary_size)
+        parts = []
+        for side, rows, size in zip(SIDES, self.shard(number), sizes, strict=True):
+            rows = rows.part(first, end)
+            if "ids" in self._parts[side]:
+                with self._reported(place_of(entry, side, "ids")):
+                    rows = _read_ids(rows, size, first)
+            parts.append(rows)
+        return tuple(parts)
+
+    def check(self):
+        """Compare each file with its checksum.
+
+        Raises:
+            ValueError: If a file is missing or not as it was written; the message names it.
+        """
+        for entry in self.entries:
+            for name, expected in entry["sha256"].items():
+                path = Path(entry["name"]) / name
+                with self._reported(path), open(self.directory / path, "rb") as file:
+                    if sha256_of(file) != expected:
+                        raise Damage("its checksum is not that of the card")
+
+    @property
+    def _parts(self):
+        """The parts of each side of a shard."""
+        return parts_of(self.inputs_are)
+
+    def _rows(self, entry, side):
+        lengths = self._lengths(entry, side)
+        if "ids" in self._parts[side]:
+            return IdRows(self._array(entry, side, "ids", entry[f"{side}_tokens"]), lengths)
+        sizes = self._array(entry, side, "sizes", entry["pairs"])
+        with self._reported(place_of(entry, side, "sizes")):
+            if sizes.min() < 0:
+                raise Damage("it holds numbers below 0")
+        ends = np.cumsum(sizes, dtype=np.int64)
+        values = self._array(entry, side, "bytes", int(ends[-1]), "|u1")
+        damaged = functools.partial(self._damaged, place_of(entry, side, "bytes"))
+        contents = Contents(values, ends - sizes, sizes, damaged=damaged)
+        return FileRows(self.source, [contents], lengths)
+
+    def _lengths(self, entry, side):
+        lengths = self._array(entry, side, "lengths", entry["pairs"])
+        with self._reported(place_of(entry, side, "lengths")):
+            if lengths.min() < 0 or lengths.sum(dtype=np.int64) != entry[f"{side}_tokens"]:
+                raise Damage("its lengths are not those of the ids")
+        return lengths
+
+    def _array(self, entry, side, part, size, dtype="<i4"):
+        """An array of a file, mapped into memory."""
+        path = place_of(entry, side, part)
+        with self._reported(path):
+            return mapped_array(self.directory / path, size, dtype)
+
+    def _checked_card(self):
+        path = self.directory / CARD
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"A directory of pairs must be one of shards, with {CARD}, which `prepare` writes "
+                f"last. Received: path={str(self.directory)!r}, which has none. Give a text, a TSV "
+                "or a manifest, or prepare the shards to their end."
+            )
+        with self._reported(CARD):
+            return parsed_card(path.read_bytes())
+
+    @contextlib.contextmanager
+    def _reported(self, path):
+        """Name the file in each error about what it holds."""
+        try:
+            yield
+        except (OSError, ValueError) as error:
+            raise self._damaged(path, error) from None
+
+    def _damaged(self, path, error):
+        """The error about a file and what it holds."""
+        reason = " ".join(str(error).split())[:200]
+        return ValueError(
+            f"Shards must be whole. Received: path={str(self.directory / path)!r} ({reason}). "
+            "Prepare the corpus again."
+        )
+
+
+def write_shard(directory, number, source, target):
+    """Write one shard as a whole, or nothing; a shard of that number is replaced.
+
+    Several processes may write shards of different numbers into one directory.
+
+    Args:
+        directory: Path of the corpus, which is made if it is new.
+        number: Integer from 0, the name of the shard.
+        source: `IdRows` of the sources, at least one, as `Source.rows` gives them: an empty one
+            has no end token. Or `FileRows` of files.
+        target: `IdRows` of their targets, each with its end token.
+
+    Returns:
+        Dictionary, the entry of the shard for `write_card`.
+
+    Raises:
+        OSError: If the disk is full, or does not take the files for another reason.
+        ValueError: If the sides have different numbers of rows, or none.
+
+    Example:
+        >>> rows = source.rows(sources), IdRows.encoded(target, targets)
+        >>> entries = [write_shard("corpora/en-de", 0, *rows)]
+        >>> write_card("corpora/en-de", entries, source, target)
+    """
+    _check_rows(number, source, target)
+    name = f"{number:05d}"
+    arrays = {
+        f"{side}.{part}.npy": array
+        for side, rows in zip(SIDES, (source, target), strict=True)
+        for part, array in rows.stored().items()
+    }
+    sums = write_arrays(Path(directory) / name, arrays)
+    lengths = [rows.lengths for rows in (source, target)]
+    tokens = {f"{side}_tokens": int(one.sum()) for side, one in zip(SIDES, lengths, strict=True)}
+    longest = [int(one.max()) for one in lengths]
+    return {"name": name, "pairs": len(lengths[0]), **tokens, "longest": longest, "sha256": sums}
+
+
+def write_card(directory, entries, source, target, settings=None):
+    """Write the card, which makes a directory of shards a corpus.
+
+    Args:
+        directory: Path of the corpus.
+        entries: List of what `write_shard` returned, in the order of the numbers.
+        source: `Source` whose ids were written.
+        target: `Subwords` of the target ids.
+        settings: Dictionary that JSON holds, for the record; None for none.
+
+    Returns:
+        `Shards`.
+
+    Raises:
+        ValueError: If the entries are not those of shards 0, 1, ... in this order.
+    """
+    card = {
+        "format": FORMAT,
+        "inputs": source.inputs_are,
+        "pairs": sum(entry["pairs"] for entry in entries),
+        **serialized_sides(source, target),
+        "settings": settings or {},
+        "shards": list(entries),
+    }
+    write_json(Path(directory) / CARD, card)
+    return Shards(directory)
+
+
+def _read_ids(rows, size, first):
+    """A copy of rows in memory, so that no file stays open, with ids below a size.
+
+    Raises:
+        Damage: If an id is another number.
+    """
+    ids, lengths = np.array(rows.flat()), np.array(rows.lengths)
+    wrong = np.flatnonzero((ids < 0) | (ids >= size))
+    if len(wrong):
+        row = first + int(np.searchsorted(np.cumsum(lengths), wrong[0], side="right"))
+        raise Damage(f"row {row} holds {ids[wrong[0]]}, where ids are from 0 to {size - 1}")
+    return IdRows(ids, lengths)
+
+
+def _check_rows(number, source, target):
+    if not 0 <= number < MOST_SHARDS:
+        raise ValueError(
+            f"A corpus has at most {MOST_SHARDS:,} shards, from 0. Received: number={number!r}. "
+            "Write more pairs into each."
+        )
+    counts = [len(rows.lengths) for rows in (source, target)]
+    if counts[0] != counts[1] or not counts[0]:
+        raise ValueError(
+            "A shard has one target for each source, and at least one pair. "
+            f"Received: {counts[0]} sources and {counts[1]} targets."
+        )

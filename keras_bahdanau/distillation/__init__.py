@@ -1,0 +1,12 @@
+"""Training of a student on what its teachers write, and how that is chosen."""
+
+from keras_bahdanau.settings.lazy import lazy_names
+
+_MODULE_OF = {
+    "Distillation": "settings",
+    "distill": "student",
+}
+
+__all__ = [*_MODULE_OF]
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

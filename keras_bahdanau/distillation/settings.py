@@ -1,0 +1,116 @@
+"""Settings of a distillation: what the teacher writes, and which of it the student learns from."""
+
+import dataclasses
+
+from keras_bahdanau.data.shards.preparation import Filters
+from keras_bahdanau.settings.limits import BATCH_SIZE, BEAM_WIDTH, HYPOTHESES, PERCENT
+from keras_bahdanau.settings.option import documented, flag, number, one_of, option, optional
+
+
+@documented
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Distillation(Filters):
+    """Settings of `distill`: the teacher's search, the choice among its hypotheses, the filters.
+
+    Raises:
+        ValueError: If a value is out of range, or does not go with the others.
+
+    Example:
+        >>> Distillation(n_best=8, closeness="bleu", drop_worst=0.05)
+    """
+
+    n_best: int = option(
+        1, BEAM_WIDTH, "Hypotheses of the teacher for each source, of which `choose` takes some."
+    )
+    beam_width: int | None = option(
+        None,
+        optional(BEAM_WIDTH),
+        "Beam width of the teacher: at least n_best. None for its own, or n_best if that is more.",
+    )
+    sample: bool = option(
+        False,
+        flag(),
+        "Draw the teacher's hypotheses at random, by the seed of the training, in place of the "
+        "best ones.",
+        off="search",
+    )
+    batch_size: int = option(64, BATCH_SIZE, "Sources that the teacher reads at once.")
+    choose: str = option(
+        "closest",
+        one_of("closest", "best", "all"),
+        'Hypotheses of a source that are kept: {choices}: the "closest" to the true target (Kim '
+        'and Rush 2016, section 3.3), the "best" by the teacher\'s score, or "all".',
+    )
+    closeness: str = option(
+        "chrf", one_of("chrf", "bleu"), "Closeness to the true target: {choices} of a sentence."
+    )
+    min_closeness: float = option(
+        0.0, PERCENT, "Drop hypotheses that are less close to the true target, in percent."
+    )
+    min_score: float | None = option(
+        None,
+        optional(number(-1000, 1000)),
+        "Drop hypotheses with a lower score: log p over the length penalty of the teacher's "
+        "search, by default of a token.",
+    )
+    drop_worst: float = option(
+        0.0, number(0, 1, "[)"), "Share of the hypotheses that is dropped, of the lowest scores."
+    )
+    mix: float = option(
+        0.0,
+        number(0, 1, "[)"),
+        "Share of the batches that have the true targets; 0 for the teacher's alone.",
+    )
+    vocabulary: str = option(
+        "own",
+        one_of("own", "teacher"),
+        'Vocabularies of the student: {choices}: its "own", learnt of its pairs, or those of the '
+        '"teacher".',
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.n_best * self.batch_size > HYPOTHESES:
+            raise ValueError(
+                f"A batch of a teacher must have at most {HYPOTHESES:,} hypotheses. Received: "
+                f"n_best={self.n_best}, batch_size={self.batch_size}. Lower one of them."
+            )
+        if self.beam_width is not None and self.beam_width < self.n_best:
+            raise ValueError(
+                "`n_best` must be at most the beam width. "
+                f"Received: n_best={self.n_best}, beam_width={self.beam_width}. Raise that."
+            )
+        if self.sample and self.beam_width is not None:
+            raise ValueError(
+                "Hypotheses that are drawn at random have no beam. "
+                f"Received: sample=True, beam_width={self.beam_width}. Leave one of them out; "
+                "n_best is the number of draws."
+            )
+
+    @property
+    def of_scores(self):
+        """Dictionary of the settings that ask for scores, as far as they are given."""
+        given = {"min_score": self.min_score, "drop_worst": self.drop_worst or None}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def measures(self, most):
+        """True if the closeness to the true targets is asked for.
+
+        Args:
+            most: Integer, the most hypotheses of a source.
+        """
+        return self.min_closeness > 0 or self.choose == "closest" and most > 1
+
+    def search(self, own, seed):
+        """The teacher's `SearchOptions`.
+
+        Args:
+            own: `SearchOptions` of its file.
+            seed: Integer, of draws at random.
+        """
+        if self.sample:
+            drawn = {"beam_width": self.n_best, "temperature": own.temperature or 1.0}
+            return dataclasses.replace(own, ctc_weight=0.0, seed=seed, **drawn)
+        width = self.beam_width or max(own.beam_width, self.n_best)
+        plain = dict.fromkeys(("temperature", "top_k", "top_p"))
+        return dataclasses.replace(own, beam_width=width, **plain)

@@ -1,0 +1,290 @@
+"""Distillation in one call: the teacher writes, the student is trained on it, both are compared."""
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from keras_bahdanau.data.corpora import Corpus
+from keras_bahdanau.distillation.choosing import chosen
+from keras_bahdanau.distillation.demands import (
+    check_demands,
+    check_same_pairs,
+    check_student,
+)
+from keras_bahdanau.distillation.given_hypotheses import read_given
+from keras_bahdanau.distillation.pair_files import write_pairs
+from keras_bahdanau.distillation.settings import Distillation
+from keras_bahdanau.distillation.teacher import Teacher, taught
+from keras_bahdanau.files.ownership import existing, owned
+from keras_bahdanau.files.whole_file import write_json
+from keras_bahdanau.pipelines.file import find_translator, read_card
+from keras_bahdanau.settings.counted import counted
+from keras_bahdanau.text.subwords import Subwords
+from keras_bahdanau.text.vocabulary import checked_symbols
+from keras_bahdanau.text.word_weights import parse_weights
+from keras_bahdanau.training.inheritance import check_none_learnt
+from keras_bahdanau.training.options import TrainingOptions
+from keras_bahdanau.training.run import Run
+from keras_bahdanau.training.word_teacher import teacher_files
+
+REPORT, COMPARISON = "report.json", "comparison.json"  # beside the pairs
+
+
+def distill(
+    pairs,
+    valid_pairs,
+    directory,
+    teacher=None,
+    options=None,
+    settings=None,
+    hypotheses=None,
+    baseline=None,
+    workers=1,
+    verbose="auto",
+    say=print,
+    source=None,
+    symbols=(),
+    cache=None,
+    load=None,
+):
+    """Train a student on what a teacher makes of the sources; or resume what was killed.
+
+    Sequence-level knowledge distillation (Kim and Rush 2016): in the place of each true target
+    stands a text of the teacher's beam, or one that is drawn from it. A small model learns the
+    one translation of its teacher more easily than the many of people.
+
+    `DIRECTORY/distilled` holds all hypotheses, those that were chosen as plain files, and the
+    report of the filters; the directory itself is the student's run, as `train` makes it. With
+    `guided_alignment` among the options, the student's attention learns from the teacher's: see
+    `losses.GuidedAlignment`, of weights between words. With `word_distillation` the student also
+    learns the teacher's distribution of each token of these texts: see `WordDistillation`.
+
+    Args:
+        pairs: List of (input, true target).
+        valid_pairs: List of such pairs, true ones, that decide which epoch was best.
+        directory: Path of the student's run.
+        teacher: Path of a `.keras` file or of a run, or a list of several: their ensemble.
+        options: `TrainingOptions` of the student. Its seed is that of draws at random, too.
+        settings: `Distillation`.
+        hypotheses: Path of a file with hypotheses of any other teacher: see `read_given`.
+        baseline: Path of a model to compare with, such as a student without a teacher.
+        workers: Positive integer, number of processes of the teacher. With several, the calling
+            program must be importable: `if __name__ == "__main__":`.
+        verbose: As in `keras.Model.fit`.
+        say: Function of one string, which reports progress.
+        source: `Source` of the student, or the `Subwords` of its text; None for the teacher's
+            own if that is no text, else for one that is learnt.
+        symbols: As in `train`.
+        cache: As in `train`.
+        load: Function of a module that loads TensorFlow in its own way; None for none.
+
+    Returns:
+        Path of the student.
+
+    Raises:
+        BlockingIOError: If another process works in the directory.
+        FileExistsError: If the directory holds something else.
+        FileNotFoundError: If there is no such model or file.
+        RuntimeError: If a process of the teacher was killed.
+        ValueError: If teacher, hypotheses, pairs, settings and options do not go together, the
+            directory was begun with others, or no pair passes the filters; or if `symbols` can't
+            be tokens.
+
+    Example:
+        >>> options = TrainingOptions(preset="ssru-student")
+        >>> path = distill(pairs, valid, "runs/student", "runs/big", options)
+        >>> Translator.load(path).translate(["A man in an orange hat."])[0].text
+    """
+    work = _Distilling(
+        Run(directory),
+        pairs,
+        teacher_files(teacher),
+        options or TrainingOptions(),
+        settings or Distillation(),
+        hypotheses,
+        baseline and find_translator(baseline),
+        workers,
+        say,
+        load,
+        symbols,
+    )
+    check_demands(work)
+    checked_symbols(symbols)  # or an error, before the teacher writes for long
+    work.check_output()
+    given = work.given()
+    if load is not None:
+        load()
+    work.check_baseline(valid_pairs)
+    # as they are given: `train` finds the place of their features
+    subwords = source if isinstance(source, Subwords) else None
+    source, target = work.sides(source)
+    if not work.run.begun():
+        check_student(work.options, source, target)
+    trained, weights = work.pairs_to_train(source, given, valid_pairs)
+    work.train(
+        trained,
+        valid_pairs,
+        verbose=verbose,
+        alignments=weights,
+        source=subwords or source,
+        target=target,
+        symbols=symbols,
+        cache=cache,
+    )
+    work.compare(valid_pairs)
+    return work.run.translator
+
+
+class _Distilling(NamedTuple):
+    """A distillation whose models are known to be there.
+
+    Attributes:
+        run: `Run` of the student.
+        pairs: List of (input, true target).
+        paths: Tuple of the files of the teacher; () with hypotheses.
+        options: `TrainingOptions`.
+        settings: `Distillation`.
+        hypotheses: Path, or None.
+        baseline: Path of a file, or None.
+        workers: Integer.
+        say: Function of one string.
+        load: Function without arguments, or None.
+        symbols: List of strings.
+    """
+
+    run: Run
+    pairs: list
+    paths: tuple
+    options: TrainingOptions
+    settings: Distillation
+    hypotheses: Any
+    baseline: Path | None
+    workers: int
+    say: Callable
+    load: Callable | None
+    symbols: Sequence
+
+    @property
+    def guides(self):
+        """True if the teacher's attention guides that of the student."""
+        return self.options.resolved().guided_alignment > 0
+
+    @property
+    def word_teacher(self):
+        """The files of the teacher, if the student learns its distributions; otherwise ()."""
+        return self.paths if self.options.resolved().word_distillation else ()
+
+    def check_output(self):
+        """Raise FileExistsError if the directory holds something else, such as another run."""
+        self.run.check_free()
+        if self.run.begun() and not self.run.distilled.is_dir():
+            raise FileExistsError(
+                "A distillation goes on in a directory that it began itself. Received: "
+                f"out={str(self.run.directory)!r}, with a run of `train`. Choose another name."
+            )
+
+    def check_baseline(self, valid_pairs):
+        """Raise an error if a baseline can't read the inputs that it is compared on."""
+        if self.baseline is not None:
+            from keras_bahdanau.pipelines.file import read_source  # which loads Keras
+
+            source = read_source(read_card(self.baseline)["source"])
+            source.check("valid_pairs", [one for one, _ in valid_pairs[:1]])
+
+    def given(self):
+        """Lists of `Hypothesis` of the file, one list a pair; None for a teacher."""
+        if not self.hypotheses:
+            return None
+        found = read_given(self.hypotheses, len(self.pairs), self.settings.n_best)
+        asked = self.settings.of_scores
+        if asked and any(math.isnan(one.score) for several in found for one in several):
+            raise ValueError(
+                "A filter of scores needs hypotheses with scores, in lines 'number ||| text ||| "
+                f"score'. Received: hypotheses={str(self.hypotheses)!r} without, and {asked}. "
+                "Leave that out."
+            )
+        return found
+
+    def sides(self, source):
+        """(source, target) of the student, as far as they are given or the teacher's."""
+        from keras_bahdanau.pipelines.ensembling import check_same_sides
+        from keras_bahdanau.sources.serialized import read_sides
+        from keras_bahdanau.sources.source import as_source  # which loads TensorFlow
+
+        source = None if source is None else as_source(source)
+        if not self.paths:
+            return source, None
+        sides = [read_sides(read_card(path)) for path in self.paths]
+        check_same_sides(sides)  # or an error before the directory is begun
+        own, target = sides[0]
+        if source is not None and type(source) is not type(own):
+            raise ValueError(
+                "Teacher and student must have the same kind of source. Received: a "
+                f"{type(own).__name__} of the teacher, and a {type(source).__name__}. "
+                "Leave the student's out."
+            )
+        if self.settings.vocabulary == "teacher":
+            if not self.run.begun():
+                check_none_learnt(self.options, own, target)
+            return source or own, target
+        return source or (own if own.subwords is None else None), None
+
+    def pairs_to_train(self, source, given, valid_pairs):
+        """(pairs, or list of `Corpus`; weights between words, or None): they are written, too."""
+        directory = self.run.distilled
+        with existing(self.run.directory), owned(directory, self.say), existing(directory):
+            found = given or self._taught(directory)
+            rows, report = chosen(self.pairs, found, self.settings, source, self.workers, self.say)
+            self.say(report.text())
+            if not rows:
+                raise ValueError(
+                    "At least one hypothesis must pass the filters. "
+                    f"Received: {report.pairs:,} of them, of which none does. Switch off a filter."
+                )
+            pairs = own = [(self.pairs[row.pair][0], row.hypothesis.text) for row in rows]
+            if mix := self.settings.mix:
+                pairs = [Corpus("distilled", own, 1 - mix), Corpus("true", self.pairs, mix)]
+            weights = None
+            if self.guides:
+                weights = [parse_weights(row.hypothesis.weights) for row in rows]
+            check_same_pairs(self.run, pairs, valid_pairs, weights, self.word_teacher)
+            write_pairs(directory, own, rows, self.guides)
+            write_json(directory / REPORT, report.as_json())
+        return pairs, weights
+
+    def _taught(self, directory):
+        """Iterator of lists of the teacher's `Hypothesis`, one list a pair."""
+        seed, inputs = self.options.resolved().seed, [one for one, _ in self.pairs]
+        teacher = Teacher(self.paths, self.settings, seed, self.guides, load=self.load)
+        return taught(teacher, inputs, directory, self.workers, self.say)
+
+    def train(self, pairs, valid_pairs, verbose, **given):
+        """Train the student, unless that has ended already."""
+        from keras_bahdanau import training
+
+        given |= {"verbose": verbose, "say": self.say, "teacher": self.word_teacher}
+        try:
+            training.train(pairs, valid_pairs, self.run.directory, self.options, **given)
+        except FileExistsError:
+            if not self.run.is_over():
+                raise
+            self.say("the training of the student has ended before")
+
+    def compare(self, pairs):
+        """Print and write the table of teacher, baseline and student on validation pairs."""
+        from keras_bahdanau.distillation.comparing import compared, table_of
+        from keras_bahdanau.pipelines.by_source import load_pipeline
+        from keras_bahdanau.pipelines.ensembling import ensemble
+
+        self.say(f"comparing on {counted(len(pairs), 'validation pairs')}")
+        student = load_pipeline(self.run.translator)
+        systems = {"teacher": self.paths, "undistilled": self.baseline and (self.baseline,)}
+        rows = []
+        for name, paths in systems.items():
+            if paths:
+                one = load_pipeline(paths[0]) if len(paths) == 1 else ensemble(paths)
+                rows.append(compared(name, one, paths, pairs, student.metrics))
+        rows.append(compared("student", student, [self.run.translator], pairs, student.metrics))
+        write_json(self.run.distilled / COMPARISON, [row._asdict() for row in rows])
+        self.say("\n".join(table_of(rows, student.plural)))

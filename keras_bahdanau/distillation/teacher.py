@@ -1,0 +1,197 @@
+"""A teacher at work on many sources: in several processes, resumed after a kill."""
+
+import functools
+import json
+import os
+import shutil
+from collections.abc import Callable
+from typing import NamedTuple
+
+from keras_bahdanau.data.pairs import fingerprint_of
+from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
+from keras_bahdanau.distillation.hypotheses import (
+    CUT,
+    UNFINISHED,
+    WHOLE,
+    Hypothesis,
+    line_of,
+    read_hypotheses,
+)
+from keras_bahdanau.distillation.settings import Distillation
+from keras_bahdanau.files.whole_file import replacing, write_json
+from keras_bahdanau.pipelines.file import read_card
+from keras_bahdanau.search import SearchOptions
+from keras_bahdanau.settings.cores import usable_cores
+from keras_bahdanau.settings.limits import HYPOTHESES as MOST_HYPOTHESES
+from keras_bahdanau.training.teacher_files import teacher_prints
+
+HYPOTHESES, PLAN, PIECES = "hypotheses.tsv", "plan.json", "pieces"
+BATCHES = 8  # of a piece, at most, which a process translates and writes as a whole
+
+
+class Teacher(NamedTuple):
+    """A teacher as far as another process must know it.
+
+    Attributes:
+        paths: Tuple of the paths of `.keras` files, of one model or of an ensemble.
+        settings: `Distillation`.
+        seed: Integer, of draws at random.
+        guides: True if the weights of its attention are wanted.
+        threads: Integer, cores of a process; None for those that this process has.
+        load: Function at the top of a module, or what is equal by value in another process, that
+            loads TensorFlow in its own way; None for none.
+    """
+
+    paths: tuple
+    settings: Distillation
+    seed: int = 0
+    guides: bool = False
+    threads: int | None = None
+    load: Callable | None = None
+
+    @property
+    def sources_of_a_piece(self):
+        """Integer: as many as a process holds with all their hypotheses."""
+        size, n_best = self.settings.batch_size, self.settings.n_best
+        return size * max(1, min(BATCHES, MOST_HYPOTHESES // (size * n_best)))
+
+    @property
+    def own_search(self):
+        """`SearchOptions` of the first file."""
+        return SearchOptions(**read_card(self.paths[0])["search"])
+
+    def plan(self, inputs):
+        """Dictionary of all that the hypotheses follow from."""
+        settings = self.settings
+        return {
+            "teacher": teacher_prints(self.paths),
+            "search": vars(settings.search(self.own_search, self.seed)),
+            "n_best": settings.n_best,
+            "batch_size": settings.batch_size,
+            "attention": self.guides,
+            "sources": fingerprint_of((one, "") for one in inputs),
+        }
+
+
+def taught(teacher, inputs, directory, workers=1, say=print):
+    """The hypotheses of a teacher, which are written unless they are there.
+
+    Each process writes whole pieces of the corpus. A call after a kill writes those that are
+    missing, and all pieces together are the file of an undisturbed call.
+
+    Args:
+        teacher: `Teacher`.
+        inputs: List of inputs of its source.
+        directory: Path of a directory.
+        workers: Positive integer, number of processes.
+        say: Function of one string, which reports the progress.
+
+    Returns:
+        Iterator of lists of `Hypothesis`, one list an input: see `read_hypotheses`.
+
+    Raises:
+        RuntimeError: If a process was killed.
+        ValueError: If the directory has hypotheses of another teacher, search or corpus, or damaged
+            ones; if the models make no ensemble, or an input is not valid for the source.
+    """
+    _check_plan(directory / PLAN, teacher.plan(inputs))
+    path, pieces = directory / HYPOTHESES, directory / PIECES
+    if not path.is_file():
+        pieces.mkdir(exist_ok=True)
+        names = _write_pieces(teacher, inputs, pieces, workers, say)
+        with replacing(path, directory / f".unfinished-{HYPOTHESES}") as unfinished:
+            with open(unfinished, "wb") as whole:
+                for name in names:
+                    whole.write(name.read_bytes())
+    shutil.rmtree(pieces, ignore_errors=True)
+    return read_hypotheses(path, len(inputs))
+
+
+def _write_pieces(teacher, inputs, pieces, workers, say):
+    """Write the pieces that are missing; the list of the paths of all."""
+    size = teacher.sources_of_a_piece
+    firsts = range(0, len(inputs), size)
+    paths = [pieces / f"{number:06d}.tsv" for number in range(len(firsts))]
+    missing = [pair for pair in zip(paths, firsts, strict=True) if not pair[0].is_file()]
+    total = sum(len(inputs[first : first + size]) for _, first in missing)
+    say(f"{total:,} of {len(inputs):,} sources are to be translated")
+    workers = max(1, min(workers, len(missing)))
+    if workers > 1:
+        teacher = teacher._replace(threads=max(1, usable_cores() // workers))
+    jobs = ((path, first, inputs[first : first + size]) for path, first in missing)
+    with Workers(workers) as processes:
+        work = processes.in_order(functools.partial(_write_piece, teacher), jobs)
+        for _ in with_rate(work, int, "translated", say, total=total):
+            pass
+    _pipeline.cache_clear()  # the memory is for the student
+    return paths
+
+
+def _write_piece(teacher, job):
+    """Write the hypotheses of some inputs; the number of these."""
+    path, first, inputs = job
+    pipeline = _pipeline(teacher.paths, teacher.threads, teacher.load)
+    settings = teacher.settings
+    search = settings.search(pipeline.search, teacher.seed)
+    found = pipeline.decode_nbest(inputs, settings.n_best, settings.batch_size, search)
+    words = pipeline.words(inputs, pipeline.longest(search)) if teacher.guides else None
+    with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
+        with open(unfinished, "w", encoding="utf-8", newline="") as file:
+            for row, hypotheses in enumerate(found):
+                for one in hypotheses:
+                    weights = _weights(words[row], one) if teacher.guides else ""
+                    written = Hypothesis(one.text, one.score, _state(one), weights)
+                    file.write(line_of(first + row + 1, written, teacher.guides))
+    return len(inputs)
+
+
+def _state(translation):
+    if translation.truncated:
+        return CUT
+    # an empty source has an empty text, which never ends
+    return WHOLE if translation.finished or not translation.target_tokens else UNFINISHED
+
+
+def _weights(source_words, translation):
+    """The attention between words; "" where the tokens do not say which words the text has."""
+    from keras_bahdanau.text.alignments import word_spans
+    from keras_bahdanau.text.word_weights import format_weights, word_weights
+
+    target_words = word_spans(translation.target_tokens)
+    if not len(source_words) or int(target_words[-1][0]) != len(translation.text.split()):
+        return ""
+    return format_weights(word_weights(source_words, target_words, translation.alignment))
+
+
+@functools.lru_cache(1)
+def _pipeline(paths, threads, load):
+    """The teacher, loaded once in a process."""
+    if threads is not None:  # before TensorFlow is loaded
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+        os.environ["OMP_NUM_THREADS"] = str(threads)  # batches at once: see `usable_cores`
+        for kind in ("INTRAOP", "INTEROP"):
+            os.environ.setdefault(f"TF_NUM_{kind}_THREADS", str(threads))
+        if load is not None:  # this process has done so
+            load()
+    from keras_bahdanau.pipelines.by_source import load_pipeline
+    from keras_bahdanau.pipelines.ensembling import ensemble
+
+    return load_pipeline(paths[0]) if len(paths) == 1 else ensemble(paths)
+
+
+def _check_plan(path, plan):
+    """Compare hypotheses with those that a directory was begun with; write down what is new."""
+    plan = json.loads(json.dumps(plan))  # as JSON has it
+    if not path.exists():
+        write_json(path, plan)
+    try:
+        begun = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        begun = {}
+    if different := [name for name in plan if begun.get(name) != plan[name]]:
+        raise ValueError(
+            "A distillation resumes with what it began with. Received: another "
+            f"{' and '.join(different)} than that in {str(path.parent)!r}. Use that, or another "
+            "output directory."
+        )

@@ -1,0 +1,80 @@
+"""Metrics of a token, and their update in training."""
+
+import keras
+from keras import ops
+
+__all__ = ["Perplexity"]
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class Perplexity(keras.metrics.Mean):
+    """exp(mean -log p(y)) over real tokens, without label smoothing.
+
+    Use it as a weighted metric, so that padding is left out:
+    `model.compile(..., weighted_metrics=[keras_bahdanau.models.metrics.Perplexity()])`.
+
+    Call arguments of `update_state`:
+        y_true: Int tensor `(batch, target_time)`.
+        y_pred: Float logits `(batch, target_time, vocabulary)`.
+        sample_weight: Float tensor `(batch, target_time)`, 0 at padding.
+    """
+
+    def __init__(self, name="perplexity", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        logits = ops.cast(y_pred, "float32")
+        # -log p(y): (batch, target_time)
+        losses = ops.sparse_categorical_crossentropy(y_true, logits, from_logits=True)
+        return self.update_from_losses(losses, sample_weight)
+
+    def update_from_losses(self, losses, sample_weight=None):
+        """Update from -log p(y), `(batch, target_time)`, where no logits are kept."""
+        if sample_weight is not None:
+            sample_weight = ops.reshape(sample_weight, (-1,))  # -> (batch * target_time,)
+        # flat, since of rows Keras' mean counts each alike, however many tokens it has
+        return keras.metrics.Mean.update_state(
+            self, ops.reshape(losses, (-1,)), sample_weight=sample_weight
+        )
+
+    def result(self):
+        return ops.exp(super().result())
+
+
+def build_compiled(metrics, targets, vocabulary_size):
+    """Make the metrics of `compile` and their variables, if they are not made yet.
+
+    Args:
+        metrics: The container that Keras makes of `metrics` and `weighted_metrics`.
+        targets: Int tensor, or its spec, `(batch, target_time)`.
+        vocabulary_size: Positive integer. Number of target tokens.
+    """
+    if not metrics.built:
+        shape = (*targets.shape, vocabulary_size)
+        metrics.build(targets, keras.KerasTensor(shape, "float32"))
+
+
+def update_compiled(metrics, targets, sample_weight, vocabulary_size, logits, token_losses=None):
+    """Update the metrics of `compile`, without logits where all of them can do without.
+
+    Args:
+        metrics: The container that Keras makes of `metrics` and `weighted_metrics`.
+        targets: Int tensor `(batch, target_time)`.
+        sample_weight: Float tensor `(batch, target_time)`, for the weighted ones, or None.
+        vocabulary_size: Positive integer. Number of target tokens.
+        logits: Function without arguments that makes the logits
+            `(batch, target_time, vocabulary)`. It is called if a metric needs them.
+        token_losses: Float tensor -log p(y), `(batch, target_time)`, or None.
+    """
+    build_compiled(metrics, targets, vocabulary_size)
+    from_losses = all(hasattr(metric, "update_from_losses") for metric in metrics.metrics)
+    if token_losses is None or not from_losses:
+        metrics.update_state(targets, ops.stop_gradient(logits()), sample_weight)
+        return
+    token_losses = ops.stop_gradient(token_losses)
+    for weight, group in (
+        (None, metrics._flat_metrics),
+        (sample_weight, metrics._flat_weighted_metrics),
+    ):
+        for metric in [metric for each in group if each for metric in each.metrics]:
+            metric.update_from_losses(token_losses, weight)

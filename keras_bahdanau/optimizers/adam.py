@@ -1,0 +1,146 @@
+"""Optimizers: Adam that averages the weights, Zeiler's Adadelta, and what weight decay spares."""
+
+import contextlib
+
+import keras
+
+from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer, rounding
+
+
+@keras.saving.register_keras_serializable(package="keras_bahdanau")
+class AveragingAdam(keras.optimizers.Adam):
+    """Adam that keeps a moving average of the weights beside them.
+
+    `keras.optimizers.Adam(use_ema=True)` puts the average in the weights' place
+    whenever a `fit` ends; here a run of several `fit`s resumes from the weights
+    as trained, and `averaged_weights` puts the average in for the length of a `with` block.
+
+    a_t = m_t a_{t-1} + (1 - m_t) w_t,   m_t = min(ema_momentum, (t - 1) / (t + 8)),   t = 1, 2, ...
+
+    At first the average reaches back over a tenth of the steps so far: a training of few steps
+    would be an average of the weights before it otherwise.
+
+    Args:
+        learning_rate: Float or schedule.
+        ema_momentum: Float in [0, 1). Highest share of the old average at a step.
+        **kwargs: As in `keras.optimizers.Adam`.
+    """
+
+    def __init__(self, learning_rate=1e-3, ema_momentum=0.998, **kwargs):
+        kwargs["use_ema"] = True
+        super().__init__(learning_rate, ema_momentum=ema_momentum, **kwargs)
+
+    def finalize_variable_values(self, var_list):
+        """Leave the weights as trained, at the end of `fit`."""
+
+    def _update_model_variables_moving_average(self, trainable_variables):
+        if not self.use_ema:
+            return
+        before = keras.ops.cast(self.iterations, "float32")  # t - 1: this step is counted later
+        momentum = keras.ops.minimum(self.ema_momentum, before / (before + 9.0))
+        for variable, average in zip(
+            trainable_variables, self._model_variables_moving_average, strict=True
+        ):
+            if average is not None:
+                average.assign(momentum * average + (1.0 - momentum) * variable)
+
+    def put_average(self, variables):
+        """Give the weights the values of their moving average."""
+        super().finalize_variable_values(variables)
+
+
+def innermost(optimizer):
+    """The optimizer inside of one that scales the loss."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+@contextlib.contextmanager
+def averaged_weights(model):
+    """The model with the moving average of its weights, for as long as the block lasts.
+
+    With another optimizer than `AveragingAdam` the block changes nothing.
+
+    Args:
+        model: A compiled Keras model.
+    """
+    optimizer = innermost(model.optimizer)
+    if not isinstance(optimizer, AveragingAdam) or not optimizer.built:
+        yield
+        return
+    with restoring(model.trainable_variables) as variables:
+        optimizer.put_average(variables)
+        yield
+
+
+@contextlib.contextmanager
+def whole_weights(model):
+    """The model with the weights w = q + r of a `RoundingOptimizer`, for a mean over epochs.
+
+    A moving average is of these already: then, and with other optimizers, nothing is changed.
+
+    Args:
+        model: A compiled Keras model.
+    """
+    optimizer = innermost(model.optimizer)
+    if not isinstance(optimizer, RoundingOptimizer) or optimizer.use_ema:
+        yield
+        return
+    with restoring(model.trainable_variables) as variables:
+        for one in variables:
+            if id(one) in optimizer.remainders:
+                one.assign_add(optimizer.remainders[id(one)])
+        yield
+
+
+@contextlib.contextmanager
+def restoring(variables):
+    """Variables that get their values back when the block ends.
+
+    Args:
+        variables: List of Keras variables, which the block may change.
+    """
+    before = [keras.ops.copy(variable.value) for variable in variables]
+    try:
+        yield variables
+    finally:
+        for variable, value in zip(variables, before, strict=True):
+            variable.assign(value)
+
+
+def new_optimizer(options, learning_rate, variables):
+    """Optimizer of a training.
+
+    Args:
+        options: `TrainingOptions`.
+        learning_rate: Float or schedule.
+        variables: List of the variables to train. Embeddings, biases and gains among them are
+            exempt from weight decay.
+
+    Returns:
+        A Keras optimizer that is not built yet.
+    """
+    kind, settings = _OPTIMIZERS[options.optimizer]
+    settings = {**settings, "global_clipnorm": options.clip_norm}
+    if options.weight_decay:
+        settings["weight_decay"] = options.weight_decay
+    if options.ema_momentum:
+        kind, settings["ema_momentum"] = AveragingAdam, options.ema_momentum
+    if options.quantization_aware:
+        kind = rounding(kind)
+    optimizer = kind(learning_rate, **settings)
+    optimizer.exclude_from_weight_decay([*filter(_is_exempt, variables)])
+    return optimizer
+
+
+_OPTIMIZERS = {
+    "adam": (keras.optimizers.Adam, {}),
+    # as Bahdanau et al. 2015, appendix B.2, have it; Zeiler 2012 has rate 1
+    "adadelta": (keras.optimizers.Adadelta, {"rho": 0.95, "epsilon": 1e-6}),
+    "sgd": (keras.optimizers.SGD, {}),
+}
+
+
+def _is_exempt(variable):
+    """True of embeddings, biases and gains, which weight decay leaves alone."""
+    # a GRU of Keras has its biases as (2, 3 * units)
+    return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions", "bias"))

@@ -1,0 +1,11 @@
+"""Objects that answer requests from a model's file, whatever its format."""
+
+from keras_bahdanau.settings.lazy import lazy_names
+
+_MODULE_OF = {
+    "BatchTranslator": "offline",
+}
+
+__all__ = [*_MODULE_OF]
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

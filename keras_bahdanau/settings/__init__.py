@@ -1,0 +1,1 @@
+"""Options, checks and limits that every part shares."""

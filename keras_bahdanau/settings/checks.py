@@ -1,0 +1,85 @@
+"""Argument checks that several layers share: what must hold, what came, what to do."""
+
+import inspect
+import sys
+from numbers import Integral
+
+from keras_bahdanau.settings.limits import WIDEST
+from keras_bahdanau.settings.option import nearest
+
+
+def positive_integer(name, meaning, value, most=WIDEST):
+    """Return `value` as Python's, or raise ValueError if it is not an integer from 1 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(
+            f"`{name}`, {meaning}, must be a positive integer. Received: {name}={value!r}"
+        )
+    if value > most:
+        raise ValueError(f"`{name}`, {meaning}, must be at most {most}. Received: {name}={value!r}")
+    return int(value)
+
+
+def rate(name, meaning, value):
+    """Return `value`, or raise ValueError if it is not a number in [0, 1)."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        raise ValueError(f"`{name}`, {meaning}, must be in [0, 1). Received: {name}={value!r}")
+    return value
+
+
+def fraction(name, meaning, value):
+    """Return `value`, or raise ValueError if it is not a number in [0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"`{name}`, {meaning}, must be in [0, 1]. Received: {name}={value!r}")
+    return value
+
+
+def rate_or(default, name, meaning, value):
+    """Return `default` if `value` is None, and `rate` of it otherwise."""
+    return default if value is None else rate(name, meaning, value)
+
+
+def not_negative(name, meaning, value):
+    """Return `value`, or raise ValueError if it is not a finite number of at least 0."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value <= sys.float_info.max:
+        raise ValueError(f"`{name}`, {meaning}, must be at least 0. Received: {name}={value!r}")
+    return value
+
+
+def number(name, meaning, value):
+    """Return `value`, or raise ValueError if it is not a finite number."""
+    real = isinstance(value, int | float) and not isinstance(value, bool)
+    if not real or not abs(value) <= sys.float_info.max:
+        raise ValueError(f"`{name}`, {meaning}, must be a number. Received: {name}={value!r}")
+    return value
+
+
+def choice(name, value, allowed):
+    """Return `value`, an integer as Python's, or raise ValueError if it is none of `allowed`."""
+    of_integers = all(isinstance(one, int) for one in allowed)
+    if value not in allowed or (of_integers and not isinstance(value, Integral)):  # 8.0 == 8
+        names = ", ".join(repr(item) for item in allowed)
+        raise ValueError(
+            f"`{name}` must be one of {names}. Received: {name}={value!r}{nearest(value, allowed)}"
+        )
+    return int(value) if of_integers else value
+
+
+def whole(name, part, arguments, kind):
+    """Return `part`, or raise ValueError if arguments that make one come with it.
+
+    Args:
+        name: Name of the argument that takes the part whole.
+        part: The part.
+        arguments: Dictionary of the other arguments that make one.
+        kind: Class whose constructor has all of these arguments.
+    """
+    defaults = inspect.signature(kind.__init__).parameters
+    given = [other for other, value in arguments.items() if value != defaults[other].default]
+    if given:
+        received = ", ".join(f"{other}={arguments[other]!r}" for other in given)
+        raise ValueError(
+            f"A whole `{name}` has its own {', '.join(given)}. Received: "
+            f"{name}={type(part).__name__}(...), {received}. Give them to that layer."
+        )
+    return part

@@ -1,0 +1,35 @@
+"""Upper bounds of the numbers that reach memory or time, far above the needs of a good model.
+
+Beside them the precisions that a model can compute in.
+"""
+
+from keras_bahdanau.settings.option import integer, number
+
+BATCH_SIZE = integer(1, 4096)  # inputs translated at once
+BEAM_WIDTH = integer(1, 1000)  # of two million scores a step, for a sentence and 2,000 tokens
+LENGTH = integer(1, 10_000)  # tokens of a target
+SOURCE_LENGTH = integer(1, 100_000)  # positions of a source, such as frames of speech
+SHORTLIST = integer(0, 65_536)  # target tokens of a sentence; 0 for all
+CANDIDATES = integer(1, 1000)  # target tokens of a source token in a shortlist
+FREQUENT = integer(0, 65_536)  # target tokens of all lists
+FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for every sentence
+WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
+
+HYPOTHESES = 2**16  # of a batch of a teacher: a few hundred megabytes with their attention
+
+PERCENT = number(0, 100)
+
+PRECISIONS = "float32", "bfloat16"  # of products; names of Keras' policies, too
+
+WORKERS = integer(1, 256)  # processes of a training, or of `prepare`, on one machine
+
+MOST_TOKENS = 1_000_000  # of a vocabulary
+HARD_VOCABULARY_SIZE = 10_000  # that hard attention predicts from each position of a source
+VOCABULARY_SIZE = integer(5, MOST_TOKENS)  # of which 4 are special
+WIDEST = 100_000  # of any other size of a layer
+MOST_OF_A_STATE = 2**27  # numbers of a decoder state, such as the keys of all steps
+SEARCH_NUMBERS = 2**27  # in the largest tensors of a search of a batch: 512 MB in float32
+MOST_SEARCH_NUMBERS = 2**30  # the same for one input, which no smaller batch can divide
+MOST_STEPS = 100  # that a picture of steps draws
+MOST_SHARDS = 100_000  # of a corpus, whose names have five digits
+MOST_WORKERS = 1024  # that share the shards of a corpus
