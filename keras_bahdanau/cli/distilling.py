@@ -139,9 +139,9 @@ def distill(
 
     if inputs != "lines":
         load()
-    from keras_bahdanau.distillation.student import distill as distill_student
+    from keras_bahdanau.distillation import student  # which loads Keras
 
-    path = distill_student(
+    path = student.distill(
         data.pairs,
         valid.pairs,
         out,

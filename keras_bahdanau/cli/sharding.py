@@ -104,7 +104,7 @@ def prepare(
         check_absent(out, "out")
     check_writable(report, "report")
     check_different(out=out, report=report)
-    from keras_bahdanau.data.shards.shards import preparing  # which loads NumPy
+    from keras_bahdanau.data.shards import preparing  # which loads NumPy
 
     say = functools.partial(print, flush=True)
     corpus = _corpus(kind, source, say, target=target, sides=sides, columns=columns)

@@ -912,7 +912,7 @@ def test_the_processes_of_a_distillation_load_what_the_command_has(
     command, files, model, monkeypatch
 ):
     """And know that they have: what loads it is equal in another process."""
-    from keras_bahdanau import training
+    from keras_bahdanau.distillation import student
 
     given = []
 
@@ -920,7 +920,7 @@ def test_the_processes_of_a_distillation_load_what_the_command_has(
         given.append(load)
         return "new"
 
-    monkeypatch.setattr(training, "distill", distill)
+    monkeypatch.setattr(student, "distill", distill)
     pairs = ["good.en", "good.de", "--valid-source", "good.en", "--valid-target", "good.de"]
     asked = ["--teacher", model, "--out", "new", "--import", "json"]
     assert command("distill", *pairs, *asked).code == 0

@@ -8,7 +8,7 @@ import pytest
 
 from keras_bahdanau.data import line_stream, text_records
 from keras_bahdanau.data.parallel_text import open_corpus
-from keras_bahdanau.data.shards.shards import corpus_blocks
+from keras_bahdanau.data.shards import corpus_blocks
 
 PAIRS = [("one & <two>", "eins & <zwei>"), ("", "leer"), ("tree 🌳", "Baum 🌳"), ("é", "日本")] * 3
 TMX = """<?xml version="1.0" encoding="{encoding}"?>

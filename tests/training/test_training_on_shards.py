@@ -41,7 +41,7 @@ KILLED_TRAINING = """
 import json, os, signal, sys
 import keras
 from keras_bahdanau.data import Shards
-from keras_bahdanau.data.shards.shards import sharded_batches
+from keras_bahdanau.data.shards import sharded_batches
 from keras_bahdanau.training import TrainingOptions, train
 
 def kill(batch, logs):

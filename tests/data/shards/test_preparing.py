@@ -12,8 +12,8 @@ from conftest import toy_pairs
 
 from keras_bahdanau.data import Preparation, open_corpus, prepare, survey
 from keras_bahdanau.data.reading import Unreadable
+from keras_bahdanau.data.shards import preparing
 from keras_bahdanau.data.shards.ordered_work import Workers, with_rate
-from keras_bahdanau.data.shards.shards import preparing
 from keras_bahdanau.files.ownership import owned
 from keras_bahdanau.text import Subwords
 

@@ -22,7 +22,7 @@ from keras_bahdanau.data import (
 )
 from keras_bahdanau.data.corpora import as_pairs
 from keras_bahdanau.data.reading import Unreadable
-from keras_bahdanau.data.shards.shards import preparing
+from keras_bahdanau.data.shards import preparing
 from keras_bahdanau.demo.digits_task import DigitsTask
 from keras_bahdanau.sources import FeatureSource
 from keras_bahdanau.training import TrainingOptions
