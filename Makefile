@@ -23,6 +23,10 @@ demo: $(INSTALLED) ## Train, translate, export and compare on a generated corpus
 test: lint ## Lint, format check and the fast tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=10 $(ARGS)
 
+test-tenth: $(INSTALLED) ## A tenth of the slow tests, drawn by the commit, in at most fifteen minutes
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile --durations=10 -m slow \
+		--tenth $$(git rev-parse HEAD) --minutes 10 $(ARGS)
+
 test-all: lint ## The same with the slow tests
 	$(BIN)/python -m pytest -q --durations=10 -m "" $(ARGS)
 

@@ -6,6 +6,8 @@ import gc
 import importlib
 import os
 import sys
+import time
+import zlib
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -19,9 +21,17 @@ import pytest
 LONGEST_FILES = ("test_training.py", "test_cli.py", "test_sources.py", "test_serving.py")
 
 
+SESSION_START = time.monotonic()
+
+
+def pytest_addoption(parser):
+    parser.addoption("--tenth", metavar="NAME", help="run a tenth of the tests, drawn by NAME")
+    parser.addoption("--minutes", type=float, help="skip the tests left after so many minutes")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Mark as slow all parameters of a test but the first n of its mark `few(n)`."""
+def pytest_collection_modifyitems(config, items):
+    """Mark parameters as slow after the first n of a mark `few(n)`; draw a tenth if asked."""
     items.sort(key=lambda item: item.path.name not in LONGEST_FILES)  # else in the same order
     seen = collections.Counter()
     for item in items:
@@ -31,6 +41,18 @@ def pytest_collection_modifyitems(items):
             seen[name] += 1
             if seen[name] > mark.args[0]:
                 item.add_marker(pytest.mark.slow)
+    name = config.getoption("--tenth")
+    if name is not None:
+        tenths = [zlib.crc32(f"{name} {item.nodeid}".encode()) % 10 for item in items]
+        drawn = zip(items, tenths, strict=True)
+        config.hook.pytest_deselected(items=[item for item, tenth in drawn if tenth])
+        items[:] = [item for item, tenth in zip(items, tenths, strict=True) if not tenth]
+
+
+def pytest_runtest_setup(item):
+    minutes = item.config.getoption("--minutes")
+    if minutes is not None and time.monotonic() - SESSION_START > 60 * minutes:
+        pytest.skip(f"more than {minutes:g} minutes have passed")
 
 
 TOY = {"one": "eins", "two": "zwei", "three": "drei", "four": "vier", "five": "fünf"}
