@@ -109,7 +109,9 @@ def tuned(translator, valid, arguments):
     known = json.loads(path.read_text()) if path.exists() else []
     if known and "score" in known[0]:  # older files lack it
         trials = [
-            kb.evaluation.Trial(**{**trial, "search": kb.SearchOptions(**trial["search"])})
+            kb.evaluation.Trial(
+                **{**trial, "search": kb.SearchOptions.from_config(trial["search"])}
+            )
             for trial in known
         ]
         return kb.evaluation.simplest(trials)

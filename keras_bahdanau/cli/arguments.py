@@ -217,7 +217,7 @@ def search_of(path, options, *others, **fixed):
         pages = {name: fixed.pop(name, None) for name in ("trace", "explore")}
         _check_no_trace(path, **pages)
         return check_fixed(**options, **fixed)
-    searches = [SearchOptions(**read_card(one)["search"]) for one in (path, *others)]
+    searches = [SearchOptions.from_config(read_card(one)["search"]) for one in (path, *others)]
     left_out = {
         name: 0
         for name in ("ctc_weight", "shortlist")

@@ -58,7 +58,7 @@ class Teacher(NamedTuple):
     @property
     def own_search(self):
         """`SearchOptions` of the first file."""
-        return SearchOptions(**read_card(self.paths[0])["search"])
+        return SearchOptions.from_config(read_card(self.paths[0])["search"])
 
     def plan(self, inputs):
         """Dictionary of all that the hypotheses follow from."""

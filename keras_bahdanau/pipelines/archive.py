@@ -15,6 +15,7 @@ import re
 from keras_bahdanau import __version__
 from keras_bahdanau.files.integrity import Damage, check_fields, opened, parse_card, sha256_of
 from keras_bahdanau.search.search_options import SearchOptions
+from keras_bahdanau.settings.removed import REMOVED
 
 CARD = "pipeline.json"  # stands in the .keras archive beside Keras' own files
 
@@ -117,7 +118,8 @@ def _check_metrics(card):
 
 def _check_search(path, card):
     """Raise ValueError if this version cannot search with the options of a card."""
-    unknown = set(card["search"]) - {field.name for field in dataclasses.fields(SearchOptions)}
+    known = {field.name for field in dataclasses.fields(SearchOptions)} | {*REMOVED}
+    unknown = {*card["search"]} - known
     if unknown:
         raise ValueError(
             "A translator's file must hold search options that this version knows. "
@@ -125,6 +127,6 @@ def _check_search(path, card):
             f"{by_version(card)}"
         )
     try:
-        SearchOptions(**card["search"])
+        SearchOptions.from_config(card["search"])
     except ValueError as error:
         raise ValueError(f"Search options of path={str(path)!r}: {error}") from None

@@ -271,7 +271,14 @@ def read_pipeline(path, precision=None):
     if "shortlist" in card:
         with zipfile.ZipFile(path) as archive:
             shortlist = unpacked(archive, card, source.size, target.vocabulary_size)
-    return source, model, target, SearchOptions(**card["search"]), card.get("metrics"), shortlist
+    return (
+        source,
+        model,
+        target,
+        SearchOptions.from_config(card["search"]),
+        card.get("metrics"),
+        shortlist,
+    )
 
 
 def read_source(config):

@@ -98,7 +98,9 @@ def _loaded(path, *of_this_state):
         return LoadedModel(pipeline, pipeline.search, False, pipeline.source.inputs_are)
     pipeline = _artefact(path)
     card = pipeline.card
-    return LoadedModel(pipeline, SearchOptions(**card["search"]), True, card.get("inputs", "lines"))
+    return LoadedModel(
+        pipeline, SearchOptions.from_config(card["search"]), True, card.get("inputs", "lines")
+    )
 
 
 def _artefact(path):

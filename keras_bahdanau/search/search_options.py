@@ -16,6 +16,7 @@ from keras_bahdanau.settings.option import (
     optional,
     plain,
 )
+from keras_bahdanau.settings.removed import drop_removed
 
 
 @documented
@@ -144,6 +145,11 @@ class SearchOptions:
                 "A search in a shortlist must have no share of CTC. Received: "
                 f"shortlist={self.shortlist!r}, ctc_weight={self.ctc_weight!r}. Give 0 for one."
             )
+
+    @classmethod
+    def from_config(cls, config):
+        """The options that a file holds: `dataclasses.asdict` of them; see `settings.removed`."""
+        return cls(**drop_removed(config))
 
     @property
     def random(self):

@@ -71,7 +71,7 @@ def kept_search(path, say):
             f"a better epoch is saved without the {' and the '.join(dropped)} of {str(path)!r}, "
             "made for other weights"
         )
-    return dataclasses.replace(SearchOptions(**card["search"]), shortlist=0)
+    return dataclasses.replace(SearchOptions.from_config(card["search"]), shortlist=0)
 
 
 def restore(path, model):

@@ -268,7 +268,9 @@ class Run:
     def _options_of(self, card, kind):
         """The options of a card; an old one lacks those that there were not yet."""
         try:
-            return kind(**{"buckets": 7, **card["options"]}).resolved()  # 7 before it was an option
+            return kind.from_config(
+                {"buckets": 7, **card["options"]}
+            ).resolved()  # 7 before it was an option
         except (KeyError, TypeError, ValueError) as error:
             raise self.damaged(self.card, error) from None
 

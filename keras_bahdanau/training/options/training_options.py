@@ -7,6 +7,7 @@ import json
 from types import SimpleNamespace
 
 from keras_bahdanau.settings.option import check_option, documented, one_of, option, optional, plain
+from keras_bahdanau.settings.removed import drop_removed
 from keras_bahdanau.training.combinations import AUTO, check_together
 from keras_bahdanau.training.options.loss_options import LossOptions
 from keras_bahdanau.training.options.model_options import ModelOptions
@@ -50,6 +51,11 @@ class TrainingOptions(RunOptions, LossOptions, ModelOptions, TextOptions, _Prese
                 check_option(field, value)
         if self.resolved() is self:
             check_together(self)
+
+    @classmethod
+    def from_config(cls, config):
+        """The options that a file holds: `dataclasses.asdict` of them; see `settings.removed`."""
+        return cls(**drop_removed(config))
 
     def resolved(self):
         """The same options with a value for each: as given, or of the preset, or the default."""
