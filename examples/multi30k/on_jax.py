@@ -107,8 +107,7 @@ def finish(given):
     # the file keeps MODEL's dropout and losses, and a later training goes on with these
     own = {name: one for name, one in translator.training.items() if name in MODEL_OPTIONS}
     translator.training = json.loads(str(arrays["report"]))["options"] | own
-    translator.calibration = translator.shortlist = None  # those of other weights
-    translator.search = dataclasses.replace(translator.search, shortlist=0)
+    translator.calibration = None  # that of other weights
     translator.save(given.out)
 
 

@@ -197,7 +197,7 @@ def find_models(paths):
 def search_of(path, options, *others, **fixed):
     """The `SearchOptions` in a translator's file, changed by those of the command line.
 
-    An ensemble has a share of CTC, and a shortlist, only if all its models have saved one.
+    An ensemble has a share of CTC only if all its models have saved one.
 
     Args:
         path: Path of the file.
@@ -218,12 +218,8 @@ def search_of(path, options, *others, **fixed):
         _check_no_trace(path, **pages)
         return check_fixed(**options, **fixed)
     searches = [SearchOptions.from_config(read_card(one)["search"]) for one in (path, *others)]
-    left_out = {
-        name: 0
-        for name in ("ctc_weight", "shortlist")
-        if not all(getattr(search, name) for search in searches)
-    }
-    return dataclasses.replace(searches[0], **{**left_out, **asked(options)})
+    without_ctc = {} if all(search.ctc_weight for search in searches) else {"ctc_weight": 0}
+    return dataclasses.replace(searches[0], **{**without_ctc, **asked(options)})
 
 
 def fixed_precision(precision):

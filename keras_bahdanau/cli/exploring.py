@@ -105,7 +105,7 @@ class Exploration:
         if members is None:
             models, target = [pipeline], result
         else:  # each writes a text of its own
-            parts = pipeline.target, pipeline.search, None, pipeline.shortlist
+            parts = pipeline.target, pipeline.search
             models = [type(pipeline)(pipeline.source, model, *parts) for model in members]
             target = None
         settings = {"explore": True, "prefix": self.prefix}

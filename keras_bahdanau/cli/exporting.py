@@ -16,7 +16,6 @@ from keras_bahdanau.cli.arguments import (
     Precision,
     PrecisionOption,
     check_absent,
-    search_of,
 )
 from keras_bahdanau.cli.console import (
     ends_well,
@@ -102,14 +101,6 @@ def export(
             show_default=False,
         ),
     ] = None,
-    shortlist: Annotated[
-        int | None,
-        typer.Option(
-            help="Target tokens that each sentence is searched in, of a model that has a "
-            "shortlist; 0 for the whole vocabulary.  [default: the model's own]",
-            show_default=False,
-        ),
-    ] = None,
     sentences: Annotated[
         Path | None,
         typer.Option(
@@ -143,7 +134,6 @@ def export(
     standard error; standard output gets the paths.
     """
     path = find_translator(model)
-    search = search_of(path, {"shortlist": shortlist})
     place = feature_place_of(path)
     lines, translations = _compared_on(inputs_of(path), sentences, references, place)
     _check_output(format.value, out)
@@ -164,7 +154,6 @@ def export(
     exporter = _new_exporter(format.value, own, **settings)
     load_tensorflow(THREADS)
     translator = _loaded(path, format.value in ("saved-model", ALL), precision)
-    translator = translator.searching(search)
     compared = {
         "sentences": lines,
         "references": translations,

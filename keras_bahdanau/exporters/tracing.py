@@ -103,7 +103,6 @@ class SearchedOnce:
 def weights_of(pipeline, resources=()):
     """A `tf.Module` with the variables, nothing of Keras, and the resources that graphs read."""
     module = tf.Module()
-    tables = pipeline.shortlist.weights if pipeline.search.shortlist else []
-    module.weights = [weight.value for weight in [*pipeline.model.weights, *tables]]
+    module.weights = [weight.value for weight in pipeline.model.weights]
     module.resources = list(resources)
     return module

@@ -40,7 +40,6 @@ class ProjectedMemory(NamedTuple):
             outside, or ().
         emission: The values as the readout of hard attention wants them, float
             `(batch, source_time, units)`, or ().
-        listed: `ListedOutput`, the output layer of a search in shortlists; () for the whole one.
     """
 
     memory: Any
@@ -48,4 +47,3 @@ class ProjectedMemory(NamedTuple):
     dropout_masks: Any = ()
     alignment: Any = ()
     emission: Any = ()
-    listed: Any = ()

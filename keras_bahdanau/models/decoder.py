@@ -7,7 +7,6 @@ from keras_bahdanau.layers.attention.by_name import ATTENTIONS
 from keras_bahdanau.layers.decoder_cells import DECODER_CELLS
 from keras_bahdanau.layers.decoder_cells.decoder_cell import DecoderCellBase
 from keras_bahdanau.layers.front_ends.token_embedding import token_embedding
-from keras_bahdanau.layers.listed_output import listed_logits, listed_output
 from keras_bahdanau.layers.memory import Memory
 from keras_bahdanau.layers.pointer_generator import Copying, PointerGenerator, log_mixture
 from keras_bahdanau.layers.readout import READOUTS
@@ -293,21 +292,6 @@ class Decoder(keras.Model):
             return self.embedding.embeddings, None, True
         return self.output_layer.kernel, self.output_layer.bias, False
 
-    @property
-    def lists_tokens(self):
-        """True if a search may have the output layer of a few tokens alone: see `listed`."""
-        return not self.copies
-
-    def listed(self, prepared, tokens):
-        """A prepared memory for steps whose logits are those of listed tokens alone.
-
-        Args:
-            prepared: From `prepare`.
-            tokens: Int32 tensor `(batch, listed)`, ids.
-        """
-        output = listed_output(self.output_weights, tokens, self.compute_dtype)
-        return prepared._replace(listed=output)
-
     def hypothesis_numbers(self, source_time):
         """Count the numbers that a step holds for one hypothesis, beside logits and weights.
 
@@ -359,14 +343,11 @@ class Decoder(keras.Model):
             prepared: From `prepare`.
 
         Returns:
-            (logits `(batch, [beam,] vocabulary)`, `Step`, the next state); with what `listed`
-            gives, logits `(batch, [beam,] listed)`.
+            (logits `(batch, [beam,] vocabulary)`, `Step`, the next state).
         """
         embedded = self.embed(tokens)
         shown, state = self.cell(embedded, state, prepared)
         readout = self.readout(shown.output, shown.context, embedded)
-        if prepared.listed:
-            return listed_logits(readout, prepared.listed), shown, state
         copying = self.copying(shown, embedded, prepared.memory)
         return self.logits(readout, copying), shown, state
 

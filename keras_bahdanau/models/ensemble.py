@@ -76,16 +76,6 @@ class Ensemble(keras.Model):
         return sum(model.row_numbers(source_time) for model in self.models)
 
     @property
-    def lists_tokens(self):
-        """True if each member may read the output layer of a few tokens alone."""
-        return all(model.lists_tokens for model in self.models)
-
-    @property
-    def readout_units(self):
-        """Sum of the widths of what the output layers read."""
-        return sum(model.readout_units for model in self.models)
-
-    @property
     def exportable(self):
         """True if decoding needs nothing but the source."""
         return all(model.exportable for model in self.models)
@@ -101,11 +91,6 @@ class Ensemble(keras.Model):
         if not self.built:
             self.build()
         return tuple(model.encode(features, alignment, training=training) for model in self.models)
-
-    def listed(self, prepared, tokens):
-        """The memories of the members for steps in lists: as in `Seq2Seq`."""
-        pairs = zip(self.models, prepared, strict=True)
-        return tuple(model.listed(own, tokens) for model, own in pairs)
 
     def source_mask(self, prepared):
         """The mask of the members' memory: as in `Seq2Seq`."""

@@ -72,11 +72,6 @@ class HardDecoder(Decoder):
         """None: the logits of a mixture are no product."""
         return None
 
-    @property
-    def lists_tokens(self):
-        """False: a mixture reads the whole output layer at each place."""
-        return False
-
     def hypothesis_numbers(self, source_time):
         """Count the numbers that a step holds for one hypothesis, of the largest tensors."""
         of_places = source_time if self.cell.attention.remembers else 0

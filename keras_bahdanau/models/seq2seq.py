@@ -183,16 +183,6 @@ class Seq2Seq(keras.Model):
         return self.encoder.row_numbers(source_time)
 
     @property
-    def lists_tokens(self):
-        """True if a search may read the output layer of a few tokens alone: see `listed`."""
-        return self.decoder.lists_tokens
-
-    @property
-    def readout_units(self):
-        """Width of what the output layer reads."""
-        return self.decoder.readout.units
-
-    @property
     def exportable(self):
         """True if decoding needs nothing but the source."""
         return self.decoder.cell.attention.exportable
@@ -213,15 +203,6 @@ class Seq2Seq(keras.Model):
         if not self.built:
             self.build()
         return self.decoder.prepare(self.encoder(features, training=training), alignment)
-
-    def listed(self, prepared, tokens):
-        """A memory for steps whose log-probabilities are those of listed tokens alone.
-
-        Args:
-            prepared: From `encode`.
-            tokens: Int32 tensor `(batch, listed)`, the ids of each sentence's list.
-        """
-        return self.decoder.listed(prepared, tokens)
 
     def source_mask(self, prepared):
         """Bool tensor `(batch, source_time)`, True where a position of the memory is real."""
@@ -267,7 +248,7 @@ class Seq2Seq(keras.Model):
 
         Returns:
             (log_probs `(batch, [beam,] vocabulary)`, weights `(batch, [beam,] source_time)`,
-            the next state); with what `listed` gives, log_probs `(batch, [beam,] listed)`.
+            the next state).
         """
         found, weights, state = self.decode_distribution(tokens, state, prepared)
         return distribution_of(found).log_probs, weights, state

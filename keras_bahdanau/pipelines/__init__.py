@@ -16,7 +16,6 @@ _MODULE_OF = {
     "Translator": "translator",
     "Word": "confidence",
     "ensemble": "ensembling",
-    "learn_shortlist": "shortlist_learning",
     "load_pipeline": "by_source",
 }
 

@@ -9,7 +9,7 @@ from keras_bahdanau.pipelines.translator import Translator
 KINDS = (Translator, ImageToText, SpeechToText)
 
 
-def pipeline_of(source, model, target, search=None, metrics=None, shortlist=None):
+def pipeline_of(source, model, target, search=None, metrics=None):
     """A pipeline of these parts: a `Translator` for text, an `ImageToText` for images, and so on.
 
     Args:
@@ -18,9 +18,8 @@ def pipeline_of(source, model, target, search=None, metrics=None, shortlist=None
         target: The `Subwords` of the target text.
         search: `SearchOptions`, or None.
         metrics: Tuple of names of metrics; None for those of the class.
-        shortlist: `Shortlist`, or None.
     """
-    return kind_of(source)(source, model, target, search, metrics, shortlist)
+    return kind_of(source)(source, model, target, search, metrics)
 
 
 def kind_of(source):

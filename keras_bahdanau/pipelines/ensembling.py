@@ -17,8 +17,8 @@ def ensemble(translators, search=None):
             CTC unless all have a CTC layer.
 
     Returns:
-        `Translator`, or `Pipeline` if the source is no text, with the first shortlist among
-        theirs; it decodes, aligns, is saved and exported as any other.
+        `Translator`, or `Pipeline` if the source is no text; it decodes, aligns, is saved and
+        exported as any other.
 
     Raises:
         ValueError: If there is no translator, one comes twice, or the vocabularies differ.
@@ -38,11 +38,8 @@ def ensemble(translators, search=None):
         search = first.search
         if not model.has_ctc:
             search = dataclasses.replace(search, ctc_weight=0.0)
-        if not model.lists_tokens:
-            search = dataclasses.replace(search, shortlist=0)
     parts = first.source, model, first.target, search
-    shortlist = next((one.shortlist for one in translators if one.shortlist is not None), None)
-    return pipeline_of(*parts, vars(first).get("metrics"), shortlist)
+    return pipeline_of(*parts, vars(first).get("metrics"))
 
 
 def check_same_sides(sides):

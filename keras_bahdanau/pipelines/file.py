@@ -1,7 +1,6 @@
 """The file of a pipeline: search, check and card without TensorFlow; writing and loading."""
 
 import dataclasses
-import hashlib
 import json
 import os
 import shutil
@@ -13,7 +12,6 @@ from keras_bahdanau.files.finite import require_finite_weights
 from keras_bahdanau.files.whole_file import replacing
 from keras_bahdanau.pipelines.archive import CARD, by_version, hashes_of, read_verified
 from keras_bahdanau.pipelines.half_precision import halve_weights
-from keras_bahdanau.pipelines.shortlist_file import TABLES, described, packed, unpacked
 from keras_bahdanau.search.search_options import SearchOptions
 
 
@@ -106,39 +104,18 @@ def write_calibration(path, calibration):
     _rewrite_card(path, calibration=dataclasses.asdict(calibration))
 
 
-def write_shortlist(path, shortlist, search=None):
-    """Replace the shortlist of the pipeline in a file, likewise.
-
-    Args:
-        path: Path of a `.keras` file that `Pipeline.save` wrote.
-        shortlist: `Shortlist`.
-        search: Dictionary, search options as for `write_search`, which are replaced with it; None
-            for those of the file.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is not a pipeline's file, or a damaged one.
-    """
-    fields = {} if search is None else {"search": search}
-    _rewrite_card(path, {TABLES: packed(shortlist)}, shortlist=described(shortlist), **fields)
-
-
-def _rewrite_card(path, members=(), **fields):
-    """Replace fields of the card that its hashes do not cover, and further members.
+def _rewrite_card(path, **fields):
+    """Replace fields of the card that its hashes do not cover.
 
     A link stays one: the file that it leads to is replaced.
     """
-    card, members = {**read_card(path), **fields}, dict(members)
+    card = {**read_card(path), **fields}
     path = Path(os.path.realpath(path))
     with replacing(path, _unfinished(path)) as unfinished:
         with zipfile.ZipFile(path) as old, zipfile.ZipFile(unfinished, "w") as new:
             for entry in old.infolist():
-                if entry.filename not in (CARD, *members):
+                if entry.filename != CARD:
                     new.writestr(entry, old.read(entry))
-            for name, content in members.items():
-                new.writestr(name, content, zipfile.ZIP_DEFLATED)
-                if "sha256" in card:  # version 0.1.0 wrote none
-                    card["sha256"][name] = hashlib.sha256(content).hexdigest()
             new.writestr(CARD, json.dumps(card))
         shutil.copymode(path, unfinished)
 
@@ -153,7 +130,6 @@ def write_pipeline(
     weights="float32",
     training=None,
     calibration=None,
-    shortlist=None,
 ):
     """Write the parts of a pipeline to one `.keras` file, or nothing at all.
 
@@ -167,7 +143,6 @@ def write_pipeline(
         weights: "float32", or "float16" for half the size.
         training: Dictionary that JSON holds, the options of the training; None for none.
         calibration: `Calibration`; None for none.
-        shortlist: `Shortlist`; None for none.
 
     Raises:
         ValueError: If `path` does not end in ".keras", `weights` is neither, or a weight is too
@@ -198,16 +173,12 @@ def write_pipeline(
         card["training"] = training
     if calibration is not None:
         card["calibration"] = dataclasses.asdict(calibration)
-    if shortlist is not None:
-        card["shortlist"] = described(shortlist)
     card = json.loads(json.dumps(card))  # as it will be read
     with replacing(path, _unfinished(path)) as unfinished:
         _bare(model).save(unfinished)
         if weights == "float16":
             halve_weights(unfinished)
         with zipfile.ZipFile(unfinished, "a", zipfile.ZIP_DEFLATED) as archive:
-            if shortlist is not None:
-                archive.writestr(TABLES, packed(shortlist))
             card["sha256"] = hashes_of(archive, card)
             archive.writestr(CARD, json.dumps(card))
 
@@ -217,7 +188,7 @@ def _unfinished(path):
 
 
 def read_pipeline(path, precision=None):
-    """Read what `write_pipeline` wrote: (source, model, target, search, metrics, shortlist).
+    """Read what `write_pipeline` wrote: (source, model, target, search, metrics).
 
     Args:
         path: Path of the file.
@@ -267,18 +238,8 @@ def read_pipeline(path, precision=None):
         )
     require_finite_weights(model, f"path={str(path)!r}")
     model = model if precision is None else in_precision(model, precision)
-    shortlist = None
-    if "shortlist" in card:
-        with zipfile.ZipFile(path) as archive:
-            shortlist = unpacked(archive, card, source.size, target.vocabulary_size)
-    return (
-        source,
-        model,
-        target,
-        SearchOptions.from_config(card["search"]),
-        card.get("metrics"),
-        shortlist,
-    )
+    search = SearchOptions.from_config(card["search"])
+    return source, model, target, search, card.get("metrics")
 
 
 def read_source(config):

@@ -9,7 +9,6 @@ from keras_bahdanau.search import SearchOptions, SearchResult, search_model
 from keras_bahdanau.search.ctc import forced_log_probs
 from keras_bahdanau.search.result import add_coverage, normalized
 from keras_bahdanau.search.search_options import require_ctc
-from keras_bahdanau.search.shortlist import check_listed
 from keras_bahdanau.sources.source import as_source
 from keras_bahdanau.text import alignments
 from keras_bahdanau.text.replace_unknown import are_characters
@@ -23,9 +22,7 @@ class GraphPipeline:
     Takes the arguments of `Pipeline`, which adds Python's side: lists of inputs, batches, files.
     """
 
-    _shortlist = None
-
-    def __init__(self, source, model, target, search=None, shortlist=None):
+    def __init__(self, source, model, target, search=None):
         self.source = as_source(source)
         if not isinstance(target, Subwords):
             raise TypeError(
@@ -39,19 +36,7 @@ class GraphPipeline:
         # one object where both sides have one vocabulary
         self.target = self.source.subwords if self.source.subwords == target else target
         self.search = search or SearchOptions()
-        self.shortlist = shortlist
         self.check_options(self.search)
-
-    @property
-    def shortlist(self):
-        """`Shortlist` of the model, for searches that ask for it; None for none."""
-        return self._shortlist
-
-    @shortlist.setter
-    def shortlist(self, shortlist):
-        if shortlist is not None:
-            _check_shortlist(shortlist, self.source, self.target)
-        self._shortlist = shortlist
 
     def check_options(self, options):
         """Raise ValueError if search options ask for what source or model do not have."""
@@ -68,7 +53,6 @@ class GraphPipeline:
             )
         require_ctc(self.model, options)
         _check_attends(self.model, options)
-        check_listed(options, self.model, self.shortlist)
 
     def searching(self, options):
         """The same pipeline with other `SearchOptions`."""
@@ -156,7 +140,6 @@ class GraphPipeline:
             uniforms=uniforms,
             symbols=() if options.write_symbols else self.target.symbol_ids,
             unwritten=self.unwritten(options),
-            shortlist=self.shortlist,
             visit=visit,
             drop_ended=drop_ended,
             source_lengths=None if self.tokens_a_position == 1 else self.source.lengths(features),
@@ -185,7 +168,7 @@ class GraphPipeline:
 
         Returns:
             `SearchResult` with a beam axis of 1. The entropies are those of the model, without
-            constraints and without a share of CTC. No shortlist changes it.
+            constraints and without a share of CTC.
         """
         options = options or self.search
         # -> (batch, target_time)
@@ -272,22 +255,6 @@ def _check_sizes(source, model, target):
             "The model must have the sizes (source, target) of its source and its target "
             f"vocabulary, {expected}. Received: a model with {sizes}. Give the source and the "
             "target that the model was trained with."
-        )
-
-
-def _check_shortlist(shortlist, source, target):
-    """Raise ValueError if a shortlist is not one of these vocabularies."""
-    if source.subwords is None:
-        raise ValueError(
-            "A shortlist is one of the tokens of a source text. "
-            f"Received: a shortlist with a {type(source).__name__}. Leave it out."
-        )
-    sizes = len(shortlist.candidates), len(shortlist.order)
-    if sizes != (source.size, target.vocabulary_size):
-        raise ValueError(
-            "A shortlist must have the sizes (source, target) of its vocabularies, "
-            f"{(source.size, target.vocabulary_size)}. Received: a shortlist with {sizes}. "
-            "Learn one with this model."
         )
 
 

@@ -52,8 +52,6 @@ class Pipeline(GraphPipeline):
         target: The `Subwords` of the target text.
         search: `SearchOptions`; the defaults when left out.
         metrics: Tuple of names of metrics in place of the attribute's own; the file has them.
-        shortlist: `search.Shortlist` for searches that ask for it, which the file has, too; None
-            for none. `pipelines.learn_shortlist` makes one.
 
     Attributes:
         verb: String, the name of the signatures of its exports, such as "decode".
@@ -81,9 +79,9 @@ class Pipeline(GraphPipeline):
     training = None
     calibration = None
 
-    def __init__(self, source, model, target, search=None, metrics=None, shortlist=None):
+    def __init__(self, source, model, target, search=None, metrics=None):
         self._graphs = {}
-        super().__init__(source, model, target, search, shortlist)
+        super().__init__(source, model, target, search)
         if not isinstance(self.source, self.source_class):
             raise TypeError(
                 f"The source of a {type(self).__name__} must be of the class "
@@ -97,11 +95,6 @@ class Pipeline(GraphPipeline):
             )
         if metrics is not None:
             self.metrics = tuple(metrics)
-
-    @GraphPipeline.shortlist.setter
-    def shortlist(self, shortlist):
-        GraphPipeline.shortlist.fset(self, shortlist)
-        self._graphs = {}  # which read the one before
 
     def decode(self, inputs, batch_size=64, search=None, prefixes=None, say=None):
         """Find the best text for each input, or draw one at random if the options say so.
@@ -186,9 +179,7 @@ class Pipeline(GraphPipeline):
         """The last arguments of `in_batches`: what says how much memory a search takes."""
         model = self.model
         of_model = model.reduction, model.hypothesis_numbers, model.row_numbers
-        candidates = 0 if self.shortlist is None else self.shortlist.candidates.shape[1]
-        of_list = model.readout_units, candidates
-        return self.target.vocabulary_size, *of_model, *of_list, self.tokens_a_position
+        return self.target.vocabulary_size, *of_model, self.tokens_a_position
 
     def align(self, pairs, batch_size=64, search=None):
         """Align given texts with their inputs, by forced decoding.
@@ -423,7 +414,6 @@ class Pipeline(GraphPipeline):
         own = vars(self).get("metrics")  # or they are those of the class
         parts = (self.source, self.model, self.target, self.search)
         record = {"training": self.training, "calibration": self.calibration}
-        record["shortlist"] = self.shortlist
         write_pipeline(path, *parts, metrics=own, weights=weights, **record)
 
     @classmethod

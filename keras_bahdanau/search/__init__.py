@@ -9,7 +9,6 @@ _MODULE_OF = {
     "SearchOptions": "search_options",
     "SearchResult": "result",
     "SearchTree": "search_tree",
-    "Shortlist": "shortlist",
     "TreeRecorder": "search_tree",
     "beam_search": "beam",
     "greedy_search": "greedy",

@@ -16,17 +16,13 @@ from keras_bahdanau.layers.distribution import FORBIDDEN, distribution_of
 from keras_bahdanau.search.stepping import of_steps
 
 
-def constraints_of(options, *, end, time, prefix=None, symbols=(), listed=None):
-    """The constraints that `SearchOptions` ask for, the strongest first.
-
-    All count tokens as the step does: of a search in shortlists, whose ids are `listed`, by
-    their places, but for `symbols`, which are ids.
-    """
+def constraints_of(options, *, end, time, prefix=None, symbols=()):
+    """The constraints that `SearchOptions` ask for, the strongest first."""
     constraints = []
     if prefix is not None:
         constraints.append(ForcedPrefix(prefix))
     if len(symbols) and not options.write_symbols:
-        constraints.append(NoSymbols(symbols, listed))
+        constraints.append(NoSymbols(symbols))
     if options.min_length > 1:
         constraints.append(MinLength(options.min_length, end))
     if options.no_repeat_ngram:
@@ -123,26 +119,17 @@ class NoSymbols:
 
     Args:
         symbols: Sequence of integers, the tokens that are symbols.
-        listed: Int32 tensor `(batch, listed)`, the ids that a search in shortlists has; None for
-            the whole vocabulary.
     """
 
-    def __init__(self, symbols, listed=None):
+    def __init__(self, symbols):
         self.symbols = sorted({int(symbol) for symbol in symbols})
-        self.listed = listed
 
     def first(self, batch):
-        """The allowed tokens of each list, or nothing, for the same in each step."""
-        if self.listed is None:
-            return ()
-        # (batch, listed, 1) against (symbols,)
-        are = ops.equal(ops.expand_dims(self.listed, axis=-1), np.array(self.symbols, "int32"))
-        return ops.logical_not(ops.any(are, axis=-1))
+        """Nothing: the allowed tokens are the same in each step."""
+        return ()
 
-    def __call__(self, tokens, allowed, vocabulary):
-        if self.listed is None:
-            return ops.convert_to_tensor(~_are(self.symbols, vocabulary)), allowed
-        return allowed, allowed  # (batch, [beam,] listed)
+    def __call__(self, tokens, state, vocabulary):
+        return ops.convert_to_tensor(~_are(self.symbols, vocabulary)), state
 
 
 class MinLength:

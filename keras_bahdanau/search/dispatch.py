@@ -26,7 +26,6 @@ def search(
     ctc_log_probs=None,
     symbols=(),
     unwritten=(),
-    listed=None,
     visit=None,
 ):
     """Search, or draw at random, as the options ask.
@@ -54,9 +53,7 @@ def search(
         symbols: Sequence of integers, the tokens that are allowed with
             `options.write_symbols` alone.
         unwritten: Sequence of integers, tokens that no hypothesis has, such as those of padding
-            and start, unless it begins with them; below 4 with `listed`.
-        listed: Int32 tensor `(batch, listed)`, the ids of the tokens of a search in shortlists,
-            whose step, prefix and result count tokens by their places there.
+            and start, unless it begins with them.
         visit: As in `beam_search`, which then runs for a beam of 1, too; draws at random do not
             call it.
 
@@ -65,7 +62,7 @@ def search(
     """
     if options.ctc_weight:
         step, state = with_ctc(step, state, ctc_log_probs, source_mask, options.ctc_weight, end)
-    tokens = {"prefix": prefix, "symbols": symbols, "listed": listed}
+    tokens = {"prefix": prefix, "symbols": symbols}
     constraints = constraints_of(options, end=end, time=time, **tokens)
     if constraints or len(unwritten):
         batch = ops.shape(limits)[0]

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from keras_bahdanau.search.penalties import LENGTH_PENALTIES
-from keras_bahdanau.settings.limits import BEAM_WIDTH, LENGTH, SHORTLIST, SOURCE_LENGTH
+from keras_bahdanau.settings.limits import BEAM_WIDTH, LENGTH, SOURCE_LENGTH
 from keras_bahdanau.settings.option import (
     check_option,
     documented,
@@ -79,13 +79,6 @@ class SearchOptions:
         integer(0, 100),
         "Size n of n-grams that no translation has twice; 0 for any repetition.",
     )
-    shortlist: int = option(
-        0,
-        SHORTLIST,
-        "Target tokens that a sentence is searched in, of a model that has a shortlist: the "
-        "candidates of its source tokens, and frequent ones. Such as 256; 0 for the whole "
-        "vocabulary.",
-    )
     write_symbols: bool = option(
         True,
         flag(),
@@ -140,12 +133,6 @@ class SearchOptions:
                 "Give 0 for ctc_weight, or leave the others out."
             )
 
-        if self.shortlist and self.ctc_weight:
-            raise ValueError(
-                "A search in a shortlist must have no share of CTC. Received: "
-                f"shortlist={self.shortlist!r}, ctc_weight={self.ctc_weight!r}. Give 0 for one."
-            )
-
     @classmethod
     def from_config(cls, config):
         """The options that a file holds: `dataclasses.asdict` of them; see `settings.removed`."""
@@ -169,8 +156,6 @@ class SearchOptions:
         source_time,
         vocabulary,
         of_hypothesis=0,
-        readout_units=0,
-        candidates=0,
         tokens_a_position=1,
     ):
         """Count the numbers in a sentence's largest tensors: scores, alignment and draws.
@@ -181,8 +166,6 @@ class SearchOptions:
             source_time: Integer, positions of the memory.
             vocabulary: Integer, tokens of the target's vocabulary.
             of_hypothesis: Integer, what a step of the model holds for a hypothesis beside them.
-            readout_units: Integer, width of the output layer, of which a shortlist has a part.
-            candidates: Integer, target tokens that the shortlist has for each of the source.
             tokens_a_position: Positive integer, tokens of a source text in a position.
         """
         tokens = source_time * tokens_a_position
@@ -190,12 +173,10 @@ class SearchOptions:
         time = min(max(limit, self.min_length), self.max_length)
         drawn = self.max_length if self.random else 0
         of_ctc = 2 * source_time * vocabulary if self.ctc_weight else 0
-        listed = min(self.shortlist, vocabulary)
-        of_list = listed and listed * readout_units + 4 * (vocabulary + source_time * candidates)
         # sets of tokens that would repeat an n-gram: see `NoRepeatedNgram`
         repeated = 2 * (time + 1) * (math.isqrt(vocabulary) + 1) if self.no_repeat_ngram else 0
         of_step = vocabulary + of_hypothesis + repeated
-        return of_ctc + of_list + self.beam_width * (of_step + 2 * time * source_time + drawn)
+        return of_ctc + self.beam_width * (of_step + 2 * time * source_time + drawn)
 
 
 def require_ctc(model, options):

@@ -9,9 +9,6 @@ BATCH_SIZE = integer(1, 4096)  # inputs translated at once
 BEAM_WIDTH = integer(1, 1000)  # of two million scores a step, for a sentence and 2,000 tokens
 LENGTH = integer(1, 10_000)  # tokens of a target
 SOURCE_LENGTH = integer(1, 100_000)  # positions of a source, such as frames of speech
-SHORTLIST = integer(0, 65_536)  # target tokens of a sentence; 0 for all
-CANDIDATES = integer(1, 1000)  # target tokens of a source token in a shortlist
-FREQUENT = integer(0, 65_536)  # target tokens of all lists
 FIXED_LENGTH = integer(1, 4096)  # the same where buffers are that long for every sentence
 WIDTH = integer(1, 10_000)  # of a trained layer: 400 MB in float32 for each square matrix
 

@@ -2,6 +2,7 @@
 
 REMOVED = {  # name: what to do instead
     "scheduled_sampling": "Train with examples/scheduled_sampling.",
+    "shortlist": "Give 0 for it: a search reads the whole vocabulary.",
     "doubly_stochastic": "Give 0 for it, or take `guided_alignment`.",
 }
 

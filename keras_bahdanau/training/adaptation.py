@@ -39,7 +39,7 @@ class Adaptation:
 
     def __init__(self, initial):
         parts = read_pipeline(initial.path, "float32")
-        self.source, self.model, self.target, search, metrics, _ = parts
+        self.source, self.model, self.target, search, metrics = parts
         if not isinstance(self.model, Seq2Seq):
             raise ValueError(
                 f"A training begins with one model. Received: {str(initial.path)!r} with an "
@@ -49,8 +49,7 @@ class Adaptation:
         self.card = {
             "path": os.path.abspath(initial.path),  # without "..": see `initial_model`
             "inputs": initial.inputs,
-            # the shortlist is of the old weights, and of their vocabularies
-            "search": {**dataclasses.asdict(search), "shortlist": 0},
+            "search": dataclasses.asdict(search),
             "metrics": metrics,
             "model": self.model.get_config() if as_it_is else None,
             "training": read_card(initial.path).get("training"),

@@ -1,7 +1,5 @@
 """Resumption of a training: from its checkpoint, at the next batch of the epoch under way."""
 
-import dataclasses
-
 from keras_bahdanau.callbacks import Checkpoint
 from keras_bahdanau.pipelines.file import read_card
 from keras_bahdanau.search import SearchOptions
@@ -59,19 +57,18 @@ def kept_search(path, say):
         say: Function of one string, which is told of what later weights have no use for.
 
     Returns:
-        `SearchOptions`, without the shortlist.
+        `SearchOptions`.
 
     Raises:
         ValueError: If it is not a pipeline's file, or a damaged one.
     """
     card = read_card(path)
-    dropped = [name for name in ("calibration", "shortlist") if name in card]
-    if dropped:
+    if "calibration" in card:
         say(
-            f"a better epoch is saved without the {' and the '.join(dropped)} of {str(path)!r}, "
+            f"a better epoch is saved without the calibration of {str(path)!r}, "
             "made for other weights"
         )
-    return dataclasses.replace(SearchOptions.from_config(card["search"]), shortlist=0)
+    return SearchOptions.from_config(card["search"])
 
 
 def restore(path, model):

@@ -40,7 +40,7 @@ from keras_bahdanau.training import TrainingOptions
 PROGRAM = [sys.executable, "-m", "keras_bahdanau.cli"]
 COMMANDS = [
     *("prepare", "train", "distill", "translate", "evaluate", "tune", "calibrate", "align"),
-    *("shortlist", "export", "check"),
+    *("export", "check"),
     "demo",
 ]
 TINY = "--vocabulary-size 30 --embedding-units 8 --units 8 --attention-units 8 --epochs 1".split()
@@ -284,7 +284,6 @@ BAD_INPUT = {
     "evaluate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
     "tune --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds the byte 0xff",
     "calibrate --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds",
-    "shortlist --model RUN good.en good.de --tag \udcff": "'TAG', whose line 1 holds",
     "translate --model RUN good.en --write-pairs new --pair-tag \udcff": r"symbols=['\udcff']",
     "train --corpus a=good.en,good.de:1:\udcff --out new": r"tag='\udcff' of corpus 'a'",
     "evaluate --model RUN good.en good.de --plot new.doc": "plot='new.doc'",
@@ -485,7 +484,7 @@ def test_models_given_one_after_the_other_are_an_ensemble(command, files, model,
 def test_an_ensemble_searches_with_what_all_its_models_have(monkeypatch):
     saved = {
         "a": {"beam_width": 7, "ctc_weight": 0.3},
-        "b": {"beam_width": 5, "shortlist": 9},
+        "b": {"beam_width": 5},
         "c": {"beam_width": 5, "ctc_weight": 0.2},
     }
     monkeypatch.setattr(arguments, "is_litert", lambda path: False)
@@ -859,7 +858,6 @@ LONG = {  # commands, and the beginning of a line that a terminal shows
     "evaluate --model RUN good.en good.de": "computing scores",
     "tune --model RUN good.en good.de --beam-widths 1 --dry-run": "search 2 of 2: 3 of 3 sentences",
     "calibrate --model RUN good.en good.de --dry-run": "3 of 3 sentences",
-    "shortlist --model RUN good.en good.de --frequent 2 --dry-run": "3 of 3 pairs, ",
     "train good.en good.de --out new --epochs 1 --units 8": "making vocabularies",
 }
 

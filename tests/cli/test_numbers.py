@@ -22,7 +22,6 @@ ARGUMENTS = {
     "evaluate": "good.en good.de --model card.keras",
     "tune": "good.en good.de --model card.keras",
     "calibrate": "good.en good.de --model card.keras",
-    "shortlist": "good.en good.de --model card.keras",
     "align": "one --model card.keras",
     "export": "--model card.keras --format litert --out new.tflite",
 }

@@ -20,7 +20,6 @@ ARGUMENTS = {
     "evaluate": "--model RUN good.en good.de",
     "tune": "--model RUN good.en good.de --dry-run",
     "calibrate": "--model RUN good.en good.de --dry-run",
-    "shortlist": "--model RUN good.en good.de --dry-run",
     "align": "--model RUN one",
     "export": "--model RUN --format litert --out new.tflite",
     "check": "LITERT",

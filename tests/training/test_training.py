@@ -17,10 +17,10 @@ from keras_bahdanau.demo import generate
 from keras_bahdanau.models.losses import SentenceCrossentropy
 from keras_bahdanau.optimizers.schedules import Cosine, learning_rate
 from keras_bahdanau.pipelines.confidence import TEXT_FEATURES, WORD_FEATURES, Calibration
-from keras_bahdanau.pipelines.file import write_calibration, write_shortlist
+from keras_bahdanau.pipelines.file import write_calibration, write_search
 from keras_bahdanau.pipelines.pipeline import Pipeline
 from keras_bahdanau.pipelines.translator import Translator
-from keras_bahdanau.search import SearchOptions, Shortlist
+from keras_bahdanau.search import SearchOptions
 from keras_bahdanau.sources import FeatureSource, TextSource
 from keras_bahdanau.text import Subwords
 from keras_bahdanau.training import (
@@ -309,19 +309,17 @@ def test_a_resumed_training_keeps_the_search_that_was_tuned(tmp_path):
     options, path, lines = TrainingOptions(epochs=2, **TINY), Run(tmp_path).translator, []
     with pytest.raises(KeyboardInterrupt):
         trained(tmp_path, options, callbacks=[InterruptSecond()])
-    before, tuned = Translator.load(path), SearchOptions(beam_width=3, length_penalty="gnmt")
-    candidates = np.zeros((before.source.size, 1), "int32")
-    shortlist = Shortlist(candidates, np.arange(before.target.vocabulary_size), 0)
-    write_shortlist(path, shortlist, {**dataclasses.asdict(tuned), "shortlist": 8})
+    tuned = SearchOptions(beam_width=3, length_penalty="gnmt")
+    write_search(path, dataclasses.asdict(tuned))
     text, word = (dict.fromkeys(("bias", *names), 0.0) for names in (TEXT_FEATURES, WORD_FEATURES))
     write_calibration(path, Calibration(text=text, word=word))
     train(WORDS[:120], WORDS[120:], tmp_path, options, verbose=0, say=lines.append)
     first, second = (epoch["val_perplexity"] for epoch in history_of(tmp_path))
     after = Translator.load(path)
     assert second < first  # so that the file is another one
-    assert (after.search, after.shortlist, after.calibration) == (tuned, None, None)
+    assert (after.search, after.calibration) == (tuned, None)
     (line,) = [line for line in lines if "without" in line]
-    assert f"without the calibration and the shortlist of {str(path)!r}" in line
+    assert f"without the calibration of {str(path)!r}" in line
 
 
 @pytest.fixture(scope="module")
