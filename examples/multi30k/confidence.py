@@ -15,7 +15,7 @@ import numpy as np
 import scoring
 
 import keras_bahdanau as kb
-from keras_bahdanau.evaluation.reliability import calibration_error, reliability, roc_auc
+from keras_bahdanau.evaluation.confidence_quality import calibration_error, reliability, roc_auc
 from keras_bahdanau.files.whole_file import write_json, write_text
 
 DRAWS = 1000  # of the bootstrap

@@ -1,4 +1,4 @@
-"""Pictures of what a model attends to, epoch after epoch."""
+"""Pictures of the attention after each epoch."""
 
 import io
 from pathlib import Path
@@ -10,17 +10,17 @@ from keras_bahdanau.optimizers.adam import averaged_weights
 
 
 class AlignmentPlotCallback(keras.callbacks.Callback):
-    """Draw how the model reads given translations, after each epoch.
+    """Draw the attention on given translations, after each epoch.
 
     The targets are given, so the pictures of two epochs show the same words. Inputs that have
-    a picture, such as images and speech, are shown with what is attended to in them.
-    They are written as `epoch-001/1.png` and so on, or, with
-    `tensorboard=True`, as an event file that TensorBoard shows under "Images".
+    a picture, such as images and speech, are drawn with the attention over them.
+    The files are `epoch-001/1.png` and so on, or, with
+    `tensorboard=True`, an event file that TensorBoard shows under "Images".
 
     Args:
         translator: A `Translator` that holds the model to be trained.
         pairs: List of a few pairs (input of the source, target string).
-        directory: Path of the directory to write to, which may exist.
+        directory: Path of the output directory, which may exist.
         words: Bool, or None: as in `plot_alignment`.
         tensorboard: Bool. True to write for TensorBoard (TensorFlow only;
             TensorBoard itself need not be installed).
@@ -45,8 +45,8 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
         with averaged_weights(self.translator.model):
             results = self.translator.align(self.pairs)
         pictures = [
-            self._draw(result, self.translator.picture(one))
-            for result, (one, _) in zip(results, self.pairs, strict=True)
+            self._draw(result, self.translator.picture(source))
+            for result, (source, _) in zip(results, self.pairs, strict=True)
         ]
         write = self._write_events if self.tensorboard else self._write_files
         write(epoch, pictures)
@@ -73,7 +73,7 @@ class AlignmentPlotCallback(keras.callbacks.Callback):
     def _write_events(self, epoch, pictures):
         import tensorflow as tf
 
-        # the form of `tf.summary.image`, which would need TensorBoard and pixels
+        # as `tf.summary.image`, which would need TensorBoard and pixels
         metadata = tf.compat.v1.SummaryMetadata(data_class="DATA_CLASS_BLOB_SEQUENCE")
         metadata.plugin_data.plugin_name = "images"
         self._writer = self._writer or tf.summary.create_file_writer(str(self.directory))

@@ -12,45 +12,45 @@ from keras_bahdanau.settings import checks
 
 
 class AverageLast(keras.callbacks.Callback):
-    """Average the trainable weights as they stood after each of the last few epochs.
+    """Average the trainable weights after each of the last few epochs.
 
     Also known as checkpoint averaging (Vaswani et al. 2017, section 6.1). The
-    average takes the weights' place when `fit` ends, or for the time of a block:
+    average replaces the weights when `fit` ends, or within a block:
 
     ```python
-    average = AverageLast(5, put_at_end=False)
+    average = AverageLast(5, apply_at_end=False)
     model.fit(data, epochs=20, callbacks=[average])
-    with average.in_place():
+    with average.applied():
         translator.save("average.keras")
     ```
 
     Args:
-        epochs: Positive integer, how many.
+        epochs: Positive integer.
         directory: Path of a directory for the weights of these epochs, one file
             each, from which a later `fit` resumes; in memory when left out.
-        put_at_end: Bool. True if the average takes the weights' place when `fit` ends.
+        apply_at_end: Bool. True if the average replaces the weights when `fit` ends.
 
     Raises:
         ValueError: If `epochs` is not a positive integer.
     """
 
-    def __init__(self, epochs, directory=None, put_at_end=True):
+    def __init__(self, epochs, directory=None, apply_at_end=True):
         super().__init__()
         self.epochs = checks.positive_integer("epochs", "the number averaged", epochs)
-        self.put_at_end = put_at_end
-        self._kept = {} if directory is None else _WeightFiles(directory)
+        self.apply_at_end = apply_at_end
+        self._weights = {} if directory is None else _WeightFiles(directory)
 
     def on_epoch_end(self, epoch, logs=None):
-        self._kept[epoch] = [
+        self._weights[epoch] = [
             np.array(keras.ops.convert_to_numpy(variable), "float32")
             for variable in self.model.trainable_variables
         ]
-        for other in set(self._kept) - set(range(epoch - self.epochs + 1, epoch + 1)):
-            del self._kept[other]
+        for old in set(self._weights) - set(range(epoch - self.epochs + 1, epoch + 1)):
+            del self._weights[old]
 
     def on_train_end(self, logs=None):
-        if self.put_at_end and set(self._kept):
-            self._put()
+        if self.apply_at_end and set(self._weights):
+            self._apply()
 
     def weights(self):
         """The average: list of arrays, one for each trainable variable.
@@ -58,28 +58,29 @@ class AverageLast(keras.callbacks.Callback):
         Raises:
             ValueError: If no epoch has ended yet.
         """
-        return _mean(self._kept[epoch] for epoch in sorted(self._kept))
+        return _mean(self._weights[epoch] for epoch in sorted(self._weights))
 
     @contextlib.contextmanager
-    def in_place(self):
-        """The model with the average, for as long as the block lasts."""
+    def applied(self):
+        """The model with the average, within a `with` block."""
         with restoring(self.model.trainable_variables):
-            self._put()
+            self._apply()
             yield
 
-    def _put(self):
+    def _apply(self):
         for variable, value in zip(self.model.trainable_variables, self.weights(), strict=True):
             variable.assign(value)
 
 
 class _WeightFiles:
-    """Lists of arrays by epoch, in one file each."""
+    """Lists of arrays by epoch, one file each."""
 
     def __init__(self, directory):
         self.directory = Path(directory)
 
     def __iter__(self):
-        return (int(path.stem.removeprefix("epoch-")) for path in self._paths())
+        paths = self.directory.glob("epoch-*.npz")
+        return (int(path.stem.removeprefix("epoch-")) for path in paths)
 
     def __setitem__(self, epoch, weights):
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -96,16 +97,12 @@ class _WeightFiles:
     def _path(self, epoch):
         return self.directory / f"epoch-{epoch:05d}.npz"
 
-    def _paths(self):
-        return self.directory.glob("epoch-*.npz")
-
 
 def average_weights(models):
-    """The average of the weights of several models that went on from one, for `set_weights`.
+    """Average of the weights of several models with a common ancestor, for `set_weights`.
 
-    Such as one model trained further with several seeds (Wortsman et al. 2022). Models that began
-    with weights of their own have nothing in common: their average knows nothing, and an `Ensemble`
-    is what they go into.
+    Such as one model trained further with several seeds (Wortsman et al. 2022). The average of
+    models with different initial weights is useless: combine those in an `Ensemble`.
 
     Args:
         models: Iterable of built Keras models; one at a time is kept in memory
@@ -125,7 +122,7 @@ def average_weights(models):
 
 
 def _mean(lists):
-    """The mean of lists of arrays, place by place, added up in float64."""
+    """The mean of lists of arrays, summed in float64."""
     lists = iter(lists)
     first = next(lists, None)
     if first is None:
@@ -143,8 +140,6 @@ def _mean(lists):
                 "Average models of the same configuration."
             )
         count += 1
-        for added_up, array in zip(total, arrays, strict=True):
-            added_up += array
-    return [
-        (added_up / count).astype(array.dtype) for added_up, array in zip(total, first, strict=True)
-    ]
+        for running, array in zip(total, arrays, strict=True):
+            running += array
+    return [(sums / count).astype(array.dtype) for sums, array in zip(total, first, strict=True)]

@@ -8,33 +8,30 @@ from pathlib import Path
 import h5py
 import keras
 
-from keras_bahdanau.callbacks.batch_count import BatchCount
-from keras_bahdanau.callbacks.divergence import require_finite_state
+from keras_bahdanau.callbacks.divergence import BatchCount, require_finite_state
 from keras_bahdanau.files.whole_file import replacing
 
 _METRICS = "metrics_so_far"  # of the epoch that is under way
 
 
 class Checkpoint(keras.callbacks.Callback):
-    """Save all that training needs to resume: weights, optimizer, random state, progress.
+    """Save the state of a training: weights, optimizer, random state, progress.
 
-    One file, replaced as a whole: killed at any moment, the last one stands. A `fit` whose
-    progress stands within an epoch goes on with that epoch's metrics as the file has them: give
-    it the rest of the epoch.
+    The file is replaced atomically: after a kill at any moment the last one is whole. A `fit`
+    that resumes within an epoch continues that epoch's metrics: give it the remaining batches.
 
     Args:
         path: Path that ends in ".weights.h5".
         progress: `training.Progress` that is saved with the weights. The callback
-            counts its `step` (batches done in this epoch) and `seconds` (of all
-            the sittings together).
-        every: Positive integer. Batches from one checkpoint to the next; with
-            `steps_per_execution` of `compile` some more, since Keras calls it after so many.
+            counts its `step` (batches of this epoch) and `seconds` (of all runs together).
+        save_freq: Positive integer. Batches from one checkpoint to the next, rounded up to
+            `steps_per_execution` of `compile`.
         ends_epochs: Bool. True in a `fit` of your own: counts each epoch at its end, and saves.
             `train` does so after its validation.
 
     Raises:
         FloatingPointError: From `fit` or `save`, if a weight is NaN or infinite; the last file
-            stands.
+            stays.
 
     Example:
         >>> data = keras_bahdanau.data.BatchedPairs(pairs, source, target)
@@ -47,11 +44,11 @@ class Checkpoint(keras.callbacks.Callback):
         ...           shuffle=False, callbacks=[checkpoint])
     """
 
-    def __init__(self, path, progress, every=100, ends_epochs=False):
+    def __init__(self, path, progress, save_freq=100, ends_epochs=False):
         super().__init__()
         self.path = Path(path)
         self.progress = progress
-        self.every = every
+        self.save_freq = save_freq
         self.ends_epochs = ends_epochs
         self._counted_until = time.monotonic()
         self._metrics = []
@@ -67,15 +64,15 @@ class Checkpoint(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch, logs=None):
         # Keras sets metrics to zero when an epoch begins, and makes them in its first batch
-        for variable, so_far in zip(_metric_states(self.model), self._metrics, strict=False):
-            variable.assign_add(so_far)
+        for variable, value in zip(_metric_states(self.model), self._metrics, strict=False):
+            variable.assign_add(value)
         self._metrics = []
         before, steps = self.progress.step, self.params["steps"]  # None where it is not known
         self.progress.step += self._count.since_last(batch, steps)
         if not self.progress.epoch and not before:
             self._count_time()  # of compiling
         epoch_goes_on = steps is None or self._count.last + 1 < steps
-        if epoch_goes_on and self.progress.step // self.every > before // self.every:
+        if epoch_goes_on and self.progress.step // self.save_freq > before // self.save_freq:
             self.save()
 
     def on_epoch_end(self, epoch, logs=None):
@@ -90,7 +87,7 @@ class Checkpoint(keras.callbacks.Callback):
 
         Raises:
             FloatingPointError: If a weight is NaN or infinite. The last file stays as it was.
-            OSError: If the disk does not take it, likewise.
+            OSError: If the disk is full. The last file stays as it was.
         """
         require_finite_state(self.model, self.progress)
         self._count_time()

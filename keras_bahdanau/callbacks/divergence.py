@@ -1,20 +1,49 @@
-"""The end of a training whose loss or weights are no numbers any more."""
+"""End of a training whose loss or weights are no longer finite."""
 
 import math
 
 import keras
 
-from keras_bahdanau.callbacks.batch_count import BatchCount
 from keras_bahdanau.files.finite import arrays_of, first_not_finite
 from keras_bahdanau.optimizers.adam import innermost
+
+
+class BatchCount:
+    """Number of batches between two calls of a callback.
+
+    With `steps_per_execution` of `compile`, Keras calls `on_train_batch_end` once for several
+    batches. In the last call of an epoch it counts past the end of the epoch.
+
+    Example:
+        >>> count = BatchCount()
+        >>> count.since_last(3, steps=6), count.since_last(7, steps=6)
+        (4, 2)
+    """
+
+    def __init__(self):
+        self.begin_epoch()
+
+    def begin_epoch(self):
+        """Start an epoch of `fit`."""
+        self.last = -1  # index of the last batch
+
+    def since_last(self, batch, steps):
+        """The number of batches since the last call.
+
+        Args:
+            batch: Integer, as Keras gives it to `on_train_batch_end`.
+            steps: Integer, batches of the epoch, `params["steps"]` of a callback; None if unknown.
+        """
+        before, self.last = self.last, batch if steps is None else min(batch, steps - 1)
+        return self.last - before
 
 
 class StopAtDivergence(keras.callbacks.Callback):
     """End training with an error at the first batch after which the loss is not finite.
 
     Args:
-        progress: `training.Progress`, which says where training stands. The callback belongs
-            before the `Checkpoint` that counts its steps.
+        progress: `training.Progress`. Put the callback before the `Checkpoint` that counts its
+            steps.
 
     Raises:
         FloatingPointError: From `fit`, if the loss is NaN or infinite.
@@ -33,7 +62,7 @@ class StopAtDivergence(keras.callbacks.Callback):
         self._count.begin_epoch()
 
     def on_train_batch_end(self, batch, logs=None):
-        # Keras has waited for the number anyway: it is a mean, in which one NaN stays
+        # Keras has waited for the number anyway: it is a mean, which stays NaN
         loss = (logs or {}).get("loss", 0.0)
         done = self._count.since_last(batch, self.params["steps"])
         require_finite({"loss": loss}, self.model, self.progress, batches=done)
@@ -46,7 +75,7 @@ def require_finite(values, model, progress, batches=0):
         values: Dictionary from a name to a float.
         model: The model that is trained.
         progress: `training.Progress`.
-        batches: Integer, batches done that `progress` does not count yet.
+        batches: Integer, finished batches that `progress` does not count yet.
     """
     for name, value in values.items():
         if not math.isfinite(value):
@@ -54,12 +83,7 @@ def require_finite(values, model, progress, batches=0):
 
 
 def require_finite_state(model, progress):
-    """Raise FloatingPointError if a weight, or the optimizer's state of it, is not finite.
-
-    Args:
-        model: The model that is trained.
-        progress: `training.Progress`.
-    """
+    """Raise FloatingPointError if a weight, or the optimizer's state of it, is not finite."""
     name = first_not_finite(arrays_of([*model.weights, *model.optimizer.variables]))
     if name is not None:
         raise _diverged(f"NaN or infinity in {name!r}", model, progress, 0)
@@ -85,9 +109,9 @@ _RATES = ("learning_rate", "initial_learning_rate", "warmup_target")  # of the s
 
 
 def _rate_of_settings(optimizer):
-    """The learning rate that was asked for: at the end of a schedule it may be 0."""
+    """The configured learning rate: at the end of a schedule the current one may be 0."""
     rate = optimizer.get_config()["learning_rate"]
     if isinstance(rate, dict):  # a schedule
         rates = [rate["config"].get(name) for name in _RATES]
-        rate = max((one for one in rates if one is not None), default=optimizer.learning_rate)
+        rate = max((x for x in rates if x is not None), default=optimizer.learning_rate)
     return float(rate)

@@ -4,15 +4,15 @@ import keras
 
 
 class EndInTime(keras.callbacks.Callback):
-    """Move the end of a cosine schedule to where a limit of time will end the training.
+    """Move the end of a cosine schedule to the step at which a time limit ends the training.
 
-    After each epoch the callback counts the epochs that the time allows if the rest last as those
-    so far; the first, whose time is not typical, counts only without its first step and as long as
-    it is the only one. The last step of the optimizer's schedule becomes theirs, and the warm-up
-    has the same share of the steps as before. So a training of ten minutes ends with small steps
-    on any machine, as one of ten hours does.
+    After each epoch the callback estimates how many epochs the time allows, from the duration of
+    the epochs so far. The first epoch is not typical: it counts without its first step, and only
+    until there is a second one. The schedule's last step becomes the end of the last epoch, and the
+    warm-up keeps its share of the steps. So a training of ten minutes ends with small steps
+    on any machine.
 
-    Place it after `Checkpoint` and what else takes time at the end of an epoch.
+    Place it after `Checkpoint` and other callbacks that take time at the end of an epoch.
 
     Args:
         progress: `training.Progress` of the training.
@@ -38,13 +38,13 @@ class EndInTime(keras.callbacks.Callback):
         self.minutes = minutes
 
     def on_train_begin(self, logs=None):
-        self.move()  # a training that is resumed has had epochs
+        self.move()  # a resumed training has had epochs
 
     def on_epoch_end(self, epoch, logs=None):
         self.move()
 
     def move(self):
-        """Set the end of the schedule by the epochs so far; without one, leave it."""
+        """Set the end of the schedule from the epochs so far, if there are any."""
         if self.progress.epoch:
             epochs = min(self.epochs, self.progress.epochs_in(self.minutes))
             self.schedule.last_step = epochs * self.steps

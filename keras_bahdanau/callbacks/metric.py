@@ -6,8 +6,8 @@ import keras
 
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.checked_pairs import check_pairs
-from keras_bahdanau.evaluation.bootstrap import interval
 from keras_bahdanau.evaluation.corpus_metrics import CorpusMetric, metrics_of
+from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.optimizers.adam import averaged_weights
 
 
@@ -20,14 +20,13 @@ class MetricCallback(keras.callbacks.Callback):
     The callbacks after it in the list of `fit` find the values in their logs:
     put it before `ModelCheckpoint` or `EarlyStopping` (with
     `monitor="val_exact", mode="max"`, or "min" for an error rate), `CSVLogger` and
-    `TensorBoard` (which Keras' callback needs installed: `pip install tensorboard`).
+    `TensorBoard` (`pip install tensorboard`).
 
-    With `intervals` the logs also hold the ends of the interval of 95 % that `evaluate` has, as
+    With `intervals` the logs also hold the ends of the 95 % interval of `evaluate`, as
     "val_exact_low" and "val_exact_high".
 
-    With an `AveragingAdam` optimizer the averaged weights decode. Keras'
-    callbacks see, and save, those that are trained: keep what was measured with
-    `save_best` or `restore_best_weights`.
+    With an `AveragingAdam` optimizer the averaged weights decode. Keras' callbacks save the
+    trained weights instead: keep the averaged ones with `save_best` or `restore_best_weights`.
 
     ```python
     search = SearchOptions(beam_width=5)
@@ -123,20 +122,20 @@ class MetricCallback(keras.callbacks.Callback):
             self.translator.model.set_weights(self._best_weights)
 
     def measure(self):
-        """The first metric of the translator as it stands: float, in percent."""
+        """The first metric of the current translator: float, in percent."""
         return self.scores()[self.metric.name]
 
     def scores(self):
-        """Decode the pairs with the translator as it stands.
+        """Decode the pairs with the current translator.
 
         Returns:
             Dictionary of floats, in percent: "exact" of the metric "exact", and with `intervals`
             "exact_low" and "exact_high".
         """
-        found = self.translator.decode_nbest(
+        results = self.translator.decode_nbest(
             self._answers.sources, self._nbest, self.batch_size, self.search
         )
-        texts = [[one.text for one in best] for best in found]
+        texts = [[result.text for result in nbest] for nbest in results]
         scores = {}
         for metric in self.metrics:
             name, lines = metric.name, self._answers.lines(texts, metric.by_source)
@@ -155,10 +154,64 @@ class MetricCallback(keras.callbacks.Callback):
         return value > best if self.metric.higher_is_better else value < best
 
 
-def _metrics(given):
-    """List of `CorpusMetric`: of names, of such metrics, or of one alone."""
-    given = given if isinstance(given, list | tuple) else [given]
-    metrics = [one if isinstance(one, CorpusMetric) else metrics_of([one])[0] for one in given]
+class BleuCallback(MetricCallback):
+    """Translate validation pairs after each epoch, and log the BLEU as "val_bleu".
+
+    See `MetricCallback` for its place among other callbacks.
+
+    ```python
+    translator = keras_bahdanau.Translator(source, model, target, SearchOptions(beam_width=1))
+    bleu = BleuCallback(translator, valid_pairs, save_best="best.keras")
+    model.fit(data, epochs=20, callbacks=[bleu])
+    ```
+
+    Args:
+        translator: A `Translator` that holds the model to be trained.
+        pairs: List of (source, target) strings.
+        search: `SearchOptions` in place of the translator's own.
+        batch_size: Positive integer. Sentences translated at once.
+        restore_best_weights: Bool. True if `fit` ends with the weights that
+            had the highest BLEU. They are averaged already: save them as they are.
+        save_best: Path of a `.keras` file, written with each highest BLEU:
+            `Translator.load` reads it.
+        intervals: Bool. True to log "val_bleu_low" and "val_bleu_high", too, between which the
+            BLEU is in 95 % of the samples of a bootstrap.
+        **bleu: Settings of `sacrebleu.metrics.BLEU`, such as `lowercase=True`.
+
+    Attributes:
+        best: Float, the highest BLEU so far, from 0 to 100, or None.
+        best_epoch: Integer, the epoch that had it, counted from 0, or None.
+
+    Raises:
+        ValueError: If there are no pairs, if `save_best` does not end in
+            ".keras", or, when training begins, if another model is trained.
+    """
+
+    def __init__(
+        self,
+        translator,
+        pairs,
+        search=None,
+        batch_size=64,
+        restore_best_weights=False,
+        save_best=None,
+        intervals=False,
+        **bleu,
+    ):
+        from sacrebleu.metrics import BLEU
+
+        metric = CorpusMetric("bleu", "BLEU", True, BLEU(**bleu))
+        settings = (search, batch_size, restore_best_weights, save_best, intervals)
+        super().__init__(translator, pairs, metric, *settings)
+
+
+def _metrics(metrics):
+    """List of `CorpusMetric`, from names, metrics, or a single one of them."""
+    metrics = metrics if isinstance(metrics, list | tuple) else [metrics]
+    metrics = [
+        metric if isinstance(metric, CorpusMetric) else metrics_of([metric])[0]
+        for metric in metrics
+    ]
     names = [metric.name for metric in metrics]
     if not names or len(set(names)) < len(names):
         raise ValueError(
@@ -169,11 +222,7 @@ def _metrics(given):
 
 
 def check_trained(translator, model):
-    """Check that the translator holds the model that is trained.
-
-    Raises:
-        ValueError: If it holds another.
-    """
+    """Raise ValueError unless the translator holds the model that is trained."""
     if translator.model is not model:
         raise ValueError(
             "`translator` must hold the model that is trained. Received: a translator with "

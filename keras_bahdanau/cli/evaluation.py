@@ -40,6 +40,7 @@ from keras_bahdanau.cli.unknown_text import FeaturesElsewhere
 from keras_bahdanau.data.shards.manifest import report_unreadable
 from keras_bahdanau.data.table_features import links_behind
 from keras_bahdanau.data.tags import require_token
+from keras_bahdanau.evaluation.corpus_metrics import METRICS
 from keras_bahdanau.files.whole_file import write_json, write_text
 from keras_bahdanau.settings.counted import counted
 from keras_bahdanau.settings.limits import BATCH_SIZE
@@ -87,8 +88,7 @@ def evaluate(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Metrics with commas between: bleu, chrf, ter, wer, per, cer, ser, exact, top2, "
-            "top3, top5, top10, exprate, exprate1, exprate2, exprate3. The first is that of the "
+            help=f"Metrics with commas between: {', '.join(METRICS)}. The first is that of the "
             "scores by length. per: of phonemes with spaces between. ser: texts that are not "
             "exact, which is the WER of papers on words to phonemes. top5: sources with a right "
             "one among the best 5 texts.  [default: bleu,chrf of translations, exact,wer of "

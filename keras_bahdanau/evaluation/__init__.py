@@ -1,63 +1,26 @@
 """Scores of a pipeline, and significance tests between two of them.
 
-None of it loads TensorFlow before it has something to read with a model: a .tflite file is
-evaluated without.
+The names are loaded on first use: none of it loads TensorFlow before a model reads something.
 """
 
-from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
-from keras_bahdanau.evaluation.bootstrap import interval
-from keras_bahdanau.evaluation.by_length import Band, band_starts, scores_by_length
-from keras_bahdanau.evaluation.calibrate import Calibrated, Reliability, calibrate, right_words
-from keras_bahdanau.evaluation.corpus_metrics import METRICS, CorpusMetric, metrics_of
-from keras_bahdanau.evaluation.evaluate import evaluate
-from keras_bahdanau.evaluation.likelihood import Likelihood, likelihood, perplexity
-from keras_bahdanau.evaluation.logistic_regression import (
-    cross_validated,
-    fit_logistic,
-    folds_of,
-)
-from keras_bahdanau.evaluation.reliability import (
-    brier_score,
-    calibration_error,
-    reliability,
-    roc_auc,
-)
-from keras_bahdanau.evaluation.report import Evaluation, Measured
-from keras_bahdanau.evaluation.significance import Comparison, compare
-from keras_bahdanau.evaluation.tune import Trial, candidates, simplest, tune, tuned_options
+from keras_bahdanau.settings.lazy import lazy_names
 
-__all__ = [
-    "Band",
-    "METRICS",
-    "Calibrated",
-    "Comparison",
-    "CorpusMetric",
-    "Evaluation",
-    "Likelihood",
-    "Measured",
-    "Reliability",
-    "Trial",
-    "alignment_error",
-    "attention_entropy",
-    "band_starts",
-    "brier_score",
-    "calibrate",
-    "calibration_error",
-    "candidates",
-    "compare",
-    "cross_validated",
-    "evaluate",
-    "fit_logistic",
-    "folds_of",
-    "interval",
-    "likelihood",
-    "metrics_of",
-    "perplexity",
-    "reliability",
-    "right_words",
-    "roc_auc",
-    "scores_by_length",
-    "simplest",
-    "tune",
-    "tuned_options",
-]
+_MODULES = {
+    "attention_quality": ("alignment_error", "attention_entropy"),
+    "calibration": (
+        *("Calibrated", "calibrate", "cross_validated", "fit_logistic", "folds_of", "right_words"),
+    ),
+    "confidence_quality": (
+        *("Reliability", "brier_score", "calibration_error", "reliability", "roc_auc"),
+    ),
+    "corpus_metrics": ("METRICS", "CorpusMetric", "metrics_of"),
+    "report": ("Band", "Evaluation", "Measured", "band_starts", "scores_by_length"),
+    "scoring": ("Likelihood", "evaluate", "likelihood", "perplexity"),
+    "search_tuning": ("Trial", "candidates", "simplest", "tune", "tuned_options"),
+    "significance": ("SystemComparison", "compare", "interval"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_MODULE_OF)
+
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -6,16 +6,16 @@ from keras_bahdanau.text.alignments import alignment_error_rate, check_links, sp
 
 
 def attention_entropy(translations):
-    """Entropy of the attention over the source, in the mean over target tokens.
+    """Mean entropy of the attention over the target tokens.
 
-    A token that attends to one place has entropy 0, one that attends to n places alike log n.
+    A token that attends to one position has entropy 0, uniform attention to n positions log n.
 
     Args:
         translations: Iterable of `Translation`.
 
     Returns:
-        (nats, share): floats, -sum_j alpha_ij log alpha_ij, and that as a share of the log of
-        the number of places, its maximum, over sources of two places and more. None where
+        (nats, share): floats, -sum_j alpha_ij log alpha_ij, and its share of the maximum, the log
+        of the number of positions, over sources of two positions and more. None where
         nothing is attended to.
     """
     entropies, shares = [], []
@@ -23,15 +23,15 @@ def attention_entropy(translations):
         weights = np.asarray(translation.alignment, np.float64)
         weights = weights[weights.sum(axis=-1) > 0]  # -> (rows, source_time), those that attend
         logs = np.log(weights, out=np.zeros_like(weights), where=weights > 0)
-        found = -(weights * logs).sum(axis=-1)  # -> (rows,)
-        entropies.extend(found)
+        entropy = -(weights * logs).sum(axis=-1)  # -> (rows,)
+        entropies.extend(entropy)
         if weights.shape[-1] > 1:
-            shares.extend(found / np.log(weights.shape[-1]))
-    return tuple(float(np.mean(each)) if each else None for each in (entropies, shares))
+            shares.extend(entropy / np.log(weights.shape[-1]))
+    return tuple(float(np.mean(values)) if values else None for values in (entropies, shares))
 
 
 def alignment_error(translator, pairs, sure, possible, batch_size=64, search=None):
-    """The alignment error rate of what the model attends to when it reads given translations.
+    """Alignment error rate of the attention, read on given translations.
 
     Args:
         translator: A `Translator`.
@@ -45,28 +45,21 @@ def alignment_error(translator, pairs, sure, possible, batch_size=64, search=Non
         Float in [0, 1], less is better: see `alignments.alignment_error_rate`.
 
     Raises:
-        ValueError: If there are not as many sets as pairs, or a link is to a word that is not
-            there.
+        ValueError: If there are not as many sets as pairs, or a link names a missing word.
     """
-    sides = [[pair[side] for pair in pairs] for side in (0, 1)]
-    words = [
-        *zip(
-            translator.source.words(sides[0]),
-            translator.target.words(sides[1]),
-            strict=True,
-        )
-    ]
+    sources, targets = ([pair[side] for pair in pairs] for side in (0, 1))
+    words = [*zip(translator.source.words(sources), translator.target.words(targets), strict=True)]
     for links in (sure, possible):
-        # of those that have a pair: `alignment_error_rate` counts them
-        for number, (of_pair, spans) in enumerate(zip(links, words, strict=False)):
-            check_links(of_pair, *spans, name=f"alignments[{number}]")
-    read = translator.align(pairs, batch_size, search)
-    words = zip(  # of what was read of each text
-        translator.words(sides[0], translator.longest(search)),
-        translator.target.words(sides[1], longest=(search or translator.search).max_length),
+        # `alignment_error_rate` checks that there are as many as pairs
+        for number, (pair_links, spans) in enumerate(zip(links, words, strict=False)):
+            check_links(pair_links, *spans, name=f"alignments[{number}]")
+    results = translator.align(pairs, batch_size, search)
+    words = zip(  # of the part of each text that was read
+        translator.words(sources, translator.longest(search)),
+        translator.target.words(targets, longest=(search or translator.search).max_length),
         strict=True,
     )
     predicted = [
-        span_links(*spans, each.alignment) for spans, each in zip(words, read, strict=True)
+        span_links(*spans, result.alignment) for spans, result in zip(words, results, strict=True)
     ]
     return alignment_error_rate(predicted, sure, possible)

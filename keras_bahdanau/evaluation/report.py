@@ -1,7 +1,76 @@
-"""Report of an evaluation, for people and for programs."""
+"""Report of an evaluation: scores, scores by length of the source, and their table."""
 
 import dataclasses
 from typing import NamedTuple
+
+
+def band_starts(step):
+    """The shortest length of each band: four narrow ones, three twice as wide, and the rest.
+
+    Args:
+        step: Positive integer, such as `Source.length_band`.
+
+    Returns:
+        Tuple of integers.
+
+    Example:
+        >>> band_starts(5)
+        (1, 6, 11, 16, 21, 31, 41, 51)
+    """
+    return tuple(1 + step * count for count in (0, 1, 2, 3, 4, 6, 8, 10))
+
+
+STARTS = band_starts(5)  # of texts, in words or symbols
+
+
+class Band(NamedTuple):
+    """The inputs of similar length.
+
+    Attributes:
+        label: String, such as "6-10": words of a text, symbols of one of characters, positions
+            of other sources.
+        sentences: Integer, number of inputs.
+        score: Float, the score of their texts as a corpus.
+    """
+
+    label: str
+    sentences: int
+    score: float
+
+
+def scores_by_length(lengths, hypotheses, references, metric, starts=STARTS):
+    """Scores of the inputs of each length, shortest first; no band is empty.
+
+    Args:
+        lengths: List of integers, the length of each source: see `Source.sizes`.
+        hypotheses: List of strings, as many; or of lists: see `CorpusMetric.corpus_score`.
+        references: List of strings, as many; or of lists, likewise.
+        metric: A `CorpusMetric`, of `metrics_of`.
+        starts: Increasing integers, the shortest length of each band; inputs that are
+            shorter than the first, such as empty ones, belong to none.
+
+    Returns:
+        List of `Band`.
+
+    Example:
+        >>> (bleu,) = metrics_of(["bleu"])
+        >>> scores_by_length(lengths, hypotheses, references, bleu, starts=(1, 11))
+        [Band(label='1-10', sentences=99, score=38.2), Band(label='11-', sentences=88, score=35.9)]
+    """
+    bands = []
+    for start, next_start in zip(starts, [*starts[1:], None], strict=True):
+        rows = [
+            row
+            for row, length in enumerate(lengths)
+            if start <= length and (next_start is None or length < next_start)
+        ]
+        if rows:
+            score = metric.corpus_score(
+                [hypotheses[row] for row in rows], [references[row] for row in rows]
+            )
+            end = "" if next_start is None else next_start - 1
+            bands.append(Band(f"{start}-{end}", len(rows), score))
+    return bands
 
 
 class Measured(NamedTuple):
@@ -100,22 +169,19 @@ class Evaluation:
         lengths = [dict(zip(keys, band, strict=True)) for band in self.by_length]
         names = [field.name for field in dataclasses.fields(self)]
         left_out = ("by_metric", "inputs", "texts", "translations")
-        own = [name for name in names if name not in left_out]
-        scores.update({name: getattr(self, name) for name in [*own, "sentences_per_second"]})
+        names = [*(name for name in names if name not in left_out), "sentences_per_second"]
+        scores.update({name: getattr(self, name) for name in names})
         return {**scores, "by_length": lengths}
 
     def __str__(self):
         left_out = "" if self.sources == self.sentences else f", {self.sources:,} different"
         left_out += f", {self.skipped:,} with an empty side" if self.skipped else ""
         left_out += f", {self.too_long:,} with one that is too long" if self.too_long else ""
-        lines = [
-            *map(_line, self.by_metric.values()),
-            *self._likelihood(),
-        ]
+        lines = [*map(_line, self.by_metric.values()), *self._likelihood()]
         if self.attention_entropy is not None:
             share = self.attention_entropy_share
-            of_length = "" if share is None else f", {share:.1%} of the log of the source's length"
-            lines.append(f"attention   {self.attention_entropy:.3f} nats{of_length}")
+            relative = "" if share is None else f", {share:.1%} of the log of the source's length"
+            lines.append(f"attention   {self.attention_entropy:.3f} nats{relative}")
         if self.alignment_error_rate is not None:
             lines.append(f"alignment   {self.alignment_error_rate:.2%} error rate")
         lines += [
@@ -134,18 +200,16 @@ class Evaluation:
         headings = f"source {self.counted_in}", f"{self.inputs:>9}", f"{first.label:>6}"
         widths = [max(12, len(headings[0])), *map(len, headings[1:])]
         rows = [(label, f"{count:,}", f"{score:.2f}") for label, count, score in self.by_length]
-        return [
-            "",
-            *(
-                "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
-                for row in (headings, *rows)
-            ),
+        lines = [
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True))
+            for row in (headings, *rows)
         ]
+        return ["", *lines]
 
     def _likelihood(self):
-        """Lines of the report on what the model makes of the references."""
+        """Lines of the report on perplexity and accuracy."""
         if self.perplexity is None:
-            return ["perplexity  unknown: it takes the .keras file"]
+            return ["perplexity  unknown: needs the .keras file"]
         return [
             f"perplexity  {self.perplexity:.3f} a token, {self.word_perplexity:.3f} a word",
             f"accuracy    {self.token_accuracy:.2%} of the references' tokens",

@@ -1,4 +1,4 @@
-"""Significance of the difference between the scores of two systems."""
+"""Chance in scores: the interval of one, and the significance of a difference between two."""
 
 import dataclasses
 import itertools
@@ -7,18 +7,49 @@ import math
 import numpy as np
 from sacrebleu.significance import PairedTest
 
-from keras_bahdanau.evaluation.bootstrap import SAMPLES
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
-from keras_bahdanau.settings.option import check_value
+from keras_bahdanau.settings.option import check_value, integer
 
+SAMPLES = integer(1, 100_000)
+_SEED = 12345  # that of sacreBLEU
 MOST_DRAWN = 50_000_000  # sentences of all samples: sacreBLEU holds some 100 bytes of each
-
-
 LEAST_SAMPLES = 100  # that say anything of two systems
 
 
+def interval(metric, hypotheses, references, samples=1000):
+    """95 % interval of a score, by bootstrap over sentences (Koehn 2004; Bisani and Ney 2004).
+
+    Args:
+        metric: A `CorpusMetric`, of `metrics_of`.
+        hypotheses: List of strings, or of lists of strings: see `CorpusMetric.corpus_score`.
+        references: List of strings, or of lists of strings, as many.
+        samples: Positive integer, corpora that are drawn from the sentences.
+
+    Returns:
+        (low, high): floats, in percent. The draws are the same each time.
+
+    Raises:
+        ValueError: If the lists differ in length, or are empty, or `samples` is not from 1 to
+            100,000.
+
+    Example:
+        >>> (exact,) = metrics_of(["exact"])
+        >>> interval(exact, ["a"] * 100, ["a"] * 60 + ["b"] * 40)
+        (51.0, 69.0)
+    """
+    check_value("samples", samples, SAMPLES)
+    statistics = metric.statistics(hypotheses, references)  # (sentences, counts)
+    random, size = np.random.default_rng(_SEED), len(statistics)
+    scores = []
+    for _ in range(samples):
+        drawn = np.bincount(random.integers(0, size, size), minlength=size)  # (sentences,)
+        scores.append(metric.score_of(drawn @ statistics))
+    low, high = np.percentile(scores, [2.5, 97.5])
+    return float(low), float(high)
+
+
 def samples_for(count):
-    """Number of samples that are drawn of so many sentences: 1,000, or fewer of a large corpus.
+    """Number of bootstrap samples of a corpus of `count` sentences: 1,000, or fewer if it is large.
 
     Raises:
         ValueError: If there are too many sentences for `LEAST_SAMPLES`.
@@ -33,7 +64,7 @@ def samples_for(count):
 
 
 @dataclasses.dataclass(frozen=True)
-class Comparison:
+class SystemComparison:
     """Two systems on the same sentences, by one metric.
 
     By paired bootstrap (Koehn 2004); where each text is right or wrong, such as "exact", by the
@@ -41,10 +72,10 @@ class Comparison:
 
     Attributes:
         metric: "BLEU", "chrF2", "TER", "WER", "CER" or "exact".
-        score: Float, the system's, of all sentences.
-        other: Float, the other system's.
+        score: Float, of the system, on all sentences.
+        baseline: Float, of the baseline.
         score_range: (mean, half width) of the system's scores in 95 % of the samples.
-        other_range: The same of the other system.
+        baseline_range: (mean, half width) of the baseline's.
         p_value: Float, how often chance alone makes so large a difference.
         signature: String, settings and version behind the scores; "test:sign" for that test.
         higher_is_better: Bool, False for the error rates.
@@ -52,45 +83,46 @@ class Comparison:
 
     metric: str
     score: float
-    other: float
+    baseline: float
     score_range: tuple
-    other_range: tuple
+    baseline_range: tuple
     p_value: float
     signature: str
     higher_is_better: bool
 
     def __str__(self):
         lower = "" if self.higher_is_better else ", lower is better"
+        (mean, width), (baseline_mean, baseline_width) = self.score_range, self.baseline_range
         return (
-            f"{self.metric:10}  {self.score:.2f} ({self.score_range[0]:.2f} ± "
-            f"{self.score_range[1]:.2f}) against {self.other:.2f} ({self.other_range[0]:.2f} ± "
-            f"{self.other_range[1]:.2f}), p = {self.p_value:.4f}{lower}   {self.signature}"
+            f"{self.metric:10}  {self.score:.2f} ({mean:.2f} ± {width:.2f}) against "
+            f"{self.baseline:.2f} ({baseline_mean:.2f} ± {baseline_width:.2f}), "
+            f"p = {self.p_value:.4f}{lower}   {self.signature}"
         )
 
 
 def compare(
     hypotheses,
-    others,
+    baselines,
     references,
     samples=None,
     tokenize=None,
     lowercase=False,
     metrics=("bleu", "chrf"),
 ):
-    """Compare two systems by sacreBLEU's paired bootstrap, or the sign test: see `Comparison`.
+    """Compare two systems by paired bootstrap, or the sign test: see `SystemComparison`.
 
     Args:
-        hypotheses: List of strings, what the system translated.
-        others: List of strings, what the other system did.
+        hypotheses: List of strings, the texts of the system.
+        baselines: List of strings, the texts of the baseline.
         references: List of strings; or of lists of strings, several right answers.
-        samples: Positive integer, corpora that are drawn from the sentences; as `samples_for`
-            has it when left out.
+        samples: Positive integer, corpora that are drawn from the sentences; those of
+            `samples_for` when left out.
         tokenize: Name of sacreBLEU's tokenization; its own choice, 13a, when left out.
-        lowercase: Bool. True if case counts for nothing.
+        lowercase: Bool. True to ignore case.
         metrics: Names of metrics, as in `metrics_of`.
 
     Returns:
-        List of `Comparison`, one for each metric. The draws are the same each time
+        List of `SystemComparison`, one for each metric. The draws are the same each time
         (SACREBLEU_SEED in the environment chooses others).
 
     Raises:
@@ -105,10 +137,10 @@ def compare(
     """
     samples = samples_for(len(hypotheses)) if samples is None else samples
     check_value("samples", samples, SAMPLES)
-    if not len(hypotheses) == len(others) == len(references) or not hypotheses:
+    if not len(hypotheses) == len(baselines) == len(references) or not hypotheses:
         raise ValueError(
             "Systems are compared on the same sentences. "
-            f"Received: len(hypotheses)={len(hypotheses)}, len(others)={len(others)}, "
+            f"Received: len(hypotheses)={len(hypotheses)}, len(baselines)={len(baselines)}, "
             f"len(references)={len(references)}. Translate the same file with both."
         )
     if samples * len(hypotheses) > MOST_DRAWN:
@@ -117,46 +149,48 @@ def compare(
             f"samples={samples:,} of {len(hypotheses):,} sentences. Draw fewer samples."
         )
     metrics = metrics_of(metrics, tokenize, lowercase)
-    several = [metric.name for metric in metrics if metric.nbest > 1]
-    if several:
+    nbest = [metric.name for metric in metrics if metric.nbest > 1]
+    if nbest:
         raise ValueError(
             "Systems are compared by their best texts. "
-            f"Received: metrics={several!r}, which take several. Leave them out."
+            f"Received: metrics={nbest!r}, which take several. Leave them out."
         )
-    listed = [[one] if isinstance(one, str) else one for one in references]
+    answers = [[texts] if isinstance(texts, str) else texts for texts in references]
     test = PairedTest(
-        [("other", list(others)), ("system", list(hypotheses))],
+        [("baseline", list(baselines)), ("system", list(hypotheses))],
         {metric.label: metric.scorer for metric in metrics},
-        [list(stream) for stream in itertools.zip_longest(*listed)],
+        [list(stream) for stream in itertools.zip_longest(*answers)],
         test_type="bs",
         n_samples=samples,
     )
     signatures, scores = test()
-    given = hypotheses, others, listed
-    return [
-        Comparison(
-            metric=name,
-            score=float(scores[name][1].score),  # sacreBLEU may give numbers of NumPy
-            other=float(scores[name][0].score),
-            score_range=(float(scores[name][1].mean), float(scores[name][1].ci)),
-            other_range=(float(scores[name][0].mean), float(scores[name][0].ci)),
-            p_value=_p_value(metric, *given, *scores[name]),
-            signature=f"{signatures[name]}{'|test:sign' if metric.counts_texts else ''}",
-            higher_is_better=metric.higher_is_better,
+    comparisons = []
+    for metric, name in zip(metrics, signatures, strict=True):  # of sacreBLEU, such as chrF2
+        baseline, system = scores[name]
+        if metric.counts_texts:
+            p_value = _sign_p_value(metric, hypotheses, baselines, answers)
+        else:  # sacreBLEU counts larger differences, of which equal texts have none
+            p_value = 1.0 if system.score == baseline.score else float(system.p_value)
+        comparisons.append(
+            SystemComparison(
+                metric=name,
+                score=float(system.score),  # sacreBLEU may give numbers of NumPy
+                baseline=float(baseline.score),
+                score_range=(float(system.mean), float(system.ci)),
+                baseline_range=(float(baseline.mean), float(baseline.ci)),
+                p_value=p_value,
+                signature=f"{signatures[name]}{'|test:sign' if metric.counts_texts else ''}",
+                higher_is_better=metric.higher_is_better,
+            )
         )
-        for metric, name in zip(metrics, signatures, strict=True)  # of sacreBLEU, such as chrF2
-    ]
+    return comparisons
 
 
-def _p_value(metric, hypotheses, others, references, other, system):
-    """Probability that chance alone makes so large a difference; 1 for equal scores.
-
-    sacreBLEU counts differences that are larger, of which there are none if all texts are equal.
-    """
-    if metric.counts_texts:
-        own, its = (metric.statistics(texts, references)[:, 0] for texts in (hypotheses, others))
-        return sign_test(int(np.sum(own > its)), int(np.sum(own < its)))
-    return 1.0 if system.score == other.score else float(system.p_value)
+def _sign_p_value(metric, hypotheses, baselines, references):
+    right, baseline_right = (
+        metric.statistics(texts, references)[:, 0] for texts in (hypotheses, baselines)
+    )
+    return sign_test(int(np.sum(right > baseline_right)), int(np.sum(right < baseline_right)))
 
 
 def sign_test(first, second):
@@ -166,7 +200,7 @@ def sign_test(first, second):
 
     Args:
         first: Integer, texts that only the first system has right.
-        second: Integer, those that only the second one has right.
+        second: Integer, texts that only the second system has right.
 
     Returns:
         Float in [0, 1].

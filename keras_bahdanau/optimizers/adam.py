@@ -1,4 +1,4 @@
-"""Optimizers: Adam that averages the weights, Zeiler's Adadelta, and what weight decay spares."""
+"""Optimizers: Adam with averaged weights, Adadelta and SGD, and exemptions from weight decay."""
 
 import contextlib
 
@@ -9,16 +9,16 @@ from keras_bahdanau.optimizers.rounded_weights import RoundingOptimizer, roundin
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class AveragingAdam(keras.optimizers.Adam):
-    """Adam that keeps a moving average of the weights beside them.
+    """Adam that also keeps a moving average of the weights.
 
-    `keras.optimizers.Adam(use_ema=True)` puts the average in the weights' place
-    whenever a `fit` ends; here a run of several `fit`s resumes from the weights
-    as trained, and `averaged_weights` puts the average in for the length of a `with` block.
+    `keras.optimizers.Adam(use_ema=True)` replaces the weights by the average
+    whenever a `fit` ends. Here several `fit`s resume from the trained weights,
+    and `averaged_weights` applies the average within a `with` block.
 
     a_t = m_t a_{t-1} + (1 - m_t) w_t,   m_t = min(ema_momentum, (t - 1) / (t + 8)),   t = 1, 2, ...
 
-    At first the average reaches back over a tenth of the steps so far: a training of few steps
-    would be an average of the weights before it otherwise.
+    At first the average covers about a tenth of the steps so far: otherwise a short training
+    would average mostly the initial weights.
 
     Args:
         learning_rate: Float or schedule.
@@ -31,7 +31,7 @@ class AveragingAdam(keras.optimizers.Adam):
         super().__init__(learning_rate, ema_momentum=ema_momentum, **kwargs)
 
     def finalize_variable_values(self, var_list):
-        """Leave the weights as trained, at the end of `fit`."""
+        """Keep the trained weights at the end of `fit`."""
 
     def _update_model_variables_moving_average(self, trainable_variables):
         if not self.use_ema:
@@ -45,20 +45,20 @@ class AveragingAdam(keras.optimizers.Adam):
                 average.assign(momentum * average + (1.0 - momentum) * variable)
 
     def put_average(self, variables):
-        """Give the weights the values of their moving average."""
+        """Set the weights to their moving average."""
         super().finalize_variable_values(variables)
 
 
 def innermost(optimizer):
-    """The optimizer inside of one that scales the loss."""
+    """The optimizer within one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 @contextlib.contextmanager
 def averaged_weights(model):
-    """The model with the moving average of its weights, for as long as the block lasts.
+    """The model with the moving average of its weights, within a `with` block.
 
-    With another optimizer than `AveragingAdam` the block changes nothing.
+    Without an `AveragingAdam` the block changes nothing.
 
     Args:
         model: A compiled Keras model.
@@ -76,7 +76,8 @@ def averaged_weights(model):
 def whole_weights(model):
     """The model with the weights w = q + r of a `RoundingOptimizer`, for a mean over epochs.
 
-    A moving average is of these already: then, and with other optimizers, nothing is changed.
+    A moving average is computed from these already: then, and with other optimizers, nothing
+    changes.
 
     Args:
         model: A compiled Keras model.
@@ -86,15 +87,15 @@ def whole_weights(model):
         yield
         return
     with restoring(model.trainable_variables) as variables:
-        for one in variables:
-            if id(one) in optimizer.remainders:
-                one.assign_add(optimizer.remainders[id(one)])
+        for weight in variables:
+            if id(weight) in optimizer.remainders:
+                weight.assign_add(optimizer.remainders[id(weight)])
         yield
 
 
 @contextlib.contextmanager
 def restoring(variables):
-    """Variables that get their values back when the block ends.
+    """Restore the values of variables when the block ends.
 
     Args:
         variables: List of Keras variables, which the block may change.
@@ -141,6 +142,6 @@ _OPTIMIZERS = {
 
 
 def _is_exempt(variable):
-    """True of embeddings, biases and gains, which weight decay leaves alone."""
+    """True for embeddings, biases and gains, which weight decay exempts."""
     # a GRU of Keras has its biases as (2, 3 * units)
     return len(variable.shape) < 2 or variable.path.endswith(("embeddings", "positions", "bias"))

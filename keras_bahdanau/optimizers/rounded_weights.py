@@ -1,18 +1,18 @@
-"""Weights rounded in training, as the LiteRT exports "int8" and "int4" round them.
+"""Quantization-aware training: weights rounded as the LiteRT exports "int8" and "int4" do.
 
 An optimizer of `rounding` keeps each weight as two numbers: the rounded one, which the model
 computes with, and the remainder,
 
 w = q + r,   q = s n,   n = round(w / s) in -L ... L
 
-with L = 127 in 8 bits, and 7 in 4. A matrix of 8 bits has one scale, s = max |w| / L. One of 4 bits
-has a scale for each of its outputs, and a large table of embeddings one for each of its rows: of
-the parts of max |w| / L from 1 down to a half that with the least sum of r^2. What is larger than
-s L then has the number L.
+with L = 127 in 8 bits, and 7 in 4. A matrix of 8 bits has one scale, s = max |w| / L. A matrix of
+4 bits has a scale for each of its outputs, a large embedding table one for each of its rows: among
+max |w| / L times 1, 0.95, ..., 0.5 the scale with the least sum of r^2. Larger weights are clipped
+to s L.
 
 A step moves w by the gradient at q (the straight-through estimator of Bengio et al. 2013, as
 Courbariaux et al. 2015 train weights of few bits), and rounds again. So validation and the file
-have the weights that a device has, and the export takes nothing more off them.
+have the weights of the device, and the export loses nothing more.
 """
 
 import functools
@@ -21,13 +21,11 @@ import math
 import keras
 from keras import ops
 
-from keras_bahdanau.layers.scores import LocationScore
-
 LEVELS = {"int8": 127, "int4": 7}  # of each sign, by the export
-PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, which 4 bits try
+PARTS = tuple(part / 100 for part in range(100, 45, -5))  # of the widest scale, tried in 4 bits
 LEAST = 1024  # numbers of a matrix that the export rounds; it leaves smaller ones as they are
-LEAST_OF_TABLE = 65536  # numbers of a table of embeddings that has 4 bits; smaller ones have 8
-_FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of what stands in a product
+LEAST_OF_TABLE = 65536  # numbers of an embedding table in 4 bits; smaller ones have 8
+_FACTORS = ("kernel", "recurrent_kernel", "embeddings", "v")  # names of the factors of products
 
 
 def rounded(weight, axis=None, sections=1, quantization="int8"):
@@ -35,11 +33,11 @@ def rounded(weight, axis=None, sections=1, quantization="int8"):
 
     Args:
         weight: Float tensor with two axes or more.
-        axis: Integer, the axis whose indices have a scale s of their own: the last one of
-            filters of convolutions and of matrices of 4 bits, 0 of tables of 4 bits. None if all
-            numbers share one.
-        sections: Integer, or list of integers where the last axis is cut, as `ops.split` takes
-            them: parts that the export rounds for themselves.
+        axis: Integer, the axis with one scale s for each index: the last one of
+            convolution filters and of matrices of 4 bits, 0 of tables of 4 bits. None for
+            one scale.
+        sections: Integer, or list of integers where the last axis is split, as in `ops.split`:
+            parts that the export rounds separately.
         quantization: String, "int8" or "int4".
 
     Returns:
@@ -56,7 +54,7 @@ def rounded(weight, axis=None, sections=1, quantization="int8"):
 
 
 def _rounded(weight, axes, quantization):
-    """A part of a weight; `axes` are those along which one scale is shared, None for all."""
+    """A part of a weight; along `axes` one scale is shared, None for all axes."""
     if math.prod(weight.shape) < LEAST:
         return weight
     levels = LEVELS[quantization]
@@ -77,10 +75,10 @@ def _rounded(weight, axes, quantization):
 
 
 def roundings_of(model, quantization="int8"):
-    """The weights of a model that the export rounds, and the roundings of each.
+    """The weights of a model that the export rounds, and the rounding of each.
 
-    They are the factors of products and the tables of embeddings. Biases, gains, and tables of
-    places stay as they are. Small tables and filters of convolutions always have 8 bits.
+    They are the factors of products and the embedding tables. Biases, gains, and tables of
+    positions stay unchanged. Small tables and convolution filters always have 8 bits.
 
     Args:
         model: A Keras model that is built.
@@ -91,30 +89,32 @@ def roundings_of(model, quantization="int8"):
     """
     layers = [*model._flatten_layers()]
     kinds = keras.layers.Conv1D, keras.layers.Conv2D
-    filters = {id(one.kernel) for one in layers if isinstance(one, kinds)}
-    tables = {id(one.kernel) for one in layers if isinstance(one, LocationScore)}
-    cells = [one for one in layers if isinstance(one, keras.layers.GRUCell)]
+    filters = {id(layer.kernel) for layer in layers if isinstance(layer, kinds)}
     # U of the gates and U of the candidate are factors of two products
-    parts = {id(one.recurrent_kernel): [2 * one.units] for one in cells if not one.reset_after}
+    sections = {
+        id(cell.recurrent_kernel): [2 * cell.units]
+        for cell in layers
+        if isinstance(cell, keras.layers.GRUCell) and not cell.reset_after
+    }
 
-    def settings(one):
-        if id(one) in filters:
+    def settings(weight):
+        if id(weight) in filters:
             return {"axis": -1}
-        of_part = {"sections": parts[id(one)]} if id(one) in parts else {}
-        is_table = one.name == "embeddings"
-        if quantization == "int8" or is_table and not has_4_bits(one.shape):
-            return of_part
-        return {**of_part, "axis": 0 if is_table else -1, "quantization": quantization}
+        split = {"sections": sections[id(weight)]} if id(weight) in sections else {}
+        is_table = weight.name == "embeddings"
+        if quantization == "int8" or is_table and not has_4_bits(weight.shape):
+            return split
+        return {**split, "axis": 0 if is_table else -1, "quantization": quantization}
 
     return [
-        (one, functools.partial(rounded, **settings(one)))
-        for one in model.weights
-        if one.name in _FACTORS and len(one.shape) > 1 and id(one) not in tables
+        (weight, functools.partial(rounded, **settings(weight)))
+        for weight in model.weights
+        if weight.name in _FACTORS and len(weight.shape) > 1
     ]
 
 
 def has_4_bits(shape):
-    """True for a large table `(tokens, units)`, whose units are even: a byte holds two of a row."""
+    """True for a large table `(tokens, units)` with even units: a byte holds two of a row."""
     return len(shape) == 2 and math.prod(shape) >= LEAST_OF_TABLE and shape[-1] % 2 == 0
 
 
@@ -124,7 +124,7 @@ def round_weights(model, quantization="int8", remainders=None):
     Args:
         model: A Keras model that is built.
         quantization: String, as in `roundings_of`.
-        remainders: Those of its optimizer, which then get what is taken off; None for none.
+        remainders: `remainders` of its optimizer, which receive the differences; None for none.
     """
     for variable, nearest_to in roundings_of(model, quantization):
         _round(variable, nearest_to, (remainders or {}).get(id(variable)))
@@ -139,13 +139,13 @@ def _round(variable, nearest_to, remainder):
 
 @functools.cache
 def rounding(kind):
-    """The class of optimizers of a class whose weights are rounded after each step.
+    """Subclass of an optimizer class that rounds the weights after each step.
 
     Args:
         kind: Class of Keras optimizers.
 
     Returns:
-        Class with the arguments of `kind`, and what `RoundingOptimizer` has.
+        Class with the arguments of `kind` and the methods of `RoundingOptimizer`.
 
     Example:
         >>> optimizer = rounding(keras.optimizers.Adam)(1e-4)
@@ -156,9 +156,9 @@ def rounding(kind):
 
 
 class RoundingOptimizer:
-    """Part of an optimizer by which weights are rounded after each step: see `rounding`.
+    """Mixin of optimizers that round the weights after each step: see `rounding`.
 
-    Weight decay and the moving average are those of w = q + r; the gradient is that at q.
+    Weight decay and the moving average apply to w = q + r; the gradient is taken at q.
 
     Attributes:
         remainders: Dictionary from the id of a weight to the variable of its remainder r.
@@ -167,29 +167,30 @@ class RoundingOptimizer:
     _roundings, remainders = {}, {}
 
     def round_weights_of(self, model, quantization="int8"):
-        """Let the weights of a model be rounded; the optimizer is not built yet.
+        """Choose the weights to round, before the optimizer is built.
 
         Args:
             model: A Keras model that is built.
             quantization: String, as in `roundings_of`.
         """
         self._roundings = {
-            id(one): nearest_to for one, nearest_to in roundings_of(model, quantization)
+            id(weight): nearest_to for weight, nearest_to in roundings_of(model, quantization)
         }
 
     def build(self, variables):
         super().build(variables)
-        trained = [one for one in variables if id(one) in self._roundings]
         self.remainders = {
-            id(one): self.add_variable_from_reference(one, "remainder") for one in trained
+            id(weight): self.add_variable_from_reference(weight, "remainder")
+            for weight in variables
+            if id(weight) in self._roundings
         }
 
     def apply(self, grads, trainable_variables=None):
         if not self.built:
             self.build(trainable_variables)
-        rounded_ones = [one for one in self._trainable_variables if id(one) in self.remainders]
-        for one in rounded_ones:
-            one.assign_add(self.remainders[id(one)])  # w
+        weights = [weight for weight in self._trainable_variables if id(weight) in self.remainders]
+        for weight in weights:
+            weight.assign_add(self.remainders[id(weight)])  # w
         super().apply(grads, trainable_variables)
-        for one in rounded_ones:
-            _round(one, self._roundings[id(one)], self.remainders[id(one)])
+        for weight in weights:
+            _round(weight, self._roundings[id(weight)], self.remainders[id(weight)])

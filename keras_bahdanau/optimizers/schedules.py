@@ -1,4 +1,4 @@
-"""Learning-rate schedules, and the one that the options of a training ask for."""
+"""Learning-rate schedules, and the schedule of a training."""
 
 import math
 
@@ -8,7 +8,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="keras_bahdanau")
 class Halving(keras.optimizers.schedules.LearningRateSchedule):
-    """The full rate for some epochs, and in each one after them half of that before.
+    """Full rate for some epochs, then half of the last rate in each epoch.
 
     (Luong et al. 2015, section 4.1.)
 
@@ -16,7 +16,7 @@ class Halving(keras.optimizers.schedules.LearningRateSchedule):
         learning_rate: Positive float, the full rate.
         epoch_steps: Positive integer, steps of an epoch.
         full_epochs: Integer, epochs with the full rate.
-        warmup_steps: Integer, steps in which the rate rises evenly to its height.
+        warmup_steps: Integer, steps in which the rate rises linearly to its height.
     """
 
     def __init__(self, learning_rate, epoch_steps, full_epochs, warmup_steps=0):
@@ -49,13 +49,13 @@ class Cosine(keras.optimizers.schedules.LearningRateSchedule):
     rate_t = learning_rate * (1 + cos(pi (t - warmup_steps) / (last_step - warmup_steps))) / 2
 
     (Loshchilov and Hutter 2017, equation 5, without restarts.)
-    `keras.optimizers.schedules.CosineDecay` is the same with an end that is fixed; a training
-    that is limited in time learns from its first epochs where its end is: `callbacks.EndInTime`.
+    `keras.optimizers.schedules.CosineDecay` has a fixed end. A training with a time limit
+    estimates its end from its first epochs: see `callbacks.EndInTime`.
 
     Args:
         learning_rate: Positive float, the height.
-        last_step: Positive integer, the first step with a rate of zero.
-        warmup_steps: Integer, the step that has the height.
+        last_step: Positive integer, the first step with rate zero.
+        warmup_steps: Integer, the step with the height.
     """
 
     def __init__(self, learning_rate, last_step, warmup_steps=0):
@@ -106,7 +106,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
     rate_t = learning_rate * min(t / warmup_steps, sqrt(warmup_steps / t)),  t = 1, 2, ...
 
     (Vaswani et al. 2017, equation 3, where learning_rate is
-    (model width * warmup_steps)^-0.5.) It needs no number of steps in all, as `Cosine` does.
+    (model width * warmup_steps)^-0.5.) Unlike `Cosine`, it needs no total number of steps.
 
     Args:
         learning_rate: Positive float, the height.

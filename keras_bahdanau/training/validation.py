@@ -140,7 +140,7 @@ class ValidateAndSave(keras.callbacks.Callback):
             if self.average is not None:
                 with whole_weights(self.model):
                     self.average.on_epoch_end(epoch)
-                block.enter_context(self.average.in_place())
+                block.enter_context(self.average.applied())
             options = self.options.resolved()
             if options.quantization_aware:  # which an average is not
                 block.enter_context(restoring(self.model.trainable_variables))

@@ -43,10 +43,10 @@ def test_fit_ends_with_the_mean_of_the_last_epochs(where, epochs, last, tmp_path
 
 
 def test_the_mean_of_the_last_epochs_is_in_place_for_a_block():
-    model, record, average = new("sgd"), RecordEpochs(), AverageLast(2, put_at_end=False)
+    model, record, average = new("sgd"), RecordEpochs(), AverageLast(2, apply_at_end=False)
     fit(model, epochs=3, callbacks=[record, average])
     assert_equal(model.get_weights(), record.weights[-1])
-    with pytest.raises(RuntimeError), average.in_place():
+    with pytest.raises(RuntimeError), average.applied():
         assert_close(model.get_weights(), mean(record.weights[-2:]))
         raise RuntimeError
     assert_equal(model.get_weights(), record.weights[-1])
@@ -55,7 +55,7 @@ def test_the_mean_of_the_last_epochs_is_in_place_for_a_block():
 def test_a_later_fit_goes_on_with_the_files_of_an_earlier_one(tmp_path):
     model, record = new("sgd"), RecordEpochs()
     for epoch in range(3):  # a new callback each time, as after a kill
-        average = AverageLast(2, directory=tmp_path, put_at_end=False)
+        average = AverageLast(2, directory=tmp_path, apply_at_end=False)
         fit(model, epochs=epoch + 1, initial_epoch=epoch, callbacks=[record, average])
     assert_close(average.weights(), mean(record.weights[-2:]))
     assert sorted(path.name for path in tmp_path.iterdir()) == [
@@ -80,7 +80,7 @@ def test_weights_that_are_not_trained_are_left_alone():
     fit(model, epochs=2, callbacks=[average])
     assert len(average.weights()) == 1
     bias.assign([7.0])
-    average._put()
+    average._apply()
     np.testing.assert_array_equal(bias, [7.0])
 
 

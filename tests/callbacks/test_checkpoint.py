@@ -18,7 +18,7 @@ def test_training_resumes_from_a_checkpoint_as_if_never_stopped(tmp_path):
     fit(whole)
 
     killed = new(dropout=0.5)
-    fit(killed, X[:5], Y[:5], callbacks=[Checkpoint(path, progress, every=4)])
+    fit(killed, X[:5], Y[:5], callbacks=[Checkpoint(path, progress, save_freq=4)])
     resumed = new(dropout=0.5)
     Checkpoint.restore(path, resumed)
     with h5py.File(path) as file:
@@ -34,10 +34,10 @@ def test_training_resumes_from_a_checkpoint_as_if_never_stopped(tmp_path):
 def test_the_metrics_of_an_epoch_resume_too(tmp_path):
     path, progress = tmp_path / "checkpoint.weights.h5", Progress()
     whole = fit(new()).history["loss"]
-    fit(new(), X[:5], Y[:5], callbacks=[Checkpoint(path, progress, every=4)])
+    fit(new(), X[:5], Y[:5], callbacks=[Checkpoint(path, progress, save_freq=4)])
     resumed = new()
     Checkpoint.restore(path, resumed)
-    rest = fit(resumed, X[4:], Y[4:], callbacks=[Checkpoint(path, Progress(step=4), every=99)])
+    rest = fit(resumed, X[4:], Y[4:], callbacks=[Checkpoint(path, Progress(step=4), save_freq=99)])
     assert rest.history["loss"] == whole
 
 
@@ -45,14 +45,16 @@ def test_the_metrics_of_an_epoch_resume_too(tmp_path):
 def test_the_next_epoch_begins_with_no_metrics(tmp_path):
     path = tmp_path / "checkpoint.weights.h5"
     plain = fit(new(), X[:3], Y[:3], epochs=2).history["loss"]
-    saved = fit(new(), X[:3], Y[:3], epochs=2, callbacks=[Checkpoint(path, Progress(), every=2)])
+    saved = fit(
+        new(), X[:3], Y[:3], epochs=2, callbacks=[Checkpoint(path, Progress(), save_freq=2)]
+    )
     assert saved.history["loss"] == plain
 
 
 def test_a_fit_of_its_own_counts_and_saves_each_epoch(tmp_path):
     path, progress = tmp_path / "checkpoint.weights.h5", Progress()
     steps = fit(new(), X[:3], Y[:3]).params["steps"]
-    checkpoint = Checkpoint(path, progress, every=steps, ends_epochs=True)
+    checkpoint = Checkpoint(path, progress, save_freq=steps, ends_epochs=True)
     losses = fit(new(), X[:3], Y[:3], epochs=2, callbacks=[checkpoint]).history["loss"]
     with h5py.File(path) as file:
         saved = Progress.from_json(file["progress"][()])
@@ -80,7 +82,7 @@ def test_weights_that_diverged_are_not_saved_over_those_before(tmp_path, value, 
 
 def test_a_checkpoint_leaves_nothing_beside_it(tmp_path):
     path = tmp_path / "checkpoint.weights.h5"
-    fit(new(), callbacks=[Checkpoint(path, Progress(), every=2)])
+    fit(new(), callbacks=[Checkpoint(path, Progress(), save_freq=2)])
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
@@ -114,7 +116,7 @@ def test_batches_are_counted_where_keras_takes_several_at_once(tmp_path):
     path, progress = tmp_path / "checkpoint.weights.h5", Progress()
     model = new()
     model.compile("sgd", "mse", steps_per_execution=2)
-    fit(model, X[:5], Y[:5], callbacks=[Checkpoint(path, progress, every=3)])
+    fit(model, X[:5], Y[:5], callbacks=[Checkpoint(path, progress, save_freq=3)])
     assert progress.step == int(model.optimizer.iterations) == 5
     with h5py.File(path) as file:  # after 2, 4 and 5 batches
         assert Progress.from_json(file["progress"][()]).step == 4

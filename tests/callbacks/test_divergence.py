@@ -14,7 +14,7 @@ from keras_bahdanau.training import Progress
 def test_the_batch_is_named_and_no_checkpoint_is_made_of_it(tmp_path, value):
     path, progress, targets = tmp_path / "checkpoint.weights.h5", Progress(epoch=2), Y.copy()
     targets[3] = value
-    callbacks = [StopAtDivergence(progress), Checkpoint(path, progress, every=1)]
+    callbacks = [StopAtDivergence(progress), Checkpoint(path, progress, save_freq=1)]
     with pytest.raises(FloatingPointError, match="loss=(nan|inf) after batch 4 of epoch 3, with"):
         fit(new(), X, targets, callbacks=callbacks)
     kept = new()

@@ -26,8 +26,8 @@ def test_a_much_better_system_is_so_by_more_than_chance():
     bleu, chrf = compare(better, worse, REFERENCES, samples=200)
     assert (bleu.metric, chrf.metric) == ("BLEU", "chrF2")
     assert bleu.score == pytest.approx(sacrebleu.corpus_bleu(better, [REFERENCES]).score)
-    assert bleu.other == pytest.approx(sacrebleu.corpus_bleu(worse, [REFERENCES]).score)
-    assert chrf.other == pytest.approx(sacrebleu.corpus_chrf(worse, [REFERENCES]).score)
+    assert bleu.baseline == pytest.approx(sacrebleu.corpus_bleu(worse, [REFERENCES]).score)
+    assert chrf.baseline == pytest.approx(sacrebleu.corpus_chrf(worse, [REFERENCES]).score)
     assert bleu.p_value < 0.02 and chrf.p_value < 0.02
     mean, half = bleu.score_range
     assert abs(mean - bleu.score) < half
@@ -55,12 +55,12 @@ def test_error_rates_are_compared_by_a_bootstrap_of_their_counts():
     for found, (own, other) in ((wer, faults), (exact, equal)):
         own_scores, other_scores = drawn(own, 400), drawn(other, 400)
         differences = np.abs(own_scores - other_scores)
-        real = abs(found.score - found.other)
+        real = abs(found.score - found.baseline)
         chance = np.mean(differences - differences.mean() > real)
         assert found.score == pytest.approx(100 * own[:, 0].sum() / own[:, 1].sum())
-        assert found.other == pytest.approx(100 * other[:, 0].sum() / other[:, 1].sum())
+        assert found.baseline == pytest.approx(100 * other[:, 0].sum() / other[:, 1].sum())
         assert found.score_range[0] == pytest.approx(own_scores.mean())
-        assert found.other_range[0] == pytest.approx(other_scores.mean())
+        assert found.baseline_range[0] == pytest.approx(other_scores.mean())
         assert found is exact or found.p_value == pytest.approx(chance, abs=3 / 400)
     assert (wer.metric, exact.metric) == ("WER", "exact")
     assert "lower is better" in str(wer) and "lower is better" not in str(exact)
@@ -106,7 +106,7 @@ def test_case_and_tokenization_are_the_users():
 
 @pytest.mark.parametrize("others", [[], REFERENCES[1:]])
 def test_other_sentences_are_refused(others):
-    with pytest.raises(ValueError, match=r"Received: len\(hypotheses\)=60, len\(others\)="):
+    with pytest.raises(ValueError, match=r"Received: len\(hypotheses\)=60, len\(baselines\)="):
         compare(REFERENCES, others, REFERENCES)
 
 
@@ -159,8 +159,8 @@ def test_metrics_of_one_kind_are_compared_side_by_side():
     exact, nearly = compare(
         texts, ["a", "c", "e"], ["a b", "d", "d"], samples=10, metrics=["exprate", "exprate1"]
     )
-    assert (exact.score, exact.other) == (pytest.approx(200 / 3), 0)
-    assert (nearly.score, nearly.other) == (100, 100)
+    assert (exact.score, exact.baseline) == (pytest.approx(200 / 3), 0)
+    assert (nearly.score, nearly.baseline) == (100, 100)
 
 
 def test_samples_that_would_take_all_memory_are_refused():

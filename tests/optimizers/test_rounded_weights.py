@@ -169,7 +169,7 @@ def test_the_moving_average_is_that_of_the_exact_weights():
 
 
 def test_a_mean_over_epochs_is_that_of_the_exact_weights():
-    model, average, weights = new_line(eagerly=True), AverageLast(2, put_at_end=False), []
+    model, average, weights = new_line(eagerly=True), AverageLast(2, apply_at_end=False), []
     average.set_model(model)
     for epoch, first in enumerate(range(0, len(X), AT_ONCE)):
         model.train_on_batch(X[first : first + AT_ONCE], Y[first : first + AT_ONCE])

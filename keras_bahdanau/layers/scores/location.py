@@ -37,7 +37,7 @@ class LocationScore(Score):
             initializer="glorot_uniform",
             dtype="float32",
             autocast=False,
-            name="kernel",
+            name="location_kernel",  # not "kernel": exports keep its precision
         )
 
     def project(self, values):

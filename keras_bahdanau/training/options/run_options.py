@@ -2,16 +2,16 @@
 
 import dataclasses
 
+from keras_bahdanau.evaluation.corpus_metrics import METRICS
 from keras_bahdanau.settings.limits import PRECISIONS
 from keras_bahdanau.settings.option import flag, integer, number, one_of
 from keras_bahdanau.training.options.declaring import COUNT, RATE, of_training
 
-_JUDGE = one_of(  # of `METRICS`, which is slow to import, those that take one text of a source
-    *("perplexity", "bleu", "chrf", "ter", "wer", "per", "cer", "ser", "exact"),
-    *("exprate", "exprate1", "exprate2", "exprate3"),
+_JUDGE = one_of(
+    "perplexity", *(name for name, metric in METRICS.items() if metric.nbest == 1)
 )._replace(
     mends=dict.fromkeys(
-        ("top2", "top3", "top5", "top10"),
+        (name for name, metric in METRICS.items() if metric.nbest > 1),
         "Validation decodes greedily, one text of a source, and top-k accuracy takes several. "
         "Judge by 'exact', and measure the trained model with `evaluate`.",
     )

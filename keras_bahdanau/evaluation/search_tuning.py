@@ -38,9 +38,8 @@ class Trial:
 
     @property
     def loss(self):
-        """The score with the sign by which lower is better."""
-        _, higher_is_better, _ = METRICS[self.metric]
-        return -self.score if higher_is_better else self.score
+        """The score, negated where higher is better."""
+        return -self.score if METRICS[self.metric].higher_is_better else self.score
 
 
 def candidates(
@@ -61,7 +60,7 @@ def candidates(
         length_normalizations: Iterable of floats, exponents.
         length_penalties: Iterable of "power" and "gnmt".
         ctc_weights: Iterable of floats in [0, 1], shares of CTC; that of `search` alone when
-            left out. `tuned_options` gives those for a model.
+            left out. `tuned_options` has the values for a model.
 
     Returns:
         List of `SearchOptions`.
@@ -92,7 +91,7 @@ def candidates(
 
 
 def tuned_options(model):
-    """The lists of `candidates` that suit a model: other ones for one with a CTC layer.
+    """The lists of `candidates` that suit a model, with or without a CTC layer.
 
     Args:
         model: A `Seq2Seq`, or an `Ensemble`.
@@ -127,7 +126,7 @@ def tune(
         batch_size: Positive integer. Inputs decoded at once.
         tokenize: Name of sacreBLEU's tokenization, for BLEU and for the lengths; its own
             choice, 13a, when left out.
-        lowercase: Bool. True if case counts for nothing.
+        lowercase: Bool. True to ignore case.
         tell: Function of one `Trial`, called after each of them, or None.
         metric: Name of `METRICS`; the first of the pipeline's own, `metrics`, when left out.
         say: Function of one string, which reports progress; None for none.
@@ -165,10 +164,12 @@ def tune(
     answers = answers_by_source(pairs).checked([measure])
     trials = []
     for search in searches:
-        began = time.perf_counter()
-        found = translator.decode_nbest(answers.sources, measure.nbest, batch_size, search, say=say)
-        seconds = time.perf_counter() - began
-        texts = [[one.text for one in best] for best in found]  # by source
+        start = time.perf_counter()
+        results = translator.decode_nbest(
+            answers.sources, measure.nbest, batch_size, search, say=say
+        )
+        seconds = time.perf_counter() - start
+        texts = [[result.text for result in nbest] for nbest in results]  # by source
         score = measure.corpus_score(*answers.lines(texts, measure.by_source))
         by_pair, _ = answers.lines([best for best, *_ in texts], by_source=False)
         ratio = _tokens(bleu, by_pair) / max(1, length)  # none of a reference such as <skipped>
@@ -181,10 +182,9 @@ def tune(
 def simplest(trials, tolerance=TOLERANCE):
     """The trial to keep: almost the best score, with the least search.
 
-    Of those at most `tolerance` worse than the best it is the one with the narrowest beam, then
-    without a share of CTC, and then with the shortest texts: many options score alike, and among
-    them a wide beam and CTC cost time, and a strong length normalization makes the longest texts
-    that these inputs bear, which for other inputs may be too long.
+    Of the trials at most `tolerance` worse than the best, take the narrowest beam, then no CTC,
+    then the shortest texts. Many options score alike: a wide beam and CTC cost time, and a strong
+    length normalization may make the texts of other inputs too long.
 
     Args:
         trials: List of `Trial`, in any order, all by one metric.
@@ -199,8 +199,7 @@ def simplest(trials, tolerance=TOLERANCE):
     if not tolerance >= 0:
         raise ValueError(f"`tolerance` must be at least 0. Received: tolerance={tolerance!r}")
     least = min(trial.loss for trial in trials)
-    alike = [trial for trial in trials if trial.loss <= least + tolerance]
-    return min(alike, key=_cost)
+    return min((trial for trial in trials if trial.loss <= least + tolerance), key=_cost)
 
 
 def _cost(trial):

@@ -1,8 +1,34 @@
-"""Reliability of probabilities: does what is called 80 % sure happen in 80 % of the cases?"""
+"""Quality of confidences: does what is called 80 % sure happen in 80 % of the cases?"""
+
+import dataclasses
 
 import numpy as np
 
 BINS = 10
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reliability:
+    """Quality of two confidences of the same texts, or of their words.
+
+    Attributes:
+        labels: Bool array `(cases,)`, True for a right text or word.
+        raw: Float array `(cases,)`, geometric means of the probabilities of tokens.
+        calibrated: Float array `(cases,)`, probabilities by regressions on the other folds.
+    """
+
+    labels: np.ndarray
+    raw: np.ndarray
+    calibrated: np.ndarray
+
+    def figures(self, probabilities):
+        """(area under the ROC curve, calibration error, Brier score) of `raw` or `calibrated`.
+
+        The area is None where all cases are right, or all wrong.
+        """
+        area = roc_auc(self.labels, probabilities) if len(set(self.labels.tolist())) == 2 else None
+        scores = calibration_error, brier_score
+        return area, *(score(self.labels, probabilities) for score in scores)
 
 
 def roc_auc(labels, scores):
@@ -12,7 +38,7 @@ def roc_auc(labels, scores):
     half (Mann and Whitney 1947): 0.5 for scores that say nothing, 1 for a perfect order.
 
     Args:
-        labels: Sequence of bools, True for what is right.
+        labels: Sequence of bools, True for a right case.
         scores: Sequence of floats, as many.
 
     Returns:
@@ -33,9 +59,9 @@ def roc_auc(labels, scores):
             "The area under a curve needs right and wrong cases. "
             f"Received: {right} right, {wrong} wrong. Give other labels."
         )
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    ranks = (last - (counts - 1) / 2)[places.reshape(-1)]  # from 1, the mean of equals
+    ranks = (last - (counts - 1) / 2)[inverse.reshape(-1)]  # from 1, the mean of equals
     return float((ranks[labels].sum() - right * (right + 1) / 2) / (right * wrong))
 
 
@@ -43,7 +69,7 @@ def reliability(labels, probabilities, bins=BINS):
     """Curve of reliability, in bins of equal mass.
 
     Args:
-        labels: Sequence of bools, True for what is right.
+        labels: Sequence of bools, True for a right case.
         probabilities: Sequence of floats in [0, 1], as many.
         bins: Positive integer. Number of bins: each has as many cases, those of equal
             probability in their order.
@@ -83,9 +109,7 @@ def brier_score(labels, probabilities):
 
     (Brier 1950.) It is 0 at best; 0.25 for 50 % of everything.
 
-    Args:
-        labels: Sequence of bools, True for what is right.
-        probabilities: Sequence of floats in [0, 1], as many.
+    Args: as in `reliability`.
 
     Returns:
         Float in [0, 1].

@@ -1,5 +1,7 @@
 """Evaluation of a pipeline on pairs: metrics, perplexity, attention, speed."""
 
+import dataclasses
+import math
 import time
 
 import numpy as np
@@ -7,12 +9,79 @@ import numpy as np
 from keras_bahdanau.data.answers import answers_by_source
 from keras_bahdanau.data.tags import untagged
 from keras_bahdanau.evaluation.attention_quality import alignment_error, attention_entropy
-from keras_bahdanau.evaluation.bootstrap import interval
-from keras_bahdanau.evaluation.by_length import band_starts, scores_by_length
 from keras_bahdanau.evaluation.corpus_metrics import metrics_of
-from keras_bahdanau.evaluation.likelihood import likelihood
-from keras_bahdanau.evaluation.report import Evaluation, Measured
+from keras_bahdanau.evaluation.report import Evaluation, Measured, band_starts, scores_by_length
+from keras_bahdanau.evaluation.significance import interval
 from keras_bahdanau.settings.counted import counted
+
+
+@dataclasses.dataclass(frozen=True)
+class Likelihood:
+    """Likelihood of the references, each token given the true ones before it.
+
+    Attributes:
+        loss: Float, the sum of -log p over the target tokens, end tokens included.
+        tokens: Integer, number of tokens.
+        correct: Integer, number of tokens that the model ranks first.
+    """
+
+    loss: float
+    tokens: int
+    correct: int
+
+    @property
+    def perplexity(self):
+        """Perplexity of a token: exp of the mean loss."""
+        return self.perplexity_of(self.tokens)
+
+    @property
+    def accuracy(self):
+        """Share of the tokens that the model ranks first, from 0 to 1."""
+        return self.correct / self.tokens
+
+    def perplexity_of(self, units):
+        """Perplexity of a unit, such as a word, of which there are `units`."""
+        mean = self.loss / units
+        return math.exp(mean) if mean < 700 else math.inf
+
+
+def likelihood(model, batches):
+    """Read pairs with a model, without dropout.
+
+    Args:
+        model: A `Seq2Seq`.
+        batches: `BatchedPairs`.
+
+    Returns:
+        `Likelihood`.
+
+    Raises:
+        ValueError: If all sources turn out to be broken.
+    """
+    import tensorflow as tf
+
+    dataset = batches.epoch(0)
+
+    @tf.function(input_signature=dataset.element_spec, autograph=False)
+    def read(inputs, target_out, weight):
+        logits = model(inputs, training=False)  # (rows, target_time, vocabulary)
+        # -> (rows, target_time)
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(target_out, logits)
+        right = tf.equal(tf.argmax(logits, axis=-1, output_type=tf.int32), target_out)
+        sums = (losses * weight, tf.cast(right, tf.float32) * weight, weight)
+        return tuple(map(tf.reduce_sum, sums))
+
+    loss = correct = tokens = 0.0
+    for batch in dataset:
+        sums = [float(total) for total in read(*batch)]
+        loss, correct, tokens = loss + sums[0], correct + sums[1], tokens + sums[2]
+    batches.require_readable()
+    return Likelihood(loss, round(tokens), round(correct))
+
+
+def perplexity(model, batches):
+    """exp(mean -log p) of the target tokens: see `likelihood`."""
+    return likelihood(model, batches).perplexity
 
 
 def evaluate(
@@ -43,7 +112,7 @@ def evaluate(
         alignments: (sure, possible) links between the words of the pairs, as
             `read_alignments` gives them, for the alignment error rate.
         tokenize: Name of sacreBLEU's tokenization for BLEU; its own choice, 13a, when left out.
-        lowercase: Bool. True if case counts for nothing.
+        lowercase: Bool. True to ignore case.
         metrics: Names of metrics, as in `metrics_of`; the pipeline's own, `metrics`, when left
             out. The first is that of the scores by length.
         tag: String before each source, such as <2de>, which is no part of its length; None for
@@ -67,9 +136,7 @@ def evaluate(
     metrics = metrics_of(translator.metrics if metrics is None else metrics, tokenize, lowercase)
     references = [text for _, text in pairs]
     answers = answers_by_source(pairs).checked(metrics)
-    batches = None
-    if translator.model is not None:
-        batches = _batches(translator, pairs, search)
+    batches = None if translator.model is None else _batches(translator, pairs, search)
     error = None
     if alignments is not None:
         if say is not None:
@@ -77,16 +144,17 @@ def evaluate(
         error = alignment_error(translator, pairs, *alignments, batch_size, search)
     began = time.perf_counter()
     nbest = max(metric.nbest for metric in metrics)
-    found = translator.decode_nbest(answers.sources, nbest, batch_size, search, say=say)
+    nbest_lists = translator.decode_nbest(answers.sources, nbest, batch_size, search, say=say)
     seconds = time.perf_counter() - began
     if say is not None:
         say("computing scores")
-    translations = [found[number][0] for number in answers.numbers]
-    texts = [[one.text for one in best] for best in found]  # by source
+    translations = [nbest_lists[number][0] for number in answers.numbers]
+    texts = [[result.text for result in results] for results in nbest_lists]  # by source
     lines = {metric: answers.lines(texts, metric.by_source) for metric in metrics}
     first, sources = metrics[0], answers.sources
-    untagged_sources = sources if tag is None else [untagged(tag, one) for one in sources]
-    sizes, _ = answers.lines(source.sizes(untagged_sources), first.by_source)
+    if tag is not None:
+        sources = [untagged(tag, line) for line in sources]
+    sizes, _ = answers.lines(source.sizes(sources), first.by_source)
     entropy, share = attention_entropy(translations)
     return Evaluation(
         by_metric={
@@ -109,7 +177,7 @@ def evaluate(
         texts=f"{translator.noun}s",
         counted_in=source.counted_in,
         sentences=len(pairs),
-        sources=len(answers.sources),
+        sources=len(sources),
         cut=sum(not translation.finished for translation in translations) / len(pairs),
         seconds=seconds,
         translations=translations,
@@ -117,7 +185,7 @@ def evaluate(
 
 
 def _batches(translator, pairs, search):
-    """The pairs for the model to read, all that have tokens on both sides."""
+    """The pairs that have tokens on both sides, in batches."""
     from keras_bahdanau.data import BatchedPairs  # which loads TensorFlow
 
     translator.source.check(translator.plural, [source for source, _ in pairs])
@@ -136,7 +204,7 @@ def _batches(translator, pairs, search):
 
 
 def _read(model, batches, references):
-    """Fields of an `Evaluation`: what a model, if there is one, makes of the references."""
+    """Fields of an `Evaluation` that the model computes on the references."""
     if model is None:
         unread = dict.fromkeys(("perplexity", "word_perplexity", "token_accuracy"))
         empty = sum(not text.strip() for text in references)

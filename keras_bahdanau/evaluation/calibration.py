@@ -1,0 +1,267 @@
+"""Calibration of confidences on held-out pairs, by logistic regression."""
+
+import dataclasses
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+
+from keras_bahdanau.data.answers import answers_by_source
+from keras_bahdanau.evaluation.confidence_quality import Reliability
+from keras_bahdanau.evaluation.corpus_metrics import metrics_of
+from keras_bahdanau.pipelines.confidence import (
+    TEXT_FEATURES,
+    WORD_FEATURES,
+    Calibration,
+    text_features,
+    word_features,
+    word_spans_of,
+)
+from keras_bahdanau.settings.limits import PERCENT
+from keras_bahdanau.settings.option import check_value
+
+FOLDS = 5
+FEWEST = 10  # right texts, and wrong ones
+CHRF, EXACT = 40.0, 100.0  # least scores of a right text
+ROUNDS, HALVINGS = 100, 30
+SAME = 1e-5  # a feature that varies less is taken for the rounding of one number
+CLOSE = 1e-10  # of the gradient to 0, in parts of a case
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Calibrated:
+    """Result of `calibrate`.
+
+    Attributes:
+        calibration: `Calibration`, fitted on all pairs.
+        texts: `Reliability` of the texts.
+        words: `Reliability` of their words.
+    """
+
+    calibration: Calibration
+    texts: Reliability
+    words: Reliability
+
+
+def calibrate(translator, pairs, batch_size=64, metric=None, threshold=None, say=None):
+    """Fit the confidences of texts and words on held-out pairs.
+
+    The sources are decoded by the pipeline's own search. A text is right if its chrF is at least
+    the threshold, or for other metrics than translation's if it equals a reference. A word is
+    right if it stands in the reference, in the alignment with the fewest edits. Pairs with one
+    source count once, with the nearest of its references. A source without tokens is left out.
+
+    Args:
+        translator: A `Translator`, or other `Pipeline`.
+        pairs: List of (input of the source, target string): held-out pairs, never the test's.
+        batch_size: Positive integer. Inputs decoded at once.
+        metric: "chrf" or "exact"; the first if the pipeline's own metrics are BLEU and chrF when
+            left out, else the second.
+        threshold: Float in percent, the least score of a right text; 40 of chrF when left out.
+        say: Function of one string, which reports progress; None for none.
+
+    Returns:
+        `Calibrated`. Give its `calibration` to the pipeline, and save it.
+
+    Raises:
+        ValueError: If the search draws at random, the metric is another one, the threshold is out
+            of range, or there are fewer than 10 right or wrong texts.
+
+    Example:
+        >>> calibrated = calibrate(translator, read_pairs("valid.en", "valid.de"))
+        >>> translator.calibration = calibrated.calibration
+        >>> translator.translate(["A man in an orange hat."])[0].confidence
+        0.83
+    """
+    metric, threshold = _rule(translator, metric, threshold)
+    answers = answers_by_source(pairs)
+    results = translator.decode(answers.sources, batch_size, say=say)
+    cases = [
+        (result, references)
+        for result, references in zip(results, answers.references, strict=True)
+        if result.target_tokens
+    ]
+    (scorer,) = metrics_of([metric])
+    labels = [
+        max(scorer.corpus_score([result.text], [text]) for text in references) >= threshold
+        for result, references in cases
+    ]
+    _check_labels(labels, metric, threshold)
+    folds = folds_of(labels, FOLDS)
+    features = [
+        text_features(result.token_log_probs, result.token_entropies, result.alignment)
+        for result, _ in cases
+    ]
+    text, texts = _fitted(TEXT_FEATURES, features, labels, folds)
+    features, labels, word_folds = [], [], []
+    for (result, references), fold in zip(cases, folds, strict=True):
+        spans = word_spans_of(result.target_tokens, result.text)
+        features.extend(word_features(spans, result.token_log_probs, result.token_entropies))
+        labels.extend(right_words([word.word for word in result.words], references))
+        word_folds.extend([fold] * len(spans))
+    word, words = _fitted(WORD_FEATURES, features, labels, word_folds)
+    calibration = Calibration(text=text, word=word, metric=metric, threshold=threshold)
+    return Calibrated(calibration=calibration, texts=texts, words=words)
+
+
+def right_words(words, references):
+    """Bools: which words occur in the nearest reference, aligned by the fewest edits.
+
+    Args:
+        words: List of strings, the words of a text.
+        references: List of strings.
+
+    Example:
+        >>> right_words(["a", "big", "man"], ["a man", "no"])
+        [True, False, True]
+    """
+    splits = [text.split() for text in references]
+    nearest = min(splits, key=lambda split: Levenshtein.distance(words, split))
+    right = [False] * len(words)
+    for part in Levenshtein.opcodes(words, nearest):
+        if part.tag == "equal":
+            right[part.src_start : part.src_end] = [True] * (part.src_end - part.src_start)
+    return right
+
+
+def _rule(translator, metric, threshold):
+    """(metric, threshold) that say what is right."""
+    if translator.search.random:
+        raise ValueError(
+            "A calibration needs a search that gives the same each time. Received: "
+            f"search={translator.search!r}. Give a translator whose search draws nothing."
+        )
+    if metric is None:
+        metric = "chrf" if {*translator.metrics} <= {"bleu", "chrf", "ter"} else "exact"
+    if metric not in ("chrf", "exact"):
+        raise ValueError(
+            f"`metric` must be 'chrf' or 'exact'. Received: metric={metric!r}. Give one of them."
+        )
+    if threshold is None:
+        threshold = CHRF if metric == "chrf" else EXACT
+    check_value("threshold", threshold, PERCENT)
+    return metric, float(threshold)
+
+
+def _check_labels(labels, metric, threshold):
+    right = sum(labels)
+    if min(right, len(labels) - right) < FEWEST:
+        raise ValueError(
+            f"A calibration needs {FEWEST} right texts and {FEWEST} wrong ones at least. Received: "
+            f"{right:,} right of {len(labels):,} at {metric} >= {threshold:g}. Give more pairs, or "
+            "another threshold."
+        )
+
+
+def _fitted(names, features, labels, folds):
+    """(coefficients of the regression on all cases, `Reliability` of the folds)."""
+    features, labels = np.array(features).reshape(-1, len(names)), np.array(labels, bool)
+    weights, bias = fit_logistic(features, labels)
+    coefficients = {"bias": bias, **dict(zip(names, weights.tolist(), strict=True))}
+    raw = np.exp(np.minimum(features[:, 0], 0))  # of the mean log-probability
+    calibrated = cross_validated(features, labels, folds)
+    return coefficients, Reliability(labels=labels, raw=raw, calibrated=calibrated)
+
+
+def fit_logistic(features, labels, penalty=1.0):
+    """Weights that make the labels most probable, with an L2 penalty.
+
+    sum_n log(1 + exp(-y_n z_n)) + penalty/2 |w|^2 is minimal, with y_n = 1 or -1 and z = w x + b,
+    of features x with mean 0 and standard deviation 1 (Newton's method). The bias b has no
+    penalty. It is scikit-learn's `LogisticRegression(C=1 / penalty)` of such features.
+
+    Args:
+        features: Float array `(cases, features)`, finite.
+        labels: Sequence of bools.
+        penalty: Float above 0.
+
+    Returns:
+        (weights float64 `(features,)`, bias float), for the features as they are. Weights of a
+        feature that is the same in all cases are 0, and all of them where all labels are equal.
+    """
+    features, labels = np.asarray(features, float), np.asarray(labels, float)
+    count = len(labels)
+    share = (labels.sum() + 0.5) / (count + 1)  # never 0 or 1
+    start = np.log(share / (1 - share))
+    if len(set(labels)) < 2:
+        return np.zeros(features.shape[1]), float(start)
+    mean, scale = features.mean(axis=0), features.std(axis=0)
+    scale = np.where(scale > SAME * (1 + np.abs(mean)), scale, np.inf)  # -> zeros
+    inputs = np.column_stack([(features - mean) / scale, np.ones(count)])
+    penalties = np.full(inputs.shape[1], float(penalty))
+    penalties[-1] = 0.0
+    weights = np.zeros(inputs.shape[1])
+    weights[-1] = start
+    for _ in range(ROUNDS):
+        probabilities = _logistic(inputs @ weights)
+        gradient = inputs.T @ (probabilities - labels) + penalties * weights
+        if np.abs(gradient).max() <= CLOSE * count:
+            break
+        curvature = probabilities * (1 - probabilities)
+        hessian = inputs.T @ (inputs * curvature[:, None]) + np.diag(penalties + 1e-12)
+        weights = _lower(inputs, labels, penalties, weights, np.linalg.solve(hessian, gradient))
+    raw = weights[:-1] / scale
+    return raw, float(weights[-1] - raw @ mean)
+
+
+def _lower(inputs, labels, penalties, weights, step):
+    """Weights with a lower loss, after the step or the half, the quarter, ... of it."""
+    before = _loss(inputs, labels, penalties, weights)
+    for halvings in range(HALVINGS):
+        after = weights - step / 2**halvings
+        if _loss(inputs, labels, penalties, after) <= before:
+            return after
+    return weights
+
+
+def _loss(inputs, labels, penalties, weights):
+    z = inputs @ weights
+    return np.logaddexp(0, np.where(labels, -z, z)).sum() + (penalties * weights**2).sum() / 2
+
+
+def _logistic(z):
+    return 0.5 + 0.5 * np.tanh(z / 2)
+
+
+def cross_validated(features, labels, folds, penalty=1.0):
+    """Probabilities of cases by regressions that were fitted without them.
+
+    Args:
+        features: Float array `(cases, features)`.
+        labels: Sequence of bools.
+        folds: Int array `(cases,)`, the fold that each case is left out with.
+        penalty: As in `fit_logistic`.
+
+    Returns:
+        Float64 array `(cases,)` in [0, 1].
+
+    Example:
+        >>> folds = np.arange(len(labels)) % 5
+        >>> roc_auc(labels, cross_validated(features, labels, folds))
+        0.78
+    """
+    features, labels, folds = np.asarray(features, float), np.asarray(labels, bool), np.array(folds)
+    probabilities = np.zeros(len(labels))
+    for fold in np.unique(folds):
+        held = folds == fold
+        weights, bias = fit_logistic(features[~held], labels[~held], penalty)
+        probabilities[held] = _logistic(features[held] @ weights + bias)
+    return probabilities
+
+
+def folds_of(labels, count, seed=0):
+    """Folds with as many right and wrong cases each, at random.
+
+    Args:
+        labels: Sequence of bools.
+        count: Positive integer. Number of folds.
+        seed: Integer, the seed of the shuffle.
+
+    Returns:
+        Int array `(cases,)`, from 0 to `count - 1`.
+    """
+    labels = np.asarray(labels, bool)
+    order = np.random.default_rng(seed).permutation(len(labels))
+    order = order[np.argsort(labels[order], kind="stable")]
+    folds = np.zeros(len(labels), int)
+    folds[order] = np.arange(len(labels)) % count
+    return folds

@@ -1,0 +1,107 @@
+"""Error rates and shares of right texts, as metrics of sacreBLEU."""
+
+import itertools
+
+import rapidfuzz
+from rapidfuzz.distance import Levenshtein
+from sacrebleu.metrics import BLEU, CHRF, TER  # noqa: F401, for the entries of `METRICS`
+from sacrebleu.metrics.base import Metric, Score
+
+from keras_bahdanau.evaluation.corpus_metrics import BETWEEN_TEXTS
+
+
+class Rate(Metric):
+    """Sum of one count over the sum of another, in percent.
+
+    sacreBLEU's paired bootstrap draws from the counts of each sentence. Space around a text is
+    ignored. Characters are code points: if a letter can be written in two ways, apply
+    `unicodedata.normalize` first. Of several references the one with the least errors counts,
+    and of those the longest; or the one with most hits.
+
+    Args:
+        label: String, the name in tables.
+        counts: Function of a hypothesis and its reference. It returns two integers, the
+            errors (or hits) and what they are a share of.
+        unit: String, for the signature: what is counted.
+        lowercase: Bool. True to ignore case.
+        hits: Bool. True if hits are counted, and not errors.
+        nbest: Positive integer, texts of which the best counts.
+    """
+
+    by_source = True
+
+    def __init__(self, label, counts, unit, lowercase=False, *, hits=False, nbest=1):
+        super().__init__()
+        self.label = label
+        self.counts = counts
+        self.unit = unit
+        self.lowercase = lowercase
+        self.hits = hits
+        self.nbest = nbest
+
+    @property
+    def counts_texts(self):
+        """True if each text is right or wrong."""
+        return self.counts not in (edits, word_edits)
+
+    def get_signature(self):
+        signature = super().get_signature()
+        signature.update("case", "lc" if self.lowercase else "mixed")
+        signature.update("unit", self.unit)
+        version = None if self.counts_texts else f"rapidfuzz-{rapidfuzz.__version__}"
+        signature.update("version", version)
+        return signature
+
+    def _preprocess_segment(self, sent):
+        texts = (text.strip() for text in sent.split(BETWEEN_TEXTS))
+        return BETWEEN_TEXTS.join(text.lower() if self.lowercase else text for text in texts)
+
+    def _extract_reference_info(self, refs):
+        return {"references": refs}
+
+    def _compute_segment_statistics(self, hypothesis, ref_kwargs):
+        texts = hypothesis.split(BETWEEN_TEXTS)
+        pairs = itertools.product(texts, ref_kwargs["references"])
+        counts = [self.counts(text, reference) for text, reference in pairs]
+        if self.hits:
+            return max(counts)
+        return min(counts, key=lambda pair: (pair[0], -pair[1]))
+
+    def _aggregate_and_compute(self, stats):
+        return self._compute_score_from_stats([sum(counts) for counts in zip(*stats, strict=True)])
+
+    def _compute_score_from_stats(self, stats):
+        errors, length = (float(count) for count in stats)
+        # as in TER: empty references are 0 % wrong with empty hypotheses, else 100 %
+        share = errors / length if length else float(errors > 0)
+        return Score(self.label, 100 * share)
+
+
+def edits(hypothesis, reference):
+    """(Insertions, deletions and substitutions, length of the reference), of two sequences."""
+    return Levenshtein.distance(hypothesis, reference), len(reference)
+
+
+def word_edits(hypothesis, reference):
+    """`edits` of the words of two strings."""
+    return edits(hypothesis.split(), reference.split())
+
+
+def equality(hypothesis, reference):
+    """(1 if the strings are equal, else 0; 1)."""
+    return int(hypothesis == reference), 1
+
+
+def difference(hypothesis, reference):
+    """(0 if the strings are equal, else 1; 1)."""
+    return int(hypothesis != reference), 1
+
+
+def within(most):
+    """Count of the formulas with at most so many wrong tokens, of each pair (0 or 1, 1)."""
+
+    def count(hypothesis, reference):
+        errors, _ = word_edits(hypothesis, reference)
+        return int(errors <= most), 1
+
+    return count
