@@ -75,7 +75,7 @@ def convert(pipeline, quantization, signatures_beside, source_time, target_time,
         converter._experimental_disable_per_channel_quantization_for_dense_layers = True
         if quantization == "float16":
             converter.target_spec.supported_types = [tf.float16]
-        return rewritten(converter.convert(), to_four_bits=quantization == "int4")
+        return rewritten(converter.convert(), quantization)
 
 
 def _functions(pipeline, beside, source_time, target_time):

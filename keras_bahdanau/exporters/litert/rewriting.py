@@ -28,26 +28,29 @@ _MOST_SHARED = 2**20  # bytes of a vector that is looked up among those written
 _LEAST_FILLED = 512  # bytes of a constant that is worth two operands and an operation
 
 
-def rewritten(model, to_four_bits=False):
-    """The bytes of a smaller model.
+def rewritten(model, quantization=None):
+    """Rewrite a converted model to fewer bytes.
 
-    It answers the same in floats. In 8 bits its convolutions and its products of joined vectors
-    are closer to those of floats, and its tables are rounded.
+    A model of floats answers the same, bit for bit. In a model with weights of 8 bits,
+    convolutions and products of joined vectors come closer to those of floats, and large tables
+    are rounded, too.
 
     Args:
         model: Bytes of a model, as `tf.lite.TFLiteConverter` gives them.
-        to_four_bits: Bool. True to round the weights of a model of floats: see `four_bits`.
+        quantization: None or "float16" to round nothing; "int8" for a model whose weights the
+            converter has rounded; "int4" to round the weights of a model of floats: see
+            `four_bits`. The types of the tensors do not tell: int8 constants need not be weights.
     """
     schema = load_schema()
     tree = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model))
-    if to_four_bits:
+    if quantization == "int4":
         four_bits.round_weights(tree, schema)
-    types = {tensor.type for graph in tree.subgraphs for tensor in graph.tensors}
-    if types & {schema.TensorType.INT8, schema.TensorType.INT4}:
+    if quantization in ("int8", "int4"):
         round_tables(tree, schema)
         split_joined_inputs(tree, schema)
+        for graph in tree.subgraphs:
+            use_float_filters(tree, graph, schema)
     for graph in tree.subgraphs:
-        use_float_filters(tree, graph, schema)
         _fill_constants(tree, graph, schema)
     four_bits.join_pairs(tree, schema)
     _forget_names(tree)

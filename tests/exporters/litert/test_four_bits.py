@@ -74,7 +74,7 @@ def test_a_product_has_a_matrix_of_4_bits_with_a_scale_for_each_output(
     x = RANDOM.normal(size=(rows, inputs)).astype(np.float32)
     nearest = rounded_to_4_bits(matrix)
     expected = x @ nearest + np.arange(outputs)
-    new = rewritten(before, to_four_bits=True)
+    new = rewritten(before, "int4")
     # the input has 255 steps a row, and each number is off by half a step at most
     step = np.ptp(x, axis=1, keepdims=True) / 255
     error = np.abs(answer(new, x) - expected)
@@ -88,7 +88,7 @@ def test_zeros_and_small_matrices_stay(tmp_path):
     small, matrix = np.eye(31, dtype=np.float32), RANDOM.normal(size=(31, 40)).astype(np.float32)
     matrix[:, 3] = 0  # an output without a scale
     spec = tf.TensorSpec([1, 31], tf.float32, "x")
-    new = rewritten(floats_of(tmp_path, lambda x, _: x @ small @ matrix, spec), to_four_bits=True)
+    new = rewritten(floats_of(tmp_path, lambda x, _: x @ small @ matrix, spec), "int4")
     x = np.ones((1, 31), np.float32)
     np.testing.assert_allclose(answer(new, x), x @ rounded_to_4_bits(matrix), atol=1e-2)
     assert not answer(new, x)[0, 3]
@@ -106,7 +106,7 @@ def tied_to(table):
 
 
 def test_a_small_table_that_is_looked_up_has_8_bits_also_in_a_product(tmp_path):
-    new = rewritten(floats_of(tmp_path, tied_to(TABLE), IDS), to_four_bits=True)
+    new = rewritten(floats_of(tmp_path, tied_to(TABLE), IDS), "int4")
     ids = np.array([[1, 89, 0, 5, 5, 40]], np.int32)
     found = answer(new, ids)
     nearest = rounded(TABLE, axis=None)
@@ -118,7 +118,7 @@ def test_a_small_table_that_is_looked_up_has_8_bits_also_in_a_product(tmp_path):
 def test_a_large_table_that_is_looked_up_has_4_bits_and_a_scale_for_each_row(tmp_path):
     rows = RANDOM.uniform(0.1, 10, size=(1400, 1))  # of very different sizes
     table = (RANDOM.normal(size=(1400, 48)) * rows).astype(np.float32)
-    new = rewritten(floats_of(tmp_path, tied_to(table), IDS), to_four_bits=True)
+    new = rewritten(floats_of(tmp_path, tied_to(table), IDS), "int4")
     ids = np.array([[1, 1399, 0, 5, 5, 740]], np.int32)
     found, nearest = answer(new, ids), rounded_to_4_bits(table.T).T
     np.testing.assert_allclose(found[:, :48], nearest[ids[0]], rtol=1e-5, atol=1e-6)
@@ -131,7 +131,7 @@ def test_a_large_table_that_is_looked_up_has_4_bits_and_a_scale_for_each_row(tmp
 def test_a_large_table_that_no_product_shares_has_its_scales_once(tmp_path):
     table = RANDOM.normal(size=(20000, 8)).astype(np.float32)
     before = floats_of(tmp_path, lambda x, _: tf.gather(table, x[0]), IDS)
-    new = rewritten(before, to_four_bits=True)
+    new = rewritten(before, "int4")
     ids = np.array([[1, 39, 0, 5, 5, 19999]], np.int32)
     nearest = rounded_to_4_bits(table[ids[0]].T).T
     np.testing.assert_allclose(answer(new, ids), nearest, rtol=1e-5, atol=1e-6)
@@ -145,7 +145,7 @@ def test_a_joined_vector_is_split_also_where_no_table_has_8_bits(tmp_path):
         rows = tf.gather(table, x[0])
         return tf.concat([tf.tanh(rows), rows / 1000], axis=1) @ matrix
 
-    new = rewritten(floats_of(tmp_path, joined, IDS), to_four_bits=True)
+    new = rewritten(floats_of(tmp_path, joined, IDS), "int4")
     ids = np.array([[1, 39, 0, 5, 5, 740]], np.int32)
     rows, nearest = rounded_to_4_bits(table[ids[0]].T).T, rounded_to_4_bits(matrix)
     expected = np.tanh(rows) @ nearest[:48] + rows / 1000 @ nearest[48:]
@@ -164,7 +164,7 @@ def test_a_large_table_has_8_bits_if_it_has_no_rows_of_whole_bytes(axis, shape, 
     table = RANDOM.normal(size=shape).astype(np.float32)
     before = floats_of(tmp_path, lambda x, _: tf.gather(table, x[0], axis=axis), IDS)
     ids = np.array([[1, 39, 0, 5, 5, 40]], np.int32)
-    new = rewritten(before, to_four_bits=True)
+    new = rewritten(before, "int4")
     nearest = np.take(rounded(table, axis=None), ids[0], axis=axis)
     np.testing.assert_allclose(answer(new, ids), nearest, atol=1e-5)
     assert sizes(new) == [("int8", table.size)]
@@ -175,7 +175,7 @@ def test_a_convolution_has_a_filter_of_8_bits_and_rounds_no_input(tmp_path):
         return tf.nn.conv1d(x, FILTER, stride=1, padding="VALID")
 
     spec = tf.TensorSpec([1, 64, 8], tf.float32, "x")
-    new = rewritten(floats_of(tmp_path, convolved, spec), to_four_bits=True)
+    new = rewritten(floats_of(tmp_path, convolved, spec), "int4")
     x = RANDOM.normal(size=(1, 64, 8)).astype(np.float32)
     nearest = rounded(FILTER, axis=(0, 1))
     expected = sum(x[0, place : place + 60] @ nearest[place] for place in range(5))

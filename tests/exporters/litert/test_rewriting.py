@@ -85,10 +85,10 @@ def test_a_convolution_of_8_bits_rounds_its_filter_alone(convolution):
     rounded = np.rint(FILTER / scales) * scales
     expected = sum(frames[place : place + 60] @ rounded[place] for place in range(5))
     x = frames[np.newaxis].astype(np.float32)
-    (before,), (after,) = answer(convolution, x), answer(rewritten(convolution), x)
+    (before,), (after,) = answer(convolution, x), answer(rewritten(convolution, "int8"), x)
     assert np.abs(before - expected).max() > 1  # the converter's own
     np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-3)
-    assert len(rewritten(convolution)) < len(convolution)  # the filter is still of 8 bits
+    assert len(rewritten(convolution, "int8")) < len(convolution)  # the filter is still of 8 bits
 
 
 @pytest.mark.few(1)
@@ -109,10 +109,11 @@ def test_parts_of_a_joined_vector_and_their_signs_are_rounded_apart(per_channel,
         for half in (np.maximum(part, 0), np.minimum(part, 0)):
             step = np.abs(half).max() / 255
             expected = expected + np.rint(half / step) * step @ matrix[columns]
-    (old,), (new,) = (answer(one, x.astype(np.float32)) for one in (before, rewritten(before)))
+    after = rewritten(before, "int8")
+    (old,), (new,) = (answer(model, x.astype(np.float32)) for model in (before, after))
     np.testing.assert_allclose(new, expected, atol=2e-3)
     assert np.abs(new - exact).max() < np.abs(old - exact).max() / 2
-    assert len(rewritten(before)) < len(before) + 1000
+    assert len(after) < len(before) + 1000
 
 
 def test_a_joined_vector_of_floats_keeps_its_product(tmp_path):
@@ -129,19 +130,37 @@ def test_a_table_that_is_added_is_of_8_bits_in_a_model_of_8_bits_alone(tmp_path)
     floats = rewritten(converted(tmp_path / "floats", placed, FRAMES))
     optimized = {"optimizations": [tf.lite.Optimize.DEFAULT]}
     before = converted(tmp_path / "int8", placed, FRAMES, **optimized)
-    assert len(rewritten(before)) < len(before) - 2.5 * PLACES.size  # 3, but for the scales
+    after = rewritten(before, "int8")
+    assert len(after) < len(before) - 2.5 * PLACES.size  # 3, but for the scales
     scale = np.abs(PLACES.astype(np.float64)).max(axis=0) / 127  # one for each column
-    tables = [answer(model, x) - answer(model, x)[..., :1] for model in (floats, rewritten(before))]
+    tables = [answer(model, x) - answer(model, x)[..., :1] for model in (floats, after)]
     expected = PLACES - PLACES[:, :1], np.rint(PLACES / scale) * scale
     np.testing.assert_allclose(tables[0][0], expected[0], atol=1e-4)
     np.testing.assert_allclose(tables[1][0], expected[1] - expected[1][:, :1], atol=1e-4)
+
+
+def test_a_model_of_floats_is_not_rounded_for_constants_of_8_bits(tmp_path):
+    """An export looks up the part of each token in its word in a constant of int8."""
+    parts = np.arange(8, dtype=np.int8)
+
+    def looked_up(x, _):
+        largest = tf.gather(parts, tf.argmax(x[0, :60], axis=-1, output_type=tf.int32))
+        return placed(x, None) + tf.expand_dims(tf.cast(largest, tf.float32), axis=1)
+
+    before = converted(tmp_path, looked_up, FRAMES)
+    types = {tensor.type for graph in tree_of(before).subgraphs for tensor in graph.tensors}
+    assert schema.TensorType.INT8 in types
+    x = np.random.default_rng(3).normal(size=(1, 64, 8)).astype(np.float32)
+    for quantization in (None, "float16"):
+        new = rewritten(before, quantization)
+        np.testing.assert_array_equal(answer(new, x), answer(before, x))
 
 
 @pytest.mark.slow
 def test_a_model_says_the_first_runtime_that_has_all_its_operations(convolution, loop):
     runtimes = [
         tuple(map(int, read_metadata(one)["min_runtime_version"].rstrip(b"\0").split(b".")))
-        for one in (convolution, rewritten(convolution), loop, rewritten(loop))
+        for one in (convolution, rewritten(convolution, "int8"), loop, rewritten(loop))
     ]
     assert runtimes[0] < runtimes[1] == (2, 7, 0)  # which made floats of a scale a channel
     assert runtimes[2] == runtimes[3] > (1, 13, 0)  # which filled a tensor
@@ -200,7 +219,7 @@ def test_equal_tensors_are_written_once(loop):
 
 @pytest.mark.slow
 def test_constants_are_aligned_and_no_second_buffer_is_empty(convolution):
-    model = rewritten(convolution)
+    model = rewritten(convolution, "int8")
     root = schema.Model.GetRootAs(model)
     start = np.frombuffer(model, np.uint8).ctypes.data
     buffers = [root.Buffers(index).DataAsNumpy() for index in range(1, root.BuffersLength())]
