@@ -398,13 +398,17 @@ def test_the_command_teaches_what_a_file_of_hypotheses_says_without_its_worst(tm
 @pytest.mark.parametrize(
     "teacher, baseline, message",
     [
-        (["ice", "bul"], None, "translator 2 with other vocabularies than the first"),
-        (["ice"], "captions", "of ['ImageSource'], with teacher=['"),
+        (
+            ["pronounce/models/ice", "inflect/models/turkish-medium"],
+            None,
+            "translator 2 with other vocabularies than the first",
+        ),
+        (["pronounce/models/ice"], "captions", "of ['ImageSource'], with teacher=['"),
     ],
 )
 def test_models_that_do_not_go_together_leave_no_directory(tmp_path, teacher, baseline, message):
     """A directory that is begun resumes with its teacher alone."""
-    teacher = [EXAMPLES / "pronounce" / "models" / f"{one}.keras" for one in teacher]
+    teacher = [EXAMPLES / f"{name}.keras" for name in teacher]
     baseline = baseline and EXAMPLES / "captions" / "models" / f"{baseline}.keras"
     with pytest.raises(ValueError, match=re.escape(message)):
         distill(PAIRS, PAIRS, tmp_path / "new", teacher, baseline=baseline)
