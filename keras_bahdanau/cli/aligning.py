@@ -95,13 +95,13 @@ def align(
         print(Links(translator, [one], search)(0, result))
     if plot is not None:
         from keras_bahdanau.plotting import plot_alignment
-        from keras_bahdanau.plotting.picture_file import save_picture
+        from keras_bahdanau.plotting.figures import save_picture
 
         picture = translator.picture(one, search)
         save_picture(plot_alignment(result, picture, words=words), plot)
     if trace is not None:
         from keras_bahdanau.plotting import plot_trace
-        from keras_bahdanau.plotting.picture_file import save_picture
+        from keras_bahdanau.plotting.figures import save_picture
 
         check_steps(steps, trace_steps, len(result.target_tokens))
         shown = translator.searching(search).trace(one, result)

@@ -127,7 +127,7 @@ def _tell(found):
 def _plot(found, path):
     from keras_bahdanau.evaluation import reliability
     from keras_bahdanau.plotting import plot_reliability
-    from keras_bahdanau.plotting.picture_file import save_picture
+    from keras_bahdanau.plotting.figures import save_picture
 
     curves = {
         f"{name}, {kind}": reliability(part.labels, getattr(part, kind))

@@ -194,7 +194,7 @@ def _tell_inputs(measured, pairs, translator, search, by_line):
 def _plot(measured, path):
     """Draw the scores by length."""
     from keras_bahdanau.plotting import plot_lengths
-    from keras_bahdanau.plotting.picture_file import save_picture
+    from keras_bahdanau.plotting.figures import save_picture
 
     first, *_ = measured.by_metric.values()
     names = {"counted_in": measured.counted_in, "inputs": measured.inputs}

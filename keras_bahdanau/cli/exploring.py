@@ -41,7 +41,7 @@ class Exploration:
 
     def __init__(self, path, reference=None, labels=("output",), prefix=None):
         check_writable(path, "explore")
-        from keras_bahdanau.plotting.explorer.explorer_file import check_page_name  # loads NumPy
+        from keras_bahdanau.plotting.explorer import check_page_name  # loads NumPy
 
         check_page_name("explore", path)
         sides = len(labels) + (reference is not None)

@@ -1,14 +1,14 @@
-"""Pictures: what a translation attends to, step by step, and how a training went.
+"""Pictures of attention, decoding steps, training curves and scores.
 
-`write_explorer` writes a page for a browser. The others return a `matplotlib.figure.Figure` to
-save or show. They use no pyplot state, so they need no display and leave no figure open.
+`write_explorer` writes a page for a browser. The other functions return a
+`matplotlib.figure.Figure` to save or show. They use no pyplot state, so they need no display and
+leave no figure open.
 """
 
 from keras_bahdanau.plotting.alignment import plot_alignment
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps
-from keras_bahdanau.plotting.curves import plot_history, plot_lengths
+from keras_bahdanau.plotting.curves import plot_history, plot_lengths, plot_reliability
 from keras_bahdanau.plotting.explorer import write_explorer
-from keras_bahdanau.plotting.reliability_curve import plot_reliability
 from keras_bahdanau.plotting.steps import plot_trace
 from keras_bahdanau.plotting.time_alignment import plot_time_alignment
 

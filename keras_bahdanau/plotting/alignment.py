@@ -1,20 +1,20 @@
-"""Alignment maps."""
+"""Alignment matrices, or the attention over the picture of an input."""
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from keras_bahdanau.plotting.attention_maps import plot_attention_maps
-from keras_bahdanau.plotting.drawable import check_picture, check_result
+from keras_bahdanau.plotting.figures import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
-from keras_bahdanau.plotting.time_alignment import plot_time_alignment
-from keras_bahdanau.plotting.token_labels import (
+from keras_bahdanau.plotting.labels import (
+    are_characters,
     are_words,
     joins_words,
-    of_characters,
-    shortened,
     token_label,
+    truncated,
 )
+from keras_bahdanau.plotting.time_alignment import plot_time_alignment
 from keras_bahdanau.text.alignments import as_alignment, join_alignment
 
 CELL_INCHES = 0.3
@@ -27,22 +27,22 @@ PAD_INCHES = 0.08
 def plot_alignment(result, picture=None, *, words=None, ax=None):
     """Draw the alignment of one translation as a grey map, black for 0 and white for 1.
 
-    Source tokens stand along the top and target tokens down the side, as in figure 3 of
+    Source tokens are along the top and target tokens down the side, as in figure 3 of
     Bahdanau et al. 2015. Scripts that matplotlib's own font lacks, such as Devanagari, are drawn
     with an installed font that has them: see `fonts.families_for`.
 
     With the picture of a grid, such as an image, each token has a heat map over it: see
-    `plot_attention_maps`. With that of a sequence, such as a spectrogram, the alignment stands
+    `plot_attention_maps`. With the picture of a sequence, such as a spectrogram, the alignment is
     below it on the same axis: see `plot_time_alignment`.
 
     Args:
         result: A `Translation`, or anything with `source_tokens`, `target_tokens` and
             `alignment` `(len(target_tokens), len(source_tokens))`; `text`, if there is one, is
             the title above a picture.
-        picture: `Picture` of the input, as `pipeline.picture(one)` gives it, or None.
+        picture: `Picture` of the input, from `pipeline.picture`, or None.
         words: Boolean. True to join subwords to words (see `alignments.join_alignment`), False
-            for tokens. None for words, but tokens where words say little: of a model of
-            characters or graphemes, and of a text that is one word of several tokens.
+            for tokens. None for words, except for models of
+            characters or graphemes, and for a text that is one word of several tokens.
         ax: Axes to draw in, without a picture, or None for a new figure that is sized by its
             words.
 
@@ -50,8 +50,8 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
         Figure with one square for each pair of a source and a target token, or with pictures.
 
     Raises:
-        TypeError: If `result` is no such thing, as a list of them.
-        ValueError: If the shape of `alignment` is not that of the tokens or of the picture, or
+        TypeError: If `result` is something else, such as a list of results.
+        ValueError: If the shape of `alignment` does not fit the tokens or the picture, or
             there are both a picture and `ax`.
 
     Example:
@@ -73,8 +73,8 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
         weights, source, target = join_alignment(weights, source, target)
     source, target = _labels(source, target), _labels(target, source)
     cell = min(CELL_INCHES, LONGEST_SIDE_INCHES / max(1, *weights.shape))
-    own_figure = ax is None
-    if own_figure:
+    new_figure = ax is None
+    if new_figure:
         ax = Figure(dpi=150).add_subplot()
     if weights.size:
         ax.imshow(weights, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
@@ -89,20 +89,19 @@ def plot_alignment(result, picture=None, *, words=None, ax=None):
     ax.set_yticks(range(len(target)), target, va="center_baseline", **label)
     ax.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False)
     ax.spines[:].set(linewidth=0.5, color="0.4")
-    if own_figure:
+    if new_figure:
         _fit_figure(ax, cell * np.maximum(weights.shape, 1))
     return ax.figure
 
 
-def _labels(tokens, others):
-    """Pieces as they are, without the marks of spaces where these say little.
+def _labels(tokens, opposite):
+    """Truncated tokens, without the marks of spaces if characters are on either side.
 
-    They do of characters, and of a side of whole words beside characters, such as phonemes. Long
-    ones are cut: the picture makes room for the longest.
+    A side of whole words opposite characters, such as phonemes, has no marks either.
     """
-    if of_characters(tokens) or (of_characters(others) and are_words(tokens)):
+    if are_characters(tokens) or (are_characters(opposite) and are_words(tokens)):
         return [token_label(token) for token in tokens]
-    return [shortened(token, LONGEST_LABEL) for token in tokens]
+    return [truncated(token, LONGEST_LABEL) for token in tokens]
 
 
 def _fit_figure(ax, size):

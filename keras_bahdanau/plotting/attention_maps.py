@@ -1,13 +1,12 @@
-"""An image once for each token, with a heat map of what the token attends to."""
+"""An image once for each token, with a heat map of the token's weights."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from keras_bahdanau.plotting.captions import Caption, fit_text
-from keras_bahdanau.plotting.drawable import check_picture, check_result
+from keras_bahdanau.plotting.figures import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.labels import FigureTitle, fit_text, labelled_targets
 from keras_bahdanau.plotting.overlay import colored, overlay, relative
-from keras_bahdanau.plotting.token_labels import labelled_targets
 
 PAGE_INCHES, PANEL_INCHES, GAP_INCHES, TITLE_INCHES, MARGIN_INCHES = 12.0, 1.6, 0.12, 0.25, 0.12
 LOWEST_INCHES, TALLEST_INCHES, NARROWEST_INCHES = 0.3, 3.0, 0.9
@@ -19,24 +18,24 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
     """Draw an image, then the same image for each token of its text, with the weights over it.
 
     It follows figure 3 of Xu et al. 2015, "Show, attend and tell". Attended parts are orange,
-    the others dim. Each map is relative to the largest weight of its token; weights that are
-    spread evenly stay pale. `plot_alignment` draws the same for a picture with several rows.
+    the background is dim. Each map is relative to the largest weight of its token; uniform weights
+    stay pale. `plot_alignment` draws the same for a picture with several rows.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
-        picture: `Picture` of the input, such as `pipeline.picture(one)`.
-        words: Boolean. True for one image a word: the mean of its subwords. None as in
+        picture: `Picture` of the input, from `pipeline.picture`.
+        words: Boolean. True for one image a word, the mean of its subwords. None as in
             `plot_alignment`.
         smooth: Boolean. False for cells with sharp edges.
-        most: Integer from 1 to 400. Tokens that are drawn, at most.
+        most: Integer from 1 to 400. Largest number of tokens to draw.
 
     Returns:
         Figure, 12 inches wide at most.
 
     Raises:
-        TypeError: If `result` or `picture` is no such thing.
-        ValueError: If the alignment is not that of the picture and the tokens, or `most` is not
-            in its range.
+        TypeError: If `result` or `picture` is something else.
+        ValueError: If the alignment does not fit the picture and the tokens, or `most` is out of
+            range.
 
     Example:
         >>> result = reader.decode([image])[0]
@@ -50,9 +49,9 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
     maps = picture.maps(relative(weights))[:most]  # (panels, rows, columns)
     text = getattr(result, "text", "")
     families = families_for([text, *labels[:most]])
-    images = [colored(picture)] + [overlay(picture, one, smooth) for one in maps]
+    images = [colored(picture)] + [overlay(picture, weights, smooth) for weights in maps]
     note = "" if len(maps) == len(labels) else f"The first {most} of {len(labels)} tokens."
-    page = _Page(len(images), picture, Caption(text, families), note)
+    page = _Page(len(images), picture, FigureTitle(text, families), note)
     for number, (image, label) in enumerate(zip(images, ["", *labels], strict=False)):
         ax = page.panel(number)
         ax.imshow(image, extent=(0, picture.columns, picture.rows, 0), aspect="auto")
@@ -66,11 +65,11 @@ def plot_attention_maps(result, picture, *, words=None, smooth=True, most=48):
 
 
 class _Page:
-    """A figure with places for panels of one size, from left to right and from the top."""
+    """A figure with panels of one size, from left to right and from the top."""
 
-    def __init__(self, panels, picture, caption, note):
+    def __init__(self, panels, picture, title, note):
         height, width = picture.pixels.shape[:2]
-        # of one area in inches, whatever the proportions; less if there are many
+        # panels of one area in inches for all proportions; smaller if there are many
         side = np.clip(PANEL_INCHES * np.sqrt(USUAL_PANELS / panels), *SIDES_INCHES)
         self.width = np.clip(side * np.sqrt(width / height), NARROWEST_INCHES, PAGE_INCHES)
         self.height = np.clip(self.width * height / width, LOWEST_INCHES, TALLEST_INCHES)
@@ -78,25 +77,21 @@ class _Page:
         lines = -(-panels // fitting)
         self.per_line = -(-panels // lines)
         page_width = self.per_line * (self.width + GAP_INCHES) - GAP_INCHES + 2 * MARGIN_INCHES
-        top = caption.wrap(page_width - 2 * MARGIN_INCHES)
+        top = title.wrap(page_width - 2 * MARGIN_INCHES)
         self.line = TITLE_INCHES + self.height + GAP_INCHES
         bottom = TITLE_INCHES if note else 0.0
         self.size = np.array([page_width, top + lines * self.line + bottom])
         self.top = self.size[1] - top
         self.figure = Figure(figsize=self.size, dpi=150)
-        caption.draw(self.figure)
+        title.draw(self.figure)
         if note:
-            self.figure.text(
-                *(np.array([MARGIN_INCHES, MARGIN_INCHES]) / self.size),
-                note,
-                fontsize=NOTE_POINTS,
-                color="0.4",
-            )
+            x, y = np.array([MARGIN_INCHES, MARGIN_INCHES]) / self.size
+            self.figure.text(x, y, note, fontsize=NOTE_POINTS, color="0.4")
 
     def panel(self, number):
         """Axes of the panel of that number."""
-        line, place = divmod(number, self.per_line)
-        left = MARGIN_INCHES + place * (self.width + GAP_INCHES)
+        line, column = divmod(number, self.per_line)
+        left = MARGIN_INCHES + column * (self.width + GAP_INCHES)
         bottom = self.top - line * self.line - TITLE_INCHES - self.height
         return self.figure.add_axes(
             (*([left, bottom] / self.size), *([self.width, self.height] / self.size))

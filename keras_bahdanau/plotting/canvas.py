@@ -31,12 +31,12 @@ class Canvas:
         return self.ax.text(x, y, text, **options)
 
     def token(self, x, y, text, room, **kwargs):
-        """Write a text in whatever script, smaller if it is wider than `room` pixels."""
+        """Write a text of any script, shrunk to `room` pixels."""
         options = {"fontfamily": self.families, "parse_math": False}  # a dollar sign stays one
-        written = self.text(x, y, text, **options, **kwargs)
-        width = written.get_window_extent(self.ruler).width
+        artist = self.text(x, y, text, **options, **kwargs)
+        width = artist.get_window_extent(self.ruler).width
         if width > room:
-            written.set_fontsize(written.get_fontsize() * room / width)
+            artist.set_fontsize(artist.get_fontsize() * room / width)
 
     def bar(self, x, y, width, height, color):
         """Draw a bar from `x`, to the left if `width` is below 0, its middle at height `y`."""
@@ -48,7 +48,7 @@ class Canvas:
         self.text(x, y, text, size=9.5, color="white", weight="bold", ha="center")
 
     def box(self, x, y, width, height, **kwargs):
-        """Draw a box with round corners; `x` and `y` are of the upper left one."""
+        """Draw a box with round corners; (x, y) is the upper left one."""
         shape = FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=8")
         shape.set(**{"facecolor": "none", "edgecolor": "0.8", "linewidth": 1, **kwargs})
         self.ax.add_patch(shape)
@@ -76,7 +76,7 @@ class Canvas:
         )
 
     def picture(self, x, y, width, height, pixels):
-        """Draw an image; `x` and `y` are of its upper left corner."""
+        """Draw an image with its upper left corner at (x, y)."""
         extent = (x, x + width, y + height, y)
         self.ax.imshow(pixels, extent=extent, aspect="auto", zorder=2)
         self._frame(x, y, width, height)

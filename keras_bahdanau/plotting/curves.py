@@ -1,10 +1,10 @@
-"""Curves: training history, and scores by the length of the source."""
+"""Curves: training history, scores by the length of the source, reliability."""
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator, ScalarFormatter
 
-from keras_bahdanau.plotting.drawable import check_bands, check_history
+from keras_bahdanau.plotting.figures import check_bands, check_history
 
 
 def plot_history(history, *, ax=None):
@@ -20,7 +20,7 @@ def plot_history(history, *, ax=None):
         Figure with one panel for each metric, the loss first.
 
     Raises:
-        TypeError: If `history` is no dictionary.
+        TypeError: If `history` is not a dictionary.
         ValueError: If `history` is empty, or its lists differ in length, or `ax` holds more or
             fewer axes than there are metrics.
 
@@ -56,9 +56,9 @@ def _plot_metric(panel, metric, history):
     for name, label, color in ((metric, "training", "0.6"), (f"val_{metric}", "validation", "C0")):
         if name in history:
             values = np.array(history[name], dtype="float64")
-            (known,) = np.nonzero(np.isfinite(values))
-            panel.plot(known + 1, values[known], ".-", color=color, label=label)
-            drawn.extend(values[known])
+            (epochs,) = np.nonzero(np.isfinite(values))
+            panel.plot(epochs + 1, values[epochs], ".-", color=color, label=label)
+            drawn.extend(values[epochs])
     if drawn and 0 < 10 * min(drawn) < max(drawn):
         panel.set_yscale("log")
         panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -72,7 +72,7 @@ def _plot_metric(panel, metric, history):
 
 
 def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences", ax=None):
-    """Draw the score of each length of the source, and how many inputs have it.
+    """Draw the score for each length of the source, with the number of inputs.
 
     Args:
         bands: Sequence of (label, sentences, score), such as the `by_length` of an
@@ -86,7 +86,7 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
         Figure.
 
     Raises:
-        TypeError: If `bands` is no sequence.
+        TypeError: If `bands` is not a sequence.
         ValueError: If there are no bands.
 
     Example:
@@ -108,4 +108,37 @@ def plot_lengths(bands, *, metric="BLEU", counted_in="words", inputs="sentences"
     ax.set_xticks(range(len(bands)), ticks, fontsize=8)
     ax.set(xlabel=f"{counted_in} of the source, and {inputs}", ylabel=metric)
     ax.spines[["top", "right"]].set_visible(False)
+    return ax.figure
+
+
+def plot_reliability(curves, *, ax=None):
+    """Draw a reliability diagram: a calibrated confidence is on the diagonal.
+
+    Args:
+        curves: Dictionary from the name of a confidence to a float array `(bins, 3)`, as
+            `evaluation.reliability` returns it: mean confidence, share of right cases, cases.
+        ax: Axes to draw in, or None for a new figure.
+
+    Returns:
+        Figure.
+
+    Raises:
+        ValueError: If there is no curve.
+
+    Example:
+        >>> texts = evaluation.calibrate(translator, pairs).texts
+        >>> curve = evaluation.reliability(texts.labels, texts.calibrated)
+        >>> plot_reliability({"texts": curve}).savefig("reliability.png")
+    """
+    if not curves:
+        raise ValueError("`curves` must hold one at least. Received: curves={}. Calibrate first.")
+    if ax is None:
+        ax = Figure(figsize=(4.5, 4.5), dpi=150, layout="constrained").subplots()
+    ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
+    for name, bins in curves.items():
+        ax.plot(bins[:, 0], bins[:, 1], "o-", markersize=4, label=name)
+    ax.set(xlabel="confidence", ylabel="share of right cases", xlim=(0, 1), ylim=(0, 1))
+    ax.set_aspect("equal")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8)
     return ax.figure

@@ -16,7 +16,7 @@ FILE = "FiraGO-Regular.ttf"
 
 @functools.cache
 def packaged_font():
-    """Path of the font's file in matplotlib's cache, or None if the package is not installed."""
+    """Path of the packaged font in matplotlib's cache; None if it is not installed."""
     try:
         from pymupdf_fonts import fontbuffers
     except ImportError:
@@ -30,9 +30,8 @@ def packaged_font():
 
 
 def find_fonts():
-    """Paths of all fonts there are: those of the system, and the packaged one."""
-    own = packaged_font()
-    return [*font_manager.findSystemFonts(), *([own] if own else [])]
+    """Paths of the system's fonts and of the packaged one."""
+    return [*font_manager.findSystemFonts(), *filter(None, [packaged_font()])]
 
 
 PREFERRED = "Noto Sans"
@@ -44,37 +43,36 @@ EAST_ASIAN = {"HANGUL", "HIRAGANA", "KATAKANA"}
 def families_for(texts):
     """Name font families that together have every character of the texts.
 
-    Families of `matplotlib.rcParams["font.family"]` come first, then one or more installed ones for
-    what they lack, among them the one of `pip install "keras-bahdanau[fonts]"`. A font that is
-    not installed can be given to matplotlib before:
+    Families of `matplotlib.rcParams["font.family"]` come first, then installed ones for missing
+    characters, such as the font of `pip install "keras-bahdanau[fonts]"`. To use a font that is
+    not installed, add it before:
 
         >>> matplotlib.font_manager.fontManager.addfont("NotoSansDevanagari-Regular.ttf")
 
-    Letters that change with their neighbours, as those of Devanagari and Arabic do, take
-    matplotlib 3.11 to be joined.
+    Joined letters, as of Devanagari and Arabic, need matplotlib 3.11.
 
     Args:
         texts: Iterable of strings.
 
     Returns:
-        List of strings, for the `fontfamily` of a matplotlib text, which takes the first family
-        that has a character. If nothing has it, a warning describes what to install, and matplotlib
+        List of strings, for the `fontfamily` of a matplotlib text: the first family
+        with a character draws it. Without any, a warning says what to install, and matplotlib
         draws a box.
     """
     families = list(matplotlib.rcParams["font.family"])
-    own = (font_manager.findfont(FontProperties(family=[name])) for name in families)
+    paths = (font_manager.findfont(FontProperties(family=[name])) for name in families)
     missing = {character for character in set().union(*texts) if _is_drawn(character)}
-    missing = missing.difference(*map(_characters, own))
+    missing = missing.difference(*map(_characters, paths))
     if missing:
         _find_new_fonts()
     while missing:
         entry = _most_complete(missing)
-        found = missing & _characters(entry.fname)
-        if not found:
+        covered = missing & _characters(entry.fname)
+        if not covered:
             _warn(missing)
             break
         families.append(entry.name)
-        missing -= found
+        missing -= covered
     return families
 
 
@@ -92,7 +90,7 @@ def _characters(path):
 
 
 def _find_new_fonts():
-    """List what was installed since matplotlib last listed the fonts."""
+    """Add the fonts that were installed since matplotlib last listed them."""
     known = {entry.fname for entry in font_manager.fontManager.ttflist}
     for path in set(find_fonts()) - known:
         try:
@@ -102,7 +100,7 @@ def _find_new_fonts():
 
 
 def _most_complete(missing):
-    """The listed font with the most of these characters: the first that has all, if any."""
+    """The listed font with most of these characters: the first one with all, if any."""
     upright = [
         entry
         for entry in font_manager.fontManager.ttflist
@@ -117,9 +115,9 @@ def _most_complete(missing):
 
 def _warn(missing):
     fonts = " and ".join(sorted({f"Noto Sans {_script(character)}" for character in missing}))
-    shown = "".join(sorted(missing))
+    examples = "".join(sorted(missing))[:9]
     warnings.warn(
-        f"No installed font has the characters {shown[:9]!r}, so boxes stand for them. "
+        f"No installed font has the characters {examples!r}, so boxes replace them. "
         f"Install {fonts} (https://fonts.google.com/noto; on Debian and Ubuntu "
         "`apt install fonts-noto`), or `pip install 'keras-bahdanau[fonts]'` for Devanagari and "
         "Thai, or give a font's file to matplotlib.font_manager.fontManager.addfont(path).",

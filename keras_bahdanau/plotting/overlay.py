@@ -1,13 +1,16 @@
-"""Weights drawn over the picture of an input."""
+"""Weights and scores drawn over the picture of an input."""
 
 import matplotlib
 import numpy as np
 
-ATTENDED = np.array(
-    [0.90, 0.62, 0.00]
-)  # the orange of Okabe and Ito, which all eyes tell from grey
+# the orange of Okabe and Ito, which colour-blind readers tell from grey
+ATTENDED = np.array([0.90, 0.62, 0.00])
 TINT, CONTRAST = 0.6, 0.35  # share of orange where attended; contrast left where not
 EVEN = 4  # weights below so many times the mean stay pale
+# pixels: width of both maps of a step, height of a name, gap between maps
+MAPS_WIDTH, NAME, GAP = 740, 26, 20
+LOW, HIGH, FLAT = 150, 240, 110  # most pixels of height: stacked, side by side, without proportions
+WIDE = 3.0  # proportions from which one map is above the other
 
 
 def colored(picture):
@@ -19,7 +22,7 @@ def colored(picture):
 
 
 def overlay(picture, shares, smooth=True):
-    """Picture in which the attended parts are orange and clear, and all else is dim.
+    """Picture with clear, orange attended parts; the background is dim.
 
     Args:
         picture: `Picture`.
@@ -41,11 +44,10 @@ def overlay(picture, shares, smooth=True):
 def relative(weights):
     """Weights of each target token in [0, 1], relative to its largest one.
 
-    Where all are small, as those of an even distribution, they stay pale: the largest counts as
-    at least four times the mean.
+    The largest counts as at least four times the mean, so a uniform distribution stays pale.
 
     Args:
-        weights: Float array `(target_time, memory_time)`.
+        weights: Float array `(target_time, source_time)`.
     """
     weights = np.asarray(weights, np.float64)
     floor = min(1.0, EVEN / max(1, weights.shape[1]))
@@ -53,16 +55,7 @@ def relative(weights):
 
 
 def spread(cells, shape, smooth=True):
-    """Values of cells as values of pixels: linear between the centres of cells, or constant.
-
-    Args:
-        cells: Float array `(rows, columns)`.
-        shape: Pair of integers, height and width in pixels.
-        smooth: Boolean, linear.
-
-    Returns:
-        Float array of that shape.
-    """
+    """Interpolate cells `(rows, columns)` to pixels `shape`: bilinear, or constant in a cell."""
     down, across = (
         _shares_of_cells(pixels, number, smooth)
         for pixels, number in zip(shape, np.shape(cells), strict=True)
@@ -73,8 +66,58 @@ def spread(cells, shape, smooth=True):
 
 def _shares_of_cells(pixels, number, smooth):
     """Float array `(pixels, number)`: the share of each cell in each pixel along one axis."""
-    places = (np.arange(pixels) + 0.5) / pixels * number - 0.5  # 0 is the centre of cell 0
+    positions = (np.arange(pixels) + 0.5) / pixels * number - 0.5  # 0 is the centre of cell 0
     if not smooth:
-        places = np.clip(np.round(places), 0, number - 1)
-    distances = np.abs(np.clip(places, 0, number - 1)[:, np.newaxis] - np.arange(number))
+        positions = np.round(positions)
+    distances = np.abs(np.clip(positions, 0, number - 1)[:, np.newaxis] - np.arange(number))
     return np.maximum(0.0, 1.0 - distances)
+
+
+class StepMaps:
+    """Scores and weights of each step of a `Trace`, as maps over its picture.
+
+    Args:
+        trace: `Trace`.
+
+    Attributes:
+        height: Number, pixels of the maps of a step.
+    """
+
+    def __init__(self, trace):
+        self.picture = trace.picture
+        height, width = self.picture.pixels.shape[:2]
+        if self.picture.axis:  # not of space: its proportions are free
+            height, width = FLAT, MAPS_WIDTH
+        self.below = width > WIDE * height
+        room = (MAPS_WIDTH, LOW) if self.below else ((MAPS_WIDTH - GAP) / 2, HIGH)
+        self.size = np.array([width, height]) * min(room[0] / width, room[1] / height)
+        self.height = (2 if self.below else 1) * (self.size[1] + NAME) + (GAP if self.below else 0)
+        self.scores = self.picture.maps(_normalized(trace.scores))
+        self.weights = self.picture.maps(relative(trace.weights))
+
+    def draw(self, canvas, step, x, middle):
+        """Draw both maps of a step, their left edge at `x` and their middle at height `middle`.
+
+        Returns:
+            Pair of numbers, the middle of the right edge of the map of weights.
+        """
+        width, height = self.size
+        top = middle - self.height / 2 + NAME
+        for name, maps in (
+            ("scores $e_{ij}$", self.scores),
+            ("weights $\\alpha_{ij}$", self.weights),
+        ):
+            canvas.text(x, top - NAME / 2, name, size=9, color="0.45")
+            canvas.picture(x, top, width, height, overlay(self.picture, maps[step]))
+            end = x + width, top + height / 2
+            if self.below:
+                top += height + NAME + GAP
+            else:
+                x += (MAPS_WIDTH + GAP) / 2
+        return end
+
+
+def _normalized(scores):
+    """Scores of each step in [0, 1], from the lowest to the highest; 0 if all are equal."""
+    low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    return (scores - low) / np.where(high > low, high - low, 1.0)

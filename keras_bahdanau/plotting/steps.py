@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from keras_bahdanau.plotting.animation import write_animation
 from keras_bahdanau.plotting.canvas import Canvas
-from keras_bahdanau.plotting.drawable import check_trace
+from keras_bahdanau.plotting.figures import check_trace, write_animation
 from keras_bahdanau.plotting.fonts import families_for
-from keras_bahdanau.plotting.step_maps import StepMaps
-from keras_bahdanau.plotting.token_labels import NO_TEXT, of_characters, shortened, token_label
-from keras_bahdanau.plotting.trace_claims import attends, is_softmax, is_sum, query_state
+from keras_bahdanau.plotting.labels import NO_TEXT, are_characters, token_label, truncated
+from keras_bahdanau.plotting.overlay import StepMaps
+from keras_bahdanau.plotting.trace_data import attends, is_softmax, is_sum, query_state
 from keras_bahdanau.settings.limits import MOST_STEPS
 from keras_bahdanau.settings.option import check_value, integer
 from keras_bahdanau.text.alignments import WORD_START, join_subwords
@@ -17,9 +16,9 @@ WIDTH, HEADER, FOOTER, GAP = 1600, 190, 48, 58
 ROW, TOKEN_ROW, SHORTEST_PANEL = 32, 26, 176
 ASKS, SOURCE, SCORES, WEIGHTS, SHARES, KNOWN, NEXT = 24, 290, 566, 740, 924, 1130, 1346
 STRIP, CELLS, LONGEST = 120, 12, 16  # a strip's width, its numbers, and a token's characters
-LEAST = 1e-30  # probability that is not written as 0
+SMALLEST = 1e-30  # probability that is not written as 0
 COPYING = 40  # pixels of height for p_gen
-MOST_SOURCES = 100  # that are drawn of each step
+MOST_SOURCES = 100  # of a step
 
 SCORE, WEIGHT, CHOSEN, QUIET = "#7c8da5", "#e6952b", "#2e8b57", "0.78"
 
@@ -31,7 +30,7 @@ HARD_STORY = (
     "One row is one step: the decoder asks, every source token answers with a score, the scores "
     "become the chances that the next token comes from there, and each source token predicts it."
 )
-OF_A_PICTURE = ("source token", "part of the picture")
+FOR_A_PICTURE = ("source token", "part of the picture")
 FIXED_STORY = (
     "One row is one step. This decoder does not attend: it has no scores, and reads the same "
     "context at every step."
@@ -43,26 +42,25 @@ def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
 
     From left to right: the query of the decoder, the encoder's states, their scores,
     the weights, the weighted states, their sum (the context) with the new state of the
-    decoder, and the most probable next tokens. Vectors are strips of their first numbers. An
-    input that has a picture, such as an image, stands there with its scores and its weights as
-    heat maps.
+    decoder, and the most probable next tokens. Vectors are strips of their first numbers. The
+    picture of an input, such as an image, has its scores and weights as heat maps.
 
     Args:
         trace: A `Trace`, from `Translator.trace`.
-        steps: Integer from 1 to 100. Steps that are drawn, at most.
-        sources: Integer from 1 to 100. Source tokens that are drawn, at most: those that these
-            steps attend to most; a picture is drawn whole.
-        animate: Path of a GIF to write, too, which shows one step after the other, from `first`
+        steps: Integer from 1 to 100. Largest number of steps.
+        sources: Integer from 1 to 100. Largest number of source tokens, the most attended ones;
+            a picture is drawn whole.
+        animate: Path of a GIF to write, with one step after the other, from `first`
             on 100 at most; None for none.
-        first: Integer. Step to begin with, counted from 0, as the rows of the trace's arrays are:
-            8 for the picture's "Step 9". `write_explorer` shows all steps.
+        first: Integer. First step, counted from 0: 8 for the picture's "Step 9".
+            `write_explorer` shows all steps.
 
     Returns:
         Figure, 1600 pixels wide.
 
     Raises:
-        TypeError: If `trace` is no trace.
-        ValueError: If `steps` or `sources` is not such a number, or there is no step `first`.
+        TypeError: If `trace` is not a `Trace`.
+        ValueError: If `steps` or `sources` is out of range, or there is no step `first`.
 
     Example:
         >>> plot_trace(translator.trace("the red car")).savefig("trace.png")
@@ -75,33 +73,33 @@ def plot_trace(trace, steps=4, sources=8, animate=None, *, first=0):
     tokens = trace.source_tokens + trace.target_tokens + sum(trace.top_tokens, [])
     families = families_for([trace.text, *tokens])
     if animate is not None:
-        steps_of_all = range(first, min(first + MOST_STEPS, count))
-        write_animation(_frames(trace, steps_of_all, sources, families), animate)
+        frames = _frames(trace, range(first, min(first + MOST_STEPS, count)), sources, families)
+        write_animation(frames, animate)
     return _Walkthrough(trace, range(first, min(first + steps, count)), sources, families).draw()
 
 
 def _frames(trace, steps, sources, families):
-    """Figures of one size, one for each of the steps."""
+    """Figures of one size, one a step."""
     for rows in [[step] for step in steps] or [[]]:
         yield _Walkthrough(trace, steps, sources, families, rows).draw()
 
 
 class _Walkthrough:
-    """The picture of a range of steps of a trace, or of some of them with the room for all."""
+    """Picture of a range of steps of a trace; `rows` are the drawn ones, None for all."""
 
     def __init__(self, trace, steps, sources, families, rows=None):
         self.trace, self.rows = trace, steps if rows is None else rows
         steps = slice(steps.start, steps.stop)
         weights = trace.weights[steps]
         most = np.argsort(-weights.sum(axis=0), kind="stable")[:sources]  # (S,) -> (sources,)
-        self.shown = np.sort(most)
-        self.left_out = len(trace.source_tokens) - len(self.shown)
-        listed = max(map(len, trace.top_tokens[steps]), default=0) + 1
-        rows = len(self.shown) + (self.left_out > 0)
+        self.drawn = np.sort(most)
+        self.omitted = len(trace.source_tokens) - len(self.drawn)
+        ranked = max(map(len, trace.top_tokens[steps]), default=0) + 1
+        rows = len(self.drawn) + (self.omitted > 0)
         self.maps = None if trace.picture is None else StepMaps(trace)
         high = ROW * rows if self.maps is None else self.maps.height
         shortest = SHORTEST_PANEL + (COPYING if trace.generation is not None else 0)
-        self.panel = max(shortest, high + 24, TOKEN_ROW * listed + 24)
+        self.panel = max(shortest, high + 24, TOKEN_ROW * ranked + 24)
         count = len(self.rows)
         self.bottom = HEADER + (self.panel + GAP) * count - GAP * (count > 0)
         self.canvas = Canvas(WIDTH, self.bottom + FOOTER, families)
@@ -111,8 +109,8 @@ class _Walkthrough:
         self.is_softmax, self.is_sum = is_softmax(trace), is_sum(trace)
         targets = trace.target_tokens + sum(trace.top_tokens, [])
         sources = trace.source_tokens if self.maps is None else targets  # a picture has no labels
-        self.source_goes_on, self.target_goes_on = (
-            not of_characters(tokens) for tokens in (sources, targets)
+        self.marks_source, self.marks_target = (
+            not are_characters(tokens) for tokens in (sources, targets)
         )
 
     def draw(self):
@@ -126,37 +124,34 @@ class _Walkthrough:
     def draw_header(self):
         """Title and the columns' names."""
         canvas, trace = self.canvas, self.trace
-        title = shortened(trace.text, 80)
+        title = truncated(trace.text, 80)
         if self.maps is None:
             source, _ = join_subwords(trace.source_tokens)
             source = " ".join(word for word in source if word != "</s>")
-            title = f"{shortened(source, 80)}  →  {title}"
+            title = f"{truncated(source, 80)}  →  {title}"
         canvas.token(ASKS, 34, title, room=WIDTH - 2 * ASKS, size=17, color="0.1")
         story = STORY if trace.reads_context else HARD_STORY
-        story = story if self.maps is None else story.replace(*OF_A_PICTURE)
+        story = story if self.maps is None else story.replace(*FOR_A_PICTURE)
         canvas.text(ASKS, 70, story if self.attends else FIXED_STORY, size=11)
+        source = "context" if trace.reads_context else "each $h_j$"
         names = (
             (ASKS, "The decoder asks", "with a vector, its query"),
-            *self._names_of_sources(),
-            (KNOWN, "Context $c_i$", self._meaning_of_context()),
-            (NEXT, "Next token", self._meaning_of_next()),
+            *self._source_columns(),
+            (KNOWN, "Context $c_i$", self._context_meaning()),
+            (NEXT, "Next token", f"from {source}, last token and state"),
         )
         for number, (x, name, meaning) in enumerate(names, start=1):
             canvas.circle(x + 11, 120, 11, str(number))
             canvas.text(x + 30, 120, name, size=12, weight="bold")
             canvas.text(x, 150, meaning, size=10, color="0.4")
 
-    def _meaning_of_context(self):
+    def _context_meaning(self):
         if not self.trace.reads_context:
             return "shown, but read by nothing"
-        added_up = "$= \\sum_j \\alpha_{ij} h_j$, added up"
-        return added_up if self.is_sum else "what it reads of the source"
+        total = "$= \\sum_j \\alpha_{ij} h_j$, added up"
+        return total if self.is_sum else "what it reads of the source"
 
-    def _meaning_of_next(self):
-        source = "context" if self.trace.reads_context else "each $h_j$"
-        return f"from {source}, last token and state"
-
-    def _names_of_sources(self):
+    def _source_columns(self):
         """Names of the columns between query and context."""
         weights = "softmax: they sum to 1" if self.is_softmax else "how much of each?"
         if self.maps is not None:
@@ -185,7 +180,7 @@ class _Walkthrough:
         canvas, trace = self.canvas, self.trace
         canvas.text(ASKS, top + 26, f"Step {step + 1}", size=14, weight="bold", color="0.1")
         read = trace.input_tokens[: step + 1]
-        written = " ".join(_label(token, self.target_goes_on) for token in read)
+        written = " ".join(_label(token, self.marks_target) for token in read)
         written = written if len(written) <= 32 else "…" + written[-31:]
         canvas.text(ASKS, top + 58, "written so far", size=9, color="0.45")
         canvas.token(ASKS, top + 80, written, room=190, size=11, color=CHOSEN)
@@ -201,14 +196,14 @@ class _Walkthrough:
 
     def _draw_sources(self, step):
         canvas, trace = self.canvas, self.trace
-        rows = len(self.shown) + (self.left_out > 0)
+        rows = len(self.drawn) + (self.omitted > 0)
         first = self.middle - ROW * (rows - 1) / 2
-        for row, index in enumerate(self.shown):
+        for row, index in enumerate(self.drawn):
             y = first + ROW * row
             weight = trace.weights[step, index]
             if self.attends:
                 canvas.flow((ASKS + STRIP + 6, self.middle + 52), (SOURCE - 4, y), QUIET)
-            label = _label(trace.source_tokens[index], self.source_goes_on)
+            label = _label(trace.source_tokens[index], self.marks_source)
             canvas.token(SOURCE + 6, y, label, room=88, size=11.5, color="0.1")
             canvas.text(SOURCE + 118, y, f"$h_{{{index + 1}}}$", color="0.5", ha="right")
             self._strip(SOURCE + 124, y, trace.values[index], self.values_limit)
@@ -216,10 +211,10 @@ class _Walkthrough:
             self._draw_weight(y, weight)
             self._strip(SHARES, y, weight * trace.values[index], self.values_limit)
             self._draw_share(y, weight)
-        if self.left_out:
-            y = first + ROW * len(self.shown)
-            weight = np.delete(trace.weights[step], self.shown).sum()
-            canvas.text(SOURCE + 6, y, f"{self.left_out} more tokens", color="0.5")
+        if self.omitted:
+            y = first + ROW * len(self.drawn)
+            weight = np.delete(trace.weights[step], self.drawn).sum()
+            canvas.text(SOURCE + 6, y, f"{self.omitted} more tokens", color="0.5")
             self._draw_weight(y, weight)
             self._draw_share(y, weight)
 
@@ -274,8 +269,8 @@ class _Walkthrough:
                 canvas.flow((KNOWN + STRIP + 6, y), (NEXT - 8, self.middle), QUIET, width=1.5)
         if trace.generation is not None:
             share = trace.generation[step]
-            told = f"$p_{{gen}}$ = {share:.2f}: at most {_percent(1 - share)} is copied"
-            canvas.text(KNOWN + STRIP / 2 + 20, y + 26, told, size=9, color="0.45")
+            text = f"$p_{{gen}}$ = {share:.2f}: at most {_percent(1 - share)} is copied"
+            canvas.text(KNOWN + STRIP / 2 + 20, y + 26, text, size=9, color="0.45")
 
     def _draw_next(self, step):
         canvas, trace = self.canvas, self.trace
@@ -287,7 +282,7 @@ class _Walkthrough:
             y = first + TOKEN_ROW * row
             is_chosen = token == chosen
             color, weight = (CHOSEN, "bold") if is_chosen else ("0.35", "normal")
-            label = _label(token, self.target_goes_on)
+            label = _label(token, self.marks_target)
             canvas.token(NEXT + 92, y, label, room=100, ha="right", size=11.5, color=color)
             canvas.bar(NEXT + 102, y, 80 * probability, 14, CHOSEN if is_chosen else QUIET)
             canvas.text(NEXT + 188, y, _percent(probability), size=9.5, color=color, weight=weight)
@@ -309,21 +304,14 @@ class _Walkthrough:
 
     def draw_footer(self):
         """Draw the legend of the strips, and how much of the translation is drawn."""
-        self.canvas.text(
-            ASKS,
-            self.bottom + FOOTER / 2,
+        continues = self.marks_source or self.marks_target
+        marks = "…x: a piece that continues a word." if continues else "␣: a space."
+        text = (
             f"Strips: the first {CELLS} numbers of a vector, blue below 0, red above.    <s> and "
-            f"</s>: start and end of a sentence.    {self._marks()}    "
-            f"{self._counted()} of {len(self.trace.target_tokens)}.",
-            size=9.5,
-            color="0.45",
+            f"</s>: start and end of a sentence.    {marks}    "
+            f"{self._counted()} of {len(self.trace.target_tokens)}."
         )
-
-    def _marks(self):
-        """Meaning of the marks that the labels have."""
-        if self.source_goes_on or self.target_goes_on:
-            return "…x: a piece that goes on with a word."
-        return "␣: a space."
+        self.canvas.text(ASKS, self.bottom + FOOTER / 2, text, size=9.5, color="0.45")
 
     def _counted(self):
         if len(self.rows) == 1 and self.rows[0]:
@@ -337,15 +325,14 @@ class _Walkthrough:
 
 
 def _limit(*arrays):
-    """Value that gets the darkest colour in strips of these vectors."""
-    # -> flat, the numbers that strips show
-    shown = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
-    return max(1e-6, np.quantile(shown, 0.95)) if shown.size else 1.0
+    """Value of the darkest colour in the strips of these vectors."""
+    cells = np.concatenate([np.abs(array[:, :CELLS]).ravel() for array in arrays])
+    return max(1e-6, np.quantile(cells, 0.95)) if cells.size else 1.0
 
 
 def _percent(probability):
-    """A probability in two digits, as `chance` of the explorer writes it: 12%, 0.012%, 1.2e-6."""
-    if probability < LEAST:
+    """A probability in two digits, as in the explorer: 12%, 0.012%, 1.2e-6."""
+    if probability < SMALLEST:
         return "0%"
     if probability < 1e-4:
         digits, exponent = f"{probability:.1e}".split("e")
@@ -353,7 +340,7 @@ def _percent(probability):
     return f"{100 * probability:#.2g}%" if probability < 0.0995 else f"{probability:.0%}"
 
 
-def _label(token, goes_on):
-    """A piece as it is read, with a mark if pieces go on with a word and this one does."""
-    marked = goes_on and not token.startswith(WORD_START) and token not in NO_TEXT
+def _label(token, marks):
+    """The label of a token; with `marks`, "…" before one that continues a word."""
+    marked = marks and not token.startswith(WORD_START) and token not in NO_TEXT
     return token_label(f"…{token}" if marked else token, LONGEST)

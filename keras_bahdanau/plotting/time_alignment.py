@@ -4,11 +4,10 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from keras_bahdanau.plotting.captions import Caption
-from keras_bahdanau.plotting.drawable import check_picture, check_result
+from keras_bahdanau.plotting.figures import check_picture, check_result
 from keras_bahdanau.plotting.fonts import families_for
+from keras_bahdanau.plotting.labels import FigureTitle, labelled_targets
 from keras_bahdanau.plotting.overlay import colored, relative
-from keras_bahdanau.plotting.token_labels import labelled_targets
 
 NARROWEST, WIDEST, COLUMN = 5.0, 14.0, 0.012  # inches
 LOWEST, HIGHEST, GAP, MARGIN, LONGEST_SIDE = 0.6, 1.3, 0.06, 0.1, 60.0
@@ -17,23 +16,23 @@ LETTER_POINTS = 36.0  # font size for a row of one inch
 
 
 def plot_time_alignment(result, picture, *, words=None):
-    """Draw the picture of a sequence, and below it, on the same axis, what each token attends to.
+    """Draw the picture of a sequence, and below it, on the same axis, the weights of each token.
 
-    Each target token is one row: the darker, the larger the weight relative to the largest one of
-    the row. Weights that are spread evenly stay pale.
+    Each target token is one row; darkness is the weight relative to the largest one of
+    the row. Uniform weights stay pale.
 
     Args:
         result: A `Translation`, or anything as in `plot_alignment`.
-        picture: `Picture` of the input with one row of cells, such as `pipeline.picture(one)`.
-        words: Boolean. True for one row a word: the mean of its subwords. None as in
+        picture: `Picture` of the input with one row of cells, from `pipeline.picture`.
+        words: Boolean. True for one row a word, the mean of its subwords. None as in
             `plot_alignment`.
 
     Returns:
         Figure.
 
     Raises:
-        TypeError: If `result` or `picture` is no such thing.
-        ValueError: If the alignment is not that of the picture and the tokens, or the picture has
+        TypeError: If `result` or `picture` is something else.
+        ValueError: If the alignment does not fit the picture and the tokens, or the picture has
             several rows of cells.
 
     Example:
@@ -84,12 +83,12 @@ def plot_time_alignment(result, picture, *, words=None):
     below.xaxis.label.set_fontsize(9)
     for ax in (above, below):
         ax.spines[:].set(linewidth=0.5, color="0.4")
-    _fit_figure(above, below, picture, row * max(1, len(labels)), Caption(text, families))
+    _fit_figure(above, below, picture, row * max(1, len(labels)), FigureTitle(text, families))
     return figure
 
 
-def _fit_figure(above, below, picture, rows, caption):
-    """Give both axes one width, by the length of the sequence, and the figure what they need."""
+def _fit_figure(above, below, picture, rows, title):
+    """Size both axes by the length of the sequence, and the figure to fit them."""
     figure = above.figure
     renderer = FigureCanvasAgg(figure).get_renderer()
     outer, inner = below.get_tightbbox(renderer), below.get_window_extent(renderer)
@@ -98,9 +97,9 @@ def _fit_figure(above, below, picture, rows, caption):
     height, length = picture.pixels.shape[:2]
     width = np.clip(NARROWEST + COLUMN * picture.columns, NARROWEST, WIDEST)
     high = np.clip(width * height / length, LOWEST, HIGHEST)
-    top = caption.wrap(left + width + right - 2 * MARGIN)
+    top = title.wrap(left + width + right - 2 * MARGIN)
     total = np.array([left + width + right, bottom + rows + GAP + high + top])
     figure.set_size_inches(total)
     below.set_position([*([left, bottom] / total), *([width, rows] / total)])
     above.set_position([*([left, bottom + rows + GAP] / total), *([width, high] / total)])
-    caption.draw(figure)
+    title.draw(figure)

@@ -13,9 +13,8 @@ import PIL.Image
 import pytest
 from traces import RED_CAR, VOITURE, explored_trace, trace_of
 
-from keras_bahdanau.plotting import write_explorer
-from keras_bahdanau.plotting.explorer import explorer_file
-from keras_bahdanau.plotting.explorer.trace_data import VECTORS, packed, trace_data, unpacked
+from keras_bahdanau.plotting import explorer, write_explorer
+from keras_bahdanau.plotting.trace_data import VECTORS, packed, trace_data, unpacked
 from keras_bahdanau.sources import Picture
 
 WICKED = "</script><script>alert(1)</script><!--"
@@ -182,13 +181,13 @@ def test_a_picture_is_there_with_its_cells():
 
 
 def test_every_module_is_inlined_before_those_that_import_it():
-    files = {path.stem for path in explorer_file.PAGE.glob("*.mjs")}
-    assert files == {*explorer_file.MODULES}
-    for place, name in enumerate(explorer_file.MODULES):
-        source = (explorer_file.PAGE / f"{name}.mjs").read_text(encoding="utf-8")
+    files = {path.stem for path in explorer.PAGE.glob("*.mjs")}
+    assert files == {*explorer.MODULES}
+    for place, name in enumerate(explorer.MODULES):
+        source = (explorer.PAGE / f"{name}.mjs").read_text(encoding="utf-8")
         imports = re.findall(r'from "./(\w+).mjs"', source)
-        assert {*imports} <= {*explorer_file.MODULES[:place]}, name
-        assert len(imports) == len(explorer_file._IMPORT.findall(source)), name
+        assert {*imports} <= {*explorer.MODULES[:place]}, name
+        assert len(imports) == len(explorer._IMPORT.findall(source)), name
 
 
 @pytest.mark.parametrize(

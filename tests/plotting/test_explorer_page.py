@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from traces import RED_CAR, VOITURE, explored_trace, trace_of
 
-from keras_bahdanau.plotting import write_explorer
-from keras_bahdanau.plotting.explorer import explorer_file
+from keras_bahdanau.plotting import explorer, write_explorer
 from keras_bahdanau.sources import Picture
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -181,7 +180,7 @@ def test_branches_never_lie_upon_each_other():
         while path and parents[path[0]] >= 0:
             path.insert(0, parents[path[0]])
         trees.append((parents, path))
-    places = ran("branches.mjs", explorer_file.PAGE / "branches.mjs", given=json.dumps(trees))
+    places = ran("branches.mjs", explorer.PAGE / "branches.mjs", given=json.dumps(trees))
     for (parents, path), place in zip(trees, places, strict=True):
         cells = [*zip(place["columns"], place["rows"], strict=True)]
         assert len({*cells}) == len(parents)

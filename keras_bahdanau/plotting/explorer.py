@@ -1,4 +1,4 @@
-"""One HTML file of traces: data, style and program in it, and a policy that forbids requests."""
+"""Page that explains traces step by step: one HTML file that makes no requests."""
 
 import base64
 import hashlib
@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 from keras_bahdanau.files.whole_file import replacing
-from keras_bahdanau.plotting.explorer.trace_data import trace_data
+from keras_bahdanau.plotting.figures import is_trace
+from keras_bahdanau.plotting.trace_data import trace_data
 from keras_bahdanau.settings.option import Check, check_value, integer
 
 PAGE = Path(__file__).parent / "page"
@@ -27,28 +28,28 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
     """Write a page that explains translations step by step, for any browser.
 
     The page is one file. It needs no server and no network, and its content security policy
-    forbids every request. It has a player of the steps with a sentence on each, curves from source
-    to target, scores beside weights, the weighted sum, the next tokens, and a map of the weights;
-    of traces with `explore=True` the tree of the search and what follows from the second best
-    token, too. An input that has a picture stands there as that.
+    forbids every request. It plays the steps with a sentence on each, and shows curves from source
+    to target, scores, weights, the weighted sum, the next tokens, and a map of the weights.
+    Traces with `explore=True` add the tree of the search and the continuations of the second
+    best tokens. An input with a picture is shown as the picture.
 
     Args:
-        traces: List with an item for each input: a `Trace`, or a list of up to 4 of them that the
-            page compares side by side, such as those of two models, or of a model's own output
-            and of a reference. At most 1000.
+        traces: List with an item for each input: a `Trace`, or a list of up to 4 of them to
+            compare side by side, such as two models, or a model's output
+            and a reference. At most 1000.
         path: Path of the file to write.
         labels: List of strings, the names of the sides; numbers if left out.
         title: String, the heading of the page, of 1 to 200 characters.
 
     Raises:
         TypeError: If `traces` holds something else.
-        ValueError: If the path ends in neither .html nor .htm; if there is no trace, or are too
+        ValueError: If the path ends in neither .html nor .htm; if there is no trace, or too
             many, or fewer labels than sides.
 
     Example:
-        >>> own = translator.trace("the red car", explore=True)
+        >>> output = translator.trace("the red car", explore=True)
         >>> reference = translator.trace("the red car", "la voiture rouge", explore=True)
-        >>> write_explorer([[own, reference]], "explorer.html", labels=["output", "reference"])
+        >>> write_explorer([[output, reference]], "explorer.html", labels=["output", "reference"])
     """
     check_page_name("path", path)
     inputs = _sides_of_inputs(traces)
@@ -58,7 +59,7 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
     check_value("title", title, Check(f"a string of 1 to {_LONGEST_TITLE} characters", _is_title))
     data = {
         "labels": labels[:sides],
-        "inputs": [[trace_data(side) for side in one] for one in inputs],
+        "inputs": [[trace_data(trace) for trace in traces] for traces in inputs],
     }
     path = Path(path)
     with replacing(path, path.with_name(f".unfinished-{path.name}")) as unfinished:
@@ -66,7 +67,7 @@ def write_explorer(traces, path, *, labels=None, title="Attention, step by step"
 
 
 def check_page_name(name, path):
-    """Raise ValueError unless a path ends as that of a page does."""
+    """Raise ValueError unless a path ends in .html or .htm."""
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise ValueError(
             f"A page's name must end in .html. Received: {name}={str(path)!r}. Rename it."
@@ -74,7 +75,7 @@ def check_page_name(name, path):
 
 
 def _page(data, title):
-    """The template with its parts; scripts and styles run by their hashes alone."""
+    """The filled template; the policy allows the script and the style by their hashes."""
     style, program = _read("style.css"), _program()
     parts = {
         "TITLE": html.escape(title),
@@ -84,10 +85,10 @@ def _page(data, title):
         ),
         "STYLE": style,
         "PROGRAM": program,
-        "DATA": _as_script(data),
+        "DATA": _script_json(data),
     }
-    # in one pass: no part is searched for the names of others
-    return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], _read("index.html"))
+    # in one pass: no part is searched for names
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _read("index.html"))
 
 
 def _program():
@@ -102,8 +103,8 @@ def _inlined(name):
     return f"const ${name} = (() => {{\n{body}return {{ {exports} }};\n}})();"
 
 
-def _as_script(data):
-    """JSON that can stand in a script element: no text of it ends or begins one."""
+def _script_json(data):
+    """JSON that is safe within a script element."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -121,9 +122,7 @@ def _read(name):
 
 def _sides_of_inputs(traces):
     """List of lists of traces, one list an input."""
-    from keras_bahdanau.pipelines import Trace  # which loads Keras
-
-    if isinstance(traces, Trace):
+    if is_trace(traces):
         raise TypeError(
             "`traces` must be a list with an item for each input. Received: one Trace. "
             "Give [trace]."
@@ -133,20 +132,20 @@ def _sides_of_inputs(traces):
             "`traces` must be a list of Traces. Received: "
             f"{type(traces).__name__}. Give [translator.trace(text)]."
         )
-    inputs = [[one] if isinstance(one, Trace) else one for one in traces]
+    inputs = [[sides] if is_trace(sides) else sides for sides in traces]
     check_value("number of inputs", len(inputs), integer(1, MOST_INPUTS))
-    for one in inputs:
-        if not isinstance(one, list | tuple) or not all(isinstance(side, Trace) for side in one):
+    for sides in inputs:
+        if not isinstance(sides, list | tuple) or not all(map(is_trace, sides)):
             raise TypeError(
                 "Each item of `traces` must be a Trace or a list of Traces. Received: an item of "
-                f"type {type(one).__name__}. Give what `Pipeline.trace` returns."
+                f"type {type(sides).__name__}. Give what `Pipeline.trace` returns."
             )
-        check_value("number of traces of an input", len(one), integer(1, MOST_SIDES))
+        check_value("number of traces of an input", len(sides), integer(1, MOST_SIDES))
     return inputs
 
 
 def _are_names(sides):
-    return lambda labels: len(labels) >= sides and all(isinstance(one, str) for one in labels)
+    return lambda labels: len(labels) >= sides and all(isinstance(name, str) for name in labels)
 
 
 def _is_title(title):

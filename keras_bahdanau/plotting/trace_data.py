@@ -1,4 +1,4 @@
-"""A trace as JSON: tokens as they are, numbers as small integers in base64."""
+"""A trace as JSON for the explorer, and what holds for its mechanism."""
 
 import base64
 import io
@@ -7,10 +7,8 @@ import matplotlib
 import numpy as np
 from PIL import Image
 
-from keras_bahdanau.plotting.trace_claims import attends, is_softmax, is_sum, query_state
-
-CELLS = 48  # numbers of a vector that a strip has
-LEAST = 1e-35  # probability that is told from 0
+CELLS = 48  # numbers of a vector in a strip
+LEAST = 1e-35  # smallest probability above 0
 LONGEST_SIDE = 640  # pixels of a picture
 VECTORS = ("values", "context", "query", "embedded", "state")
 
@@ -18,7 +16,7 @@ VECTORS = ("values", "context", "query", "embedded", "state")
 def trace_data(trace):
     """Data of one `Trace` for the page, as a dictionary for JSON.
 
-    Vectors have 8 bits for a number, scores, weights and log-probabilities 16: see `packed`.
+    Numbers of vectors have 8 bits; scores, weights and log-probabilities have 16: see `packed`.
     """
     data = {
         "text": trace.text,
@@ -39,12 +37,12 @@ def trace_data(trace):
         "queryStates": [query_state(trace, step) for step in range(len(trace.target_tokens))],
         "alternatives": [
             {
-                "token": other.token,
-                "logProb": round(float(other.log_prob), 3),
-                "text": other.text,
-                "score": round(float(other.score), 4),
+                "token": alternative.token,
+                "logProb": round(float(alternative.log_prob), 3),
+                "text": alternative.text,
+                "score": round(float(alternative.score), 4),
             }
-            for other in trace.alternatives
+            for alternative in trace.alternatives
         ],
     }
     for name in VECTORS:
@@ -59,7 +57,7 @@ def trace_data(trace):
 
 
 def packed(array, bits):
-    """Numbers as signed integers n of 8 or 16 bits, value = scale * n, so that 0 stays 0.
+    """Numbers as signed integers n of 8 or 16 bits, value = scale * n, which keeps 0.
 
     Args:
         array: Float array, finite.
@@ -77,7 +75,7 @@ def packed(array, bits):
 
 
 def unpacked(data):
-    """The float array of `packed`, to half a `scale`."""
+    """Float array from the dictionary of `packed`, exact to half a `scale`."""
     numbers = np.frombuffer(base64.b64decode(data["data"]), f"<i{data['bits'] // 8}")
     return numbers.reshape(data["shape"]) * data["scale"]
 
@@ -97,7 +95,6 @@ def _tree_data(trace):
 
 def _picture_data(picture):
     """Image, and the cells of each position of the memory."""
-    places = picture.places
     return {
         "image": _image_url(picture),
         "width": picture.pixels.shape[1],
@@ -106,14 +103,14 @@ def _picture_data(picture):
         "columns": picture.columns,
         "positions": picture.positions,
         "reduction": picture.reduction,
-        "places": None if places is None else np.asarray(places).tolist(),
+        "places": None if picture.places is None else np.asarray(picture.places).tolist(),
         "axis": picture.axis,
         "scale": picture.scale,
     }
 
 
 def _image_url(picture):
-    """The pixels as a PNG in a `data:` address; those without colours are indices of a palette."""
+    """The pixels as a PNG in a `data:` address, with a palette if they have no colours."""
     pixels = np.rint(255 * np.clip(picture.pixels, 0, 1)).astype(np.uint8)
     image = Image.fromarray(pixels)
     if picture.axis:  # a sequence, which the page stretches: bands stay
@@ -127,3 +124,32 @@ def _image_url(picture):
     file = io.BytesIO()
     image.save(file, "PNG", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def attends(trace):
+    """True if any source token has a weight."""
+    return bool(trace.weights.any())
+
+
+def is_softmax(trace):
+    """True if the weights are the softmax of the scores."""
+    scores = trace.scores - trace.scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    scores = np.exp(scores)
+    return np.allclose(scores / scores.sum(axis=-1, keepdims=True), trace.weights, atol=1e-4)
+
+
+def is_sum(trace):
+    """True if c_i = sum_j alpha_ij h_j."""
+    # (T, S) @ (S, values_units)
+    return trace.context.shape[1:] == trace.values.shape[1:] and np.allclose(
+        trace.weights @ trace.values, trace.context, atol=1e-2
+    )
+
+
+def query_state(trace, step):
+    """Number i of the state s_i that equals the query of a step, before or after it, or None."""
+    before = trace.state[step - 1] if step else trace.initial_state
+    for number, state in ((step, before), (step + 1, trace.state[step])):
+        if np.array_equal(trace.query[step], state):
+            return number
+    return None

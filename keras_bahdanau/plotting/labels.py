@@ -1,0 +1,131 @@
+"""Labels of figures: tokens or whole words, and titles that fit."""
+
+import textwrap
+
+from matplotlib.backends.backend_agg import RendererAgg
+
+from keras_bahdanau.text.alignments import (
+    END,
+    UNKNOWN,
+    WORD_START,
+    as_alignment,
+    join_subwords,
+    join_targets,
+)
+
+LONGEST = 24  # characters of a token
+SPACE = "␣"  # as in the explorer
+NO_TEXT = ("<s>", END, UNKNOWN)
+POINTS, LINE_INCHES, MARGIN_INCHES, MOST_LINES = 11, 0.21, 0.12, 3
+LETTER = 0.55  # approximate width of a letter in a font of size 1
+SMALLEST_POINTS = 3.0
+
+
+def are_characters(tokens):
+    """True for the tokens of a model of characters or graphemes.
+
+    Each is one character, a space, or a symbol such as `<PST>▁`; other subwords have the
+    mark of a word's start before their letters, or several letters.
+    """
+    tokens = [token for token in tokens if token and token not in NO_TEXT]
+    return bool(tokens) and all(map(_is_character, tokens))
+
+
+def _is_character(token):
+    from keras_bahdanau.text.graphemes import is_cluster  # which loads regex
+
+    is_symbol = token.endswith(WORD_START) or (token.startswith("<") and token.endswith(">"))
+    return len(token) == 1 or is_symbol or is_cluster(token)
+
+
+def are_words(tokens):
+    """True for tokens that are a word each, with the mark of its start."""
+    return all(token.startswith(WORD_START) for token in tokens if token not in NO_TEXT)
+
+
+def joins_words(words, *sides):
+    """`words` if it is a bool; else True if words are more readable than tokens on all sides.
+
+    Words are not for characters, nor for one word of several tokens.
+
+    Args:
+        words: Boolean, or None.
+        *sides: Lists of strings, the tokens of the source or the target.
+    """
+    if words is not None:
+        return words
+    return not any(are_characters(tokens) or _is_one_word(tokens) for tokens in sides)
+
+
+def _is_one_word(tokens):
+    groups = [group for word, group in zip(*join_subwords(tokens), strict=True) if word != END]
+    return len(groups) == 1 and len(groups[0]) > 1
+
+
+def labelled_targets(result, words=None):
+    """Weights and labels of the target tokens, or words, of a result: see `joins_words`.
+
+    Returns:
+        (weights, labels): a float array `(target_time, source_time)` and a list of strings.
+    """
+    weights = as_alignment(result.alignment, result.source_tokens, result.target_tokens)
+    labels = result.target_tokens
+    if joins_words(words, labels):
+        weights, labels = join_targets(weights, labels)
+    return weights, [token_label(token) for token in labels]
+
+
+def token_label(token, longest=LONGEST):
+    """A token without the mark of a space; the mark alone becomes a visible space."""
+    text = token.replace(WORD_START, " ").strip()  # a mark in the middle joins two positions
+    return truncated(text or (SPACE if token else ""), longest)
+
+
+def truncated(text, longest):
+    """A text of at most `longest` characters; "…" marks the cut."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+class FigureTitle:
+    """The text of a result as the title of a figure, in a few lines.
+
+    Args:
+        text: String, "" for no title.
+        families: Font families that have its letters.
+    """
+
+    def __init__(self, text, families):
+        self.text, self.families = " ".join(text.split()), families
+
+    def wrap(self, width):
+        """Divide the text into lines of `width` inches; return their height in inches."""
+        letters = max(8, int(width * 72 / (POINTS * LETTER)))
+        self.lines = textwrap.wrap(
+            self.text, letters, max_lines=MOST_LINES, placeholder=" …", break_on_hyphens=False
+        )
+        self.width = width
+        return MARGIN_INCHES + LINE_INCHES * len(self.lines)
+
+    def draw(self, figure):
+        """Write the lines at the top of a figure."""
+        height = figure.get_size_inches()[1]
+        for number, line in enumerate(self.lines):
+            artist = figure.text(
+                0.5,
+                1 - (MARGIN_INCHES + LINE_INCHES * (number + 0.4)) / height,
+                line,
+                ha="center",
+                va="center",
+                fontsize=POINTS,
+                fontfamily=self.families,
+                parse_math=False,  # a dollar sign stays one
+            )
+            fit_text(artist, self.width)
+
+
+def fit_text(artist, inches):
+    """Shrink a text of a figure to a width in inches."""
+    dpi = artist.get_figure(root=True).dpi
+    width = artist.get_window_extent(RendererAgg(1, 1, dpi)).width / dpi
+    if width > inches:
+        artist.set_fontsize(max(SMALLEST_POINTS, artist.get_fontsize() * inches / width))
