@@ -59,7 +59,7 @@ def check_result(result):
 
 def check_picture(picture):
     """Raise TypeError unless it is the `Picture` of an input."""
-    if not _has(picture, "pixels", "rows", "maps"):
+    if not _has(picture, "columns", "rows", "maps"):
         raise wrong_type("picture", picture, "a Picture", "Give pipeline.picture(one).")
 
 
